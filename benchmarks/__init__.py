@@ -1,1 +1,1 @@
-"""What Sluice's performance and cost are, measured: `make bench`, or `make bench ONLY=cost` for one of them."""
+"""Measurements of Sluice's performance and cost: `make bench`, or `make bench ONLY=cost` for one of them."""

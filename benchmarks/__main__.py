@@ -1,4 +1,4 @@
-"""`make bench`: measure, show, and keep in benchmarks/results.json.
+"""`make bench`: measure, show the results, and store them in benchmarks/results.json.
 
 python -m benchmarks [NAME ...]     all measurements, or these
 """
@@ -17,15 +17,15 @@ from benchmarks.measurement import ALL, Results, load
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 0 when all were measured, 1 when one failed (the others are kept), 2 for an unknown name."""
+    """Exit code 0 if all were measured, 1 if one failed (the others are stored), 2 for an unknown name."""
     console, errors = Console(width=max(Console().width, 120)), Console(stderr=True)
     unknown = [name for name in arguments if name not in ALL]
     if unknown:
-        errors.print(f"bench: expected names out of {', '.join(ALL)}, got {', '.join(unknown)}", style="red")
+        errors.print(f"bench: expected names of {', '.join(ALL)}, got {', '.join(unknown)}", style="red")
         return 2
     failed = 0
     for name in [name for name in ALL if name in arguments or not arguments]:
-        # Before it begins: afterwards the load would be its own, and the checkout may be another.
+        # Before the start: later the load would be that of the benchmark, and the checkout may have changed.
         origin = machine.origin()
         begun = time.monotonic()
         try:
@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
         origin = origin.ended()
         for table in load(name).tables(measured):
             console.print(table, "")
-        # Written after each, so that an interruption loses one measurement and not all.
+        # Written after each measurement, so that an interruption loses only one.
         results.write(results.merge(results.read(), measured, origin))
         loads = f"load before {origin.measured_at['load']}, after {origin.measured_at['load_after']}"
         console.print(f"{name}: {time.monotonic() - begun:.0f} s, {loads}\n")
@@ -52,7 +52,7 @@ def _measure(name: str, console: Console) -> Results:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    # Redrawn twice a second: a faster bar would be work beside what is measured.
+    # Redrawn twice a second, so that the progress bar does not disturb the measurement.
     with Bar(*columns, console=console, refresh_per_second=2, transient=True) as bar:
         task = bar.add_task(name, total=None)
 

@@ -1,10 +1,9 @@
 """burst: many fires due at one instant, through the deployed Lambdas of a local cloud, into one SQS queue.
 
-`burst` has as many one-shot schedules (`R1/PT<n>S`: one fire, then they are used up), `burst_one_schedule` one schedule
-whose fire is as many events. The schedules are loaded into the tables (`loader`), minutes ahead of the instant; the
-minute tick prepares their fires, the queue wakes Lambda `check`, and that delivers. Measured is from the due instant to
-the last arrival at the target, by the stamps of SQS.
-"""
+`burst` has one one-shot schedule per fire (`R1/PT<n>S`), `burst_one_schedule` one schedule whose fire has as many
+events. `loader` writes the schedules into the tables, minutes before the instant. The minute tick prepares their fires,
+the queue invokes Lambda `check`, and `check` delivers. The measured time is from the due instant to the last arrival at
+the target, by SQS's timestamps."""
 
 from __future__ import annotations
 
@@ -24,9 +23,9 @@ from chalicelib.core.instants import SECOND
 
 JOBS = int(os.environ.get("SLUICE_BENCH_JOBS", "10000"))
 WORKFLOW = "deliver"
-# From the load to the instant: two ticks come in it, so that the fires are prepared by one before the last minute.
+# Seconds from the load to the instant. Two ticks lie in between, so a tick prepares the fires before the last minute.
 AHEAD_S = int(os.environ.get("SLUICE_BENCH_AHEAD", "150"))
-# When nothing has come for so long, the rest is missed: longer than a minute, for the sweep finds what a hint lost.
+# If no message arrives for this long, the rest counts as missed. More than a minute: the sweep finds what a hint lost.
 PATIENCE_S = 90.0
 
 Begin = Callable[[Running, str, int], None]
@@ -53,26 +52,26 @@ def tables(results: Results) -> list[Table]:
 
 
 def one_shots(cloud: Running, workflow: str, jobs: int) -> None:
-    """As many schedules, each due once, all at the same instant."""
+    """Store ``jobs`` schedules, each due once, all at the same instant."""
     ports = ports_of(cloud)
     names = [f"{NAMESPACE}.{APP}.shot{number:05d}" for number in range(jobs)]
     load(ports.ledger, names, shot(workflow, AHEAD_S), ports.clock.now() // SECOND * SECOND)
 
 
 def shot(workflow: str, seconds: int) -> dict[str, Any]:
-    """A schedule that fires once, so many seconds after it was put."""
+    """A schedule that fires once, this many seconds after it was put."""
     return {"workflow": workflow, "enabled": True, "trigger": {"type": "time", "expression": f"R1/PT{seconds}S"}}
 
 
 def one_schedule(cloud: Running, workflow: str, jobs: int) -> None:
-    """One schedule, due once, with as many events."""
+    """Store one schedule that is due once, with ``jobs`` events."""
     ports = ports_of(cloud)
     document = shot(workflow, AHEAD_S) | {"spread": {"count": jobs}}
     load(ports.ledger, [f"{NAMESPACE}.{APP}.many"], document, ports.clock.now() // SECOND * SECOND)
 
 
 def has_spread() -> bool:
-    """Whether a schedule may say how many events its fire is."""
+    """Whether a schedule can set how many events its fire has."""
     from chalicelib.core.definitions.schedule import Schedule
 
     return "spread" in Schedule.model_fields

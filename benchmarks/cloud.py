@@ -1,7 +1,7 @@
-"""A local cloud of the benchmark's own: its state in a temporary folder, its ports free ones, EMR with instant runs.
+"""A local cloud for a benchmark: its state in a temporary folder, free ports, EMR with instant runs.
 
-The cloud of the checkout, if one is up, is not touched. The code is a copy of the working tree, so an edit in the
-middle of a measurement changes nothing.
+The cloud of the checkout is not used. The code is a copy of the working tree, so an edit during a measurement has no
+effect.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 @dataclass(frozen=True)
 class Running:
-    """The cloud that is up: where it is reached, and where its files are."""
+    """The running cloud: its addresses and its files."""
 
     endpoints: Endpoints
     layout: Layout
@@ -36,10 +36,10 @@ class Running:
 
 @contextmanager
 def own_cloud(**emr: str) -> Iterator[Running]:
-    """Start one and remove it at the end. `emr` are settings of the EMR emulator, `start_tps="0"` for instance."""
+    """Start a cloud and remove it at the end. `emr` are settings of the EMR emulator, such as `start_tps="0"`."""
     with tempfile.TemporaryDirectory(prefix="sluice-bench-", ignore_cleanup_errors=True) as folder:
         layout = Layout(_copy(Path(folder)))
-        # Nothing of this shell's own settings, endpoints or credentials reaches the servers.
+        # The servers get no settings, endpoints or credentials of this shell.
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("SLUICE_", "AWS_"))}
         chosen = {f"SLUICE_EMR_{name.upper()}": value for name, value in emr.items()}
         numbers = {"SLUICE_PORT": str(ports.any_free()), "SLUICE_EMR_PORT": str(ports.any_free())}

@@ -1,12 +1,11 @@
-"""cold_start: what the imports of each Lambda's first invocation cost, as a multiple of `import boto3`.
+"""cold_start: the cost of the imports of each Lambda's first invocation, as a multiple of `import boto3`.
 
-What a first invocation imports is not listed here but found: a child process really calls the handler, with clients
-that answer nothing, and tells which modules came in. A second kind of child then imports just these and is timed; its
-like imports boto3 alone. Making clients and calling AWS are in neither. Nine of each are run, in turns, so that a busy
-spell hits all alike; medians, so that it hits none.
+The imports are not listed here: a child process calls the handler, with clients that return empty answers, and prints
+the modules that it imported. Further child processes import only these modules, or only boto3, and are timed. Creating
+clients and calling AWS is not included. Nine processes of each kind run alternately, so that other load affects all
+kinds; the medians remove outliers.
 
-Modules are compiled already here. In a Lambda they may not be: see docs/performance.md.
-"""
+The modules are compiled already here. In a Lambda they may not be: see docs/performance.md."""
 
 from __future__ import annotations
 
@@ -45,7 +44,7 @@ print(json.dumps([wall * 1000, (after.ru_utime - cpu.ru_utime) * 1000]))
 def measure(progress: Progress) -> Results:
     imported = {BASE: ["boto3"]} | {handler: first_invocation(handler) for handler in HANDLERS}
     for names in imported.values():
-        _timed(names)  # once for the compiled modules and the page cache, which a Lambda's image has warm, too
+        _timed(names)  # warms compiled modules and the page cache, as in a Lambda's image
     wall: dict[str, list[float]] = {name: [] for name in imported}
     cpu: dict[str, list[float]] = {name: [] for name in imported}
     for done in range(REPETITIONS):
@@ -69,7 +68,7 @@ def tables(results: Results) -> list[Table]:
 
 
 def first_invocation(handler: str) -> list[str]:
-    """The modules that come in with the first invocation of a handler, in their order."""
+    """The modules that the first invocation of a handler imports, in order."""
     answer = _child(["-m", "benchmarks.first_invocation", handler], "")
     names: list[str] = json.loads(answer)
     return names
@@ -81,8 +80,8 @@ def _timed(names: list[str]) -> tuple[float, float]:
 
 
 def _child(arguments: list[str], stdin: str) -> str:
-    """The last line that a fresh interpreter prints."""
-    # A shell that forbids Python to keep what it compiles would have every child compile everything anew.
+    """The last line that a new interpreter prints. Raises RuntimeError if it fails."""
+    # With PYTHONDONTWRITEBYTECODE every child process would compile everything again.
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, env=kept, input=stdin, capture_output=True, text=True, check=False
@@ -93,14 +92,14 @@ def _child(arguments: list[str], stdin: str) -> str:
 
 
 def _entry(handler: str, wall: dict[str, list[float]], cpu: dict[str, list[float]]) -> dict[str, Any]:
-    mine, base = median(wall[handler]), median(wall[BASE])
-    mine_cpu, base_cpu = median(cpu[handler]), median(cpu[BASE])
+    handler_wall, base = median(wall[handler]), median(wall[BASE])
+    handler_cpu, base_cpu = median(cpu[handler]), median(cpu[BASE])
     return {
         "handler": handler,
-        "ratio": round(mine / base, 3),
+        "ratio": round(handler_wall / base, 3),
         "boto3_ms": round(base, 1),
-        "handler_ms": round(mine, 1),
-        "cpu_ratio": round(mine_cpu / base_cpu, 3),
+        "handler_ms": round(handler_wall, 1),
+        "cpu_ratio": round(handler_cpu / base_cpu, 3),
         "boto3_cpu_ms": round(base_cpu, 1),
-        "handler_cpu_ms": round(mine_cpu, 1),
+        "handler_cpu_ms": round(handler_cpu, 1),
     }

@@ -1,4 +1,4 @@
-"""The few figures that a list of durations is told by."""
+"""The figures that summarize a list of durations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest value that at least `share` of all do not exceed (nearest rank): always one that was measured."""
+    """The smallest value that at least `share` of all values do not exceed (nearest rank), so a measured value."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 

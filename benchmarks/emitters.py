@@ -1,10 +1,9 @@
-"""emitters: registrations and fires a second with 1, 3 and 5 emitters at once, on one local cloud (E9).
+"""emitters: registrations and fires per second with 1, 3 and 5 emitters at once, on one local cloud (E9).
 
-*Registrations*: as many clients put schedules of their own, one request each. *Fires*: as many invocations of Lambda
-`tick` at once, over the same schedules, all due within the minute. Emitters share no lock and divide nothing: each
-looks at all, and the ids that they compute make the repeats harmless. So more of them are not faster; what is shown is
-that nothing is lost or comes twice. The messages at the target are counted. The minute's own tick is one emitter more.
-"""
+*Registrations*: as many clients put schedules of their own, with one request each. *Fires*: as many invocations of
+Lambda `tick` at once, over the same schedules, all due within the minute. Emitters share no lock and do not divide the
+work: each reads all schedules, and computed ids make repeats harmless. So more emitters are not faster; the benchmark
+shows that no fire is lost or doubled. The messages at the target are counted. The regular tick is one more emitter."""
 
 from __future__ import annotations
 
@@ -32,7 +31,7 @@ REGISTRATIONS = int(os.environ.get("SLUICE_BENCH_REGISTRATIONS", "60"))
 FIRES = int(os.environ.get("SLUICE_BENCH_FIRES", "500"))
 AHEAD_S = 45
 PATIENCE_S = 75.0
-# What the rule of the minute sends. https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-run-lambda-schedule.html
+# The event of the minute rule. https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-run-lambda-schedule.html
 MINUTE_EVENT = {
     "version": "0", "id": "53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa", "detail-type": "Scheduled Event",
     "source": "aws.events", "account": "000000000000", "time": "2026-03-02T12:00:00Z", "region": "us-east-1",
@@ -49,20 +48,21 @@ def measure(progress: Progress) -> Results:
         for number, emitters in enumerate(COUNTS):
             progress(f"{emitters} at once", number, len(COUNTS))
             registered = register(cloud, emitters)
-            seconds, told = fire(cloud, queue, emitters)
-            found.append(entry(emitters, registered, seconds, told))
+            seconds, counted = fire(cloud, queue, emitters)
+            found.append(entry(emitters, registered, seconds, counted))
     return {"emitters": found}
 
 
-def entry(emitters: int, registered: float, seconds: float, told: dict[str, Any]) -> dict[str, Any]:
-    """``registered`` and ``seconds``: how long all the registrations took, and all emitters until the last was done."""
+def entry(emitters: int, registered: float, seconds: float, counted: dict[str, Any]) -> dict[str, Any]:
+    """``registered`` and ``seconds``: the duration of all registrations, and of all emitters until the last has
+    ended."""
     return {
         "emitters": emitters,
         "registrations_per_second": round(REGISTRATIONS / registered, 1),
         "fires_per_second": round(FIRES / seconds, 1),
         "fires": FIRES,
-        "missed": told["missed"],
-        "doubled": told["doubled"],
+        "missed": counted["missed"],
+        "doubled": counted["doubled"],
     }
 
 
@@ -85,7 +85,7 @@ def fire(cloud: Running, queue: TargetQueue, emitters: int) -> tuple[float, dict
     seconds = _together(emitters, lambda _: _tick(cloud))
     time.sleep(max(0.0, AHEAD_S - (time.monotonic() - begun)))
     queue.wait_for(FIRES, PATIENCE_S, lambda _: None)
-    time.sleep(2)  # for what comes twice
+    time.sleep(2)  # time for duplicates to arrive
     return seconds, figures(queue.drain(), FIRES)
 
 
@@ -99,7 +99,7 @@ def _tick(cloud: Running) -> None:
 
 
 def _together(count: int, act: Any) -> float:
-    """Seconds until the last of them is done."""
+    """Run all at once; return the seconds until the last has ended."""
     begun = time.monotonic()
     with ThreadPoolExecutor(count) as pool:
         list(pool.map(act, range(count)))

@@ -2,14 +2,13 @@
 
 Each repetition puts one object that makes a new partition ready, for a schedule that starts an EMR run per partition.
 
-*Begin* is the wall clock just before `put_object` is called, so signing and sending it are included. *End* is the
-emulator's `created_at`, stamped when StartJobRun has been parsed and admitted. It is read from the emulator's own
-store, which keeps microseconds: what GetJobRun answers is cut to the second, and a log line is written later. Between
-stand the instants that Sluice itself records on the run, in milliseconds. All of these clocks are one: the machine's.
+*Begin* is the wall clock just before `put_object` is called, so it includes signing and sending. *End* is the
+emulator's `created_at`, stamped when StartJobRun was parsed and admitted. It is read from the emulator's store, which
+has microseconds: GetJobRun returns whole seconds, and a log line is written later. The instants in between are those
+that Sluice records on the run, in milliseconds. All clocks are that of the machine.
 
-The repetitions are 1.2 s apart, so the start rate of EMR (1 a second) has a permit each time, and its burst is never
-touched. The first few are not counted, for they start the Lambdas; the very first is reported as `cold_s`.
-"""
+The repetitions are 1.2 s apart, so that the start rate of EMR (1 per second) always has a permit and its burst is not
+used. The first few are not counted, because they start the Lambdas; the very first is reported as `cold_s`."""
 
 from __future__ import annotations
 
@@ -46,12 +45,12 @@ APP: dict[str, Any] = {
         }
     },
 }
-# What each part is, in the words of the table.
+# The parts, and their descriptions in the table.
 PARTS = {
     "put_to_accepted": "S3 notification, queue, Lambda objects, until the partition is read as ready",
     "accepted_to_claimed": "its event applied, hint, queue, until Lambda check reads the clock",
     "claimed_to_requested": "facts read, the claim (one transaction), until the clock is read for the start call",
-    "requested_to_received": "context to S3, call on record, gate read again, StartJobRun on its way",
+    "requested_to_received": "context to S3, call on record, schedule state read again, StartJobRun in transit",
 }
 
 
@@ -95,7 +94,7 @@ def measure(progress: Progress) -> Results:
 
 
 def figures(times: Sequence[Times]) -> dict[str, Any]:
-    """The figures of the repetitions behind the warm-up."""
+    """The figures of the repetitions after the warm-up."""
     counted = times[WARM_UP:]
     parts = {name: summary([one.parts()[name] for one in counted]) for name in PARTS}
     totals = summary([one.total for one in counted])
@@ -119,7 +118,7 @@ def _ms(figures: dict[str, Any]) -> list[str]:
 
 
 def _deploy(cloud: Running) -> None:
-    """Through the API, as users do. The lake's name stands in the stack's outputs."""
+    """Deploy through the API, as users do. The name of the lake is in the stack's outputs."""
     with patch.dict(os.environ, cloud.endpoints.environment()):
         client = Client.from_environment()
         client.put("/v1/namespaces/bench", {})
@@ -134,7 +133,7 @@ def _put(s3: Any, lake: str, number: int) -> float:
 
 
 def _wait_for_runs(cloud: Running, count: int) -> None:
-    """Until EMR has so many runs. Looks rarely, for looking is work beside what is measured."""
+    """Wait until EMR has so many runs. Polls rarely, so that polling does not disturb the measurement."""
     deadline = time.monotonic() + PATIENCE_S
     while len(_received(cloud)) < count:
         if time.monotonic() > deadline:

@@ -1,10 +1,9 @@
-"""Call one handler once, in this process, and print which modules that brought in, as a JSON list in their order.
+"""Call one handler once, in this process, and print the modules that it imported, as a JSON list in their order.
 
     python -m benchmarks.first_invocation api | tick | objects | check | run_state
 
-AWS's clients answer nothing, so a handler goes as far as it gets without rows. Where that is not as far as the first
-real piece of work, what it would import next is asked for: the target for `check`.
-"""
+AWS's clients return empty answers, so a handler gets as far as it can without rows. If that is before its first real
+work, the next import is made explicitly: the target adapter for `check`."""
 
 from __future__ import annotations
 
@@ -23,15 +22,15 @@ REACHED = "chalicelib.aws.tables.dynamo"
 
 
 class Nothing:
-    """A client of any service: every call succeeds, and finds nothing."""
+    """A client of any service: every call succeeds with an empty answer."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda **_: {"Items": [], "Responses": {}, "jobRun": {}}
 
 
 def main(handler: str) -> list[str]:
-    """The names of the modules."""
-    # What the template sets; none of it is reached.
+    """The names of the imported modules."""
+    # Variables that the template sets; their values are not used.
     for name in ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "HINTS_QUEUE_URL", "LAKE_BUCKET", "CONTROL_BUCKET"):
         os.environ[f"SLUICE_{name}"] = "none"
     import boto3
@@ -65,7 +64,7 @@ def _message(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _request(path: str, parameters: dict[str, str]) -> dict[str, Any]:
-    """A GET as API Gateway hands it to a Lambda."""
+    """A GET as API Gateway passes it to a Lambda."""
     return {
         "requestContext": {"httpMethod": "GET", "resourcePath": path, "identity": {}},
         "headers": {},

@@ -1,9 +1,8 @@
-"""Schedules written straight into the tables, many at a time: what the API writes for each of them, byte for byte.
+"""Schedules written directly into the tables, many at a time: exactly the rows that the API writes for each.
 
-A benchmark of a burst must not spend its time on registering what bursts (that is measured by itself, in
-`registration`). The rows are those of the product's own plan (`core.lifecycle.put`), so that there is nothing here to
-keep in step; tests/benchmarks/test_loader.py holds them against the rows that a PUT writes.
-"""
+A burst benchmark must not spend its time on registration, which `registration` measures. The rows come from the
+product's own plan (`core.lifecycle.put`), so there is nothing to keep in sync here; tests/benchmarks/test_loader.py
+compares them with the rows that a PUT writes."""
 
 from __future__ import annotations
 
@@ -20,14 +19,14 @@ from chalicelib.core.writes import Create, Put, PutState, Write
 from chalicelib.ports import Ledger
 
 BY = "bench"
-BATCH_SIZE = 250  # schedules of one worker's turn
+BATCH_SIZE = 250  # schedules per task of a worker
 WORKERS = 4
 
 StoredRow = ScheduleState | Listing | Timer | Version
 
 
 def rows_of(name: str, document: Mapping[str, Any], now: Instant, by: str = BY) -> Iterator[StoredRow]:
-    """The rows of one new schedule that was put at ``now``. ``name`` is the full one, ``document`` the API's body."""
+    """The rows of one new schedule that is put at ``now``. ``name`` is the full name, ``document`` the API's body."""
     namespace, app, _ = name.split(".")
     new = NewSchedule.model_validate(document)
     _, plan = lifecycle.put(name, new.definition().resolved(namespace, app), None, None, new.enabled, now, by)
@@ -46,7 +45,7 @@ def load(ledger: Ledger, names: Sequence[str], document: Mapping[str, Any], now:
 
 
 def _row(write: Write) -> StoredRow:
-    """What a write of the plan stores. Where the plan asks for absence, the tables of a benchmark are empty."""
+    """The row that a write of the plan stores. Conditions on absence hold, because a benchmark's tables are empty."""
     if isinstance(write, PutState) and write.over is None:
         return write.schedule_state
     if isinstance(write, Create | Put) and isinstance(write.row, ScheduleState | Listing | Timer | Version):

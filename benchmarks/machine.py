@@ -1,4 +1,4 @@
-"""Where and of what something was measured: commit, date, machine, versions."""
+"""The origin of a measurement: commit, date, machine, versions."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @dataclass(frozen=True)
 class Origin:
-    """Goes into the results beside the figures."""
+    """The origin, which is stored in the results with the figures."""
 
     measured_at: dict[str, Any]
     machine: dict[str, Any]
     versions: dict[str, str]
 
     def ended(self) -> Origin:
-        """The same, with the load at the end: neighbours that came in the middle show in it."""
+        """The origin with the load at the end, which shows other load during the measurement."""
         return replace(self, measured_at={**self.measured_at, "load_after": _load()})
 
 
 def origin() -> Origin:
-    """Of this checkout on this machine now. `load` is that of the minute before: figures from a busy machine say so."""
+    """The origin of a measurement now. `load` is that of the minute before, so that figures of a busy machine show
+    it."""
     measured_at = {
         "commit": _git("rev-parse", "HEAD"),
         # The results themselves do not make a checkout dirty.

@@ -1,10 +1,10 @@
-"""What a measurement is: one module (or package) under `benchmarks`, whose name `make bench ONLY=<name>` takes.
+"""The interface of a measurement: one module (or package) under `benchmarks`, whose name `make bench ONLY=<name>`
+takes.
 
 It has two functions, and is listed in `ALL`:
 
-    def measure(progress: Progress) -> Results       JSON values by their keys in the results, most often one
-    def tables(results: Results) -> list[Table]      the same for people, with units
-"""
+    def measure(progress: Progress) -> Results       JSON values by their keys in the results, usually one def
+    tables(results: Results) -> list[Table]      the same for people, with units"""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 from rich.table import Table
 
-# In the order in which they run: what is sensitive to a busy machine comes before what is not.
+# In the order of execution: measurements that other load disturbs come first.
 ALL = ("event", "burst", "steady", "registration", "emitters", "tick", "cold_start", "cost", "history")
 
 
@@ -21,7 +21,7 @@ Results = dict[str, Any]
 
 
 class Progress(Protocol):
-    """How a measurement says how far it is."""
+    """Reports the progress of a measurement."""
 
     def __call__(self, about: str, done: int, total: int) -> None: ...
 
@@ -33,5 +33,5 @@ class Measurement(Protocol):
 
 
 def load(name: str) -> Measurement:
-    """The measurement of this name. Imported when asked for: a broken one harms no other."""
+    """The measurement of this name, imported on request, so that a broken one does not affect the others."""
     return cast(Measurement, import_module(f"benchmarks.{name}"))

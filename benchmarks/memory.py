@@ -1,13 +1,12 @@
-"""What memory a Lambda should have: cost against time, PREDICTED by a model of AWS. Nothing here is measured on AWS.
+"""The memory size of a Lambda: cost against time, PREDICTED by a model of AWS. Nothing here is measured on AWS.
 
-The model: Lambda gives a function a share of a CPU that grows with its memory, one whole CPU at 1,769 MB. What a path
-computes takes as much longer as that share is smaller; what it waits for does not. The calls of a path are counted
-(`benchmarks/cost`), the milliseconds of a call are those that `prices.py` assumes. The CPU of a call is what boto3 took
-on the machine of docs/performance.md, and a CPU of Lambda is taken for one of that machine. More than one CPU helps
-nobody here, for an invocation is one thread.
+The model: a function's share of a CPU grows with its memory, up to one CPU at 1,769 MB. A smaller share makes
+computation proportionally slower, but not waiting. The calls of a path are counted (`benchmarks/cost`); the duration of
+a call is that of `prices.py`. The CPU time of a call is that of boto3 on the machine of docs/performance.md, and a
+Lambda CPU is assumed to equal one of that machine. More than one CPU has no effect, because an invocation uses one
+thread.
 
-    python -m benchmarks.memory        # the table of docs/performance.md
-"""
+    python -m benchmarks.memory        # the table of docs/performance.md"""
 
 from __future__ import annotations
 
@@ -21,13 +20,13 @@ from benchmarks.cost.prices import CALL_MS, LAMBDA_GB_SECOND, LAMBDA_REQUEST, MI
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
 WHOLE_CPU = 1769  # MB
 SIZES = (256, 512, 768, 1024, 1769, 3008)
-CPU_PER_CALL, CPU_PER_INVOCATION = 1.3, 5.0  # ms: boto3 and our code for a call; the runtime and the log for the rest
+CPU_PER_CALL, CPU_PER_INVOCATION = 1.3, 5.0  # ms: boto3 and Sluice's code per call; runtime and log per invocation
 WAITED_FOR = tuple(CALL_MS)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What Lambdas do for one run: invocations, ms of CPU, and ms of waiting for answers."""
+    """The work of all Lambdas for one run: invocations, ms of CPU, and ms of waiting for answers."""
 
     invocations: float
     cpu_ms: float
@@ -36,7 +35,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Time that the Lambdas of one run take, and dollars of Lambda for a million runs, at a memory in MB."""
+    """The Lambda time of one run in ms, and the Lambda cost of a million runs in dollars, at a memory in MB."""
 
     memory: int
     ms: float
@@ -44,45 +43,45 @@ class Prediction:
 
 
 def cpu_share(memory: int) -> float:
-    """How much of one CPU a function of so many MB has, for one thread."""
+    """The share of one CPU that one thread of a function with this memory (MB) has."""
     return min(memory / WHOLE_CPU, 1.0)
 
 
 def work_of(calls: Mapping[str, float]) -> Work:
-    """The work behind counted calls, named `<service>:<Operation>`; those of Lambda itself are its invocations."""
+    """The work of counted calls, named `<service>:<Operation>`; calls of Lambda itself are its invocations."""
     invocations = sum(count for name, count in calls.items() if name.startswith("lambda:"))
     made = {name: count for name, count in calls.items() if name.partition(":")[0] in WAITED_FOR}
-    # What Lambda's own poller does for a queue is not done by the function.
+    # Lambda's own poller makes these calls for a queue, not the function.
     made = {name: count for name, count in made.items() if name not in ("sqs:ReceiveMessage", "sqs:DeleteMessageBatch")}
     cpu = sum(made.values()) * CPU_PER_CALL + invocations * CPU_PER_INVOCATION
     return Work(invocations, cpu, sum(count * CALL_MS[name.partition(":")[0]] for name, count in made.items()))
 
 
 def predict(work: Work, memory: int) -> Prediction:
-    """Time and cost of some work at a memory."""
+    """Time and cost of some work with a memory size (MB)."""
     ms = work.waited_ms + work.cpu_ms / cpu_share(memory)
     gb_seconds = ms / 1000 * memory / 1024
     return Prediction(memory, ms, MILLION * (gb_seconds * LAMBDA_GB_SECOND + work.invocations * LAMBDA_REQUEST))
 
 
 def table(costs: list[dict[str, Any]], cold_cpu_ms: float) -> Iterator[str]:
-    """The lines of a Markdown table: for each size the paths, and what the imports of a cold start take."""
+    """The lines of a Markdown table: for each size the paths, and the duration of a cold start's imports."""
     paths = [str(cost["path"]) for cost in costs]
     yield f"| MB | CPU | {' | '.join(paths)} | cold start, imports |"
     yield f"|---|---|{'---|' * len(paths)}---|"
     for memory in SIZES:
-        told = [predict(work_of(cost["calls"]), memory) for cost in costs]
-        cells = " | ".join(f"{each.ms:.0f} ms, ${each.usd_per_million:.2f}" for each in told)
+        predictions = [predict(work_of(cost["calls"]), memory) for cost in costs]
+        cells = " | ".join(f"{prediction.ms:.0f} ms, ${prediction.usd_per_million:.2f}" for prediction in predictions)
         yield f"| {memory:,} | {cpu_share(memory):.2f} | {cells} | {cold_cpu_ms / cpu_share(memory):,.0f} ms |"
 
 
 def of_results(found: Mapping[str, Any]) -> Iterator[str]:
-    """The table out of results that have `cost` and `cold_start`."""
-    return table(found["cost"], max(float(each["handler_cpu_ms"]) for each in found["cold_start"]))
+    """The table from results that have `cost` and `cold_start`."""
+    return table(found["cost"], max(float(entry["handler_cpu_ms"]) for entry in found["cold_start"]))
 
 
 def main() -> None:
-    """Print the table out of the committed results."""
+    """Print the table from the committed results."""
     print("\n".join(of_results(results.read())))
 
 

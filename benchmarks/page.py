@@ -1,7 +1,7 @@
-"""The tables of docs/performance.md out of the results:  python -m benchmarks.page
+"""The tables of docs/performance.md, generated from the results:  python -m benchmarks.page
 
-Each stands between `<!-- name -->` and `<!-- end -->`; what is not measured says so. A test holds the page against
-`results.json`, so neither is changed without the other.
+Each table is between `<!-- name -->` and `<!-- end -->`; a missing measurement is named as missing. A test compares the
+page with `results.json`, so that neither changes without the other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Row = Iterable[object]
 
 
 def page(text: str, found: Mapping[str, Any]) -> str:
-    """The page with its tables as the results have them."""
+    """The page with its tables filled from the results."""
 
     def filled(match: re.Match[str]) -> str:
         name = match[1]
@@ -31,7 +31,7 @@ def page(text: str, found: Mapping[str, Any]) -> str:
 
 
 def _loads(*names: str) -> Callable[[Mapping[str, Any]], str]:
-    """Lateness and pace; a name that was not measured is left out."""
+    """Lateness and pace; names without a measurement are left out."""
 
     def table(found: Mapping[str, Any]) -> str:
         rows = [_load(name, found[name], found["origins"][name]) for name in names if name in found]
@@ -61,10 +61,10 @@ def _emitters(found: Mapping[str, Any]) -> str:
 
 def _tick(found: Mapping[str, Any]) -> str:
     names = ("calls", "read_units", "write_units", "cpu_ms")
-    told = found.get("tick", {"sizes": (), "growth": {}})
-    rows: list[Row] = [(f"{one['schedules']:,}", *_picked(one, names)) for one in told["sizes"]]
+    tick = found.get("tick", {"sizes": (), "growth": {}})
+    rows: list[Row] = [(f"{one['schedules']:,}", *_picked(one, names)) for one in tick["sizes"]]
     if rows:
-        rows.append(("growth, first to last", *_picked(told["growth"], names)))
+        rows.append(("growth, first to last", *_picked(tick["growth"], names)))
     return _markdown(("schedules", "calls", "read units", "write units", "CPU ms"), rows)
 
 

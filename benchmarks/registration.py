@@ -1,4 +1,4 @@
-"""registration: one app with 1,000 schedules deployed through the API of a local cloud, and then again unchanged."""
+"""registration: one app with 1,000 schedules, deployed through the API of a local cloud, and then again unchanged."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sluice.client import Client
 from sluice.errors import Failure
 
 SCHEDULES = int(os.environ.get("SLUICE_BENCH_SCHEDULES", "1000"))
-# A deployment that is broken off (API Gateway answers after 29 s at the latest) is finished by the same request.
+# A repeat of the request finishes an interrupted deployment (API Gateway answers after at most 29 s).
 MAX_REQUESTS = 10
 DAILY = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "0 5 * * *"}}
 
@@ -56,7 +56,7 @@ def app_of(schedules: int) -> dict[str, Any]:
 
 
 def deployed(client: Client, document: dict[str, Any]) -> tuple[float, int]:
-    """How many seconds it took, and how many requests: one, unless it was broken off."""
+    """The seconds and the number of requests of a deployment: one request, unless it was interrupted."""
     begun = time.monotonic()
     for requests in range(1, MAX_REQUESTS + 1):
         try:
@@ -70,12 +70,12 @@ def deployed(client: Client, document: dict[str, Any]) -> tuple[float, int]:
 
 
 def count(cloud: Running) -> int:
-    """The schedules that have a gate."""
+    """The number of schedules that have a schedule state."""
     pages = cloud.client("dynamodb").get_paginator("query")
     values = {":app": {"S": f"APP#{NAMESPACE}.{APP}"}, ":schedule": {"S": "SCHEDULE#"}}
     condition = "pk = :app AND begins_with(sk, :schedule)"
-    asked = {"KeyConditionExpression": condition, "ExpressionAttributeValues": values, "Select": "COUNT"}
-    return sum(page["Count"] for page in pages.paginate(TableName=cloud.endpoints.outputs["CatalogTable"], **asked))
+    query = {"KeyConditionExpression": condition, "ExpressionAttributeValues": values, "Select": "COUNT"}
+    return sum(page["Count"] for page in pages.paginate(TableName=cloud.endpoints.outputs["CatalogTable"], **query))
 
 
 def tables(results: Results) -> list[Table]:

@@ -1,4 +1,4 @@
-"""`benchmarks/results.json`: what was measured last, key by key. A measurement replaces its own key and no other."""
+"""`benchmarks/results.json`: the last measurements by key. A measurement replaces its own key only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE = Path(__file__).with_name("results.json")
 
 
 def read(file: Path = FILE) -> dict[str, Any]:
-    """All results so far; empty when nothing was measured yet."""
+    """All results so far; empty without any measurement."""
     try:
         found: dict[str, Any] = json.loads(file.read_text())
     except FileNotFoundError:
@@ -21,8 +21,8 @@ def read(file: Path = FILE) -> dict[str, Any]:
 
 
 def merge(present: dict[str, Any], measured: dict[str, Any], origin: Origin) -> dict[str, Any]:
-    """The results with some keys replaced. `measured_at`, `machine` and `versions` tell of the last measurement;
-    `origins` tells of each key, because keys that were not measured again stay those of an earlier commit."""
+    """The results with some keys replaced. `measured_at`, `machine` and `versions` are those of the last measurement;
+    `origins` has them for each key, because other keys may come from earlier commits."""
     origins = present.get("origins", {}) | dict.fromkeys(measured, origin.measured_at)
     about = {"measured_at": origin.measured_at, "machine": origin.machine, "versions": origin.versions}
     return {**about, **{k: v for k, v in present.items() if k not in about}, **measured, "origins": origins}

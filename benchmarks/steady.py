@@ -1,8 +1,7 @@
 """steady: twelve fires a second for a minute, each to an SQS queue, through the deployed Lambdas of a local cloud.
 
-A million fires a day are twelve a second. Each is a schedule of its own that fires once (`burst.shot`), twelve of them
-due at every second; they are loaded some two minutes ahead, and the minute tick prepares them.
-"""
+A million fires a day are twelve a second. Each fire is a schedule of its own that fires once (`burst.shot`), with
+twelve due in every second. They are loaded some two minutes ahead, and the minute tick prepares them."""
 
 from __future__ import annotations
 

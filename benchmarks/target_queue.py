@@ -1,8 +1,8 @@
-"""A queue as the target of many schedules, and what can be told from the messages that arrived there.
+"""A queue as the target of many schedules, and the figures of the messages that arrived.
 
-SQS stamps each message when it takes it (`SentTimestamp`, in ms), so the queue may be emptied at leisure, after all has
-arrived: receiving is no work beside what is measured. https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
-"""
+SQS stamps each message on arrival (`SentTimestamp`, in ms). So the queue can be emptied after all messages have
+arrived, and receiving does not disturb the measurement.
+https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOOK_EVERY_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """One message at the target: the event that it tells of, its nominal instant and its arrival, in epoch ms."""
+    """One message at the target: its event, its nominal instant and its arrival, in epoch ms."""
 
     event_id: str
     nominal_at: int
@@ -34,7 +34,7 @@ class Arrival:
 
 
 class TargetQueue:
-    """Its name begins as the stack's policy asks of targets."""
+    """A queue whose name has the prefix that the stack's policy requires of targets."""
 
     def __init__(self, client: Callable[[], Any], name: str) -> None:
         self._client = client
@@ -45,18 +45,19 @@ class TargetQueue:
         return {"target": {"type": "sqs", "queue_url": self.url}}
 
     def wait_for(self, count: int, patience_s: float, progress: Callable[[int], None]) -> None:
-        """Until so many messages lie there, or none has come for a while. Looks rarely: looking is work, too."""
-        seen, since = 0, time.monotonic()
-        while seen < count and time.monotonic() - since < patience_s:
+        """Wait until the queue has so many messages, or none arrives for a while. Polls rarely, because polling costs
+        time."""
+        arrived, since = 0, time.monotonic()
+        while arrived < count and time.monotonic() - since < patience_s:
             time.sleep(LOOK_EVERY_S)
             name = "ApproximateNumberOfMessages"
             now = int(self._sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=[name])["Attributes"][name])
-            if now > seen:
-                seen, since = now, time.monotonic()
-                progress(seen)
+            if now > arrived:
+                arrived, since = now, time.monotonic()
+                progress(arrived)
 
     def drain(self) -> list[Arrival]:
-        """All messages that lie there; the queue is empty afterwards."""
+        """All messages in the queue, which is empty afterwards."""
         with ThreadPoolExecutor(RECEIVERS) as pool:
             return [arrival for part in pool.map(lambda _: self._receive_all(), range(RECEIVERS)) for arrival in part]
 
@@ -79,16 +80,16 @@ class TargetQueue:
 
 
 def arrival_of(message: dict[str, Any]) -> Arrival:
-    told = message["MessageAttributes"]
-    nominal = parse_instant(told["sluice-nominal-time"]["StringValue"])
-    return Arrival(told["sluice-event-id"]["StringValue"], nominal, int(message["Attributes"]["SentTimestamp"]))
+    attributes = message["MessageAttributes"]
+    nominal = parse_instant(attributes["sluice-nominal-time"]["StringValue"])
+    return Arrival(attributes["sluice-event-id"]["StringValue"], nominal, int(message["Attributes"]["SentTimestamp"]))
 
 
 def figures(arrivals: Sequence[Arrival], expected: int) -> dict[str, Any]:
-    """What became of ``expected`` events: how late each came (its first message counts), and which came not, or again.
+    """The result of ``expected`` events: the lateness of each (by its first message), and which were missed or doubled.
 
-    ``seconds`` is from the first nominal instant to the last arrival of an event; of one that came twice, the first.
-    Raises for a message that came before its instant, or from nowhere: then there is nothing to be told in figures.
+    ``seconds`` is from the first nominal instant to the last arrival of an event; a duplicate does not count.
+    Raises ValueError for a message before its instant or without an event: then the figures would be meaningless.
     """
     firsts: dict[str, Arrival] = {}
     for arrival in sorted(arrivals, key=lambda one: one.sent_at):

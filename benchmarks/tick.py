@@ -1,11 +1,10 @@
-"""tick: what a tick costs with 1,000, 10,000, 100,000 enabled schedules of which always 100 are due (a million with
-SLUICE_BENCH_MILLION=1).
+"""tick: the cost of a tick with 1,000, 10,000 and 100,000 enabled schedules, of which 100 are always due (a million
+with SLUICE_BENCH_MILLION=1).
 
-The rows are those that the API writes (tests/benchmarks/test_tick.py), the handler, flows and adapters the real ones,
-the tables in memory (`tests/faults/memory_tables.py`): an emulator over HTTP would need hours for four million rows,
-and its own work would stand beside what is measured. Calls and units are counts. CPU is that of the tick alone: what
-passes inside the client, which is the emulator and its meter here, is taken off.
-"""
+The rows are those that the API writes (tests/benchmarks/test_tick.py); handler, flows and adapters are the real ones.
+The tables are in memory (`tests/faults/memory_tables.py`): an emulator over HTTP would need hours for four million
+rows, and would disturb the measurement. Calls and units are counts. CPU is that of the tick alone: the time inside the
+client, which is the emulator and its meter here, is subtracted."""
 
 from __future__ import annotations
 
@@ -43,7 +42,7 @@ Item = dict[str, Any]
 
 
 class Watch:
-    """Around a client: how much CPU passes in its calls, in ms."""
+    """A wrapper of a client that measures the CPU time of its calls, in ms."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -63,7 +62,7 @@ class Watch:
 
 
 class TickPlant(Plant):
-    """Measures each tick by itself; what follows from it, deliveries and their books, belongs to the fires."""
+    """Measures each tick separately; the work that follows from a tick, such as deliveries, belongs to the fires."""
 
     def __init__(self, client: Any, names: dict[str, str], schema: Schema) -> None:
         self.watches: list[Watch] = []
@@ -95,13 +94,13 @@ def measure(progress: Progress) -> Results:
 
 
 def tables(results: Results) -> list[Table]:
-    told = results["tick"]
-    title = f"tick: one tick with {told['due']} schedules due (CPU without the client)"
+    tick = results["tick"]
+    title = f"tick: one tick with {tick['due']} schedules due (CPU without the client)"
     table = Table("schedules", "calls", "read units", "write units", "CPU ms", title=title, title_justify="left")
-    for one in told["sizes"]:
+    for one in tick["sizes"]:
         figures = (one["calls"], one["read_units"], one["write_units"], one["cpu_ms"])
         table.add_row(f"{one['schedules']:,}", *(f"{figure:g}" for figure in figures))
-    table.add_row("growth", *(f"{told['growth'][name]:.3f}" for name in MEASURES), style="bold")
+    table.add_row("growth", *(f"{tick['growth'][name]:.3f}" for name in MEASURES), style="bold")
     return [table]
 
 
@@ -117,7 +116,7 @@ def of_size(size: int, ticks: int = TICKS, due: int = DUE) -> dict[str, Any]:
     fill(client, names["catalog_table"], "idle", size - due, RARELY)
     plant.pass_by(2 * MINUTE + 1_000)
     gc.collect()
-    gc.freeze()  # the rows are the tables', which are elsewhere: looking through them for garbage is no part of a tick
+    gc.freeze()  # the rows belong to the tables; garbage collection of them is no part of a tick
     plant.seen.clear()
     delivered = plant.launched
     plant.pass_by(ticks * MINUTE)
@@ -126,7 +125,7 @@ def of_size(size: int, ticks: int = TICKS, due: int = DUE) -> dict[str, Any]:
     uses, cpus = zip(*plant.seen, strict=True)
     return {
         "schedules": size,
-        "calls": median(sum(used.calls.values()) - 1 for used in uses),  # less the invocation itself
+        "calls": median(sum(used.calls.values()) - 1 for used in uses),  # without the invocation itself
         "read_units": median(sum(used.read_units.values()) for used in uses),
         "write_units": median(sum(used.table_units.values()) + sum(used.index_units.values()) for used in uses),
         "cpu_ms": round(median(cpus), 1),
@@ -134,19 +133,19 @@ def of_size(size: int, ticks: int = TICKS, due: int = DUE) -> dict[str, Any]:
 
 
 def growth(found: list[dict[str, Any]]) -> dict[str, float]:
-    """The last size's figures over those of the first."""
+    """The figures of the last size divided by those of the first."""
     return {name: round(found[-1][name] / found[0][name], 3) for name in MEASURES}
 
 
 def fill(client: Any, table: str, prefix: str, count: int, trigger: Mapping[str, Any]) -> None:
-    """Schedules with the rows that a PUT writes, made from those of one of them."""
+    """Store schedules with the rows that a PUT writes, copied from those of one schedule."""
     made = made_rows(prefix, count, trigger)
-    while part := list(islice(made, 25)):  # the most that DynamoDB takes at once
+    while part := list(islice(made, 25)):  # the maximum of DynamoDB per batch
         client.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": row}} for row in part]})
 
 
 def made_rows(prefix: str, count: int, trigger: Mapping[str, Any], shards: int = 4) -> Iterator[Item]:
-    """As many schedules' items. What is the same for all is one object for all, so that a million fit into memory."""
+    """The items of ``count`` schedules. Equal parts are one shared object, so that a million fit into memory."""
     document = {"workflow": WORKFLOW, "enabled": True, "trigger": trigger}
     model = f"{prefix}0000000"
     rows = list(rows_of(f"demo.flights.{model}", document, BEGIN))

@@ -1,1 +1,1 @@
-"""What surrounds the code: its resources, policies, packaging, deployment, and the cloud on a laptop."""
+"""Everything around the code: resources, policies, packaging, deployment, and the local cloud."""

@@ -1,4 +1,4 @@
-"""The private bucket that hands code and template to CloudFormation. Objects are named by their content."""
+"""The private bucket with code and template for CloudFormation. Object names follow from the content."""
 
 import hashlib
 from pathlib import Path
@@ -8,16 +8,16 @@ from botocore.exceptions import ClientError
 
 
 def ensure_bucket(s3: Any, account: str, region: str) -> str:
-    """The artifact bucket of this account and region, created private and encrypted when missing."""
+    """The artifact bucket of this account and region; a missing one is created, private and encrypted."""
     bucket = f"sluice-artifacts-{account}-{region}"
     try:
-        # ExpectedBucketOwner: names are global, and code must never be fetched from somebody else's bucket.
+        # ExpectedBucketOwner: bucket names are global, and code must never come from another account's bucket.
         s3.head_bucket(Bucket=bucket, ExpectedBucketOwner=account)
         return bucket
     except ClientError as error:
         if error.response["Error"]["Code"] not in ("404", "NoSuchBucket"):
             raise
-    # us-east-1 refuses to be named as a constraint.
+    # us-east-1 is not accepted as a LocationConstraint.
     where = {} if region == "us-east-1" else {"CreateBucketConfiguration": {"LocationConstraint": region}}
     s3.create_bucket(Bucket=bucket, **where)
     s3.put_public_access_block(
@@ -33,7 +33,7 @@ def ensure_bucket(s3: Any, account: str, region: str) -> str:
 
 
 def upload(s3: Any, bucket: str, stack: str, content: bytes, suffix: str) -> str:
-    """Store `content` under a key made of its hash, unless it is there; return the key."""
+    """Store `content` under a key made of its hash, unless it exists; return the key."""
     key = f"{stack}/{hashlib.sha256(content).hexdigest()}{suffix}"
     try:
         s3.head_object(Bucket=bucket, Key=key)
@@ -45,5 +45,5 @@ def upload(s3: Any, bucket: str, stack: str, content: bytes, suffix: str) -> str
 
 
 def code_of(out: Path) -> bytes:
-    """The packaged code beside the template in `out`."""
+    """The packaged code, which is next to the template in `out`."""
     return (out / "deployment.zip").read_bytes()

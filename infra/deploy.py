@@ -1,8 +1,8 @@
-"""`make deploy STAGE=dev`: upload what was packaged and bring the stack `sluice-<stage>` to it.
+"""`make deploy STAGE=dev`: upload the package and create or update the stack `sluice-<stage>`.
 
     python -m infra.deploy STAGE OUT [Parameter=value ...]
 
-Account, region and endpoint are whatever the environment names, as for any AWS tool.
+The environment names account, region and endpoint, as for any AWS tool.
 """
 
 import sys
@@ -18,7 +18,7 @@ from rich.table import Table
 from infra import artifacts, emr_checks, preflight, stack, template, yaml_tags
 
 _NO_ACCOUNT = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION."
-_MORE_RIGHTS = "Use those of somebody who may, or have this right added (docs/deployment.md)."
+_MORE_RIGHTS = "Use credentials with this permission, or have it added (docs/deployment.md)."
 
 
 def deploy(
@@ -32,7 +32,7 @@ def deploy(
 ) -> stack.Outcome:
     """Deploy the package in `out` as `stack_name`. Raises `stack.DeployError`, `BotoCoreError` or `ClientError`.
 
-    Parameters that name an EMR application or role which is not there are refused before anything is changed."""
+    Parameters that name a missing EMR application or role are refused before anything changes."""
     s3, region = session.client("s3"), session.region_name
     made = yaml_tags.load((out / "template.yaml").read_text())
     declared = made["Parameters"]
@@ -47,8 +47,8 @@ def deploy(
     code_key = artifacts.upload(s3, bucket, stack_name, artifacts.code_of(out), ".zip")
     located = template.with_code_at(made, bucket, code_key)
     key = artifacts.upload(s3, bucket, stack_name, yaml_tags.dump(located).encode(), ".yaml")
-    # By URL, because a template in the request may have 51,200 bytes only, and every route adds some 600.
-    # Of the region's own endpoint: the global one does not know a bucket of another region in its first hours.
+    # By URL, because a template in the request may have only 51,200 bytes, and every route adds some 600. The URL has
+    # the region's own endpoint: the global one does not find a new bucket of another region for some hours.
     url = f"{s3.meta.endpoint_url}/{bucket}/{key}"
 
     def apply(more: Mapping[str, str]) -> stack.Outcome:
@@ -60,7 +60,7 @@ def deploy(
     protected = wanted["DeletionProtection"] == "true" and wanted["DataRetention"] == "Retain"
     if present is not None or not protected:
         return apply({})
-    # A first deployment that fails takes its tables back, which it could not if they were protected.
+    # A failed first deployment must remove its tables, which deletion protection would prevent.
     created = apply({"DeletionProtection": "false"})
     apply({"DeletionProtection": "true"})
     return created
@@ -76,7 +76,7 @@ def parse_parameters(arguments: list[str]) -> dict[str, str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Command line of `make deploy`. Exit code 1 with one message when the stack is not as asked."""
+    """Command line of `make deploy`. Exit code 1 with one message if the deployment fails."""
     console, errors = Console(), Console(stderr=True)
     arguments = sys.argv[1:] if argv is None else argv
     if len(arguments) < 2:
@@ -94,7 +94,7 @@ def main(argv: list[str] | None = None) -> int:
         return 1
     table = Table(title=f"sluice-{stage} is {outcome.action}")
     table.add_column("output")
-    # Folded, never cut: these are copied into other commands.
+    # Folded, never cut: users copy these values into other commands.
     table.add_column("value", overflow="fold")
     for name, value in sorted(outcome.outputs.items()):
         table.add_row(name, value)
@@ -115,7 +115,7 @@ def _with_progress(console: Console, name: str, out: Path, parameters: Mapping[s
 
 
 def explain(error: Exception) -> str:
-    """The error of an AWS call in words that say what to do."""
+    """A message for the error of an AWS call, with what to do."""
     if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"):
         return f"No AWS credentials: {error} {_NO_ACCOUNT}"
     if type(error).__name__ in ("EndpointConnectionError", "ConnectTimeoutError"):
@@ -124,7 +124,7 @@ def explain(error: Exception) -> str:
     if code in ("InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "ExpiredToken"):
         return f"AWS does not accept these credentials: {error} {_NO_ACCOUNT}"
     if code in ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"):
-        return f"These credentials may not do that: {error} {_MORE_RIGHTS}"
+        return f"These credentials lack a permission: {error} {_MORE_RIGHTS}"
     return str(error)
 
 

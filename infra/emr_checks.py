@@ -1,4 +1,4 @@
-"""Whether the EMR applications and roles that a deployment names exist. Asked before anything is changed."""
+"""Checks that the EMR applications and roles of a deployment exist, before anything is changed."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,17 +10,17 @@ from botocore.exceptions import ClientError
 
 from infra.stack import DeployError, Step
 
-USUAL_VCPUS = 16  # of a run: Spark on EMR Serverless takes a driver and three executors of 4 vCPUs
+USUAL_VCPUS = 16  # of a run: by default a driver and three executors of 4 vCPUs each
 _MISSING = ("ResourceNotFoundException", "ValidationException", "NoSuchEntity", "NoSuchEntityException")
 _FORBIDDEN = ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation")
 
 
 def check(session: boto3.Session, parameters: Mapping[str, str], report: Callable[[Step], None]) -> None:
-    """Raise `DeployError` for an application or role that is not there. ``parameters`` are all that the stack will
-    have, but for the template's defaults. What the caller may not look up is reported, and let pass."""
+    """Raise `DeployError` for an application or role that does not exist. ``parameters`` are those of the stack after
+    the deployment, without the template's defaults. An object that the caller may not read is reported and accepted."""
     _check_runs(parameters)
     if parameters.get("EmrEndpointUrl") or parameters.get("ApiBaseUrl"):
-        return  # an emulator has its own applications, and no roles
+        return  # an emulator has its own applications and no roles
     emr: Any = session.client("emr-serverless")
     for parameter, application in _named(parameters, "EmrApplicationId", "EmrApplicationIds"):
         _ask(parameter, "EMR application", application, partial(_state, emr, application), report)
@@ -30,15 +30,16 @@ def check(session: boto3.Session, parameters: Mapping[str, str], report: Callabl
 
 
 def _check_runs(parameters: Mapping[str, str]) -> None:
-    """A stack that was deployed before there was a limit of runs gets the default with this deployment."""
+    """Require EmrMaximumRuns beside EmrMaximumVcpu: a stack of an older version would otherwise get the default of
+    1."""
     vcpus = re.match(r"\d+", parameters.get("EmrMaximumVcpu", ""))
     if parameters.get("EmrApplicationId") or "EmrMaximumRuns" in parameters or vcpus is None:
         return
-    most = int(vcpus[0]) // USUAL_VCPUS
-    if most > 1:
+    maximum = int(vcpus[0]) // USUAL_VCPUS
+    if maximum > 1:
         raise DeployError(
-            f"expected EmrMaximumRuns beside EmrMaximumVcpu={parameters['EmrMaximumVcpu']}, got none. Say how many "
-            f"runs the application may have at a time: EmrMaximumRuns={most} for runs of {USUAL_VCPUS} vCPUs each."
+            f"expected EmrMaximumRuns with EmrMaximumVcpu={parameters['EmrMaximumVcpu']}, got none. Set the number of "
+            f"concurrent runs of the application: EmrMaximumRuns={maximum} for runs of {USUAL_VCPUS} vCPUs each."
         )
 
 
@@ -50,7 +51,7 @@ def _named(parameters: Mapping[str, str], *names: str) -> list[tuple[str, str]]:
 def _ask(
     parameter: str, what: str, name: str, find: Callable[[], str | None], report: Callable[[Step], None]
 ) -> None:  # fmt: skip
-    """``find`` says what is wrong with it, if anything is."""
+    """Raise `DeployError` if ``find`` returns what is wrong with the object."""
     try:
         wrong = find()
     except ClientError as error:

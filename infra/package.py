@@ -1,9 +1,9 @@
-"""`make package`: Chalice's package and our resources become one template with its code beside it.
+"""`make package`: merge Chalice's package and Sluice's resources into one template, with the code next to it.
 
     python -m infra.package OUT [--without-dependencies]
 
-Chalice works on a copy of what belongs into the package, never in the checkout: what it packs is then exactly
-`app.py`, `chalicelib/` and the pinned runtime requirements, and two runs at once do not disturb each other.
+Chalice works on a copy of the packaged files, never in the checkout. So the package contains exactly `app.py`,
+`chalicelib/` and the pinned runtime requirements, and two simultaneous runs do not disturb each other.
 """
 
 import argparse
@@ -26,15 +26,14 @@ _NOT_PACKED = shutil.ignore_patterns("__pycache__", "*.pyc", "*.md", ".DS_Store"
 
 
 class PackageError(Exception):
-    """Packaging failed. The message carries what Chalice said."""
+    """Packaging failed. The message contains Chalice's output."""
 
 
 def package(out: Path, *, with_dependencies: bool = True, root: Path = ROOT) -> Path:
     """Write `template.yaml` and `deployment.zip` into `out`; return the template's path.
 
-    Without dependencies the zip holds our own code only. That is for the local cloud, whose Lambdas run in this
-    Python environment: it needs no download, starts faster, and works on machines that are not Linux on x86-64.
-    """
+    Without dependencies the zip holds only Sluice's own code. That is for the local cloud, whose Lambdas run in this
+    Python environment: it needs no download, starts faster, and works on machines other than Linux on x86-64."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sluice-package-") as scratch:
         project = Path(scratch) / "project"
@@ -52,7 +51,7 @@ def package(out: Path, *, with_dependencies: bool = True, root: Path = ROOT) -> 
 
 
 def merged_template(chalice_template: str, root: Path = ROOT) -> template.Template:
-    """Chalice's template text with the fragments and policies of `infra/`."""
+    """Chalice's template text, merged with the fragments and policies of `infra/`."""
     fragments = [yaml_tags.load(p.read_text()) for p in sorted((root / "infra/resources").glob("*.yaml"))]
     policies = {p.stem: yaml_tags.load(p.read_text()) for p in sorted((root / "infra/policies").glob("*.yaml"))}
     return template.assemble(yaml_tags.load(chalice_template), fragments, policies)
@@ -69,7 +68,7 @@ def _copy_sources(root: Path, project: Path) -> None:
 
 
 def _run_chalice(project: Path, built: Path) -> None:
-    # Chalice imports app.py to learn its routes. It needs a region for that, and no credentials.
+    # Chalice imports app.py to read its routes. It needs a region for that, but no credentials.
     environment = {"AWS_DEFAULT_REGION": "us-east-1", **os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [
         *(
@@ -82,14 +81,16 @@ def _run_chalice(project: Path, built: Path) -> None:
         *("package", "--stage", "sluice", "--template-format", "yaml", str(built)),
     ]
     done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=project)
-    said = f"{done.stdout}{done.stderr}".strip()
+    output = f"{done.stdout}{done.stderr}".strip()
     if done.returncode != 0:
-        # The end names the error; what comes before are Chalice's own frames.
-        end = "\n".join(said.splitlines()[-_LINES_OF_ERROR:]).replace(f"{project}/", "")
-        raise PackageError(f"`chalice package` failed, most often because app.py does not import. It said:\n{end}")
-    # Chalice only warns when a requirement has no wheel for Lambda; the package would then fail at its first import.
-    if "Could not install dependencies" in said:
-        raise PackageError(f"A runtime requirement has no wheel for Lambda (Linux, x86-64). Chalice said:\n{said}")
+        # The last lines name the error; the lines before are Chalice's own frames.
+        end = "\n".join(output.splitlines()[-_LINES_OF_ERROR:]).replace(f"{project}/", "")
+        raise PackageError(f"`chalice package` failed, usually because app.py cannot be imported. Output:\n{end}")
+    # Chalice only warns if a requirement has no wheel for Lambda; the package would fail at its first import.
+    if "Could not install dependencies" in output:
+        raise PackageError(
+            f"A runtime requirement has no wheel for Lambda (Linux, x86-64). Output of Chalice:\n{output}"
+        )
 
 
 def main(argv: list[str] | None = None) -> int:

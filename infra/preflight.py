@@ -1,7 +1,7 @@
-"""What is looked at before a stack is changed: whether the account and the region can bear what was asked for.
+"""Checks before a stack is changed: whether the account and the region support the requested parameters.
 
-Each check asks AWS once and answers with a sentence: expected, got, what to do. A check for which the credentials have
-no right is left out; CloudFormation then finds out by itself.
+Each check makes one AWS call and raises an error with expected, got, and what to do. A check for which the credentials
+lack a permission is skipped; CloudFormation then reports the problem.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -13,10 +13,10 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from infra.stack import DeployError
 
-# Lambda keeps so much of an account's concurrency for functions that reserve nothing.
+# Lambda keeps this part of an account's concurrency for functions without a reservation.
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
 UNRESERVED = 100
-# DynamoDB warms a table for no less.
+# The minimum of DynamoDB's warm throughput.
 MIN_WARM_WRITES = 4000
 RESERVED = {"TickReservedConcurrency": "tick", "CheckReservedConcurrency": "check", "ApiConcurrency": "api"}
 _FORBIDDEN = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"}
@@ -26,60 +26,60 @@ _UNKNOWN = {"ResourceNotFoundException", "NoSuchEntity", "NotFound", "NotFoundEx
 def check(
     session: Any, stack: str, given: Mapping[str, str], wanted: Mapping[str, str], present: Mapping[str, str]
 ) -> None:
-    """Raises `DeployError` for the first thing that AWS would refuse, before anything is changed.
+    """Raise `DeployError` for the first parameter that AWS would refuse, before anything changes.
 
-    ``given`` are the parameters of this deployment, ``wanted`` all that will hold after it, ``present`` those of the
-    stack as it is, none if it is new.
+    ``given`` are the parameters of this deployment, ``wanted`` all parameters after it, ``present`` those of the stack
+    now (empty if it is new).
     """
     _check_warm_tables(wanted, present)
     _check_concurrency(session, stack, wanted)
     if wanted.get("ApiBaseUrl"):
-        return  # an emulator has what it has
+        return  # an emulator has no such limits
     if not wanted.get("EmrApplicationId"):
         _check_region(session)
     _check_existing(session, given)
 
 
 def _check_warm_tables(wanted: Mapping[str, str], present: Mapping[str, str]) -> None:
-    for name, least in (("WarmWriteUnits", MIN_WARM_WRITES), ("WarmReadUnits", 12_000)):
-        asked, before = int(wanted.get(name, 0)), int(present.get(name, 0))
-        if 0 < asked < least:
+    for name, minimum in (("WarmWriteUnits", MIN_WARM_WRITES), ("WarmReadUnits", 12_000)):
+        units, before = int(wanted.get(name, 0)), int(present.get(name, 0))
+        if 0 < units < minimum:
             raise DeployError(
-                f"{name}: expected 0, or {least} and more, got {asked}. DynamoDB warms a table for no less."
+                f"{name}: expected 0, or {minimum} and more, got {units}. This is the minimum of DynamoDB."
             )
-        if 0 < asked < before:
+        if 0 < units < before:
             raise DeployError(
-                f"{name}: expected {before} or more, which the tables have, got {asked}. DynamoDB lowers it never; "
-                f"leave the parameter as it is, it costs nothing any more."
+                f"{name}: expected {before} or more, the present value, got {units}. DynamoDB never lowers it; "
+                f"keep the parameter, which costs nothing more."
             )
 
 
 def _check_concurrency(session: Any, stack: str, wanted: Mapping[str, str]) -> None:
-    """Reservations of this stack come out of what no function has reserved, of which 100 must be left."""
-    asked = {name: int(wanted.get(name, 0)) for name in RESERVED}
-    most = int(wanted.get("CheckConcurrency", 0))
-    if 0 < asked["CheckReservedConcurrency"] < most:
+    """Check the reservations of this stack: 100 of the account's unreserved concurrency must remain."""
+    reservations = {name: int(wanted.get(name, 0)) for name in RESERVED}
+    maximum = int(wanted.get("CheckConcurrency", 0))
+    if 0 < reservations["CheckReservedConcurrency"] < maximum:
         raise DeployError(
-            f"CheckReservedConcurrency: expected CheckConcurrency ({most}) or more, got "
-            f"{asked['CheckReservedConcurrency']}. The queue would call more Lambdas than there may be, and "
-            f"each call too many is a try of its message. Lower CheckConcurrency, or reserve more."
+            f"CheckReservedConcurrency: expected CheckConcurrency ({maximum}) or more, got "
+            f"{reservations['CheckReservedConcurrency']}. The queue would invoke more Lambdas than allowed, and "
+            f"each refused invocation counts as a try of its message. Lower CheckConcurrency, or reserve more."
         )
-    if not any(asked.values()):
+    if not any(reservations.values()):
         return
     functions = session.client("lambda")
-    limit = _told(lambda: functions.get_account_settings()["AccountLimit"])
+    limit = _permitted(lambda: functions.get_account_settings()["AccountLimit"])
     if limit is None:
         return
     held = sum(_reserved(functions, f"{stack}-{handler}") for handler in RESERVED.values())
     total, free = int(limit["ConcurrentExecutions"]), int(limit["UnreservedConcurrentExecutions"]) + held
-    if free - sum(asked.values()) < UNRESERVED:
-        told = ", ".join(f"{name}={number}" for name, number in asked.items() if number)
+    if free - sum(reservations.values()) < UNRESERVED:
+        listed = ", ".join(f"{name}={number}" for name, number in reservations.items() if number)
         room = max(0, free - UNRESERVED)
         raise DeployError(
-            f"{told}: expected reservations of at most {room} together, got {sum(asked.values())}. The account has "
-            f"{total} concurrent Lambdas in {session.region_name}, of which {free} can be reserved or shared, and "
-            f"Lambda keeps {UNRESERVED} for functions without a reservation. Set them to 0, or ask AWS for a higher "
-            f"quota (Service Quotas, AWS Lambda, Concurrent executions)."
+            f"{listed}: expected reservations of at most {room} together, got {sum(reservations.values())}. "
+            f"The account has {total} concurrent Lambdas in {session.region_name}, of which {free} can be reserved "
+            f"or shared, and Lambda keeps {UNRESERVED} for functions without a reservation. Set them to 0, or ask "
+            f"AWS for a higher quota (Service Quotas, AWS Lambda, Concurrent executions)."
         )
 
 
@@ -87,11 +87,11 @@ def _reserved(functions: Any, name: str) -> int:
     try:
         return int(functions.get_function_concurrency(FunctionName=name).get("ReservedConcurrentExecutions", 0))
     except ClientError:
-        return 0  # it is not there yet, or may not be looked at
+        return 0  # it does not exist yet, or the credentials may not read it
 
 
 def _check_region(session: Any) -> None:
-    """Whether the region has EMR Serverless. boto3's list may be older than the region, so a call decides."""
+    """Check that the region has EMR Serverless. boto3's list may be older than the region, so a call decides."""
     region = session.region_name
     if region in session.get_available_regions("emr-serverless", session.get_partition_for_region(region)):
         return
@@ -104,14 +104,14 @@ def _check_region(session: Any) -> None:
             f"https://docs.aws.amazon.com/general/latest/gr/emr-serverless.html"
         ) from None
     except ClientError:
-        return  # somebody is there
+        return  # the endpoint answered
 
 
 def _check_existing(session: Any, given: Mapping[str, str]) -> None:
-    """What a parameter names must be there. EMR applications and roles are looked at by `emr_checks`."""
-    for name, what, look in _named(session, given):
+    """Check that the objects in parameters exist. `emr_checks` checks EMR applications and roles."""
+    for name, what, request in _named(session, given):
         try:
-            look()
+            request()
         except ClientError as error:
             code = error.response.get("Error", {}).get("Code", "")
             if code in _UNKNOWN or code.startswith(("InvalidParameter", "NotFound")):
@@ -129,10 +129,10 @@ def _named(session: Any, given: Mapping[str, str]) -> Iterator[tuple[str, str, C
         yield "AlarmTopicArn", "a topic", lambda: sns.get_topic_attributes(TopicArn=topic)
 
 
-def _told(ask: Callable[[], Any]) -> Any:
-    """An answer; None if these credentials may not ask."""
+def _permitted(call: Callable[[], Any]) -> Any:
+    """The answer of a call; None if the credentials lack the permission."""
     try:
-        return ask()
+        return call()
     except ClientError as error:
         if error.response.get("Error", {}).get("Code", "") in _FORBIDDEN:
             return None
@@ -140,8 +140,8 @@ def _told(ask: Callable[[], Any]) -> Any:
 
 
 def session() -> boto3.Session:
-    """The session that the environment names. Raises `DeployError` if it names no region."""
+    """The session of the environment. Raises `DeployError` without a region."""
     made = boto3.Session()
     if made.region_name is None:
-        raise DeployError("No region is named. Set AWS_REGION, or name a profile with a region in AWS_PROFILE.")
+        raise DeployError("Expected a region, got none. Set AWS_REGION, or AWS_PROFILE to a profile with a region.")
     return made

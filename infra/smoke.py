@@ -1,10 +1,10 @@
-"""`make smoke`: use a deployed stack as its users do, and say what was measured.
+"""`make smoke`: use a deployed stack as its users do, and report measurements.
 
     python -m infra.smoke                               the local cloud of this checkout
     python -m infra.smoke --stage dev --accept-cost     a stack in AWS, with the credentials of the environment
 
-It makes a namespace, two queues and some objects of its own, and removes them at the end. The last line is JSON; it has
-`"smoke": "ok"` when every check has passed. Exit code 0 then, 1 when one failed, 2 when nothing was tried.
+It creates a namespace, two queues and some objects, and removes them at the end. The last line is JSON, with
+`"smoke": "ok"` if every check has passed. Exit code 0 for success, 1 for a failed check, 2 if nothing was tried.
 """
 
 from __future__ import annotations
@@ -42,43 +42,44 @@ from pyspark.sql import SparkSession
 with SparkSession.builder.appName("sluice smoke").getOrCreate() as spark:
     print("rows:", spark.range(1000).count(), "arguments:", sys.argv[1:])
 """
-# Predicted, in dollars of us-east-1: three runs of a driver and an executor of 2 vCPUs and 8 GB each for three minutes,
-# at $0.052624 a vCPU-hour and $0.0057785 a GB-hour, come to 5 cents. 1,100 deliveries at $20 a million come to 2 cents.
+# A prediction in dollars of us-east-1. Three runs with a driver and an executor of 2 vCPUs and 8 GB each, for three
+# minutes at $0.052624 per vCPU-hour and $0.0057785 per GB-hour, cost 5 cents. 1,100 deliveries at $20 per million cost
+# 2 cents.
 ESTIMATE = 0.10
 EMR_RUN = {"workers": 1, "vcpu": 2}
-NEVER = {"type": "time", "expression": "0 0 29 2 *"}  # run by hand
+NEVER = {"type": "time", "expression": "0 0 29 2 *"}  # only run by hand
 LOOK_EVERY = 1.0
 
 
 class Broken(Exception):
-    """A check did not come out as it should. The message says what was expected, and what was found."""
+    """A check failed. The message says what was expected and what was found."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A deployed stack: its API, its names, and clients of its AWS."""
+    """A deployed stack: its API, its names, and its AWS clients."""
 
     name: str
     client: Client
     aws: Callable[[str], Any]
     outputs: Mapping[str, str]
     patience: float  # seconds for a job run of EMR
-    measured_as: str | None = None  # the stage by which CloudWatch has its metrics, if it has any
+    measured_as: str | None = None  # the `stage` dimension of its metrics in CloudWatch, if there are any
 
 
 @dataclass
 class Check:
-    """What one check found: seconds until it was through, and what was measured, by name."""
+    """The result of one check: its seconds, and its measurements by name."""
 
     name: str
     seconds: float = 0.0
-    told: dict[str, float] = field(default_factory=dict)
+    figures: dict[str, float] = field(default_factory=dict)
     error: str = ""
 
 
 @dataclass(frozen=True)
 class Arrived:
-    """A delivery that came: of which event and schedule, when it was due, and when SQS took it, in ms since 1970."""
+    """A delivery that arrived: its event and schedule, its due time, and when SQS received it, in ms since 1970."""
 
     event: str
     schedule: str
@@ -105,7 +106,7 @@ class Smoke:
         self._came: list[Arrived] = []
 
     def play(self) -> list[Check]:
-        """Every check in turn; one that fails keeps none of the others from being tried."""
+        """Run all checks in order. A failed check does not stop the others."""
         done: list[Check] = []
         checks: list[tuple[str, Callable[[], dict[str, float]]]] = [
             ("health", self._health),
@@ -122,17 +123,17 @@ class Smoke:
             self._say(f"{name} ...")
             check, begun = Check(name), time.monotonic()
             try:
-                check.told = look()
+                check.figures = look()
             except (Broken, Failure, ClientError, BotoCoreError) as error:
                 check.error = explain(error) if isinstance(error, ClientError | BotoCoreError) else str(error)
             check.seconds = time.monotonic() - begun
             done.append(check)
             if check.error and name in ("health", "app deployed"):
-                break  # there is nothing to look at
+                break  # without it no other check can work
         return done
 
     def remove(self) -> list[str]:
-        """Remove all that was made. Returns what could not be removed, with the command that does it."""
+        """Remove everything that was created. Returns what could not be removed, with the command that removes it."""
         client, s3, sqs = self._stage.client, self._s3, self._sqs
         acts: list[tuple[str, Callable[[], Any]]] = [
             (f"DELETE {self._app}", partial(client.request, "DELETE", self._app)),
@@ -152,16 +153,16 @@ class Smoke:
         return left
 
     def dollars(self) -> float:
-        """What EMR has billed for the runs of this namespace, as far as it is known."""
+        """The dollars that EMR has billed for the runs of this namespace, as far as known."""
         runs = self._stage.client.pages(f"{self.base}/runs")
         return sum(float((run.get("billed") or {}).get("cost_usd") or 0) for page in runs for run in page["items"])
 
     def throttled(self, since: datetime) -> int | None:
-        """How many table calls of the stack DynamoDB refused since then, those of others included; None if CloudWatch
-        has not said. It says so a minute or two later."""
+        """The table calls of the stack that DynamoDB has throttled since then, including those of other users; None
+        without data. CloudWatch has the data a minute or two later."""
         if self._stage.measured_as is None:
             return None
-        told = self._stage.aws("cloudwatch").get_metric_statistics(
+        statistics = self._stage.aws("cloudwatch").get_metric_statistics(
             Namespace="Sluice",
             MetricName="ThrottledCalls",
             Dimensions=[{"Name": "stage", "Value": self._stage.measured_as}],
@@ -170,7 +171,7 @@ class Smoke:
             Period=60,
             Statistics=["Sum"],
         )
-        return round(sum(float(point["Sum"]) for point in told["Datapoints"]))
+        return round(sum(float(point["Sum"]) for point in statistics["Datapoints"]))
 
     # -- the checks --------------------------------------------------------------------------------------------------
 
@@ -220,7 +221,7 @@ class Smoke:
     def _cron(self) -> dict[str, float]:
         come = self._until(lambda: self._messages("beat")[:BEATS], 120, f"{BEATS} messages of @every 10s", BEATS)
         self._stage.client.post(f"{self._app}/schedules/beat/disable", {})
-        return {"late_ms": max(each.late_ms for each in come)}
+        return {"late_ms": max(delivery.late_ms for delivery in come)}
 
     def _message(self) -> dict[str, float]:
         self._stage.client.put(f"{self._app}/messages/note", {"due_time": "5s", "workflow": "tell", "data": {"a": 1}})
@@ -232,8 +233,8 @@ class Smoke:
         run_id = self._run_now("pull")
 
         def claimed() -> list[dict[str, Any]]:
-            asked = {"worker": "smoke", "capacity": 1, "wait": 0}
-            leases: list[dict[str, Any]] = self._stage.client.post(f"/v1/workers/{self.name}.smoke/claim", asked)[
+            request = {"worker": "smoke", "capacity": 1, "wait": 0}
+            leases: list[dict[str, Any]] = self._stage.client.post(f"/v1/workers/{self.name}.smoke/claim", request)[
                 "leases"
             ]
             return leases
@@ -263,8 +264,8 @@ class Smoke:
         many = {"workflow": "tell", "enabled": True, "trigger": at, "spread": {"count": BURST}}
         self._stage.client.put(f"{self._app}/schedules/burst", many)
         come = self._until(lambda: self._messages("burst"), 300, f"{BURST:,} messages", BURST)
-        late = sorted(each.late_ms for each in come)
-        doubled = len(come) - len({each.event for each in come})
+        late = sorted(delivery.late_ms for delivery in come)
+        doubled = len(come) - len({delivery.event for delivery in come})
         return {"late_ms": late[len(late) // 2], "last_ms": late[-1], "doubled": doubled}
 
     def _partition(self) -> dict[str, float]:
@@ -282,12 +283,12 @@ class Smoke:
         path = f"{self._app}/dags/pair/runs"
         [found] = self._until(lambda: self._stage.client.get(path)["items"], 300, "a run of the DAG", 1)
         end = time.monotonic() + 2 * self._stage.patience
-        while (seen := self._stage.client.get(f"{path}/{found['run_id']}"))["state"] == "RUNNING":
+        while (dag_run := self._stage.client.get(f"{path}/{found['run_id']}"))["state"] == "RUNNING":
             if time.monotonic() > end:
-                raise Broken(f"expected the DAG to end within {2 * self._stage.patience:g} s, got {_brief(seen)}")
+                raise Broken(f"expected the DAG to end within {2 * self._stage.patience:g} s, got {_brief(dag_run)}")
             time.sleep(LOOK_EVERY)
-        if seen["state"] != "SUCCEEDED":
-            raise Broken(f"expected a DAG that succeeds, got {_brief(seen)}")
+        if dag_run["state"] != "SUCCEEDED":
+            raise Broken(f"expected a DAG that succeeds, got {_brief(dag_run)}")
         return {"run_s": (time.time() * 1000 - begun) / 1000}
 
     # -- helpers -----------------------------------------------------------------------------------------------------
@@ -305,7 +306,7 @@ class Smoke:
         return str(self._stage.client.post(f"{self._app}/schedules/{schedule}/run", {})["job_id"])
 
     def _received(self, url: str) -> list[Arrived]:
-        """The deliveries that lie in a queue, taken out of it."""
+        """The deliveries in a queue; they are removed from it."""
         taken: list[Arrived] = []
         while messages := self._sqs.receive_message(
             QueueUrl=url,
@@ -314,20 +315,21 @@ class Smoke:
             MessageSystemAttributeNames=["SentTimestamp"],
             MessageAttributeNames=["All"],
         ).get("Messages", []):
-            for each in messages:
-                told = {name: value["StringValue"] for name, value in each["MessageAttributes"].items()}
-                due, sent = int(_millis(told["sluice-due-time"])), int(each["Attributes"]["SentTimestamp"])
-                taken.append(Arrived(told["sluice-event-id"], told["sluice-schedule"], due, sent))
+            for message in messages:
+                attributes = {name: value["StringValue"] for name, value in message["MessageAttributes"].items()}
+                due, sent = int(_millis(attributes["sluice-due-time"])), int(message["Attributes"]["SentTimestamp"])
+                taken.append(Arrived(attributes["sluice-event-id"], attributes["sluice-schedule"], due, sent))
             entries = [
-                {"Id": str(number), "ReceiptHandle": each["ReceiptHandle"]} for number, each in enumerate(messages)
+                {"Id": str(number), "ReceiptHandle": message["ReceiptHandle"]}
+                for number, message in enumerate(messages)
             ]
             self._sqs.delete_message_batch(QueueUrl=url, Entries=entries)
         return taken
 
     def _messages(self, schedule: str) -> list[Arrived]:
-        """All deliveries of a schedule that have come so far. The schedule of a message `m` is called `~m`."""
+        """All deliveries of a schedule that have arrived so far. The schedule of a message `m` is named `~m`."""
         self._came += self._received(self._queues[0])
-        return [each for each in self._came if each.schedule == f"{self.name}.{APP}.{schedule}"]
+        return [delivery for delivery in self._came if delivery.schedule == f"{self.name}.{APP}.{schedule}"]
 
     def _until(self, look: Callable[[], list[Any]], seconds: float, what: str, count: int) -> list[Any]:
         end = time.monotonic() + seconds
@@ -338,7 +340,7 @@ class Smoke:
         return found
 
     def _ended(self, run_id: str, seconds: float) -> dict[str, Any]:
-        """A run that has succeeded."""
+        """A run that has succeeded. Raises `Broken` for any other end."""
         end = time.monotonic() + seconds
         while (run := self._stage.client.get(f"/v1/runs/{run_id}"))["state"] in ("STARTING", "RUNNING", "RETRYING"):
             if time.monotonic() > end:
@@ -349,14 +351,14 @@ class Smoke:
         return run
 
     def _why(self) -> str:
-        """What still waits, in Sluice's own words."""
+        """What still waits, with Sluice's reasons."""
         jobs = self._stage.client.get(f"{self.base}/jobs")["items"]
-        told = [f"{job['schedule']} {job['state']}: {job['reason']}" for job in jobs[:3]]
-        return "; ".join(told) or "no job waits"
+        reasons = [f"{job['schedule']} {job['state']}: {job['reason']}" for job in jobs[:3]]
+        return "; ".join(reasons) or "no job waits"
 
 
-def _brief(told: Mapping[str, Any]) -> str:
-    return f"{told['state']}: {told.get('reason') or told.get('why') or 'no reason is known'}"
+def _brief(view: Mapping[str, Any]) -> str:
+    return f"{view['state']}: {view.get('reason') or view.get('why') or 'no reason'}"
 
 
 def _millis(instant: str) -> float:
@@ -368,7 +370,7 @@ def _seconds(run: Mapping[str, Any]) -> float:
 
 
 def local() -> Stage:
-    """The local cloud of this checkout, started if it is not up."""
+    """The local cloud of this checkout, started if necessary."""
     from infra.local import cloud
 
     endpoints = cloud.up().endpoints
@@ -377,7 +379,7 @@ def local() -> Stage:
 
 
 def deployed(stage: str) -> Stage:
-    """A stack in AWS. Raises `stack.DeployError` if there is none."""
+    """A stack in AWS. Raises `stack.DeployError` if it does not exist."""
     session: boto3.Session = preflight.session()
     name = f"sluice-{stage}"
     outputs = stack.outputs(session.client("cloudformation"), name)
@@ -390,27 +392,29 @@ def deployed(stage: str) -> Stage:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="make smoke", description="Use a deployed stack, and say what was measured.")
-    parser.add_argument("--stage", default="", help="of the stack in AWS; without it, the local cloud is used")
-    parser.add_argument("--accept-cost", action="store_true", help="begin, though it costs money")
-    told = parser.parse_args(argv)
+    parser = argparse.ArgumentParser(prog="make smoke", description="Use a deployed stack, and report measurements.")
+    parser.add_argument(
+        "--stage", default="", help="the stage of the stack in AWS; by default, the local cloud is used"
+    )
+    parser.add_argument("--accept-cost", action="store_true", help="start, although it costs money")
+    options = parser.parse_args(argv)
     console, errors = Console(), Console(stderr=True)
-    if told.stage and not told.accept_cost:
+    if options.stage and not options.accept_cost:
         errors.print(
-            f"smoke: it starts three Spark jobs and sends some {BURST + 10:,} messages, for about ${ESTIMATE:.2f}. "
-            f"Begin with: make smoke STAGE={told.stage} ACCEPT_COST=yes",
+            f"smoke: this starts three Spark jobs and sends some {BURST + 10:,} messages, for about ${ESTIMATE:.2f}. "
+            f"Start it with: make smoke STAGE={options.stage} ACCEPT_COST=yes",
             highlight=False,
         )
         return 2
     try:
-        stage = deployed(told.stage) if told.stage else local()
+        stage = deployed(options.stage) if options.stage else local()
     except stack.DeployError as error:
         errors.print(f"smoke: {error}", style="red", highlight=False)
         return 2
     except (BotoCoreError, ClientError) as error:
         errors.print(f"smoke: {explain(error)}", style="red", highlight=False)
         return 2
-    smoke = Smoke(stage, lambda words: console.print(words, style="dim"))
+    smoke = Smoke(stage, lambda text: console.print(text, style="dim"))
     begun = datetime.now(UTC)
     dollars: float | None = None
     throttled: int | None = None
@@ -423,8 +427,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     refused = "not known" if throttled is None else throttled
     billed = "not known" if dollars is None else f"${dollars:.4f}"
     console.print(f"billed by EMR so far: {billed}; table calls throttled: {refused}", highlight=False)
-    for each in left:
-        errors.print(f"smoke: not removed. {each}", style="red", highlight=False)
+    for item in left:
+        errors.print(f"smoke: not removed. {item}", style="red", highlight=False)
     ok = all(not check.error for check in checks)
     summary = {
         "smoke": "ok" if ok else "failed",
@@ -432,7 +436,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "emr_usd": None if dollars is None else round(dollars, 4),
         "throttled_calls": throttled,
-        "checks": {check.name: check.error or {name: round(value, 1) for name, value in check.told.items()}
+        "checks": {check.name: check.error or {name: round(value, 1) for name, value in check.figures.items()}
                    for check in checks},
         "not_removed": len(left),
     }  # fmt: skip
@@ -440,10 +444,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0 if ok else 1
 
 
-def _known(ask: Callable[[], N | None]) -> N | None:
-    """A figure, or None if it cannot be read: the credentials may lack the right to ask, which fails no check."""
+def _known(read: Callable[[], N | None]) -> N | None:
+    """A value, or None if it cannot be read: missing permissions must not fail a check."""
     try:
-        return ask()
+        return read()
     except (Failure, ClientError, BotoCoreError):
         return None
 
@@ -453,7 +457,7 @@ def _table(name: str, checks: Sequence[Check]) -> Table:
     for column in ("check", "result", "seconds", "measured"):
         table.add_column(column, overflow="fold")
     for check in checks:
-        measured = ", ".join(f"{key} {value:,.0f}" for key, value in check.told.items())
+        measured = ", ".join(f"{key} {value:,.0f}" for key, value in check.figures.items())
         result = f"[red]{check.error}[/]" if check.error else "[green]ok[/]"
         table.add_row(check.name, result, f"{check.seconds:.1f}", measured)
     return table

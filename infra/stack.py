@@ -1,4 +1,4 @@
-"""Create or update one CloudFormation stack through a change set, the same way in AWS and on a laptop."""
+"""Create or update one CloudFormation stack through a change set, both in AWS and in the local cloud."""
 
 import time
 import uuid
@@ -8,21 +8,21 @@ from typing import Any
 
 from botocore.exceptions import ClientError, WaiterError
 
-# A stack in one of these states can neither be created nor updated; only deleting it helps.
+# A stack in one of these states can be neither created nor updated; it must be deleted.
 _STUCK = {"ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED"}
-# The first deployment was rolled back. Only the stack's name is left, for CloudFormation has removed the resources
+# The first deployment was rolled back. Only the stack's name remains, because CloudFormation has removed the resources
 # (`RetainExceptOnCreate` below).
 _ROLLED_BACK = "ROLLBACK_COMPLETE"
 _DONE = {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
 
 class DeployError(Exception):
-    """The stack is not as asked. The message says what happened and what to do."""
+    """The deployment failed. The message says what happened and what to do."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One line of progress: a resource has reached a status."""
+    """One line of progress: the new status of a resource."""
 
     resource: str
     status: str
@@ -31,7 +31,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a deployment has done: `created`, `updated` or `unchanged`, and the stack's outputs by key."""
+    """The result of a deployment: `created`, `updated` or `unchanged`, and the stack's outputs by key."""
 
     action: str
     outputs: dict[str, str]
@@ -47,17 +47,17 @@ def apply(
     report: Callable[[Step], None] = lambda step: None,
     poll_seconds: float = 3.0,
 ) -> Outcome:
-    """Bring `stack` to the template at `template_url`, whose parameters are `declared`; return when it is there.
+    """Create or update `stack` from the template at `template_url`, whose parameters are `declared`; return when it is
+    done.
 
     A parameter that is not given keeps the stack's present value, or takes the template's default in a new stack.
-    Raises `DeployError` for a parameter that the template does not have, and with the reason of the first resource
-    that failed.
-    """
+    Raises `DeployError` for a parameter that the template does not have, and with the reason of the first resource that
+    failed."""
     if unknown := sorted(set(parameters) - set(declared)):
-        raise DeployError(f"expected parameters out of {', '.join(sorted(declared))}, got {', '.join(unknown)}")
+        raise DeployError(f"expected parameters of {', '.join(sorted(declared))}, got {', '.join(unknown)}")
     before = _describe(cloudformation, stack)
     if before and before["StackStatus"] == _ROLLED_BACK:
-        report(Step(stack, "DELETE_IN_PROGRESS", "its first deployment was rolled back; it is created anew"))
+        report(Step(stack, "DELETE_IN_PROGRESS", "its first deployment was rolled back; creating it again"))
         cloudformation.delete_stack(StackName=stack)
         waiter = cloudformation.get_waiter("stack_delete_complete")
         waiter.wait(StackName=stack, WaiterConfig={"Delay": poll_seconds, "MaxAttempts": int(600 / poll_seconds)})
@@ -69,7 +69,9 @@ def apply(
             f"(aws cloudformation delete-stack --stack-name {stack}), then deploy again."
         )
     if status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
-        raise DeployError(f"Stack {stack} is in {status}: somebody else is deploying. Wait for it, then deploy again.")
+        raise DeployError(
+            f"Stack {stack} is in {status}: another deployment is active. Wait for its end, then deploy again."
+        )
     creating = status == "REVIEW_IN_PROGRESS"
     change_set = f"sluice-{uuid.uuid4().hex[:12]}"
     cloudformation.create_change_set(
@@ -82,25 +84,26 @@ def apply(
     )
     if not _has_changes(cloudformation, stack, change_set, poll_seconds):
         return Outcome("unchanged", outputs(cloudformation, stack))
-    seen = {e["EventId"] for e in _events(cloudformation, stack)} if not creating else set()
-    # A first deployment that fails takes its tables and buckets back, or their names would be taken at the next try.
+    known = {e["EventId"] for e in _events(cloudformation, stack)} if not creating else set()
+    # A failed first deployment removes its tables and buckets, or their names would be in use at the next try.
     cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set, RetainExceptOnCreate=creating)
-    _follow(cloudformation, stack, seen, report, poll_seconds)
+    _follow(cloudformation, stack, known, report, poll_seconds)
     return Outcome("created" if creating else "updated", outputs(cloudformation, stack))
 
 
 def delete(
     cloudformation: Any, stack: str, *, report: Callable[[Step], None] = lambda step: None, poll_seconds: float = 3.0
 ) -> None:
-    """Delete `stack`; return when it is gone. Raises `DeployError` with the reason of the first that stayed."""
+    """Delete `stack`; return when it is deleted. Raises `DeployError` with the reason of the first resource that
+    remains."""
     found = _describe(cloudformation, stack)
     if found is None:
         return
-    # By its id, for a stack that is gone is found by nothing else.
+    # By its id, because a deleted stack is found by its id only.
     stack_id = found.get("StackId", stack)
-    seen = {event["EventId"] for event in _events(cloudformation, stack_id)}
+    known = {event["EventId"] for event in _events(cloudformation, stack_id)}
     cloudformation.delete_stack(StackName=stack)
-    _follow(cloudformation, stack_id, seen, report, poll_seconds, done={"DELETE_COMPLETE"})
+    _follow(cloudformation, stack_id, known, report, poll_seconds, done={"DELETE_COMPLETE"})
 
 
 def line_of(step: Step) -> str:
@@ -115,11 +118,11 @@ def outputs(cloudformation: Any, stack: str) -> dict[str, str]:
 
 
 def parameters(cloudformation: Any, stack: str) -> dict[str, str] | None:
-    """The parameters that hold for a stack; None if there is none, or only the rest of one that was never created."""
+    """The present parameters of a stack; None if it does not exist, or if its creation was rolled back."""
     found = _describe(cloudformation, stack)
     if found is None or found["StackStatus"] in (_ROLLED_BACK, "REVIEW_IN_PROGRESS"):
         return None
-    return {each["ParameterKey"]: each.get("ParameterValue", "") for each in found.get("Parameters", [])}
+    return {parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in found.get("Parameters", [])}
 
 
 def _describe(cloudformation: Any, stack: str) -> dict[str, Any] | None:
@@ -135,7 +138,8 @@ def _describe(cloudformation: Any, stack: str) -> dict[str, Any] | None:
 def _parameters(
     given: Mapping[str, str], before: dict[str, Any] | None, declared: Collection[str]
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """What is given, and what stays. CloudFormation refuses to keep a parameter that the new template has no more."""
+    """The given parameters and those that keep their value. CloudFormation refuses to keep one that the new template
+    lacks."""
     present = [p["ParameterKey"] for p in (before or {}).get("Parameters", [])]
     kept = [key for key in present if key not in given and key in declared]
     return [
@@ -145,7 +149,7 @@ def _parameters(
 
 
 def _has_changes(cloudformation: Any, stack: str, change_set: str, poll_seconds: float) -> bool:
-    """Wait until the change set is ready. False when the stack is already as asked."""
+    """Wait until the change set is ready. False if the stack is up to date."""
     waiter = cloudformation.get_waiter("change_set_create_complete")
     try:
         waiter.wait(
@@ -166,18 +170,19 @@ def _has_changes(cloudformation: Any, stack: str, change_set: str, poll_seconds:
 def _follow(
     cloudformation: Any,
     stack: str,
-    seen: set[str],
+    known: set[str],
     report: Callable[[Step], None],
     poll_seconds: float,
     done: Collection[str] = _DONE,
 ) -> None:
-    """Report every new event until the stack rests. Raises `DeployError` unless it rests where it should."""
+    """Report every new event until the stack is stable. Raises `DeployError` unless its final status is one of
+    `done`."""
     failures: list[Step] = []
     while True:
         for event in _events(cloudformation, stack):
-            if event["EventId"] in seen:
+            if event["EventId"] in known:
                 continue
-            seen.add(event["EventId"])
+            known.add(event["EventId"])
             step = Step(event["LogicalResourceId"], event["ResourceStatus"], event.get("ResourceStatusReason", ""))
             report(step)
             if step.status.endswith("_FAILED"):
@@ -187,7 +192,7 @@ def _follow(
         if status in done:
             return
         if not status.endswith("_IN_PROGRESS"):
-            # What failed after the first was only cancelled because of it.
+            # Later failures are only cancellations after the first.
             why = f"{failures[0].resource}: {failures[0].reason}" if failures else "CloudFormation gave no reason"
             raise DeployError(f"Stack {stack} ended in {status}. First failure: {why}")
         time.sleep(poll_seconds)

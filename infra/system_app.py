@@ -1,9 +1,9 @@
-"""Sluice's own app, `system.history`: its jobs into the control bucket, its definitions through the API.
+"""Sluice's own app, `system.history`: upload its jobs to the control bucket, deploy its definitions through the API.
 
     python -m infra.system_app STAGE
 
-`make up` does it for the local cloud. For a stage in AWS it is the second step, after `make deploy`: the API must
-answer, and whoever deploys must be allowed to call it. Doing it twice changes nothing.
+`make up` does this for the local cloud. For a stage in AWS it is the second step, after `make deploy`: the API must be
+reachable, and the caller must be allowed to use it. The command is idempotent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PATH = "/v1/namespaces/system"
 
 
 def fingerprint() -> str:
-    """Of everything that decides what is installed."""
+    """A hash of everything that is installed."""
     digest = hashlib.sha256()
     for file in (APP, *JOBS):
         digest.update(file.read_bytes())
@@ -39,22 +39,22 @@ def fingerprint() -> str:
 
 
 def install(s3: Any, outputs: Mapping[str, str], client: Client) -> dict[str, Any]:
-    """Upload the jobs and deploy the app; returns the API's report of what it changed.
+    """Upload the jobs and deploy the app; returns the API's report of the changes.
 
-    The jobs lie under a name made of their content, so that a run that is under way keeps what it was started with.
-    Raises `Failure` for what the API refuses, `ClientError` and `BotoCoreError` for what S3 does.
+    The name of the jobs contains a hash of their content, so that an active run keeps the jobs with which it started.
+    Raises `Failure` for errors of the API, `ClientError` and `BotoCoreError` for errors of S3.
     """
     folder = f"code/history/{fingerprint()[:16]}/"
     for job in JOBS:
         s3.put_object(Bucket=outputs["ControlBucket"], Key=folder + job.name, Body=job.read_bytes())
     values = {"lake": outputs["LakeBucket"], "code": f"s3://{outputs['ControlBucket']}/{folder}"}
-    client.put(PATH, {"description": "What Sluice runs for itself"})
+    client.put(PATH, {"description": "Sluice's own workflows"})
     report: dict[str, Any] = client.put(f"{PATH}/apps/history", documents.load(str(APP), values))
     return report
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Command line. Exit code 1 with one message when something is refused or not reachable."""
+    """Command line. Exit code 1 with one message if a service refuses a call or is not reachable."""
     arguments = sys.argv[1:] if argv is None else argv
     if len(arguments) != 1:
         print("usage: python -m infra.system_app STAGE", file=sys.stderr)
@@ -65,7 +65,8 @@ def main(argv: list[str] | None = None) -> int:
         outputs = stack.outputs(session.client("cloudformation"), name)
         if "ApiUrl" not in outputs:
             print(
-                f"system app: there is no stack {name} here; `make deploy STAGE={arguments[0]}` first", file=sys.stderr
+                f"system app: expected stack {name}, got none; run `make deploy STAGE={arguments[0]}` first",
+                file=sys.stderr,
             )
             return 1
         report = install(session.client("s3"), outputs, Client(outputs["ApiUrl"]))
@@ -73,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"system app: {error}", file=sys.stderr)
         return 1
     changed = [*report["created"], *report.get("replaced", ())]
-    print(f"system.history: {', '.join(changed) or 'as it was'}")
+    print(f"system.history: {', '.join(changed) or 'unchanged'}")
     return 0
 
 

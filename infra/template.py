@@ -1,7 +1,8 @@
-"""Merge Chalice's template with ours. Pure: mappings in, one mapping out.
+"""Merge Chalice's template with Sluice's fragments. Pure: mappings in, one mapping out.
 
-Chalice writes the Lambdas, their events and the REST API from `app.py`. The fragments in `infra/resources/` add
-tables, queues, buckets and what Chalice cannot say about its own Lambdas; `infra/policies/` gives each Lambda a role.
+Chalice generates the Lambdas, their events and the REST API from `app.py`. The fragments in `infra/resources/` add
+tables, queues, buckets and the properties of the Lambdas that Chalice cannot express; `infra/policies/` gives each
+Lambda a role.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ _FUNCTION = "AWS::Serverless::Function"
 
 
 class TemplateError(Exception):
-    """The parts do not fit together. The message says which, and what to do."""
+    """The parts do not match. The message says which, and what to do."""
 
 
 def handler_of(logical_id: str) -> str:
@@ -25,13 +26,12 @@ def handler_of(logical_id: str) -> str:
 
 
 def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping[str, Template]) -> Template:
-    """The template that is deployed.
+    """The template to deploy.
 
-    `policies` maps a handler's name to its `{"Statement": [...]}`. Raises `TemplateError` when a Lambda has no
-    policy, or a policy no Lambda: either would otherwise show only as a denied call in production.
-    """
+    `policies` maps a handler's name to its `{"Statement": [...]}`. Raises `TemplateError` if a Lambda has no policy, or
+    a policy no Lambda: without this check, only a denied call in production would show it."""
     merged = deepcopy(chalice)
-    # Chalice's outputs are named for Chalice; the fragments name what docs/interfaces.md promises.
+    # Replace Chalice's outputs; the fragments define those of docs/interfaces.md.
     merged["Outputs"] = {}
     for fragment in fragments:
         merged = merge(merged, fragment)
@@ -40,14 +40,14 @@ def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping
     if untyped:
         raise TemplateError(
             f"infra/resources/ refers to {', '.join(untyped)}, which app.py does not define. "
-            f"Lambdas in app.py: {', '.join(sorted(functions))}. Rename the one or the other."
+            f"Lambdas in app.py: {', '.join(sorted(functions))}. Rename one of them."
         )
     _expect_same(set(policies), {handler_of(lid) for lid in functions})
     for logical_id, function in functions.items():
         handler = handler_of(logical_id)
         merged["Resources"] |= _role_and_log(logical_id, handler, policies[handler])
         function["Properties"] |= {
-            # Named, so that operators find it and the local EMR emulator knows whom to tell before the stack exists.
+            # Named, so that operators find it and the local EMR emulator knows the function before the stack exists.
             "FunctionName": {"Fn::Sub": f"${{AWS::StackName}}-{_dashed(handler)}"},
             "Role": {"Fn::GetAtt": [f"{logical_id}Role", "Arn"]},
             "Tracing": {"Ref": "Tracing"},
@@ -58,10 +58,10 @@ def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping
 
 
 def merge(base: Any, over: Any) -> Any:
-    """`over` laid over `base`: mappings key by key, everything else replaced.
+    """`base` overridden by `over`: mappings are merged key by key, all other values replaced.
 
     An intrinsic such as `{"Fn::GetAtt": [...]}` is one value, not a mapping: merged with `{"Fn::Sub": ...}` it would
-    become a mapping of two functions, which means nothing.
+    become an invalid mapping with two functions.
     """
     if not (isinstance(base, dict) and isinstance(over, dict)) or _is_intrinsic(base) or _is_intrinsic(over):
         return deepcopy(over)
@@ -70,7 +70,7 @@ def merge(base: Any, over: Any) -> Any:
 
 
 def with_code_at(template: Template, bucket: str, key: str) -> Template:
-    """The same template with every Lambda's code in S3, as CloudFormation needs it."""
+    """The same template with every Lambda's code in S3, as CloudFormation requires."""
     moved = deepcopy(template)
     for resource in moved["Resources"].values():
         if resource.get("Type") == _FUNCTION:
@@ -90,7 +90,7 @@ def _expect_same(with_policy: set[str], in_app: set[str]) -> None:
     if missing := sorted(in_app - with_policy):
         raise TemplateError(
             f"app.py has {', '.join(missing)} without a policy. Write infra/policies/{missing[0]}.yaml "
-            f"with a Statement list that names just what the handler calls."
+            f"with a Statement list that allows only the handler's calls."
         )
     if surplus := sorted(with_policy - in_app):
         raise TemplateError(
@@ -100,7 +100,7 @@ def _expect_same(with_policy: set[str], in_app: set[str]) -> None:
 
 
 def _traces() -> Template:
-    """What a Lambda needs to send its traces, if the stack is traced. Of X-Ray IAM knows no resource type for that."""
+    """The permissions that a Lambda needs to send traces, if tracing is on. IAM defines no resource types for X-Ray."""
     statement = {
         "Sid": "SendTraces",
         "Effect": "Allow",
@@ -112,7 +112,7 @@ def _traces() -> Template:
 
 
 def _role_and_log(logical_id: str, handler: str, policy: Template) -> Template:
-    """A role that may do what the policy says and write its own log, and that log."""
+    """The log group of a Lambda, and its role with the policy and the permission to write this log."""
     write_log = {
         "Sid": "WriteOwnLog",
         "Effect": "Allow",

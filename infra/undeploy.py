@@ -1,9 +1,9 @@
-"""`make undeploy STAGE=dev [DELETE_DATA=yes]`: remove a stage. Tables and buckets stay unless they are to go, too.
+"""`make undeploy STAGE=dev [DELETE_DATA=yes]`: remove a stage. Tables and buckets stay unless DELETE_DATA is yes.
 
     python -m infra.undeploy STAGE [--delete-data]
 
-What goes is listed before anything is removed, and what stays is named with the command that removes it. Whatever is
-broken off is finished by the same command.
+The command lists what it removes before it starts, and names what stays with the commands that remove it. Repeat an
+interrupted command to finish it.
 """
 
 import re
@@ -22,12 +22,12 @@ from infra.stack import DeployError
 _TABLE, _BUCKET, _EMR = "AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::EMRServerless::Application"
 _TABLES = ("CatalogTable", "JobsTable", "RunsTable")
 _BUCKETS = ("lake", "control")
-_BATCH_SIZE = 1000  # S3 deletes so many objects a call
+_BATCH_SIZE = 1000  # the maximum of S3 per call
 
 
 @dataclass(frozen=True)
 class Data:
-    """What holds data: tables and buckets by name."""
+    """The tables and buckets with data, by name."""
 
     tables: tuple[str, ...]
     buckets: tuple[str, ...]
@@ -35,14 +35,14 @@ class Data:
 
 @dataclass(frozen=True)
 class Removed:
-    """What has become of a stage: what went, and what stayed with the commands that remove it."""
+    """The result: what was removed, and what stays, with the commands that remove it."""
 
     gone: tuple[str, ...]
     stays: tuple[str, ...]
 
 
 class Undeploy:
-    """Removes one stack, and its data if that is asked for."""
+    """Removes one stack, and on request its data."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Undeploy:
         self._dynamodb, self._s3 = session.client("dynamodb"), session.client("s3")
 
     def run(self, delete_data: bool) -> Removed:
-        """Raises `DeployError` with what to do if the stage cannot be removed."""
+        """Remove the stage. Raises `DeployError` with what to do if that fails."""
         parameters = stack.parameters(self._cloudformation, self._name)
         resources = list(self._resources())
         data = self._data(resources)
@@ -67,8 +67,8 @@ class Undeploy:
             return Removed((), ())
         if parameters is not None and parameters.get("DataRetention") == "Delete" and not delete_data:
             raise DeployError(
-                f"expected DELETE_DATA=yes, for {self._name} was deployed with DataRetention=Delete and its tables go "
-                f"with it. Say so, or keep them: make deploy STAGE=... PARAMETERS=DataRetention=Retain, then undeploy."
+                f"expected DELETE_DATA=yes, because {self._name} has DataRetention=Delete and would lose its tables. "
+                f"Set it, or keep the tables: make deploy STAGE=... PARAMETERS=DataRetention=Retain, then undeploy."
             )
         lines = [*(f"stack {self._name} with {len(resources)} resources" for _ in [0] if resources)]
         lines += self._listed(data) if delete_data else []
@@ -80,7 +80,7 @@ class Undeploy:
         if delete_data:
             self._unprotect(data)
             if parameters is not None and parameters.get("DataRetention") == "Delete":
-                self._empty(data)  # CloudFormation deletes no bucket that holds anything
+                self._empty(data)  # CloudFormation deletes only empty buckets
         if resources:
             stack.delete(self._cloudformation, self._name, report=self._report, poll_seconds=self._poll_seconds)
         if delete_data:
@@ -89,7 +89,7 @@ class Undeploy:
         return Removed(tuple(lines), tuple(self._commands(data)))
 
     def _resources(self) -> Iterator[tuple[str, str, str]]:
-        """Logical id, type and name of each resource of the stack; none if there is no stack."""
+        """Logical id, type and name of each resource of the stack; none if the stack does not exist."""
         pages = self._cloudformation.get_paginator("list_stack_resources").paginate(StackName=self._name)
         try:
             for page in pages:
@@ -101,7 +101,7 @@ class Undeploy:
                 raise
 
     def _data(self, resources: list[tuple[str, str, str]]) -> Data:
-        """The tables and buckets of the stack, and those that an earlier undeploy has left."""
+        """The tables and buckets of the stack, and those that an earlier undeploy left."""
         tables = {name for _, kind, name in resources if kind == _TABLE and name}
         buckets = {name for _, kind, name in resources if kind == _BUCKET and name}
         left = re.compile(rf"{re.escape(self._name)}-({'|'.join(_TABLES)})-[A-Z0-9]+")
@@ -109,13 +109,13 @@ class Undeploy:
             tables |= {name for name in page["TableNames"] if left.fullmatch(name)}
         account = self._session.client("sts").get_caller_identity()["Account"]
         usual = {f"{self._name}-{part}-{account}-{self._session.region_name}" for part in _BUCKETS}
-        buckets |= usual & {each["Name"] for each in self._s3.list_buckets()["Buckets"]}
+        buckets |= usual & {bucket["Name"] for bucket in self._s3.list_buckets()["Buckets"]}
         tables -= {name for name in tables if self._table(name) is None}
         return Data(tuple(sorted(tables)), tuple(sorted(buckets)))
 
     def _listed(self, data: Data) -> Iterator[str]:
         for name in data.tables:
-            rows = (self._table(name) or {}).get("ItemCount", 0)  # as DynamoDB counts them every six hours
+            rows = (self._table(name) or {}).get("ItemCount", 0)  # DynamoDB updates the count every six hours
             yield f"table {name} with about {rows} rows, and its continuous backups"
         for name in data.buckets:
             first = self._s3.list_object_versions(Bucket=name, MaxKeys=_BATCH_SIZE)
@@ -141,10 +141,10 @@ class Undeploy:
         for name in data.tables:
             if (self._table(name) or {}).get("DeletionProtectionEnabled"):
                 self._dynamodb.update_table(TableName=name, DeletionProtectionEnabled=False)
-                self._dynamodb.get_waiter("table_exists").wait(TableName=name)  # which is until it is active again
+                self._dynamodb.get_waiter("table_exists").wait(TableName=name)  # waits until the table is active again
 
     def _stop(self, application: str) -> None:
-        """EMR deletes no application that runs, and stops none that has job runs."""
+        """Stop the application: EMR deletes no running application, and stops none that has active job runs."""
         emr = self._session.client("emr-serverless")
         while True:
             try:
@@ -158,7 +158,7 @@ class Undeploy:
                     emr.stop_application(applicationId=application)
                 except emr.exceptions.ValidationException as error:
                     raise DeployError(
-                        f"expected EMR application {application} without living job runs: {error}. "
+                        f"expected EMR application {application} without active job runs: {error}. "
                         f"Pause the schedules (sluice pause), wait for the runs or cancel them, then repeat."
                     ) from None
             if state not in ("STARTED", "STARTING", "STOPPING", "CREATING"):
@@ -170,19 +170,19 @@ class Undeploy:
             pages = self._s3.get_paginator("list_object_versions").paginate(Bucket=bucket)
             for page in pages:
                 found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
-                keys = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in found]
+                keys = [{"Key": version["Key"], "VersionId": version["VersionId"]} for version in found]
                 for start in range(0, len(keys), _BATCH_SIZE):
                     gone = {"Objects": keys[start : start + _BATCH_SIZE], "Quiet": True}
                     failed = self._s3.delete_objects(Bucket=bucket, Delete=gone).get("Errors", [])
                     if failed:
                         raise DeployError(
                             f"expected to empty bucket {bucket}, got {failed[0]['Code']} for {failed[0]['Key']}: "
-                            f"{failed[0].get('Message', '')}. Mend that, then repeat."
+                            f"{failed[0].get('Message', '')}. Correct this, then repeat."
                         )
 
     def _delete(self, data: Data) -> None:
-        """What the stack has left, which is all that was to be retained."""
-        there = {each["Name"] for each in self._s3.list_buckets()["Buckets"]}
+        """Delete the tables and buckets that the stack has retained."""
+        there = {bucket["Name"] for bucket in self._s3.list_buckets()["Buckets"]}
         left = Data(data.tables, tuple(name for name in data.buckets if name in there))
         self._empty(left)
         for bucket in left.buckets:
@@ -193,7 +193,7 @@ class Undeploy:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Command line of `make undeploy`. Exit code 1 with one message when the stage could not be removed."""
+    """Command line of `make undeploy`. Exit code 1 with one message if the stage could not be removed."""
     console, errors = Console(), Console(stderr=True)
     arguments = sys.argv[1:] if argv is None else argv
     stage, *options = arguments or [""]
@@ -216,7 +216,7 @@ def main(argv: list[str] | None = None) -> int:
         errors.print(f"undeploy: {deploy.explain(error)}", style="red", highlight=False, soft_wrap=True)
         return 1
     if not removed.gone and not removed.stays:
-        say(f"sluice-{stage}: there is nothing to remove in {session.region_name}")
+        say(f"sluice-{stage}: nothing to remove in {session.region_name}")
     for line in removed.stays:
         say(f"stays: {line}")
     return 0

@@ -1,7 +1,7 @@
 """CloudFormation's YAML, read and written without an AWS library.
 
-`!Ref x` and `!GetAtt a.b` are shorthands that plain YAML loaders refuse. They are read into their long forms
-(`{"Ref": "x"}`, `{"Fn::GetAtt": ["a", "b"]}`), so that everything after this module handles plain data only.
+`!Ref x` and `!GetAtt a.b` are short forms that plain YAML loaders refuse. They are read into their long forms
+(`{"Ref": "x"}`, `{"Fn::GetAtt": ["a", "b"]}`), so that all other modules handle only plain data.
 """
 
 from typing import Any, cast
@@ -12,11 +12,11 @@ _SHORT_FORMS = ("And", "Equals", "FindInMap", "If", "Join", "Not", "Or", "Select
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe loading plus CloudFormation's tags; one of our own, since constructors are registered per class."""
+    """Safe loading plus CloudFormation's tags; a class of its own, because constructors are registered per class."""
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes every value in full: CloudFormation reads no YAML anchors from a `TemplateURL`."""
+    """Writes every value in full: CloudFormation accepts no YAML anchors from a `TemplateURL`."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -47,9 +47,9 @@ _Loader.add_constructor("!GetAtt", _get_att)
 
 
 def load(text: str) -> dict[str, Any]:
-    """The mapping a template fragment holds, with every short tag in its long form.
+    """The mapping in a template fragment, with every short tag in its long form.
 
-    Raises `ValueError` when the text is no YAML mapping.
+    Raises `ValueError` if the text is no YAML mapping.
     """
     try:
         value = yaml.load(text, Loader=_Loader)  # _Loader is a SafeLoader

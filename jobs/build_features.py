@@ -1,6 +1,6 @@
-"""The features of one day's flights, from the week before it. Overwrites that day's partition and nothing else.
+"""The features of one day's flights, from the week before. Overwrites the partition of that day only.
 
-Properties: ``flights``, ``output``; ``day`` and ``zone`` if wanted. See ``jobs/README.md``.
+Properties: ``flights``, ``output``; optionally ``day`` and ``zone``. See ``jobs/README.md``.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ ZONE = "America/New_York"
 
 
 def day_of(context: RunContext) -> datetime.date:
-    """The property ``day``; else the day before that of the logical start, on the clock of the property ``zone``.
+    """The property ``day``, or else the day before the logical start, in the time zone ``zone``.
 
-    So the run of the night, and the one that a backfill makes for that night, are about the same day.
+    So a nightly run and the backfill run for the same night have the same day. Raises ContextError for invalid values.
     """
     day, zone = context.properties.get("day"), str(context.properties.get("zone", ZONE))
     try:
@@ -37,13 +37,13 @@ def day_of(context: RunContext) -> datetime.date:
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
-    """Build the features of the run's day from those of the days before it that are there."""
+    """Build the features of the run's day from the existing days before it."""
     day = day_of(context)
     source, output = context.root("flights"), context.root("output")
     own = Day(day.year, day.month, day.day)
-    read_days(spark, source, [day])  # fails, and says so, where the day itself is not there; the week may have gaps
+    read_days(spark, source, [day])  # raises an error if the day itself is missing; the week may have gaps
     raw = read_days(spark, source, [*days_before(day), day])
-    # A week is a few megabytes: one partition from the start spares the shuffles that the windows would need.
+    # A week is a few megabytes: with one partition from the start, the windows need no shuffle.
     counts = Observation("rows")
     built = transform(raw.coalesce(1), day, day).observe(
         counts,

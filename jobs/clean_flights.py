@@ -1,4 +1,4 @@
-"""Clean one day of raw flights: typed columns, instants in UTC, one row per flight, rejects kept with a reason.
+"""Clean one day of raw flights: typed columns, instants in UTC, one row per flight; rejected rows with a reason.
 
 Properties: ``output``; ``flights`` unless the run has a partition event; ``rejected``. See ``jobs/README.md``.
 """
@@ -13,13 +13,13 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
 from run_context import Day, RunContext, run_job
 
-# The local clock of all three origins (EWR, JFK, LGA), in which hhmm fields are written.
+# The time zone of all three origins (EWR, JFK, LGA), in which hhmm fields are written.
 ZONE = "America/New_York"
 
 TEXTS = ("carrier", "tailnum", "origin", "dest")
 CLOCKS = ("dep_time", "sched_dep_time", "arr_time", "sched_arr_time")
 INTEGERS = ("year", "month", "day", "dep_delay", "arr_delay", "flight", "air_time", "distance", "hour", "minute")
-# The source's first line; the reader checks the files against it, so that a moved column cannot slip through.
+# The header line of the source. The reader compares it with the files, so that a moved column is detected.
 HEADER = (
     "year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,"
     "carrier,flight,tailnum,origin,dest,air_time,distance,hour,minute,time_hour"
@@ -30,8 +30,8 @@ REQUIRED = ("year", "month", "day", "carrier", "flight", "origin", "sched_dep_ti
 KEY = ("carrier", "flight", "origin", "scheduled_departure")
 DUPLICATE = "duplicate"
 
-# How far before its schedule a departure may be when only its hhmm is known. In 2013 the earliest left 43 min before
-# and the latest 1301 min after schedule; both are told apart by any margin from 43 to 138.
+# How many minutes before its schedule a flight may depart when only its hhmm is known. In 2013 the earliest departure
+# was 43 min before and the latest 1301 min after schedule; any margin from 43 to 138 distinguishes both.
 EARLIEST_MINUTES = 120
 
 CLEAN = (
@@ -41,27 +41,27 @@ CLEAN = (
 
 
 def transform(raw: DataFrame, day: Day) -> DataFrame:
-    """Judge every row of one day's raw flights (all columns text, named as in ``SOURCE``).
+    """Check every row of one day's raw flights (all columns text, named as in ``SOURCE``).
 
-    Adds to the columns ``CLEAN`` (and the day) ``source`` (the row as it came) and ``reason`` (null: the row is good).
+    Adds ``source`` (the original row) and ``reason`` (null for a good row) to the columns ``CLEAN`` and the day.
     Instants are UTC timestamps; delays and air time are minutes, distance is miles; ``arr_time`` and
-    ``sched_arr_time`` stay hhmm on the destination's clock, whose zone this job does not know.
+    ``sched_arr_time`` stay hhmm in local time of the destination, whose zone this job does not know.
     """
     return _deduplicated(_timed(_typed(raw), day))
 
 
 def clean(judged: DataFrame) -> DataFrame:
-    """The good rows of what ``transform`` gave."""
+    """The good rows of the result of ``transform``."""
     return judged.where(F.col("reason").isNull()).select(*CLEAN)
 
 
 def rejected(judged: DataFrame) -> DataFrame:
-    """The other rows as they came, with the reason."""
+    """The other rows, unchanged, with their reason."""
     return judged.where(F.col("reason").isNotNull()).select("reason", "source.*")
 
 
 def _typed(raw: DataFrame) -> DataFrame:
-    # SQL text rather than column objects where columns are many: each object is some calls into the JVM.
+    # SQL text instead of column objects where columns are many: each object costs several calls into the JVM.
     integer = "try_cast(regexp_replace(trim({0}), '[.]0+$', '') as int)"  # some tools write 517 as 517.0
     typed = raw.selectExpr(
         f"struct({', '.join(SOURCE)}) as source",
@@ -72,7 +72,7 @@ def _typed(raw: DataFrame) -> DataFrame:
     clock = "if({0} between 0 and 2400 and {0} % 100 < 60, {0}, null)"
     typed = typed.withColumns({name: F.expr(clock.format(name)) for name in CLOCKS})
     missing = _listed({name: f"{_text(f'source.{name}')} is null" for name in REQUIRED})
-    # Without this a garbled dep_time would read as null, and so as a cancelled flight.
+    # Otherwise an unreadable dep_time would be null, like that of a cancelled flight.
     parsed = (*INTEGERS, *CLOCKS, "time_hour")
     malformed = _listed({name: f"{name} is null and {_text(f'source.{name}')} is not null" for name in parsed})
     reason = f"coalesce('missing: ' || {missing}, 'malformed: ' || {malformed})"
@@ -80,17 +80,17 @@ def _typed(raw: DataFrame) -> DataFrame:
 
 
 def _timed(typed: DataFrame, day: Day) -> DataFrame:
-    """Add the instants. Seconds since 1970 throughout, so that the session's time zone has no say."""
-    # The wall clock as if it were UTC. 2400 is midnight at the end of the day, so it comes out as the next day.
+    """Add the instants, as seconds since 1970, so that the session's time zone has no effect."""
+    # The wall-clock time as if it were UTC. 2400 is midnight at the end of the day, and becomes the next day.
     local_day = F.make_date("year", "month", "day")
     midnight = F.unix_date(local_day) * 86_400
     wall = F.timestamp_seconds(midnight + _minutes("sched_dep_time") * 60)
-    # time_hour is the scheduled hour in UTC. It is preferred, since 01:30 happens twice on the last day of summer time.
+    # time_hour is the scheduled hour in UTC. It is preferred, because 01:30 is twice on the last day of summer time.
     stated = F.timestamp_seconds(F.unix_seconds("time_hour") + F.col("sched_dep_time") % 100 * 60)
     scheduled = F.coalesce(stated, F.to_utc_timestamp(wall, ZONE))
     timed = typed.withColumn("scheduled_departure", scheduled)
 
-    # hhmm alone does not say which day a flight left: take the first such time not much earlier than the schedule.
+    # hhmm has no date: take the first such time that is not much earlier than the schedule.
     ahead = F.pmod(_minutes("dep_time") - _minutes("sched_dep_time") + EARLIEST_MINUTES, F.lit(1440)) - EARLIEST_MINUTES
     by_clock = F.to_utc_timestamp(F.timestamp_seconds(F.unix_seconds(wall) + ahead * 60), ZONE)
     at = F.unix_seconds("scheduled_departure")
@@ -99,7 +99,7 @@ def _timed(typed: DataFrame, day: Day) -> DataFrame:
     departure = F.when(~cancelled, F.coalesce(by_delay, by_clock))
     delay = ((F.unix_seconds(departure) - at) / 60).cast("int")
 
-    # Times inside the hour that spring skips come back shifted, and a time_hour of another flight comes back different.
+    # Times in the hour that spring skips are shifted by the conversion, and a wrong time_hour gives another time.
     impossible = F.from_utc_timestamp("scheduled_departure", ZONE) != wall
     reason = F.coalesce(
         F.col("reason"),
@@ -115,7 +115,8 @@ def _timed(typed: DataFrame, day: Day) -> DataFrame:
 
 
 def _deduplicated(timed: DataFrame) -> DataFrame:
-    """Mark all but one row of a key: a departure beats a cancellation, then the fuller row, then any fixed order."""
+    """Mark all but one row of a key: a departure precedes a cancellation, then the row with more values, then a fixed
+    order."""
     filled = reduce(Column.__add__, (F.col(name).isNotNull().cast("int") for name in CLEAN))
     order = (F.col("cancelled"), F.desc(filled), F.to_json("source"))
     same = Window.partitionBy(F.col("reason").isNull(), *KEY).orderBy(*order)
@@ -132,23 +133,23 @@ def _minutes(name: str) -> Column:
 
 
 def _listed(conditions: dict[str, str]) -> str:
-    """SQL for the names whose condition holds, null if there are none."""
+    """SQL for the names whose condition holds; null if there are none."""
     names = ", ".join(f"if({condition}, '{name}', null)" for name, condition in conditions.items())
     return f"nullif(concat_ws(', ', {names}), '')"
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
-    """Clean the run's day; overwrites that day's two partitions and nothing else."""
+    """Clean the run's day; overwrites the two partitions of that day only."""
     day = context.day()
     source = day.under(context.root("flights")) if "flights" in context.properties else context.path()
     output = context.root("output")
     parent, _, name = output.rstrip("/").rpartition("/")
-    # Beside the output, not below it: the output's root holds partitions only, for readers and for Sluice's dataset.
+    # Next to the output, not below it: the output's root must hold only partitions, for readers and Sluice's dataset.
     refused = context.root("rejected", default=f"{parent}/rejected/{name}/")
 
     schema = ", ".join(f"{column} string" for column in SOURCE)
     raw = spark.read.csv(source, schema=schema, header=True, enforceSchema=False)
-    # A day is under a megabyte: one partition from the start spares the shuffle that the window would need.
+    # A day is under a megabyte: with one partition from the start, the window needs no shuffle.
     counts = Observation("rows")
     reason = F.col("reason")
     judged = transform(raw.coalesce(1), day).observe(
@@ -161,7 +162,7 @@ def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
     )
     judged = judged.cache()  # read once, written twice
     rejected(judged).write.mode("overwrite").json(day.under(refused))
-    # Last, so that its _SUCCESS, which downstream schedules wait for, means that both are there.
+    # Last: downstream schedules wait for its _SUCCESS, which must mean that both outputs are complete.
     clean(judged).write.mode("overwrite").parquet(day.under(output))
     return {"day": str(day), **counts.get, "output": day.under(output)}
 

@@ -1,6 +1,6 @@
-"""Features per day and origin over all days cleaned so far, as Parquet and as a CSV to look at.
+"""Figures per day and origin over all clean days so far, as Parquet and as a CSV for people.
 
-Properties: ``clean_flights``, ``output``; ``delays_by_weather`` if there is a join. See ``jobs/README.md``.
+Properties: ``clean_flights``, ``output``; optionally ``delays_by_weather``. See ``jobs/README.md``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUNDED = 4
 def transform(flights: DataFrame, weather: DataFrame) -> DataFrame:
     """One row per day and origin, in that order; ``weather`` may be empty or lack days.
 
-    Gives day, origin, flights, cancelled_share, mean_dep_delay (minutes), late_share (of the departed, over 15
+    Columns: day, origin, flights, cancelled_share, mean_dep_delay (minutes), late_share (of the departed, over 15
     minutes late), trailing_7d_mean_dep_delay (all departures of the 7 calendar days that end with this one), and
     worst_weather_class, null where no weather is known. Shares are 0 to 1.
     """
@@ -40,7 +40,7 @@ def transform(flights: DataFrame, weather: DataFrame) -> DataFrame:
         F.sum(delay).alias("delay_sum"),
         F.count(delay).alias("departed"),
     )
-    # A range of dates, not of rows: a day that is missing must not stretch the week.
+    # A range of dates, not of rows: a missing day must not extend the week.
     week = Window.partitionBy("origin").orderBy(F.unix_date("day")).rangeBetween(1 - TRAILING_DAYS, 0)
     trailing = F.sum("delay_sum").over(week) / F.sum("departed").over(week)
     named = f"trailing_{TRAILING_DAYS}d_mean_dep_delay"
@@ -55,7 +55,7 @@ def transform(flights: DataFrame, weather: DataFrame) -> DataFrame:
 
 
 def _worst(weather: DataFrame) -> DataFrame:
-    """The class with the highest mean delay. One in which nothing left at all is worse than any delay."""
+    """The weather class with the highest mean delay. A class without any departure is worse than any delay."""
     grief = F.struct(F.coalesce("mean_dep_delay", F.lit(float("inf"))), "flights", "weather_class")
     known = weather.where(F.col("weather_class") != "unknown")
     per_day = known.groupBy(F.make_date("year", "month", "day").alias("day"), "origin")
@@ -63,7 +63,7 @@ def _worst(weather: DataFrame) -> DataFrame:
 
 
 def read(spark: SparkSession, root: str | None, schema: str) -> DataFrame:
-    """All partitions below ``root``; no rows if there is none yet. With the schema stated, no file is opened for it."""
+    """All partitions below ``root``; no rows if there are none. With the schema given, Spark opens no file for it."""
     if root is not None:
         try:
             return spark.read.schema(schema).parquet(root)
@@ -79,7 +79,7 @@ def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
     joined = context.root("delays_by_weather") if "delays_by_weather" in context.properties else None
     flights = read(spark, root, FLIGHTS_SCHEMA)
     at = datetime.datetime.fromtimestamp(context.logical_start_time / 1000, datetime.timezone.utc)
-    # Fixed width, so that the last name in order is the latest report; milliseconds keep two run-nows apart.
+    # Fixed width, so that the last name in order is the latest report; milliseconds distinguish two manual runs.
     as_of = f"as_of={at:%Y%m%dT%H%M%S}.{at.microsecond // 1000:03}Z/"
     counts = Observation("rows")
     report = transform(flights, read(spark, joined, WEATHER_SCHEMA)).observe(
@@ -92,7 +92,7 @@ def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
     report = report.cache()  # computed once, written twice
     report.write.mode("overwrite").csv(f"{output}csv/{as_of}", header=True)
     report.write.mode("overwrite").parquet(f"{output}parquet/{as_of}")
-    # Of an empty input Spark's optimizer leaves nothing to observe, and so no counts.
+    # For an empty input Spark's optimizer removes the observation, so there are no counts.
     figures = {"rows_in": 0, "rows_out": 0, "rejected": 0, "days": 0, **counts.get}
     summary: dict[str, Any] = {**figures, "output": f"{output}parquet/{as_of}", "csv": f"{output}csv/{as_of}"}
     if not summary["days"]:

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 from run_context import RunContext, run_job
 
-# The source's first line; the reader checks the files against it.
+# The header line of the source; the reader compares it with the files.
 HEADER = "origin,year,month,day,hour,temp,dewp,humid,wind_dir,wind_speed,wind_gust,precip,pressure,visib,time_hour"
 SOURCE = HEADER.split(",")
 FLIGHTS_SCHEMA = "origin string, time_hour timestamp, cancelled boolean, dep_delay int"
@@ -21,9 +21,9 @@ CLASS = ("weather_class", "wind", "visibility", "precipitation")
 UNKNOWN = "unknown"
 # Miles per hour. About 80 % of the hours of 2013 are below 15, and 99 % below 26.
 BREEZY, WINDY = 15.0, 25.0
-# No surface wind at these airports comes near: EWR reports 1048 mph for one hour of 2013-02-12, and no gust.
+# Far above any surface wind at these airports. EWR reports 1048 mph for one hour of 2013-02-12, without a gust.
 IMPLAUSIBLE_WIND = 200.0
-# Miles. 10 is the most the source reports; below 3 flying by sight ends.
+# Miles. 10 is the maximum that the source reports; visual flight ends below 3.
 CLEAR, POOR = 10.0, 3.0
 # Inches in the hour; a fifth of the wet hours of 2013 have this or more.
 HEAVY = 0.1
@@ -33,11 +33,11 @@ def transform(flights: DataFrame, weather: DataFrame) -> DataFrame:
     """One row per origin and weather class that had flights.
 
     ``flights``: origin, time_hour (UTC), cancelled, dep_delay (minutes). ``weather``: raw columns, all text.
-    Gives origin, weather_class and its three bands, counts, cancelled_share (0 to 1), and the mean, median and
+    Columns: origin, weather_class and its three bands, counts, cancelled_share (0 to 1), and the mean, median and
     90th percentile (interpolated) of the departure delay in minutes, null where nothing departed. A flight
     without a weather row counts under the class ``unknown``.
     """
-    # The hour in UTC is the key: local hours repeat in November and skip one in March.
+    # The hour in UTC is the key: one local hour repeats in November, and one is missing in March.
     # A day has some 70 hours of weather, a year 26,000: small enough to broadcast, however many flights there are.
     joined = flights.join(F.broadcast(classify(weather)), ["origin", "time_hour"], "left")
     delay = F.col("dep_delay")
@@ -50,7 +50,7 @@ def transform(flights: DataFrame, weather: DataFrame) -> DataFrame:
             F.count_if("cancelled").alias("cancelled"),
             F.avg(F.col("cancelled").cast("int")).alias("cancelled_share"),
             F.avg(delay).alias("mean_dep_delay"),
-            # Exact: a class holds some hundred flights. percentile_approx is for classes of many millions.
+            # Exact: a class has some hundred flights. percentile_approx is for many millions.
             F.percentile(delay, 0.5).alias("p50_dep_delay"),
             F.percentile(delay, 0.9).alias("p90_dep_delay"),
         )
@@ -58,10 +58,10 @@ def transform(flights: DataFrame, weather: DataFrame) -> DataFrame:
 
 
 def classify(weather: DataFrame) -> DataFrame:
-    """The class and its bands per origin and hour (UTC), one row each, however often the source repeats an hour."""
+    """The class and its bands per origin and hour (UTC): one row each, even if the source repeats an hour."""
     speed = _number("wind_speed")
     wind = F.max(F.when(speed < IMPLAUSIBLE_WIND, speed))
-    # Of two readings of an hour the worse counts: a fixed choice, whatever the order of the part files.
+    # Of two readings of an hour the worse counts, so that the order of the part files has no effect.
     hours = weather.groupBy(
         F.trim("origin").alias("origin"), F.expr("try_cast(trim(time_hour) as timestamp)").alias("time_hour")
     ).agg(wind.alias("speed"), F.min(_number("visib")).alias("visib"), F.max(_number("precip")).alias("precip"))
@@ -86,10 +86,10 @@ def _band(measure: str, bands: list[tuple[str, Column]], otherwise: str) -> Colu
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
-    """Join the run's day; overwrites that day's partition and nothing else."""
+    """Join the run's day; overwrites the partition of that day only."""
     day = context.day()
     output = day.under(context.root("output"))
-    # The schemas are stated, so that nothing is read to find them out. One partition: a day is under a megabyte.
+    # With the schemas given, Spark reads nothing to infer them. One partition: a day is under a megabyte.
     flights = spark.read.schema(FLIGHTS_SCHEMA).parquet(day.under(context.root("clean_flights"))).coalesce(1)
     schema = ", ".join(f"{column} string" for column in SOURCE)
     raw = spark.read.csv(day.under(context.root("weather")), schema=schema, header=True, enforceSchema=False)

@@ -1,4 +1,4 @@
-"""Try the models of a month on its held-out week, each beside the baseline. Overwrites that month's evaluation.
+"""Evaluate the models of a month on its held-out week, against the baseline. Overwrites that month's evaluation.
 
 Properties: ``training_set``, ``models``, ``origins`` (a list), ``output``. See ``jobs/README.md``.
 """
@@ -15,7 +15,7 @@ from run_context import ContextError, RunContext, run_job
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
-    """One row per origin, in the order given."""
+    """Evaluate one model per origin, in the given order."""
     month, origins = month_of(context), context.properties.get("origins")
     if not isinstance(origins, list) or not origins:
         raise ContextError(f"run {context.run_id}: expected 'origins' to be a list such as [JFK], got {origins!r}")

@@ -1,6 +1,6 @@
-"""An experiment: one model for all airports, at several strengths of regularisation, each tried on the held-out week.
+"""An experiment: one model for all airports, at several strengths of regularisation, evaluated on the held-out week.
 
-Properties: ``months``, ``output``; ``strengths`` (a list of numbers) if wanted. See ``jobs/README.md``.
+Properties: ``months``, ``output``; optionally ``strengths`` (a list of numbers). See ``jobs/README.md``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ STRENGTHS = (0.0, 0.001, 0.01, 0.1)
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
-    """Prepare the month by itself, then train and try one model after the other."""
+    """Prepare the month, then train and evaluate one model per strength."""
     month, strengths = month_of(context), context.properties.get("strengths", STRENGTHS)
     if not strengths or not all(isinstance(strength, int | float) for strength in strengths):
         raise ContextError(f"run {context.run_id}: expected 'strengths' to be a list of numbers, got {strengths!r}")

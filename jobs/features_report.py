@@ -1,4 +1,4 @@
-"""What the features say of the delays that followed: a row per feature, and a row per day and origin, as CSV.
+"""The relation of the features to the delays: a row per feature, and a row per day and origin, as CSV.
 
 Properties: ``features``, ``output``. See ``jobs/README.md``.
 """
@@ -19,7 +19,7 @@ SIGNALS = "feature string, flights long, correlation double, late_lowest double,
 
 
 def days(features: DataFrame) -> DataFrame:
-    """Per date and origin: flights, those whose aircraft flew in the week before, and sums to be checked against."""
+    """Per date and origin: flights, those whose aircraft flew in the week before, and sums for checks."""
     counted = features.groupBy("date", "origin").agg(
         F.count(F.lit(1)).alias("flights"),
         F.count_if(F.col("aircraft_flights") > 0).alias("known_aircraft"),
@@ -31,32 +31,32 @@ def days(features: DataFrame) -> DataFrame:
 
 
 def signals(features: DataFrame) -> list[tuple[str, int, float | None, float | None, float | None]]:
-    """Per feature, of the flights that departed: how many have it, its correlation with their delay, and the share of
-    late ones among those in its lowest and in its highest fifth (bounds included)."""
+    """Per feature, over the flights that departed: the number of flights that have it, its correlation with the delay,
+    and the share of late flights in its lowest and in its highest fifth (bounds included)."""
     departed = features.where(F.col("dep_delay").isNotNull())
     fifths = f"array({FIFTH}, {1 - FIFTH})"
     bounds = departed.agg(*(F.expr(f"percentile({name}, {fifths})") for name in FEATURES)).first() or ()
     late = F.col("late").cast("int")
-    asked = []
+    aggregates = []
     for name, both in zip(FEATURES, bounds):
         low, high = (F.lit(bound) for bound in both or (None, None))  # null where no flight has the feature
-        asked += [
+        aggregates += [
             F.count(name),
             F.round(F.corr(name, "dep_delay"), ROUNDED),
             F.round(F.avg(F.when(F.col(name) <= low, late)), ROUNDED),
             F.round(F.avg(F.when(F.col(name) >= high, late)), ROUNDED),
         ]
-    told = departed.agg(*(column.alias(str(i)) for i, column in enumerate(asked))).first()
-    values = list(told or ())
+    first_row = departed.agg(*(column.alias(str(i)) for i, column in enumerate(aggregates))).first()
+    values = list(first_row or ())
     return [(name, *values[4 * i : 4 * i + 4]) for i, name in enumerate(FEATURES)]
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
-    """Read all days there are; a repeated run overwrites both tables."""
+    """Read all existing days; a repeated run overwrites both tables."""
     root, output = context.root("features"), context.root("output")
     features = spark.read.parquet(root).cache()
-    told = spark.createDataFrame(signals(features), SIGNALS).coalesce(1)
-    told.write.mode("overwrite").csv(f"{output}signals", header=True)
+    table = spark.createDataFrame(signals(features), SIGNALS).coalesce(1)
+    table.write.mode("overwrite").csv(f"{output}signals", header=True)
     days(features).write.mode("overwrite").csv(f"{output}days", header=True)
     return {"rows_in": features.count(), "rows_out": len(FEATURES), "rejected": 0, "output": output}
 

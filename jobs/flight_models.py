@@ -1,6 +1,6 @@
-"""A model that says how likely a flight is to leave late: what its training, its trial and its publication share.
+"""A model of the probability that a flight departs late: the code that training, evaluation and publication share.
 
-A model is a small document (`Model`), so that whoever serves it needs neither Spark nor this file.
+A model is a small document (`Model`), so that serving it needs neither Spark nor this file.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from run_context import ContextError, RunContext
 
 INPUTS = (*FEATURES, "hour", "distance")
-BASELINE = "route_late_share"  # what a model has to be better than: how late this very route was in the week before
-HOLDOUT_DAYS = 7  # the last days of a month, which no model is trained on
-# A row per airport, as CSV: what its model is worth on the days held out, and whether that is more than the baseline.
+BASELINE = "route_late_share"  # the baseline of a model: the share of late flights of the same route in the week before
+HOLDOUT_DAYS = 7  # the last days of a month, on which no model is trained
+# A row per airport, as CSV: the quality of its model on the days held out, and whether it exceeds the baseline.
 EVALUATION = (
     "origin string, trained_on long, tried_on long, late_share double, area double, baseline double, better boolean"
 )
@@ -31,7 +31,8 @@ REGULARISATION = 0.01
 
 @dataclass(frozen=True)
 class Model:
-    """``sigmoid(intercept + sum of weight * input)``; ``means`` stand in for inputs that are null, in their order."""
+    """``sigmoid(intercept + sum of weight * input)``; ``means`` replace inputs that are null, in the order of
+    inputs."""
 
     origin: str
     inputs: list[str]
@@ -50,14 +51,14 @@ class Model:
 
 
 class Month(NamedTuple):
-    """A calendar month, as the partition keys ``year`` and ``month`` name it."""
+    """A calendar month, as in the partition keys ``year`` and ``month``."""
 
     year: int
     month: int
 
     @property
     def first(self) -> datetime.date:
-        """The first day whose week before lies in the month as well, so that its features are whole."""
+        """The first day whose week before lies in the same month, so that its features are complete."""
         return datetime.date(self.year, self.month, 1 + WINDOW_DAYS)
 
     @property
@@ -66,7 +67,7 @@ class Month(NamedTuple):
 
     @property
     def holdout(self) -> datetime.date:
-        """The first of the days that are held out."""
+        """The first day that is held out."""
         return self.last - datetime.timedelta(days=HOLDOUT_DAYS - 1)
 
     def under(self, root: str) -> str:
@@ -74,27 +75,28 @@ class Month(NamedTuple):
 
 
 def month_of(context: RunContext) -> Month:
-    """The month that a run is about: of its correlation or its events, else of the run that started it."""
+    """The month of a run: from its correlation or its events, else from the run that triggered it."""
     run: RunContext | None = context
     while run is not None:
         for keys in (run.correlation, *(event.partition for event in run.events)):
             if keys and {"year", "month"} <= keys.keys():
                 return Month(int(keys["year"]), int(keys["month"]))
         run = run.upstream
-    hint = "start it by a partition with the keys year and month"
+    hint = "trigger it by a partition with the keys year and month"
     raise ContextError(f"run {context.run_id}: expected a month among its partitions, got none; {hint}")
 
 
 def departed(rows: DataFrame, origin: str | None) -> DataFrame:
-    """The flights that left, of one airport or (None) of all: of the others nobody knows how late they would be."""
+    """The flights that departed, of one airport or (None) of all; the delay of the others is unknown."""
     left = rows.where(F.col("dep_delay").isNotNull()).withColumn("label", F.col("late").cast("double"))
     return left if origin is None else left.where(F.col("origin") == origin)
 
 
 def fit(rows: DataFrame, origin: str, regularisation: float = REGULARISATION) -> Model:
-    """Train on ``rows`` (of `departed`, with ``INPUTS``). ContextError if there is nothing to learn from."""
-    told = rows.agg(F.count("label"), F.sum("label"), *(F.avg(name) for name in INPUTS)).first()
-    count, late, *means = told or (0, 0)
+    """Train on ``rows`` (of `departed`, with ``INPUTS``). Raises ContextError without late flights or without
+    others."""
+    totals = rows.agg(F.count("label"), F.sum("label"), *(F.avg(name) for name in INPUTS)).first()
+    count, late, *means = totals or (0, 0)
     if not count or not 0 < late < count:
         raise ContextError(f"expected flights of {origin}, late ones and others, got {late or 0} late of {count}")
     filled = [float(mean or 0.0) for mean in means]
@@ -108,7 +110,7 @@ def fit(rows: DataFrame, origin: str, regularisation: float = REGULARISATION) ->
 
 
 def probability(model: Model) -> Column:
-    """How likely a flight is to be late, from the columns of ``INPUTS``; a column between 0 and 1."""
+    """The probability that a flight is late, from the columns of ``INPUTS``; a column between 0 and 1."""
     if not len(model.inputs) == len(model.means) == len(model.weights):
         sizes = f"{len(model.inputs)} inputs, {len(model.means)} means and {len(model.weights)} weights"
         raise ContextError(f"expected a mean and a weight for each input of a model, got {sizes}; train it again")
@@ -123,18 +125,19 @@ def _filled(name: str, mean: float) -> Column:
 
 
 def area(rows: DataFrame, score: Column) -> float:
-    """The area under the ROC curve: how often a late flight has a higher score than another. 0.5 is chance."""
+    """The area under the ROC curve: the probability that a late flight has a higher score than another. 0.5 is
+    chance."""
     scored = rows.select("label", F.coalesce(score.cast("double"), F.lit(0.0)).alias("score"))
     judge = BinaryClassificationEvaluator(rawPredictionCol="score", metricName="areaUnderROC", numBins=0)
     return round(float(judge.evaluate(scored)), 4)
 
 
 def write_text(spark: SparkSession, text: str, folder: str) -> None:
-    """One line of text as the only file of a folder, over what was there."""
+    """Write one line of text as the only file of a folder, replacing its content."""
     spark.createDataFrame([(text,)], "value string").coalesce(1).write.mode("overwrite").text(folder)
 
 
 def read_model(spark: SparkSession, folder: str) -> Model:
-    """What `write_text` wrote of a model. Raises AnalysisException if nothing is there."""
+    """The model that `write_text` wrote. Raises AnalysisException if there is none."""
     row: Any = spark.read.text(folder).first()
     return Model.parse(row["value"])

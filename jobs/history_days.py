@@ -1,8 +1,8 @@
-"""What the two jobs on Sluice's own history share: the lines of the lake, which day a run is about, and its versions.
+"""The code that the two jobs on Sluice's own history share: the lines of the lake, the day of a run, versions of a day.
 
-A day is written whole, beside what stands there, as ``day=<day>/as_of=<instant>/``. Its ``_SUCCESS``, which Spark
-writes last and in one piece, makes it the one that counts; then the older ones go. So no reader sees half a day.
-"""
+A day is written completely, next to its present version, as ``day=<day>/as_of=<instant>/``. Its ``_SUCCESS``, which
+Spark writes last and atomically, makes it the current version; then older versions are deleted. So no reader sees half
+a day."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from run_context import ContextError, RunContext
 
-# One line of the lake, as `docs/history.md` has it. Instants and durations in ms. Fields are added and never changed:
-# a day that was written before one came has nothing in it.
+# One line of the lake, as in `docs/history.md`. Instants and durations in ms. Fields are added but never changed: in a
+# day that is older than a field, the field is null.
 INSTANTS = (
     "nominal_at due_at accepted_at created_at claimed_at start_requested_at started_at ended_at start_by end_by".split()
 )
@@ -30,21 +30,22 @@ LINE_SCHEMA = (
     "missed_end boolean, lateness_ms long, waited_ms long, calls int, vcpu_hours double, memory_gb_hours double, "
     "storage_gb_hours double, cost_usd double, " + ", ".join(f"{instant} long" for instant in INSTANTS)
 )
-# The same after the compaction: instants are instants.
+# The schema after the compaction, in which instants are timestamps.
 COMPACT_SCHEMA = LINE_SCHEMA
 for _instant in INSTANTS:
     COMPACT_SCHEMA = COMPACT_SCHEMA.replace(f"{_instant} long", f"{_instant} timestamp")
 
 
 def day_of(context: RunContext) -> datetime.date:
-    """The day that a run is about: the property ``day``, or the key ``day`` of its correlation or partitions, its own
-    or else its upstream's; else the day before the logical start of the run that began it all."""
+    """The day of a run: the property ``day``, or the key ``day`` of its correlation or partitions, its own or else its
+    upstream's; else the day before the logical start of the first upstream run. Raises ContextError for several
+    days."""
     run = context
     while True:
         named = {keys["day"] for keys in (run.properties, run.correlation, *_partitions(run)) if keys and "day" in keys}
         if len(named) > 1:
-            told = ", ".join(sorted(str(name) for name in named))
-            raise ContextError(f"run {run.run_id}: expected one day, got {told}; give the schedule `by: [day]`")
+            listed = ", ".join(sorted(str(name) for name in named))
+            raise ContextError(f"run {run.run_id}: expected one day, got {listed}; give the schedule `by: [day]`")
         if named:
             return _date(run, str(named.pop()))
         if run.upstream is None:
@@ -67,7 +68,7 @@ def _date(run: RunContext, text: str) -> datetime.date:
 
 @dataclass(frozen=True)
 class Days:
-    """The days below a root, each in versions. Any file system that Spark can write."""
+    """The days below a root, each with versions, in any file system that Spark can write."""
 
     spark: SparkSession
     root: str
@@ -76,53 +77,53 @@ class Days:
         return f"{self.root}day={day}/"
 
     def next_version(self, day: datetime.date) -> str:
-        """A name of fixed width, so that the last one in order is the latest. Who began later has read more."""
+        """A name of fixed width, so that the last name in order is the latest version. A later run has read more."""
         now = datetime.datetime.now(datetime.timezone.utc)
         return f"{self.folder(day)}as_of={now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03}Z/"
 
     def latest(self, day: datetime.date) -> str | None:
-        """The version that counts: the latest one that is complete."""
+        """The current version: the latest complete one; None if there is none."""
         complete = [path for path in self._versions(day) if self._is_complete(path)]
         return f"{max(complete)}/" if complete else None
 
     def keep_only(self, version: str, day: datetime.date) -> int:
-        """Remove the versions before this one; gives how many. Those that never became complete go as well."""
+        """Remove the versions before this one, including incomplete ones; return their number."""
         own = version.rstrip("/").rpartition("/")[2]
         older = [path for path in self._versions(day) if path.rpartition("/")[2] < own]
         for path in older:
-            files, place = self._place(path)
-            files.delete(place, True)
+            files, path_object = self._place(path)
+            files.delete(path_object, True)
         return len(older)
 
     def bytes_of(self, day: datetime.date) -> int:
-        """What lies in the folder of a day; 0 if there is none."""
-        files, place = self._place(self.folder(day))
-        return int(files.getContentSummary(place).getLength()) if files.exists(place) else 0
+        """The bytes in the folder of a day; 0 if it does not exist."""
+        files, path_object = self._place(self.folder(day))
+        return int(files.getContentSummary(path_object).getLength()) if files.exists(path_object) else 0
 
     def _versions(self, day: datetime.date) -> list[str]:
-        files, place = self._place(self.folder(day))
-        if not files.exists(place):
+        files, path_object = self._place(self.folder(day))
+        if not files.exists(path_object):
             return []
-        found = [status.getPath().toString() for status in files.listStatus(place)]
+        found = [status.getPath().toString() for status in files.listStatus(path_object)]
         return [path for path in found if path.rpartition("/")[2].startswith("as_of=")]
 
     def _is_complete(self, path: str) -> bool:
-        files, place = self._place(f"{path}/_SUCCESS")
-        return bool(files.exists(place))
+        files, path_object = self._place(f"{path}/_SUCCESS")
+        return bool(files.exists(path_object))
 
     def _place(self, uri: str) -> tuple[Any, Any]:
         java: Any = self.spark._jvm
-        place = java.org.apache.hadoop.fs.Path(uri)
-        return place.getFileSystem(self.spark._jsc.hadoopConfiguration()), place
+        path_object = java.org.apache.hadoop.fs.Path(uri)
+        return path_object.getFileSystem(self.spark._jsc.hadoopConfiguration()), path_object
 
 
 def read_parquet(spark: SparkSession, path: str | None, schema: str) -> DataFrame:
-    """A version of a day; no rows if there is none. With the schema stated, no file is opened to find it out."""
+    """A version of a day; no rows if it is None. With the schema given, Spark opens no file to infer it."""
     return no_rows(spark, schema) if path is None else spark.read.schema(schema).parquet(path)
 
 
 def read_lines(spark: SparkSession, path: str, schema: str) -> DataFrame:
-    """JSON lines, compressed or not, in all folders below a path; no rows if it is not there."""
+    """JSON lines, compressed or not, in all folders below a path; no rows if the path does not exist."""
     try:
         return spark.read.schema(schema).option("recursiveFileLookup", "true").json(path)
     except AnalysisException as error:
@@ -132,5 +133,5 @@ def read_lines(spark: SparkSession, path: str, schema: str) -> DataFrame:
 
 
 def no_rows(spark: SparkSession, schema: str) -> DataFrame:
-    """Nothing, with these columns. A list that is handed over would start Python workers to be read as empty."""
+    """An empty table with these columns. Creating it from a list would start Python workers."""
     return spark.range(0).select(F.from_json(F.lit("{}"), schema).alias("row")).select("row.*")

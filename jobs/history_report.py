@@ -1,6 +1,6 @@
-"""What a day was like, workflow by workflow: runs, success, lateness, durations, retries, missed deadlines, cost.
+"""The report of a day, workflow by workflow: runs, success, lateness, durations, retries, missed deadlines, cost.
 
-Properties: ``compact``, ``output``; ``day`` to name one. See ``jobs/README.md``.
+Properties: ``compact``, ``output``; optionally ``day``. See ``jobs/README.md``.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from pyspark.sql import functions as F
 from run_context import RunContext, run_job
 
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
-# The rank of a percentile is right to a ten-thousandth: the p99 of a million runs to a hundred of them.
+# The rank of a percentile is exact to a ten-thousandth: the p99 of a million runs to a hundred of them.
 ACCURACY = 10_000
-# A file is what the API reads at once: some hundred KB, and with the longest names and reasons two MB.
+# The API reads one file at once: some hundred KB, or two MB with the longest names and reasons.
 LINES_A_FILE = 500
 WEEK = datetime.timedelta(days=7)
 NOT_RUN = ("SKIPPED", "COALESCED", "DROPPED", "EXPIRED", "ABORTED")
-# What is looked up in the report of a week ago.
+# The columns that are read from the report of a week before.
 WEEK_AGO_SCHEMA = (
     "namespace string, workflow string, runs long, success_rate double, duration_p50_ms long, cost_usd double"
 )
@@ -30,10 +30,10 @@ WEEK_AGO_SCHEMA = (
 def transform(history: DataFrame, week_ago: DataFrame) -> DataFrame:
     """One row for each namespace and workflow, in that order; ``docs/history.md`` has the columns.
 
-    ``history``: one day, compacted. ``week_ago``: the report of seven days before, or no rows. A record names a
-    schedule only: it counts for the workflow that the schedule ran last that day, and for "" if it ran none. What
-    merely begins the run of a DAG is no run of a workflow; its nodes are. A message with a target of its own is a
-    workflow that most often runs once, and there may be as many as runs: an app's messages count as one, ``<app>.~``.
+    ``history``: one day, compacted. ``week_ago``: the report of seven days before, or no rows. A record names only a
+    schedule: it counts for the workflow that the schedule ran last on that day, or for "" if it ran none. The run that
+    starts a DAG run counts for no workflow; the runs of its nodes do. A message with a target of its own is a workflow
+    that usually runs once, so all messages of an app count as one, ``<app>.~``.
     """
     runs = history.where("kind = 'run' and not target <=> 'dag'")
     runs = runs.withColumn("workflow", F.regexp_replace("workflow", r"\.~[^.]+$", ".~"))
@@ -51,7 +51,7 @@ def _per_workflow(rows: DataFrame) -> DataFrame:
         "duration_ms", F.when(is_run, F.unix_millis("ended_at") - F.unix_millis(F.when(is_run, begun)))
     )
     failed = F.when(F.col("state") == "FAILED", F.col("ended_at"))
-    told = timed.groupBy("namespace", "workflow").agg(
+    totals = timed.groupBy("namespace", "workflow").agg(
         F.count_if(is_run & (F.col("state") != "RETRYING")).alias("runs"),
         F.count_if(is_run).alias("attempts"),
         F.count_if(is_run & (F.col("attempt") > 1)).alias("retries"),
@@ -74,17 +74,17 @@ def _per_workflow(rows: DataFrame) -> DataFrame:
     decided = F.col("succeeded") + F.col("failed")
     named = {f"{name}_{share}_ms": F.col(f"{name}s")[at] for name in MEASURES for at, share in enumerate(SHARES)}
     rate = F.when(decided > 0, F.round(F.col("succeeded") / decided, 6))
-    return told.withColumns({**named, "success_rate": rate}).drop(*(f"{name}s" for name in MEASURES))
+    return totals.withColumns({**named, "success_rate": rate}).drop(*(f"{name}s" for name in MEASURES))
 
 
 MEASURES = ("lateness", "duration", "waited")
 
 
 def _misses() -> Column:
-    """How many deadlines an attempt tells to be missed; null if it tells of none."""
-    told = [F.col(name).cast("long") for name in ("missed_start", "missed_end")]
-    known = F.coalesce(*told).isNotNull()
-    return F.when(known, F.coalesce(told[0], F.lit(0)) + F.coalesce(told[1], F.lit(0)))
+    """The number of missed deadlines of an attempt; null if it had no deadline."""
+    missed = [F.col(name).cast("long") for name in ("missed_start", "missed_end")]
+    known = F.coalesce(*missed).isNotNull()
+    return F.when(known, F.coalesce(missed[0], F.lit(0)) + F.coalesce(missed[1], F.lit(0)))
 
 
 def _spread(measure: str) -> list[Column]:
@@ -93,8 +93,8 @@ def _spread(measure: str) -> list[Column]:
     return [F.percentile_approx(measure, shares, ACCURACY).alias(f"{name}s"), F.max(measure).alias(f"{name}_max_ms")]
 
 
-def _drift(told: DataFrame, week_ago: DataFrame) -> DataFrame:
-    """How it changed in a week: shares of what was then (0.5: half as much again), the success rate in points."""
+def _drift(totals: DataFrame, week_ago: DataFrame) -> DataFrame:
+    """The change within a week: relative to the earlier value (0.5: half as much again), the success rate in points."""
     then = week_ago.select(
         "namespace",
         "workflow",
@@ -104,7 +104,7 @@ def _drift(told: DataFrame, week_ago: DataFrame) -> DataFrame:
         F.col("cost_usd").alias("then_cost"),
     )
     return (
-        told.join(then, ["namespace", "workflow"], "left")
+        totals.join(then, ["namespace", "workflow"], "left")
         .withColumns(
             {
                 "runs_change": _change("runs", "then_runs"),
@@ -129,15 +129,15 @@ def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
     history = read_parquet(spark, compacted, COMPACT_SCHEMA)
     week_ago = read_parquet(spark, tables.latest(day - WEEK), WEEK_AGO_SCHEMA)
     counts = Observation("rows")
-    told = transform(history, week_ago).withColumn("day", F.lit(str(day)).cast("date"))
-    report = told.observe(
+    report_of_day = transform(history, week_ago).withColumn("day", F.lit(str(day)).cast("date"))
+    report = report_of_day.observe(
         counts,
         F.count(F.lit(1)).alias("rows_out"),
         F.coalesce(F.sum("attempts"), F.lit(0)).alias("attempts"),
         F.coalesce(F.sum("not_run"), F.lit(0)).alias("not_run"),
     ).cache()  # computed once, written twice
     table, text = tables.next_version(day), texts.next_version(day)
-    # The table is last: who sees a new one finds its text.
+    # The table is written last, so that the JSON of a new table exists.
     as_text = report.write.mode("overwrite").option("ignoreNullFields", "false")
     as_text.option("maxRecordsPerFile", LINES_A_FILE).partitionBy("namespace").json(text)
     report.write.mode("overwrite").parquet(table)

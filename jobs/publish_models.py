@@ -1,4 +1,4 @@
-"""Make the models of a month that are better than the baseline the current ones. What is not better changes nothing.
+"""Publish the models of a month that are better than the baseline. The other models change nothing.
 
 Properties: ``models``, ``evaluation``, ``output``. See ``jobs/README.md``.
 """
@@ -14,7 +14,7 @@ from run_context import RunContext, run_job
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
-    """Copy each model that has won to ``<output>origin=<origin>/``, over the one that served until now."""
+    """Copy each better model to ``<output>origin=<origin>/``, replacing the one that served until now."""
     month, output = month_of(context), context.root("output")
     judged = spark.read.csv(month.under(context.root("evaluation")), schema=EVALUATION, header=True)
     won = sorted(row["origin"] for row in judged.where("better").select("origin").collect())

@@ -1,7 +1,7 @@
-"""The run context: what Sluice tells a run about why it was started and on what data.
+"""The run context: the document that tells a run why it was started and on what data.
 
-Standard library only, so that one ``--py-files run_context.py`` is all a job needs on a cluster.
-The document is described in ``docs/run-context.md`` and by ``docs/run-context.schema.json``.
+Standard library only, so that a job needs only ``--py-files run_context.py`` on a cluster.
+``docs/run-context.md`` and ``docs/run-context.schema.json`` describe the document.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ DAY_KEYS = ("year", "month", "day")
 
 
 class ContextError(Exception):
-    """What the job was given is not what it needs; the text says expected, got, and what to do."""
+    """The input of a job is missing or invalid; the text says expected, got, and what to do."""
 
 
 class Day(NamedTuple):
-    """A calendar day, as the partition keys ``year``, ``month`` and ``day`` name it."""
+    """A calendar day, as in the partition keys ``year``, ``month`` and ``day``."""
 
     year: int
     month: int
@@ -42,8 +42,8 @@ class Day(NamedTuple):
 
 
 class Increment(NamedTuple):
-    """A span of the commits of an Iceberg table, as Spark's read options of these names take it. The start is not a
-    part of it; None: from the table's beginning."""
+    """A range of commits of an Iceberg table, for Spark's read options of the same names. The start is excluded; None
+    means the beginning of the table."""
 
     start_snapshot_id: str | None
     end_snapshot_id: str
@@ -51,9 +51,9 @@ class Increment(NamedTuple):
 
 @dataclass(frozen=True)
 class Event:
-    """One event that helped to start the run; ``instant`` in ms since 1970. Fields its kind lacks are None.
+    """One event that contributed to the start of the run; ``instant`` in ms since 1970. Fields of other kinds are None.
 
-    ``snapshot`` is the commit of an Iceberg table that it tells of: ``id``, ``parent_id``, ``sequence_number``, ..."""
+    ``snapshot`` is the commit of an Iceberg table: ``id``, ``parent_id``, ``sequence_number``, ..."""
 
     kind: str
     id: str
@@ -83,15 +83,15 @@ class RunContext:
 
     @classmethod
     def load(cls, spark: SparkSession, uri: str) -> RunContext:
-        """Read the context at ``uri`` (any scheme Spark can read) and the manifests it points to.
+        """Read the context at ``uri`` (any scheme that Spark can read) and its manifests.
 
-        Raises ContextError when the text cannot be read, is not JSON, or is not a context of schema 1.
+        Raises ContextError if a text cannot be read, is not JSON, or is not a context of schema 1.
         """
         return cls.parse(_json(_read(spark, uri), uri), lambda manifest: _read(spark, manifest), uri)
 
     @classmethod
     def parse(cls, document: Any, read: Callable[[str], str], where: str = "run context") -> RunContext:
-        """Build from a parsed document; ``read`` gives the text of a manifest. Fields not known are ignored."""
+        """Build from a parsed document; ``read`` returns the text of a manifest. Unknown fields are ignored."""
         if not isinstance(document, dict):
             raise ContextError(f"{where}: expected a JSON object, got {_shown(document)}; {_RENDERED_BY}")
         if document.get("schema") != SCHEMA:
@@ -119,12 +119,14 @@ class RunContext:
         )
 
     def partitions(self, dataset: str | None = None) -> tuple[Event, ...]:
-        """The run's partition events; of one dataset if named, in full (``demo.flights_raw``) or by its last part."""
+        """The run's partition events; only those of ``dataset`` if given, by full name (``demo.flights_raw``) or last
+        part."""
         found = (event for event in self.events if event.kind == "partition")
         return tuple(e for e in found if dataset is None or dataset in (e.dataset, str(e.dataset).rpartition(".")[2]))
 
     def path(self, dataset: str | None = None) -> str:
-        """The path of the one partition (of ``dataset``) that this run is about, with a closing slash."""
+        """The path of the run's only partition (of ``dataset``), with a closing slash. Raises ContextError
+        otherwise."""
         paths = sorted({str(event.path).rstrip("/") + "/" for event in self.partitions(dataset)})
         if len(paths) != 1:
             raise ContextError(
@@ -134,7 +136,7 @@ class RunContext:
         return paths[0]
 
     def snapshots(self, dataset: str | None = None) -> tuple[Event, ...]:
-        """The commits of an Iceberg table that the run was started on, each once, oldest first."""
+        """The commits of Iceberg tables that triggered the run, each once, oldest first."""
         found: dict[str, Event] = {}
         for event in self.events:
             named = dataset is None or dataset in (event.dataset, str(event.dataset).rpartition(".")[2])
@@ -143,7 +145,7 @@ class RunContext:
         return tuple(sorted(found.values(), key=_committed))
 
     def increment(self, dataset: str | None = None) -> Increment:
-        """All that was committed to the one Iceberg table (``dataset``) from the first to the last of these commits."""
+        """The range of commits of one Iceberg table (``dataset``), from the first to the last of these commits."""
         found = self.snapshots(dataset)
         tables = sorted({str(event.dataset) for event in found})
         if len(tables) != 1:
@@ -156,9 +158,9 @@ class RunContext:
         return Increment(first["parent_id"], last["id"])
 
     def day(self) -> Day:
-        """The one day this run is about: from its correlation, else its events' partitions, else upstream.
+        """The run's only day: from its correlation, else from its events' partitions, else from upstream.
 
-        Raises ContextError, listing what was there, when none of them names a day or the events name several.
+        Raises ContextError with what was found if none of them names a day, or if the events name several.
         """
         run: RunContext | None = self
         while run is not None:
@@ -167,26 +169,28 @@ class RunContext:
                 if len(days) == 1:
                     return days.pop()
                 if days:
-                    # Going on to look upstream would pick one of several days behind the user's back.
+                    # Continuing upstream would silently choose one of several days.
                     raise ContextError(self._no_day(f"{len(days)} days"))
             run = run.upstream
         raise ContextError(self._no_day("none"))
 
     def _no_day(self, got: str) -> str:
-        seen, run = [], self
+        searched, run = [], self
         while True:
             kinds = [f"{e.kind} {e.dataset or e.workflow or ''} {_spelled(e.partition)}" for e in run.events[:10]]
-            seen.append(f"run {run.run_id} has correlation {_spelled(run.correlation)}, events [{'; '.join(kinds)}]")
+            searched.append(
+                f"run {run.run_id} has correlation {_spelled(run.correlation)}, events [{'; '.join(kinds)}]"
+            )
             if run.upstream is None:
                 break
             run = run.upstream
         return (
-            f"expected one day (year, month, day), got {got}: {'; upstream '.join(seen)}; "
+            f"expected one day (year, month, day), got {got}: {'; upstream '.join(searched)}; "
             "give the schedule `by: [year, month, day]`, or trigger it by a partition with these keys"
         )
 
     def root(self, name: str, default: str | None = None) -> str:
-        """The property ``name``, a path, with a closing slash. ContextError if missing and without a default."""
+        """The property ``name``, a path, with a closing slash. Raises ContextError if missing and without a default."""
         value = self.properties.get(name, default)
         if not isinstance(value, str) or not value:
             raise ContextError(
@@ -200,17 +204,16 @@ Work = Callable[["SparkSession", RunContext], dict[str, Any]]
 
 
 def run_job(name: str, argv: list[str], work: Work) -> int:
-    """Run ``work`` on the context named by ``--sluice-context``, print its summary as one JSON line.
+    """Run ``work`` on the context named by ``--sluice-context``, and print its summary as one JSON line.
 
-    Returns the exit code: 0 done, 2 when the context or an input path is not what the job needs.
-    Anything else is left to raise: Spark's trace is then the best account, and the exit code is 1.
-    """
+    Returns the exit code: 0 for success, 2 if the context or an input path is not what the job needs. Other exceptions
+    are raised: then Spark's trace is the best explanation, and the exit code is 1."""
     from pyspark.errors import AnalysisException
     from pyspark.sql import SparkSession
 
     parser = argparse.ArgumentParser(prog=name, allow_abbrev=False)
     parser.add_argument("--sluice-context", required=True, metavar="URI", help="the run's context, s3://...")
-    # Unknown arguments are let pass: a workflow's own arguments need not be known to every job.
+    # Unknown arguments are ignored: a job need not know all arguments of a workflow.
     uri = parser.parse_known_args(argv)[0].sluice_context
     began = time.monotonic()
     spark = SparkSession.builder.appName(name).config("spark.sql.session.timeZone", "UTC").getOrCreate()
@@ -235,14 +238,14 @@ _RENDERED_BY = "Sluice writes this file before each start; do not edit it"
 
 
 def _read(spark: SparkSession, uri: str) -> str:
-    # An RDD rather than a DataFrame: no query is planned and compiled to fetch a few hundred bytes.
+    # An RDD instead of a DataFrame: a few hundred bytes need no query plan and compilation.
     try:
         found = spark.sparkContext.wholeTextFiles(uri, 1).collect()
     except Exception as error:  # py4j's error types are not importable with the standard library alone
         java = getattr(error, "java_exception", None)
         raise ContextError(
             f"expected to read {uri}, got {java.getMessage() if java else error}; "
-            "see that the file is there and that the run's role may read it"
+            "check that the file exists and that the run's role may read it"
         ) from error
     if len(found) != 1:
         raise ContextError(f"expected one file at {uri}, got {len(found)}; pass the URI of a file")
@@ -277,7 +280,7 @@ def _event(item: Any, where: str) -> Event:
     if not isinstance(item, dict):
         raise ContextError(f"{where}: expected a JSON object, got {_shown(item)}; {_RENDERED_BY}")
     kind = _field(item, "kind", (str,), where)
-    # A kind that is not listed keeps its common fields: a job that does not ask for it need not know it.
+    # An unknown kind keeps its common fields: a job that does not use it need not know it.
     own = {name: _field(item, name, (str,), where) for name in _OWN.get(kind, ())}
     partition = _keys(item, "partition", where) if kind == "partition" or "partition" in item else None
     identity = _field(item, "id", (str,), where)
@@ -295,7 +298,7 @@ def _snapshot(item: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _committed(event: Event) -> tuple[int, int]:
-    """The order of commits. Tables of the first format have no sequence numbers."""
+    """The order of commits. Iceberg tables of format version 1 have no sequence numbers."""
     return (event.snapshot or {})["sequence_number"], event.instant
 
 

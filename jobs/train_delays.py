@@ -15,7 +15,7 @@ from run_context import ContextError, RunContext, run_job
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
-    """Train on what is not held out."""
+    """Train on the days that are not held out."""
     month, origin = month_of(context), context.properties.get("origin")
     if not isinstance(origin, str) or not origin:
         raise ContextError(f"run {context.run_id}: expected the property 'origin', such as JFK, got {origin!r}")

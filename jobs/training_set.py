@@ -1,4 +1,4 @@
-"""A month of flights with the features of their days, the last week of it held out. Overwrites that month only.
+"""A month of flights with their features, its last week held out. Overwrites that month only.
 
 Properties: ``months``, ``output``. See ``jobs/README.md``.
 """
@@ -16,7 +16,7 @@ from run_context import RunContext, run_job
 
 
 def prepared(raw: DataFrame, month: Month) -> DataFrame:
-    """The flights whose week before is known, as `flight_features.transform` gives them, with ``holdout``."""
+    """The flights whose week before is complete, as returned by `flight_features.transform`, with ``holdout``."""
     rows = transform(raw, month.first, month.last)
     return rows.withColumn("holdout", F.col("date") >= F.lit(month.holdout))
 

@@ -1,4 +1,4 @@
-"""Sluice for its users: a client of the HTTP API and the command line on top of it. Never imports the service."""
+"""The client of Sluice's HTTP API, and the command line that uses it. Never imports the service."""
 
 from __future__ import annotations
 

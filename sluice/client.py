@@ -1,4 +1,4 @@
-"""The client of Sluice's HTTP API: paths in, documents out, refusals as exceptions.
+"""The client of Sluice's HTTP API. Methods take paths, return documents, and raise errors of the API as exceptions.
 
 client = Client.from_environment()
 client.put("/v1/namespaces/demo", {})
@@ -25,25 +25,25 @@ __all__ = ["Answer", "ApiRefused", "Client", "Document", "NotReachable"]
 Document = dict[str, Any]
 Query = Mapping[str, str | int | bool | None]
 
-# Asking these twice is asking once, so they may be repeated when an answer says "later".
+# Idempotent methods: they may be repeated when the API answers "later".
 IDEMPOTENT = ("GET", "PUT", "DELETE")
 LATER = (429, 500, 502, 503, 504)
 ATTEMPTS = 4
 FIRST_PAUSE = 0.2  # seconds; doubled after each attempt
-MAX_PAUSE = 10.0  # seconds; a server that asks for more waits in vain, people do not
+MAX_PAUSE = 10.0  # seconds; the maximum, even if the server asks for more
 PAGE = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the API answered. ``etag`` is the version of a single document, to be sent back as ``if_match``."""
+    """An answer of the API. ``etag`` is the version of a single document, to be sent back as ``if_match``."""
 
     body: Document
     etag: str | None
 
 
 class Client:
-    """Speaks to one API. ``url`` ends before ``/v1``. Methods raise `ApiRefused`, `NotReachable` and `WrongUsage`."""
+    """A client of one API. ``url`` ends before ``/v1``. Methods raise `ApiRefused`, `NotReachable` and `WrongUsage`."""
 
     def __init__(self, url: str, http: SignedHttp | None = None, pause: Callable[[float], None] = time.sleep) -> None:
         self.url = _checked(url)
@@ -52,7 +52,7 @@ class Client:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Client:
-        """The API that ``SLUICE_API_URL`` names."""
+        """A client of the API in ``SLUICE_API_URL``. Raises `WrongUsage` if the variable is missing."""
         url = (os.environ if environment is None else environment).get("SLUICE_API_URL")
         if not url:
             hint = "source .local/endpoints.env, or set it to the ApiUrl output of the stack"
@@ -68,13 +68,13 @@ class Client:
     def post(
         self, path: str, body: Document | None = None, key: str | None = None, repeatable: bool = False
     ) -> Document:
-        """``key`` makes the wish one wish, however often it is sent (where the API honours ``Idempotency-Key``);
-        ``repeatable`` says that it is one already."""
+        """Send a POST. ``key`` is the ``Idempotency-Key``: repeats with it count once, where the API honours it.
+        ``repeatable`` declares that the request is idempotent without a key."""
         return self.request("POST", path, {} if body is None else body, key=key, repeatable=repeatable).body
 
     def register_partition(self, dataset: str, partition: Mapping[str, str | int]) -> Document:
-        """Say that a partition of a dataset (``demo.flights``) is ready, as a job does that has written it where no
-        notification of S3 tells Sluice. It counts once, however often it is registered or its objects are notified.
+        """Register a partition of a dataset (``demo.flights``) as ready. A job calls this after writing a partition
+        where no S3 notification reaches Sluice. The partition counts once, however often it is registered or notified.
         """
         namespace, _, name = dataset.partition(".")
         if not namespace or not name or "." in name:
@@ -88,7 +88,7 @@ class Client:
         return self.request("DELETE", path, if_match=if_match).body
 
     def pages(self, path: str, query: Query | None = None, most: int | None = None) -> Iterator[Document]:
-        """The pages of a list as the API answers them, until ``most`` items came or the list ends (None: all of it)."""
+        """The pages of a list, until they hold ``most`` items or the list ends (None: the whole list)."""
         cursor: str | None = None
         left = most
         while left is None or left > 0:
@@ -101,7 +101,7 @@ class Client:
             left = None if left is None else left - len(page.get("items", ()))
 
     def listing(self, path: str, query: Query | None = None, most: int | None = None) -> Document:
-        """All those pages as one: ``{"items": [...], "next_cursor": where the rest begins, or None}``."""
+        """The pages of a list as one: ``{"items": [...], "next_cursor": the start of the rest, or None}``."""
         items: list[Any] = []
         cursor: str | None = None
         for page in self.pages(path, query, most):
@@ -119,9 +119,9 @@ class Client:
         key: str | None = None,
         repeatable: bool = False,
     ) -> Answer:
-        """Any request, with the version that stands now. Repeated while the API says "later", unless that could harm:
-        a POST without a key would act twice, if it is not ``repeatable`` by itself, and a second conditional request be
-        refused for what the first one did."""
+        """Send a request and return the answer with its ETag. The request is repeated while the API answers "later",
+        unless a repeat could do harm. A POST without a key would act twice, unless it is ``repeatable``. A repeated
+        conditional request would fail because of the first one."""
         url = self.url + path + _query(query)
         headers = {"Accept": "application/json"}
         if body is not None:
@@ -148,7 +148,7 @@ class Client:
             if last or reply.status not in LATER:
                 return reply
             self._pause(_backoff(attempt, reply.headers.get("retry-after")))
-        raise AssertionError("the last attempt returns or raises")
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 def segment(name: str) -> str:
@@ -167,15 +167,15 @@ def _checked(url: str) -> str:
 
 
 def _query(query: Query | None) -> str:
-    """``?a=b``, without what is None. Spaces as %20: a ``+`` would be signed as one thing and read as another."""
+    """``?a=b`` without None values. Spaces become %20: a ``+`` is signed and read differently."""
     given = {key: value for key, value in (query or {}).items() if value is not None}
     texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
     return f"?{urlencode(texts, quote_via=quote)}" if texts else ""
 
 
 def _backoff(attempt: int, retry_after: str | None) -> float:
-    """Seconds to wait after an attempt: what the server asks for, else doubling, scattered so that many clients do
-    not come back together."""
+    """Seconds to wait after an attempt: the time that the server asks for, or else a doubling time with jitter, so that
+    clients do not return at the same time."""
     if retry_after is not None and retry_after.isdigit():
         return min(float(retry_after), MAX_PAUSE)
     return float(FIRST_PAUSE * 2 ** (attempt - 1) * random.uniform(0.75, 1.25))
@@ -190,26 +190,26 @@ def _answer(reply: Reply, method: str, path: str) -> Answer:
         raise _refusal(reply, body, method, path)
     if not isinstance(body, dict):
         came = reply.headers.get("content-type", "something else")
-        hint = "check SLUICE_API_URL: it ends before /v1, and something else seems to live there"
+        hint = "check SLUICE_API_URL: it ends before /v1; the answer is not from a Sluice API"
         raise NotReachable(f"expected a JSON object from {method} {path}, got {came}", hint=hint)
     return Answer(body, reply.headers.get("etag"))
 
 
 def _refusal(reply: Reply, body: Any, method: str, path: str) -> ApiRefused:
-    """In the API's own words; what comes from in front of it (API Gateway, a proxy) is put into the same shape, under
-    codes of its own: that a thing does not exist is for the API alone to say."""
+    """The error of the API. An error of API Gateway or a proxy gets the same form with codes of its own, because only
+    the API can say that an object does not exist."""
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict):
         message = str(error.get("message") or f"{method} {path} was refused")
         return ApiRefused(
             reply.status, str(error.get("code") or "unknown"), message, error.get("field"), error.get("hint")
         )
-    said = body.get("message") or body.get("Message") if isinstance(body, dict) else None
-    message = str(said or f"{method} {path} was answered with HTTP {reply.status}")
+    gateway_message = body.get("message") or body.get("Message") if isinstance(body, dict) else None
+    message = str(gateway_message or f"{method} {path} was answered with HTTP {reply.status}")
     if reply.status == 403:
         hint = "check the AWS credentials and the region; a path that does not exist is refused in the same way"
         return ApiRefused(403, "forbidden", f"the signature was refused: {message}", None, hint)
     if reply.status == 404:
         return ApiRefused(404, "http_404", message, None, "check SLUICE_API_URL: no Sluice API answers there")
-    hint_later = "try again; if it stays, look at the logs of the API" if reply.status in LATER else None
+    hint_later = "retry the request; if the error persists, read the logs of the API" if reply.status in LATER else None
     return ApiRefused(reply.status, f"http_{reply.status}", message, None, hint_later)

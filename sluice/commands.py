@@ -1,4 +1,4 @@
-"""The command that a worker runs for one run: what it is told, what it says, and how it is ended."""
+"""The command that a worker executes for one run: its inputs, its output, and how it is ended."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from typing import Any
 from sluice.client import Document
 
 MAX_OUTPUT = 16_000  # characters of the last lines that are reported
-MAX_METRICS, MAX_BYTES = 20, 1_000  # what the API takes of metrics, and how large they may be as JSON
+MAX_METRICS, MAX_BYTES = 20, 1_000  # limits of the API: the number of metrics, and their size as JSON
 MAX_WHY = 500  # characters of a reason
-NOT_STARTED = 127  # the exit code by which a shell says that there is no such command
+NOT_STARTED = 127  # the exit code of a shell for a command that does not exist
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How it ended: its exit code (negative: the signal), the last lines of its output, and why, if it says little."""
+    """The end of a command: exit code (negative: the signal), the last output lines, and a reason if there is one."""
 
     exit_code: int
     output: str
@@ -36,10 +36,10 @@ class Ended:
 
 
 class Command:
-    """A process group of its own, so that whatever the command starts ends with it."""
+    """One command in a process group of its own, so that its child processes end with it."""
 
-    def __init__(self, words: Sequence[str], lease: Document, grace: float) -> None:
-        self._words, self._lease, self._grace = words, lease, grace
+    def __init__(self, command: Sequence[str], lease: Document, grace: float) -> None:
+        self._command, self._lease, self._grace = command, lease, grace
         self._folder = TemporaryDirectory(prefix="sluice-run-")
         self._context = Path(self._folder.name, "context.json")
         self._process: subprocess.Popen[bytes] | None = None
@@ -51,44 +51,44 @@ class Command:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self._signal(signal.SIGKILL)  # what the command left behind in its group
+        self._signal(signal.SIGKILL)  # processes that the command left behind in its group
         self._folder.cleanup()
 
     def start(self) -> Ended | None:
-        """Start it. Returns how it ended if it could not even be started."""
+        """Start the command. Returns its end if it could not be started, else None."""
         self._context.write_text(json.dumps(self._lease.get("context")))
-        words = _filled(self._words, self._lease, str(self._context))
+        command = _filled(self._command, self._lease, str(self._context))
         try:
             self._process = subprocess.Popen(
-                words,
-                env={**os.environ, **self._told()},
+                command,
+                env={**os.environ, **self._variables()},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        except (OSError, ValueError) as error:  # ValueError: a null byte, which no argument can hold
+        except (OSError, ValueError) as error:  # ValueError: an argument contains a null byte
             why = error.strerror if isinstance(error, OSError) else None
-            return Ended(NOT_STARTED, "", f"{words[0][:200]} could not be started: {why or error}"[:MAX_WHY])
+            return Ended(NOT_STARTED, "", f"{command[0][:200]} could not be started: {why or error}"[:MAX_WHY])
         self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
         self._reader.start()
         return None
 
     def wait(self, seconds: float) -> Ended | None:
-        """How it ended, if it does so within so many seconds."""
+        """The end of the command, or None if it is still running after so many seconds."""
         if self._process is None:
-            raise RuntimeError("expected a command that was started")
+            raise RuntimeError("expected a started command; call start() first")
         try:
             code = self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
-        self._signal(signal.SIGKILL)  # a child that lives on would keep the output open
+        self._signal(signal.SIGKILL)  # a surviving child would keep the output open
         if self._reader is not None:
             self._reader.join(self._grace)
         return Ended(code, "".join(self._tail)[-MAX_OUTPUT:])
 
     def end(self) -> None:
-        """Ask it to end, and kill it if it has not when its grace is over. Asked twice, it is asked once."""
+        """Send SIGTERM, and SIGKILL after the grace time. Further calls have no effect."""
         if self._asked.is_set():
             return
         self._asked.set()
@@ -96,20 +96,20 @@ class Command:
         threading.Thread(target=self._kill_later, daemon=True).start()
 
     def metrics(self) -> dict[str, Any]:
-        """What it has written to its file of metrics so far: a flat JSON object; anything else is none. What is too
-        much, or no number that JSON can hold, is left out: a heartbeat that is refused for it would cost the lease."""
+        """The metrics that the command has written so far: a flat JSON object; empty for anything else. Metrics beyond
+        the limits, and numbers that JSON cannot hold, are left out: a refused heartbeat would lose the lease."""
         try:
             written = json.loads(Path(self._folder.name, "metrics.json").read_bytes())
         except (OSError, ValueError):
             return {}
-        told: dict[str, Any] = {}
+        accepted: dict[str, Any] = {}
         for name, value in written.items() if isinstance(written, dict) else ():
             finite = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
-            if finite and len(told) < MAX_METRICS and len(json.dumps({**told, name: value})) <= MAX_BYTES:
-                told[name] = value
-        return told
+            if finite and len(accepted) < MAX_METRICS and len(json.dumps({**accepted, name: value})) <= MAX_BYTES:
+                accepted[name] = value
+        return accepted
 
-    def _told(self) -> dict[str, str]:
+    def _variables(self) -> dict[str, str]:
         return {
             "SLUICE_RUN_ID": str(self._lease["run_id"]),
             "SLUICE_ATTEMPT": str(self._lease["attempt"]),
@@ -121,7 +121,7 @@ class Command:
         }
 
     def _read(self, pipe: Any) -> None:
-        """Its output, passed through line by line, and the end of it kept."""
+        """Copy the output line by line to stdout, and keep its end."""
         for raw in iter(lambda: pipe.readline(MAX_OUTPUT), b""):
             line = raw.decode(errors="replace")
             self._tail.append(line)
@@ -136,15 +136,15 @@ class Command:
 
     def _signal(self, which: signal.Signals) -> None:
         if self._process is not None:
-            with suppress(ProcessLookupError, PermissionError):  # all of it has ended
+            with suppress(ProcessLookupError, PermissionError):  # the whole group has ended
                 os.killpg(self._process.pid, which)
 
 
-def _filled(words: Sequence[str], lease: Document, context: str) -> list[str]:
-    """The command with its placeholders filled in; ``{args}`` as a word of its own becomes as many as there are."""
-    arguments = [str(each) for each in lease["arguments"]]
+def _filled(command: Sequence[str], lease: Document, context: str) -> list[str]:
+    """The command with its placeholders filled in. ``{args}`` as a word of its own becomes one word per argument."""
+    arguments = [str(argument) for argument in lease["arguments"]]
     filled: list[str] = []
-    for word in words:
+    for word in command:
         if word == "{args}":
             filled += arguments
         else:

@@ -1,4 +1,4 @@
-"""What files hold, YAML or JSON: app documents, with ``${placeholders}`` that are filled in before they are sent,
+"""Documents in YAML or JSON files: app documents, whose ``${placeholders}`` are filled in before they are sent,
 messages, and lists of events."""
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ MERGE = "tag:yaml.org,2002:merge"
 def load(path: str, values: Mapping[str, str] | None = None) -> Document:
     """The document in a file (``-``: standard input), its placeholders filled from ``values``.
 
-    ``WrongUsage`` when the file cannot be read or parsed (with the line), or a placeholder has no value. A filled
-    value is text: ``count: ${n}`` sends ``"3"``, which the API takes for a number where it expects one.
+    Raises ``WrongUsage`` if the file cannot be read or parsed (with the line), or if a placeholder has no value. A
+    filled value is text: ``count: ${n}`` sends ``"3"``, which the API accepts where it expects a number.
     """
     text = _read(path)
     parsed = _parse(path, text)
     if not isinstance(parsed, dict):
-        hint = "begin it with `namespace:` and `app:`"
+        hint = "start the document with `namespace:` and `app:`"
         raise WrongUsage(f"expected an app document in {path}, got {_word_for(parsed)}", None, hint)
     filled: Document = _fill(parsed, values or {}, path, "")
     return filled
 
 
 def load_plain(path: str) -> Document:
-    """The object that a file holds. Texts stay as they are: a dollar sign is a dollar sign."""
+    """The object in a file. A dollar sign in a text has no special meaning."""
     parsed = _parse(path, _read(path))
     if not isinstance(parsed, dict):
         raise WrongUsage(f"expected an object in {path}, got {_word_for(parsed)}")
@@ -44,7 +44,7 @@ def load_plain(path: str) -> Document:
 
 
 def load_list(path: str, key: str) -> list[Document]:
-    """The objects that a file lists, bare or under ``key``. Texts stay as they are: a dollar sign is a dollar sign."""
+    """The list of objects in a file, at the top level or under ``key``. A dollar sign has no special meaning."""
     parsed = _parse(path, _read(path))
     listed = parsed[key] if isinstance(parsed, dict) and set(parsed) == {key} else parsed
     if not isinstance(listed, list) or not listed:
@@ -61,7 +61,7 @@ def _read(path: str) -> str:
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise WrongUsage(f"expected a file that can be read, got {path}: {error.strerror}") from None
+        raise WrongUsage(f"expected a readable file, got {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise WrongUsage(f"expected text in UTF-8, got other bytes in {path}") from None
 
@@ -77,14 +77,14 @@ def _parse(path: str, text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{path}, line {mark.line + 1}" if mark else path
-        raise WrongUsage(f"expected YAML, got this: {error.problem or error}", where) from None
+        raise WrongUsage(f"expected YAML, got an error: {error.problem or error}", where) from None
     except yaml.YAMLError as error:
-        raise WrongUsage(f"expected YAML, got this: {error}", path) from None
+        raise WrongUsage(f"expected YAML, got an error: {error}", path) from None
 
 
 def _fill(value: Any, values: Mapping[str, str] | None, path: str, field: str) -> Any:
-    """The same tree with every text filled, unless there are no values to fill in at all. Keys are left alone: what
-    exists must not depend on a setting."""
+    """The same tree with all texts filled in; unchanged if ``values`` is None. Keys are never filled in: which objects
+    exist must not depend on a setting."""
     if isinstance(value, dict):
         return {str(key): _fill(item, values, path, f"{field}.{key}".lstrip(".")) for key, item in value.items()}
     if isinstance(value, list):
@@ -103,7 +103,7 @@ def _fill_text(text: str, values: Mapping[str, str], path: str, field: str) -> s
     except KeyError as missing:
         name = str(missing.args[0])
         near = get_close_matches(name, list(values), n=1)
-        hint = f"add --set {name}=..." + (f" (did --set {near[0]} mean this one?)" if near else "")
+        hint = f"add --set {name}=..." + (f" (or is --set {near[0]} a typing error?)" if near else "")
         raise WrongUsage(f"expected a value for the placeholder ${{{name}}}, got none", where, hint) from None
     except ValueError:
         hint = "write $$ for a dollar sign"
@@ -118,23 +118,23 @@ def _word_for(value: Any) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML as people mean it: dates stay the text they are written as, and a name that comes twice is a mistake.
+    """A YAML loader in which dates stay text, and a repeated key is an error.
 
-    Plain YAML keeps the second of two and loses the first in silence, which here would be a lost schedule.
+    The standard loader silently keeps only the last of two equal keys, so a schedule could get lost.
     """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
+        names: set[str] = set()
         for key, _ in node.value:
-            if key.tag != MERGE and key.value in seen:
+            if key.tag != MERGE and key.value in names:
                 problem = f"{key.value!r} a second time in one object"
                 raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             if isinstance(key.value, str):
-                seen.add(key.value)
+                names.add(key.value)
         return super().construct_mapping(node, deep)
 
 
-# A day such as 2013-01-01 is a property or a tag here, never a Python date.
+# A day such as 2013-01-01 is the text of a property or tag, not a Python date.
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()

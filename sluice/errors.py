@@ -1,10 +1,10 @@
-"""What can go wrong between a user and the API: four words, each with the exit code of the command line."""
+"""The errors between a user and the API, each with the exit code of the command line."""
 
 from __future__ import annotations
 
 
 class Failure(Exception):
-    """Something a user can understand and mend: what was expected and what came, where, and what to do."""
+    """An error that a user can correct: what was expected and received, the field, and what to do."""
 
     exit_code = 1
 
@@ -14,7 +14,7 @@ class Failure(Exception):
 
 
 class ApiRefused(Failure):
-    """The API answered, and the answer is no. ``status`` is that of HTTP, ``code`` the API's own stable word."""
+    """The API answered with an error. ``status`` is the HTTP status, ``code`` the stable code of the API."""
 
     exit_code = 1
 
@@ -24,12 +24,12 @@ class ApiRefused(Failure):
 
 
 class WrongUsage(Failure):
-    """What was asked cannot be asked: an argument, a file, or a setting is not as it has to be. Nothing was sent."""
+    """An argument, a file or a setting is invalid. Nothing was sent."""
 
     exit_code = 2
 
 
 class NotReachable(Failure):
-    """No answer of a Sluice API came: refused, timed out, broken off, or the answer of something else."""
+    """No answer of a Sluice API arrived: connection refused, timed out or broken, or an answer of another server."""
 
     exit_code = 3

@@ -1,4 +1,4 @@
-"""Events in files: those that a dry run plays (L11), and those that are raised (T11). Checked before they are sent."""
+"""Events in files: for a dry run (L11), or to be posted (T11). They are checked before they are sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sluice.errors import WrongUsage
 KEY = "events"
 STATUSES = ("STARTED", "COMPLETED", "FAILED", "KILLED")
 
-# What an event that is played has to say, by its type.
+# The required fields of a dry-run event, by its type.
 NEEDED = {
     "partition": ("dataset", "partition"),
     "snapshot": ("dataset",),
@@ -30,13 +30,13 @@ NEEDED = {
 
 
 def to_play(path: str) -> list[Document]:
-    """The events of a file for a dry run, each of a known type and with what that needs."""
+    """The events of a file for a dry run. Raises ``WrongUsage`` for an unknown type or a missing field."""
     listed = documents.load_list(path, KEY)
     return [_playable(event, f"{path}: {KEY}.{number}") for number, event in enumerate(listed)]
 
 
 def to_raise(path: str) -> list[Document]:
-    """The events of a file to raise, each with a type, and an id: its own, or one made here."""
+    """The events of a file to post. Each has a type and an id, which is generated if it is missing."""
     listed = documents.load_list(path, KEY)
     return [_raisable(event, partial("{}: {}.{}.{}".format, path, KEY, number)) for number, event in enumerate(listed)]
 
@@ -67,7 +67,7 @@ def _playable(event: Document, where: str) -> Document:
 
 
 def _values(partition: Any, where: str) -> dict[str, str]:
-    """``year: 2013`` is a number to YAML, and the text of a folder's name to everybody else."""
+    """The values as texts: YAML reads ``year: 2013`` as a number, but a folder's name is text."""
     if not isinstance(partition, dict):
         raise WrongUsage(f"expected partition keys and values, got {partition!r}", where, "such as {year: 2013}")
     for key, value in partition.items():
@@ -77,8 +77,8 @@ def _values(partition: Any, where: str) -> dict[str, str]:
 
 
 def _raisable(event: Document, where: Callable[[str], str]) -> Document:
-    """With an id, so that the same event sent again, because an answer was lost, is still one event. ``where`` tells
-    the place of a field."""
+    """The event with an id, so that a repeat after a lost answer is the same event. ``where`` returns the position of a
+    field for error messages."""
     raised = {"id": uuid.uuid4().hex, **event}
     for field in ("type", "id"):
         _text(raised, field, where(field))

@@ -1,4 +1,4 @@
-"""The document of a message, out of options and a file. Checked as far as that goes without the API."""
+"""The document of a message from options and a file, checked as far as possible without the API."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sluice.errors import WrongUsage
 
 
 def document(file: str | None, options: Mapping[str, Any], target: Document | None, data: Document) -> Document:
-    """A file's document with the options put over it. What is not said is left to the API."""
+    """The document of a file, overridden by the options. Missing fields get the API's defaults."""
     body = documents.load_plain(file) if file is not None else {}
     given = {name: value for name, value in options.items() if value is not None}
     for name in ("data", "data_base64", "content_type"):
@@ -33,7 +33,7 @@ def document(file: str | None, options: Mapping[str, Any], target: Document | No
 
 
 def target(text: str | None) -> Document | None:
-    """A target, which is a JSON object with a type."""
+    """The target in an option: a JSON object with a type."""
     if text is None:
         return None
     hint = """quote it for the shell, such as --target '{"type": "sqs", "queue_url": "https://..."}'"""
@@ -44,11 +44,12 @@ def target(text: str | None) -> Document | None:
 
 
 def carried(text: str | None, content_type: str | None) -> Document:
-    """What a message carries: ``@FILE`` is that file's content, bytes if it is no text. Text that reads as a JSON
-    object or list is one, unless a content type says otherwise; of a JSON type any text has to be JSON."""
+    """The data of a message. ``@FILE`` is the content of a file, as bytes if it is not text. A text that parses as a
+    JSON object or list is sent as JSON, unless a content type says otherwise. With a JSON content type it must be
+    JSON."""
     if text is None:
         if content_type is not None:
-            raise WrongUsage("expected --data beside --content-type, got none", "--content-type")
+            raise WrongUsage("expected --data with --content-type, got none", "--content-type")
         return {}
     typed = {"content_type": content_type} if content_type is not None else {}
     if text.startswith("@"):
@@ -73,7 +74,7 @@ def _content(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise WrongUsage(f"expected a file that can be read, got {path}: {error.strerror}", "--data") from None
+        raise WrongUsage(f"expected a readable file, got {path}: {error.strerror}", "--data") from None
 
 
 def _json(text: str, field: str, hint: str) -> Any:

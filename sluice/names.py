@@ -1,4 +1,4 @@
-"""Kinds of documents, their full names, and where the API keeps them."""
+"""Kinds of documents, their full names, and their paths in the API."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sluice.errors import WrongUsage
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """``parts`` are the words of a full name: ``namespace.app.schedule`` has three."""
+    """``parts`` are the parts of a full name: ``namespace.app.schedule`` has three."""
 
     name: str
     collection: str
@@ -35,7 +35,7 @@ KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY, POOL, MESSAGE, DAG
 
 
 def kind_of(word: str) -> Kind:
-    """``schedule`` and ``schedules`` alike."""
+    """The kind with this name, in singular or plural."""
     for kind in KINDS:
         if word.lower() == kind.name:
             return kind
@@ -44,8 +44,8 @@ def kind_of(word: str) -> Kind:
 
 
 def full_name(kind: Kind, name: str, namespace: str | None = None, app: str | None = None, field: str = "NAME") -> str:
-    """``clean``, ``flights.clean`` or ``demo.flights.clean`` as the last of these; what is missing comes from the
-    options ``-n`` and ``-a``. ``field`` is where the name was given."""
+    """The full name ``demo.flights.clean`` of ``clean``, ``flights.clean`` or ``demo.flights.clean``. The options
+    ``-n`` and ``-a`` supply missing parts. ``field`` is the argument that held the name."""
     namespace, app = place(namespace, app)
     parts = name.split(".")
     missing = kind.parts[: -len(parts)] if len(parts) < len(kind.parts) else ()
@@ -68,13 +68,13 @@ def place(namespace: str | None, app: str | None) -> tuple[str | None, str | Non
 
 
 def path_of(kind: Kind, full: str) -> str:
-    """``demo.flights.clean`` as ``/v1/namespaces/demo/apps/flights/schedules/clean``."""
+    """The path of a document: ``/v1/namespaces/demo/apps/flights/schedules/clean`` for ``demo.flights.clean``."""
     parts = full.split(".")
     return f"{collection_path(kind, parts[:-1])}/{segment(parts[-1])}"
 
 
 def collection_path(kind: Kind, parents: list[str]) -> str:
-    """Where the documents of a kind are listed; ``parents`` are the namespace, and for some kinds the app."""
+    """The path that lists the documents of a kind; ``parents`` are the namespace, and for some kinds the app."""
     between = "".join(
         f"/{collection}/{segment(parent)}" for collection, parent in zip(("namespaces", "apps"), parents, strict=False)
     )

@@ -1,7 +1,7 @@
-"""A pull worker: claims runs of a pool, runs a command for each, keeps their leases, and reports how they ended.
+"""A pull worker: claims runs of a pool, executes a command for each, extends their leases, and reports their ends.
 
-It never loses a result: what ended while the API could not be reached is told when it can be. It never keeps what is
-another's: a lease that is lost ends its command.
+The worker never loses a result: it repeats a report until the API is reachable. It never keeps a lost run: when a lease
+is lost, the worker ends the command.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from sluice.errors import ApiRefused, Failure, NotReachable
 MAX_PAUSE = 30.0  # seconds between two tries while the API does not answer
 LATER = (429, 500, 502, 503, 504)
 BEATS_PER_LEASE = 3  # two heartbeats may get lost
-WAIT = 20  # seconds that a claim waits for work at an API that does not say how long it may
+WAIT = 20  # seconds that a claim waits for work if the API gives no time
 MAX_CLAIM = 10
-DRAIN_LOOK = 0.5  # seconds: how soon a wish to stop is noticed while a claim waits for nothing
+DRAIN_LOOK = 0.5  # seconds: the interval at which a waiting worker checks whether to stop
 
 
 class Tell(Protocol):
@@ -32,7 +32,7 @@ class Tell(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a worker does: which pool, under which name, how many side by side, and by which command."""
+    """The settings of a worker: its pool, its name, its command, and how many runs it executes at a time."""
 
     pool: str
     name: str
@@ -43,8 +43,8 @@ class Plan:
 
 @dataclass
 class Worker:
-    """``once`` ends it when the pool is empty. ``stop`` is set by whoever drains it; set ``kill``, and it ends what it
-    runs as well."""
+    """``once`` ends the worker when the pool is empty. Set ``stop`` to drain it; set ``kill`` as well to end its active
+    runs."""
 
     client: Client
     plan: Plan
@@ -53,13 +53,13 @@ class Worker:
     stop: threading.Event = field(default_factory=threading.Event)
     kill: threading.Event = field(default_factory=threading.Event)
     done: int = 0
-    _wait: float = 0  # seconds, as the API said: at first, it has said nothing
+    _wait: float = 0  # seconds, from the last answer of the API
     _retry_after: float = 0
     _busy: dict[str, threading.Thread] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def run(self) -> int:
-        """Work until it is drained. Returns how many runs it has ended."""
+        """Work until the worker is drained. Returns the number of runs that have ended."""
         tries = 0
         while not self.stop.is_set():
             room = self._wait_for_room()
@@ -81,7 +81,7 @@ class Worker:
             if self.once and not leases:
                 break
             if not leases and self._retry_after:
-                # Scattered, so that workers which began together do not ask together for ever.
+                # With jitter, so that workers that started together do not stay synchronized.
                 self.stop.wait(self._retry_after * random.uniform(0.8, 1.2))
         self._drain()
         return self.done
@@ -99,11 +99,11 @@ class Worker:
         return leases
 
     def _give_back(self, lease: Document) -> None:
-        """What was claimed while the worker was told to stop goes to another."""
+        """Return a run that was claimed while the worker was being stopped; another worker gets it."""
         try:
             self._post(lease, "release", {"message": "the worker is shutting down"})
         except Failure as failure:
-            self.tell(f"could not give it back: {failure.message}", lease["run_id"])
+            self.tell(f"could not release the run: {failure.message}", lease["run_id"])
 
     def _begin(self, lease: Document) -> None:
         thread = threading.Thread(target=self._work, args=(lease,), name=str(lease["lease"]))
@@ -118,7 +118,7 @@ class Worker:
             return self.plan.concurrency - len(self._busy)
 
     def _drain(self) -> None:
-        """Wait for what is under way."""
+        """Wait until all active runs have ended."""
         while self._busy:
             with self._changed:
                 self._changed.wait(DRAIN_LOOK)
@@ -129,7 +129,7 @@ class Worker:
             one.do()
         except Failure as failure:
             self.tell(f"gave up: {failure.message}", str(lease["run_id"]))
-        except Exception as error:  # one run's trouble is not that of the others
+        except Exception as error:  # a failure of one run does not stop the others
             self._give_up(lease, error)
         finally:
             with self._changed:
@@ -138,10 +138,10 @@ class Worker:
                 self._changed.notify_all()
 
     def _give_up(self, lease: Document, error: Exception) -> None:
-        """Something is wrong with this machine, such as a disk that is full: the attempt has failed, and says so."""
+        """Report a failed attempt after a fault of this machine, such as a full disk."""
         self.tell(f"gave up: {error}", str(lease["run_id"]))
         with suppress(Failure):
-            self._post(lease, "report", {"state": "failed", "message": f"its worker gave up: {error}"[:MAX_WHY]})
+            self._post(lease, "report", {"state": "failed", "message": f"the worker failed: {error}"[:MAX_WHY]})
 
     def _post(self, lease: Document, what: str, body: Document) -> Document:
         path = f"/v1/leases/{segment(str(lease['lease']))}/{what}"
@@ -149,7 +149,7 @@ class Worker:
 
 
 class _Work:
-    """One run in the hands of this worker, from its lease to its report."""
+    """One run of this worker, from its lease to its report."""
 
     def __init__(self, worker: Worker, lease: Document) -> None:
         self._worker, self._lease = worker, lease
@@ -162,9 +162,11 @@ class _Work:
     def do(self) -> None:
         if not self._has_begun():
             return
-        self._worker.tell(f"began attempt {self._lease['attempt']}", self._run_id)
+        self._worker.tell(f"started attempt {self._lease['attempt']}", self._run_id)
         over = threading.Event()
-        pulse = threading.Thread(target=self._keep, args=(over,), name=f"heart of {self._lease['lease']}", daemon=True)
+        pulse = threading.Thread(
+            target=self._keep, args=(over,), name=f"heartbeat of {self._lease['lease']}", daemon=True
+        )
         with self._command:
             ended = self._command.start()
             pulse.start()
@@ -178,28 +180,28 @@ class _Work:
             metrics = self._command.metrics()
         pulse.join()
         if self._lost:
-            self._worker.tell("its lease was lost: the run is another's by now", self._run_id)
+            self._worker.tell("lease lost: another worker has the run", self._run_id)
             return
         self._report(ended, metrics)
 
     def _has_begun(self) -> bool:
-        """Tell so before anything is done: what is given back or lost unbegun is done by another, and once."""
+        """Report the start before the command starts, so that a released or lost run is executed by one worker only."""
         try:
-            told = self._until_told("heartbeat", {})
+            answer = self._post_until_answered("heartbeat", {})
         except ApiRefused as refused:
-            self._worker.tell(f"not begun: {refused.message}", self._run_id)
+            self._worker.tell(f"not started: {refused.message}", self._run_id)
             return False
-        if told["cancel"]:
-            why = f"not begun: {told.get('reason') or 'cancelled'}"[:MAX_WHY]
-            self._until_told("report", {"state": "failed", "message": why})
+        if answer["cancel"]:
+            why = f"not started: {answer.get('reason') or 'cancelled'}"[:MAX_WHY]
+            self._post_until_answered("report", {"state": "failed", "message": why})
             return False
         return True
 
     def _keep(self, over: threading.Event) -> None:
-        """Heartbeats, until the command is over. One that is not answered is made up for by the next."""
+        """Send heartbeats until the command has ended. A later heartbeat makes up for an unanswered one."""
         while not over.wait(self._beat):
             try:
-                told = self._worker._post(self._lease, "heartbeat", _with_metrics({}, self._command.metrics()))
+                answer = self._worker._post(self._lease, "heartbeat", _with_metrics({}, self._command.metrics()))
             except ApiRefused as refused:
                 if _is_passing(refused):
                     continue
@@ -209,11 +211,11 @@ class _Work:
                     self._command.end()
                     return
             except NotReachable as failure:
-                self._worker.tell(f"heartbeat not heard: {failure.message}", self._run_id)
+                self._worker.tell(f"heartbeat not answered: {failure.message}", self._run_id)
             else:
-                if told["cancel"] and not self._cancelled:
+                if answer["cancel"] and not self._cancelled:
                     self._cancelled = True
-                    self._worker.tell(f"is to end: {told.get('reason')}", self._run_id)
+                    self._worker.tell(f"cancelled: {answer.get('reason')}", self._run_id)
                     self._command.end()
 
     def _report(self, ended: Ended, metrics: Document) -> None:
@@ -222,15 +224,15 @@ class _Work:
         if ended.why:
             body["message"] = ended.why
         try:
-            told = self._until_told("report", _with_metrics(body, metrics))
+            answer = self._post_until_answered("report", _with_metrics(body, metrics))
         except ApiRefused as refused:
-            self._worker.tell(f"its report was refused: {refused.message}", self._run_id)
+            self._worker.tell(f"report refused: {refused.message}", self._run_id)
         else:
-            self._worker.tell(f"{state} (exit code {ended.exit_code}): {told['state']}", self._run_id)
+            self._worker.tell(f"{state} (exit code {ended.exit_code}): {answer['state']}", self._run_id)
 
-    def _until_told(self, what: str, body: Document) -> Document:
-        """Say it until it is heard, ever less often, but as often as a heartbeat: the lease may still hold when the API
-        is there again. Somebody in a hurry is waited for no more. Raises what the API refuses for good."""
+    def _post_until_answered(self, what: str, body: Document) -> Document:
+        """Repeat a request until the API answers, with growing pauses of at most one heartbeat interval, because the
+        lease may still hold. A kill ends the repeats. Raises errors that a repeat cannot resolve."""
         tries = 0
         while True:
             try:
@@ -239,12 +241,12 @@ class _Work:
                 if not _is_passing(failure) or self._worker.kill.is_set():
                     raise
                 tries += 1
-                self._worker.tell(f"{what} not heard, it is kept: {failure.message}", self._run_id)
+                self._worker.tell(f"{what} not answered, will be repeated: {failure.message}", self._run_id)
                 _sleep(min(pause_after(tries), self._beat), self._worker.kill.is_set)
 
 
 def pause_after(tries: int) -> float:
-    """Seconds until the next try: doubling from one, scattered so that many workers do not come back together."""
+    """Seconds until the next try: doubling from one, with jitter, so that workers do not return at the same time."""
     return float(min(2 ** (tries - 1), MAX_PAUSE) * random.uniform(0.5, 1.0))
 
 
@@ -259,5 +261,5 @@ def _with_metrics(body: Document, metrics: Document) -> Document:
 
 
 def _is_passing(failure: Failure) -> bool:
-    """Whether the same request may be answered otherwise a little later."""
+    """Whether the same request may succeed later."""
     return isinstance(failure, NotReachable) or (isinstance(failure, ApiRefused) and failure.status in LATER)

@@ -1,7 +1,7 @@
-"""What the terminal shows: tables, pages of fields, states in colour, and JSON for machines.
+"""The output on a terminal: tables, pages of fields, coloured states, and JSON for programs.
 
-Texts of the API are never read as markup. Colours are rich's to decide: none unless it is a terminal, none with
-``NO_COLOR``. What a person would copy (names, ids) is never cut, however narrow the terminal; the reasons wrap.
+Texts of the API are never parsed as markup. rich decides about colours: none without a terminal or with ``NO_COLOR``.
+Names and ids, which users copy, are never cut, however narrow the terminal; the reasons wrap.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from rich.text import Text
 
 from sluice.spell import NOTHING
 
-# In a pipe there is no edge to wrap at: one row is one line, for grep.
+# A pipe has no width, so nothing wraps: each row is one line, for grep.
 PIPE_WIDTH = 4_000
 GAP = 2  # columns between two cells
-MIN_REASON = 32  # columns; in less room than this a sentence is a tower of words
+MIN_REASON = 32  # columns; a narrower column of text is unreadable
 
 STATE_STYLES = {
     "enabled": "green",
@@ -68,7 +68,7 @@ def _console(stderr: bool) -> Console:
 
 
 def machine(answer: Any) -> None:
-    """The API's JSON as it came: indented for eyes, one document per line in a pipe."""
+    """Print the API's JSON: indented on a terminal, one document per line in a pipe."""
     indent = 2 if sys.stdout.isatty() else None
     print(json.dumps(answer, indent=indent, ensure_ascii=False))
 
@@ -83,15 +83,15 @@ def dim(text: str) -> Text:
 
 
 def lines(console: Console, sentences: Iterable[str]) -> str:
-    """One below the other for eyes; side by side in a pipe, where a row is a line."""
+    """Sentences one per line on a terminal; in one line in a pipe, where each row is one line."""
     return ("; " if console.width == PIPE_WIDTH else "\n").join(sentences)
 
 
 def table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell]], indent: int = 0) -> None:
-    """A table without lines. Columns are as wide as their cells; those with nothing to say in any row are left out.
+    """Print a table without borders. Columns are as wide as their cells; columns without any value are left out.
 
-    The last column may be long: its name ends in ``…``. It wraps in the room that is left, and where that is too
-    little it goes below its row.
+    If the name of the last column ends in ``…``, its text wraps in the remaining width, or goes below its row if that
+    width is too small.
     """
     filled = [[_text(cell) for cell in row] for row in rows]
     shown = [at for at in range(len(columns)) if at == 0 or any(row[at].plain != NOTHING for row in filled)]
@@ -116,7 +116,7 @@ def table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell
 
 
 def fields(console: Console, pairs: Iterable[tuple[str, Cell]], indent: int = 2) -> None:
-    """Labels and values, one below the other. What has no value is left out."""
+    """Print labels and values, one per line. A label without a value is left out."""
     known = [(label, value) for label, cell in pairs if (value := _text(cell)).plain != NOTHING]
     width = max((cell_len(label) for label, _ in known), default=0)
     start = indent + width + GAP
@@ -126,7 +126,7 @@ def fields(console: Console, pairs: Iterable[tuple[str, Cell]], indent: int = 2)
 
 
 def title(console: Console, kind: str, name: str, *notes: Cell) -> None:
-    """The head of a page: what it is about, and in which state that is."""
+    """Print the head of a page: the kind, the name, and notes such as the state."""
     line = Text.assemble((kind, "dim"), " ", (name, "bold"))
     for note in notes:
         if note:
@@ -140,7 +140,7 @@ def heading(console: Console, text: str) -> None:
 
 
 def note(text: str) -> None:
-    """An aside for people; it goes to stderr, so that what is piped stays clean."""
+    """Print a note to stderr, so that piped output contains only data."""
     stderr().print(dim(text), soft_wrap=True)
 
 
@@ -151,7 +151,7 @@ def _text(cell: Cell) -> Text:
 
 
 def _wrapped(console: Console, text: Text, width: int) -> list[Text]:
-    """In lines of that width; an address or a path that is longer is left whole."""
+    """The text in lines of this width; a longer address or path is not broken."""
     return list(text.wrap(console, max(MIN_REASON, width, _longest_word(text))))
 
 
@@ -162,10 +162,10 @@ def _longest_word(text: Text) -> int:
 def _print_row(
     console: Console, cells: list[tuple[Text, int]], indent: int, below: Sequence[Text] = (), start: int = 0
 ) -> None:
-    """Cells side by side, then ``below``: lines that begin at column ``start``, the first one on the cells' own line.
+    """Print cells side by side, then ``below``: lines that begin at column ``start``, the first in the row of the
+    cells.
 
-    Wider than the terminal rather than cut: the terminal breaks the line, and a copied id is still whole.
-    """
+    A row may be wider than the terminal, which then breaks the line; so an id that is copied stays whole."""
     line = Text(" " * indent)
     for text, width in cells:
         line.append_text(text).append(" " * (width - text.cell_len + GAP))
@@ -173,6 +173,6 @@ def _print_row(
     if below:
         lines[0] = Text.assemble(line, " " * (start - line.cell_len))
         lines = [Text.assemble(front, text) for front, text in zip(lines, below, strict=True)]
-    for each in lines:
-        each.rstrip()
-        console.print(each, soft_wrap=True)
+    for row in lines:
+        row.rstrip()
+        console.print(row, soft_wrap=True)

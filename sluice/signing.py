@@ -1,6 +1,6 @@
-"""Signed requests over HTTP (SigV4, service ``execute-api``), with what the environment says about credentials.
+"""Signed HTTP requests (SigV4, service ``execute-api``), with the credentials of the environment.
 
-botocore is imported when the first request is made, not before: it takes longer than all of ``sluice --help``.
+botocore is imported at the first request, because the import takes longer than all of ``sluice --help``.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from urllib.parse import urlsplit
 from sluice.errors import NotReachable, WrongUsage
 
 CONNECT_SECONDS = 5.0
-# API Gateway gives up on a function after 29 s and says so; with one more second we hear it.
+# API Gateway ends a request after 29 s with an answer; one more second lets the client receive it.
 READ_SECONDS = 30.0
 _REGION_IN_HOST = re.compile(r"\.execute-api\.([a-z0-9-]+)\.amazonaws\.com")
 
 
 class Broken(NotReachable):
-    """The connection was made and broke off before an answer: whether the request was carried out is not known."""
+    """The connection broke before an answer. Whether the request was carried out is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An HTTP answer as it came. Header names are in lower case."""
+    """A plain HTTP answer. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -34,9 +34,9 @@ class Reply:
 
 
 class SignedHttp:
-    """Sends requests to one host, signed with the environment's AWS credentials. Connections are kept and reused.
+    """Sends requests to one host, signed with the environment's AWS credentials. Connections are reused.
 
-    ``environment`` holds the region (``AWS_REGION`` or ``AWS_DEFAULT_REGION``); a host of API Gateway names its own.
+    ``environment`` holds the region (``AWS_REGION`` or ``AWS_DEFAULT_REGION``); a host of API Gateway contains its own.
     """
 
     def __init__(
@@ -60,26 +60,26 @@ class SignedHttp:
         )
 
     def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None) -> Reply:
-        """One request, one answer whatever its status. `NotReachable` when none came."""
+        """Send one request and return the answer, whatever its status. Raises `NotReachable` without an answer."""
         from botocore import exceptions
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
 
         request = AWSRequest(method=method, url=url, headers=dict(headers), data=content)
-        # Frozen at each request: credentials of a role are renewed by botocore while a long `run --wait` goes on.
+        # Frozen at each request: botocore renews the credentials of a role during a long `run --wait`.
         SigV4Auth(self._credentials.get_frozen_credentials(), "execute-api", self.region).add_auth(request)
         try:
             answer = self._http.send(request.prepare())
         except exceptions.EndpointConnectionError:
-            raise NotReachable(f"nothing answers at {_origin(url)}", hint=_START_HINT) from None
+            raise NotReachable(f"no server answers at {_origin(url)}", hint=_START_HINT) from None
         except exceptions.ConnectTimeoutError:
-            raise NotReachable(f"no connection to {_origin(url)} within its time", hint=_ADDRESS_HINT) from None
+            raise NotReachable(f"no connection to {_origin(url)} in time", hint=_ADDRESS_HINT) from None
         except exceptions.ReadTimeoutError:
-            raise NotReachable(f"no answer from {_origin(url)} within its time", hint=_UNKNOWN_HINT) from None
+            raise NotReachable(f"no answer from {_origin(url)} in time", hint=_UNKNOWN_HINT) from None
         except exceptions.SSLError as error:
             raise NotReachable(f"no trusted connection to {_origin(url)}: {error}", hint=_ADDRESS_HINT) from None
         except exceptions.ConnectionClosedError:
-            raise Broken(f"{_origin(url)} broke off before it answered", hint=_UNKNOWN_HINT) from None
+            raise Broken(f"{_origin(url)} closed the connection before an answer", hint=_UNKNOWN_HINT) from None
         except (exceptions.HTTPClientError, exceptions.ProxyConnectionError) as error:
             raise NotReachable(f"no answer from {_origin(url)}: {error}", hint=_ADDRESS_HINT) from None
         return Reply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
@@ -87,7 +87,7 @@ class SignedHttp:
 
 _START_HINT = "start it (make up), or correct SLUICE_API_URL"
 _ADDRESS_HINT = "check SLUICE_API_URL and the network"
-_UNKNOWN_HINT = "whether the request was carried out is not known: look before you repeat it"
+_UNKNOWN_HINT = "the request may have been carried out; check before you repeat it"
 
 
 def _origin(url: str) -> str:
@@ -101,9 +101,9 @@ def _credentials(session: Any) -> Any:
     try:
         found = session.get_credentials()
     except BotoCoreError as error:  # such as a profile that does not exist
-        raise WrongUsage(f"expected AWS credentials to sign requests with, got: {error}", None, _KEYS_HINT) from None
+        raise WrongUsage(f"expected AWS credentials for signing requests, got: {error}", None, _KEYS_HINT) from None
     if found is None:
-        raise WrongUsage("expected AWS credentials to sign requests with, got none", "AWS_ACCESS_KEY_ID", _KEYS_HINT)
+        raise WrongUsage("expected AWS credentials for signing requests, got none", "AWS_ACCESS_KEY_ID", _KEYS_HINT)
     return found
 
 
@@ -111,7 +111,7 @@ _KEYS_HINT = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (l
 
 
 def _region(url: str, environment: Mapping[str, str], session: Any) -> str:
-    """The API's own region. A signature for another one is refused, so the host, where it tells, is believed first."""
+    """The region of the API. The host's own region comes first, because a signature for another region is refused."""
     named = _REGION_IN_HOST.search(urlsplit(url).netloc)
     if named:
         return named.group(1)

@@ -1,4 +1,4 @@
-"""Instants, durations and partitions in the words that people read. Nothing here reads a clock."""
+"""Instants, durations and partitions as texts for people. Nothing here reads a clock."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOTHING = "-"
 
 
 def instant(text: str | None) -> datetime | None:
-    """An RFC 3339 instant of the API; None for none, or for what is no instant."""
+    """An RFC 3339 instant of the API; None for None, or for any other text."""
     try:
         moment = datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -19,7 +19,7 @@ def instant(text: str | None) -> datetime | None:
 
 
 def duration(seconds: float | None) -> str:
-    """``820 ms``, ``2.1 s``, ``42 s``, ``3 m 20 s``, ``1 h 5 m``, ``2 d 4 h``: two units at most."""
+    """``820 ms``, ``2.1 s``, ``42 s``, ``3 m 20 s``, ``1 h 5 m``, ``2 d 4 h``: at most two units."""
     if seconds is None:
         return NOTHING
     seconds = max(0.0, seconds)
@@ -36,7 +36,7 @@ def duration(seconds: float | None) -> str:
 
 
 def ago(text: str | None, now: datetime) -> str:
-    """``3 m ago``, ``in 5 h``: one unit, for columns that are glanced at."""
+    """``3 m ago``, ``in 5 h``: one unit, for table columns."""
     moment = instant(text)
     if moment is None:
         return NOTHING
@@ -65,13 +65,13 @@ def both(text: str | None, now: datetime) -> str:
 
 
 def between(start: str | None, end: str | None) -> float | None:
-    """Seconds from one instant to the other, None unless both are known."""
+    """Seconds from one instant to the other; None unless both are known."""
     first, last = instant(start), instant(end)
     return None if first is None or last is None else (last - first).total_seconds()
 
 
 def pairs(values: Mapping[str, Any] | None, separator: str = "/") -> str:
-    """``year=2013/month=1/day=1``: a partition as its path has it."""
+    """``year=2013/month=1/day=1``: a partition in the form of its path."""
     return separator.join(f"{key}={value}" for key, value in values.items()) if values else NOTHING
 
 
@@ -89,14 +89,14 @@ def constraint(rule: Mapping[str, Any]) -> str:
     if rule.get("type") == "concurrency" and set(rest) <= {"max", "group"}:
         whose = f"of group {rest['group']}" if "group" in rest else "of the workflow"
         return f"at most {count(rest.get('max', 0), 'run')} {whose} at a time{otherwise}"
-    told = (f"{words(key)} {_several(value) if isinstance(value, list) else value}" for key, value in rest.items())
-    return f"{words(rule.get('type'))}: {', '.join(told)}{otherwise}"
+    options = (f"{words(key)} {_several(value) if isinstance(value, list) else value}" for key, value in rest.items())
+    return f"{words(rule.get('type'))}: {', '.join(options)}{otherwise}"
 
 
 def _several(values: list[Any]) -> str:
-    """The values of a list, no more than ten: a calendar may have a year of dates."""
-    said = [f"{each['from']} to {each['to']}" if _is_span(each) else str(each) for each in values]
-    return " ".join(said if len(said) <= 10 else [*said[:9], f"and {len(said) - 9} more"])
+    """The values of a list, at most ten: a calendar may have the dates of a year."""
+    texts = [f"{value['from']} to {value['to']}" if _is_span(value) else str(value) for value in values]
+    return " ".join(texts if len(texts) <= 10 else [*texts[:9], f"and {len(texts) - 9} more"])
 
 
 def _is_span(value: Any) -> bool:
@@ -108,13 +108,13 @@ def count(number: int, noun: str) -> str:
 
 
 def waited(run: Mapping[str, Any]) -> float | None:
-    """Seconds that its job waited, as the API has it; of an older one from the job's creation to the start request."""
+    """Seconds that the job waited, from the API; for older runs, from the job's creation to the start request."""
     if run.get("waited_ms") is not None:
         return float(run["waited_ms"]) / 1000
     return between(run.get("created_at"), run.get("start_requested_at") or run.get("claimed_at"))
 
 
 def took(run: Mapping[str, Any], now: datetime) -> float | None:
-    """Seconds that the program ran, so far if it still does. A target that reports no start counts from the request."""
+    """Seconds that the program has run. Without a start time of the target, they count from the start request."""
     start = run.get("started_at") or (run.get("start_requested_at") if run.get("ended_at") else None)
     return between(start, run.get("ended_at") or now.isoformat())

@@ -1,7 +1,7 @@
-"""cost: AWS calls, DynamoDB units and dollars per launched run, for each path; and of a tick that finds nothing to do.
+"""cost: AWS calls, DynamoDB units and dollars per launched run, for each path, and those of an idle tick.
 
-Per run is: what N repetitions used, less what as many idle ticks use, divided by N. Two repetitions go before, so that
-caches are warm and rows that stay (lines, timers) exist. Each meter's rules are in `capacity`, the prices in `prices`.
+The cost per run is the use of N repetitions, minus that of as many idle ticks, divided by N. Two repetitions before
+warm the caches and create the rows that stay (limits, timers). `capacity` has the billing rules, `prices` the prices.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IDLE_TICKS = 10
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """`per_repetition` is before the path that it goes beyond is taken off, `per_run` after."""
+    """`per_repetition` includes the cost of the base path (`Path.beyond`), `per_run` excludes it."""
 
     per_repetition: Usage
     per_run: Usage

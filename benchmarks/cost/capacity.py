@@ -1,4 +1,4 @@
-"""What DynamoDB bills, in units, by AWS's published rules. Pure: items in, units out.
+"""The units that DynamoDB bills, by AWS's published rules. Pure: items in, units out.
 
 Sizes  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
 - A string and an attribute's name: their UTF-8 bytes. A number: about a byte for two significant digits, and one more
@@ -6,28 +6,29 @@ Sizes  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Capacity
 
 Writes  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 - 1 unit per KB of the larger of the item before and after, rounded up per item; 1 at least, also for deleting nothing.
-- A condition that is not met costs as much as the write would have: the larger of what stands there and what was sent.
+- A failed condition costs as much as the write would have: the larger of the stored and the sent item.
 
 Transactions  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html
-- Two writes per item, one to prepare and one to commit, so double. A ConditionCheck is an item of the transaction like
-  any other and costs 2 per KB of the item that it looks at. A cancelled transaction is billed as well.
+- Two writes per item, one to prepare and one to commit, so double. A ConditionCheck is an item of the transaction
+  and costs 2 per KB of the item that it checks. A cancelled transaction is billed too.
 
 Batches  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 - BatchWriteItem and BatchGetItem cost what the single operations cost, rounded up per item.
 
 Global indexes  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.html
-- An entry appears or disappears: 1 write. Its key changes: 2 (one out, one in). Only other projected attributes change:
-  1. Nothing of it changes, or the item has no entry: 0. A write is 1 per KB of the entry (its keys, the table's keys
-  and what is projected). It is asynchronous and no part of the transaction, so it is not doubled here. AWS does not
-  say so in so many words; were it doubled, the index units of transactional writes would be twice as high.
+- An entry is added or removed: 1 write. Its key changes: 2 (one removal, one addition). Only other projected attributes
+  change: 1. The entry does not change, or does not exist: 0. A write is 1 per KB of the entry (its keys, the table's
+  keys and the projected attributes). It is asynchronous and not part of the transaction, so it is not doubled here.
+  AWS does not state this explicitly; if it were doubled, the index units of transactional writes would be twice as
+  high.
 
 Local indexes  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/LSI.html
 - The same rules. A local index is written with its table, so it is doubled in a transaction (the cautious reading).
 
 Reads  https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
-- Strong: 1 unit per 4 KB, rounded up per item, also for an item that is not there. Eventual: half.
-- Query: the sum of the sizes of what it went through (entries of the index, if on one), rounded up once; 1 at least.
-  A local index whose projection is ALL is never left for the table.
+- Strong: 1 unit per 4 KB, rounded up per item, also for a missing item. Eventual: half.
+- Query: the sum of the sizes of all items read (entries of the index, if on one), rounded up once; 1 at least.
+  A query of a local index with projection ALL never reads the table.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ KB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """A secondary index, as far as it costs: which attributes its entries hold, and when an item has one."""
+    """The billed properties of a secondary index: the attributes of its entries, and which items have an entry."""
 
     name: str
     keys: tuple[str, ...]
@@ -52,7 +53,7 @@ class Index:
     whole: bool  # the projection is ALL; otherwise KEYS_ONLY
 
     def entry(self, item: Item | None) -> Item | None:
-        """The entry of an item, or None: an item that lacks a key of the index is not in it."""
+        """The entry of an item; None for an item that lacks a key of the index."""
         if item is None or any(key not in item for key in self.keys):
             return None
         kept = item.keys() if self.whole else {*self.keys, *self.table_keys}
@@ -60,17 +61,17 @@ class Index:
 
 
 def size(item: Item | None) -> int:
-    """Bytes of an item."""
+    """The bytes of an item."""
     return 0 if item is None else sum(len(name.encode()) + _value(value) for name, value in item.items())
 
 
 def write_units(before: Item | None, after: Item | None, transactional: bool) -> int:
-    """Of one write, or one condition check, on the table itself."""
+    """The units of one write, or of one condition check, on the table itself."""
     return _units(max(size(before), size(after)), KB) * (2 if transactional else 1)
 
 
 def index_units(index: Index, before: Item | None, after: Item | None, transactional: bool) -> int:
-    """Of the same write on one of the table's indexes."""
+    """The units of the same write on one of the table's indexes."""
     old, new = index.entry(before), index.entry(after)
     factor = 2 if transactional and index.local else 1
     if old == new:

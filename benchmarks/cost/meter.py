@@ -1,4 +1,4 @@
-"""A DynamoDB client that bills: beside every call it reads what stood there before and after, and counts the units."""
+"""A DynamoDB client that bills: around every call it reads the items before and after, and counts the units."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchmarks.cost.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What the meter knows of a table: the name by which its costs are told, and its indexes."""
+    """A table as the meter sees it: the name in the report, and its indexes."""
 
     title: str
     indexes: tuple[Index, ...]
 
 
-# By the name that calls carry.
+# The tables by the names in calls.
 Schema = Mapping[str, Table]
 _REFUSED = ("ConditionalCheckFailedException", "TransactionCanceledException")
 
@@ -44,7 +44,7 @@ def table_of(title: str, arguments: Mapping[str, Any]) -> Table:
 
 
 def row_kind(item: Mapping[str, Any]) -> str:
-    """What kind of row a key is of: as `aws/tables/keys.py` tells them apart."""
+    """The kind of a row, derived from its key as in `aws/tables/keys.py`."""
     pk, sk = str(item["pk"]["S"]), str(item["sk"]["S"])
     head = sk.partition("#")[0]
     names = {"A": "RUN", "POINTER": "POINTER", "STATE": f"LINE {pk.partition('#')[2].partition(':')[0]}"}
@@ -102,11 +102,11 @@ class MeteredDynamo:
     def batch_get_item(self, RequestItems: Mapping[str, Any]) -> Any:  # noqa: N803
         self.tally.call("dynamodb", "BatchGetItem")
         answer = self._client.batch_get_item(RequestItems=RequestItems)
-        for table, asked in RequestItems.items():
-            for key in asked["Keys"]:
-                # Some attributes of an item cost as much as the whole.
+        for table, request in RequestItems.items():
+            for key in request["Keys"]:
+                # Reading some attributes of an item costs as much as reading all.
                 row = self._stored({"TableName": table, "Key": key})
-                units = capacity.get_units(row, asked.get("ConsistentRead", False))
+                units = capacity.get_units(row, request.get("ConsistentRead", False))
                 self._read(table, row_kind(key), "Batch get", units)
         return answer
 
@@ -147,7 +147,7 @@ class MeteredDynamo:
         transactional: bool,
         stands: bool = False,
     ) -> None:
-        """`stands`: the write was refused and paid for, and the indexes saw nothing of it."""
+        """Count the units. `stands`: the write failed but is billed, and the indexes did not change."""
         table = self._schema[write["TableName"]]
         indexes = () if stands else table.indexes
         units = capacity.write_units(before, after, transactional)
@@ -156,14 +156,14 @@ class MeteredDynamo:
         self.tally.wrote(table.title, row_kind(_key(write)), action, units, entries, size)
 
     def _stored(self, write: Mapping[str, Any]) -> Item | None:
-        """What stands there. Not billed: it is the meter that asks."""
+        """The stored item. This read is not billed: it is the meter's own."""
         answer = self._client.get_item(TableName=write["TableName"], Key=_key(write), ConsistentRead=True)
         found: Item | None = answer.get("Item")
         return found
 
 
 def _of_batch(table: str, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
-    """One write of a batch as the arguments of a single one, and what it is called."""
+    """One write of a batch as the arguments of a single write, and the name of that operation."""
     if "DeleteRequest" in request:
         return {"TableName": table, "Key": request["DeleteRequest"]["Key"]}, "Batch delete"
     return {"TableName": table, "Item": request["PutRequest"]["Item"]}, "Batch put"

@@ -1,4 +1,4 @@
-"""The paths whose cost is told, and how each is driven: steady, with every run ended before the figures are read."""
+"""The measured paths and their drivers. The load is steady, and every run has ended before the figures are read."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ APP: dict[str, Any] = {
         "notify": {"target": SQS},
     },
 }
-BATCH = 100  # events of one fire: as many as are read in one call; more only repeat it
+BATCH = 100  # events of one fire: as many as one call reads; more would only repeat it
 EVERY_MINUTE = {"type": "time", "expression": "* * * * *"}
 CLEAN = {
     "workflow": "clean_flights",
@@ -53,10 +53,10 @@ FILES = ("part-00000.csv", "part-00001.csv", "_SUCCESS")
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """`repeat` brings about one run (or two, with the run upstream) and lets it end; `number` tells repetitions apart.
+    """`repeat` causes one run (or two, with the upstream run) and lets it end; `number` distinguishes repetitions.
 
-    What a repetition costs less that of the path `beyond` is the cost of the path. `each` is how many runs one
-    repetition brings about: its cost is told by the run.
+    The cost of a path is that of a repetition minus that of the path `beyond`. `each` is the number of runs of one
+    repetition; the cost is per run.
     """
 
     name: str
@@ -83,7 +83,7 @@ def _a_day_with_weather(plant: Plant, number: int) -> None:
 
 
 def _arrives(plant: Plant, dataset: str, number: int) -> None:
-    """Two files of a day, and its flag."""
+    """Upload two files of a day, and its flag."""
     for file in FILES:
         plant.upload(f"raw/{dataset}/year=2013/month={number // 28 + 1}/day={number % 28 + 1}/{file}")
         plant.pass_by(1_000)

@@ -1,7 +1,7 @@
-"""The whole system with a meter at every pipe: the real handlers, flows and adapters, the tables in memory.
+"""The whole system with a meter at every connection: the real handlers, flows and adapters, the tables in memory.
 
-Time is turned by hand, the outside is played: objects arrive, hints come due, EMR tells of its runs, a minute passes.
-Every message is an invocation of its own, as on a quiet system; under load up to ten share one, which is cheaper.
+The benchmark sets the clock and simulates the outside: objects arrive, hints become due, EMR reports states, minutes
+pass. Every message is an invocation of its own, as in a quiet system; under load up to ten share one, which is cheaper.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from chalicelib.settings import Settings
 from tests.faults.memory_tables import MemoryTables
 from tests.support import tables as template_tables
 
-# Names as long as real ones, for they are in rows, and rows are billed by size.
+# Names as long as real ones: they are in rows, which are billed by size.
 LAKE = "sluice-prod-lake-123456789012-us-east-1"
 CONTROL = "sluice-prod-control-123456789012-us-east-1"
 ROLE = "arn:aws:iam::123456789012:role/sluice-prod-jobs"
-# Ticks come at any fraction of a second, always the same one. From this one a hint for a whole second comes half a
+# Ticks come at an arbitrary but constant fraction of a second. With this one, a hint for a whole second arrives half a
 # second before its head start, which is the average.
 BEGIN = parse_instant("2026-03-02T12:00:20.300Z")
 
@@ -55,14 +55,14 @@ class Targets:
         return self._by_kind[kind]
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
-        raise NotImplementedError("no path that is measured has a probe")
+        raise NotImplementedError("no measured path has a probe")
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
-        raise NotImplementedError("no path that is measured has a load constraint")
+        raise NotImplementedError("no measured path has a load constraint")
 
 
 class Plant:
-    """``around`` puts something around the metered client, which sees every call of the product and nothing else."""
+    """``around`` wraps the metered client, and so sees every call of the product and no other."""
 
     def __init__(
         self, client: Any, names: dict[str, str], schema: Schema, around: Callable[[Any], Any] = lambda metered: metered
@@ -105,7 +105,7 @@ class Plant:
 
     @property
     def launched(self) -> int:
-        """Runs that reached their target so far."""
+        """The number of runs that have reached their target."""
         return len(self.emr.names) + self.sqs.delivered_to_targets
 
     def deploy(self, app: dict[str, Any]) -> None:
@@ -113,19 +113,19 @@ class Plant:
         deploy.deploy(self.ports, "demo", "flights", App.model_validate(app), "bench")
 
     def restart_meter(self) -> None:
-        """Forget what was counted; go on from the state as it is."""
+        """Reset the counters; the state of the system stays."""
         self.tally = self._dynamo.tally = new_tally()
         self.ticks = 0
 
     def upload(self, key: str) -> None:
-        """An object is put into the lake, and S3 tells the queue."""
+        """Put an object into the lake, and its S3 notification into the queue."""
         self.tally.call("sqs", "SendMessage")
         entity = {"bucket": {"name": LAKE}, "object": {"key": key.replace("=", "%3D")}}
         record = {"eventName": "ObjectCreated:Put", "eventTime": iso(self.clock.now()), "s3": entity}
         self._from_queue("objects", handlers.objects, json.dumps({"Records": [record]}))
 
     def pass_by(self, span: int) -> None:
-        """Let so many ms pass, with all that comes due in them."""
+        """Advance the clock by so many ms, and handle everything that becomes due."""
         end = self.clock.now() + span
         while self._agenda and self._agenda[0][0] <= end:
             at, _, act = heapq.heappop(self._agenda)
@@ -161,9 +161,9 @@ class Plant:
 
 
 def fresh_tables() -> tuple[MemoryTables, dict[str, str], Schema]:
-    """Tables in memory, made from the template that is deployed: their client, names by setting, and schema.
+    """Tables in memory, made from the deployed template: their client, names by setting, and schema.
 
-    They answer as moto does (tests/faults/test_memory_tables.py), in a hundredth of the time.
+    They answer like moto (tests/faults/test_memory_tables.py), a hundred times faster.
     """
     client, names, schema = MemoryTables(), {}, {}
     for logical_id, arguments in template_tables.definitions().items():

@@ -1,8 +1,8 @@
 """List prices of us-east-1, on demand, without free tiers. In dollars; https://aws.amazon.com/<service>/pricing/.
 
-Not priced: logs ($0.50 per GB), storage, the long polling of idle queues by Lambda (five pollers, 20 s each: about
-$0.26 a queue and month), the S3 requests of those who bring the data and of the jobs, and what EMR bills for the runs.
-EMR Serverless charges nothing for API calls, EventBridge nothing for the events of AWS services.
+Not included: logs ($0.50 per GB), storage, the long polling of idle queues by Lambda (five pollers, 20 s each: about
+$0.26 per queue and month), the S3 requests of data producers and of jobs, and EMR's bill for the runs.
+EMR Serverless does not charge for API calls, and EventBridge not for events of AWS services.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ SQS_REQUEST = 0.40 / MILLION
 S3_PUT = 5.0 / MILLION
 S3_GET = 0.40 / MILLION
 
-# How long a Lambda is assumed to take, in ms: a fixed part for the runtime and our own code, and for each AWS call
-# what such a call usually takes inside a region. What it sleeps until a hint is due is not assumed but measured.
+# The assumed duration of a Lambda in ms: a fixed part for the runtime and Sluice's code, and for each AWS call its
+# usual duration inside a region. The time that a Lambda waits until a hint is due is measured.
 FIXED_MS = 15.0
 CALL_MS = {"dynamodb": 6.0, "sqs": 12.0, "s3": 25.0, "emr-serverless": 150.0}
 

@@ -1,6 +1,6 @@
-"""SQS, S3 and EMR Serverless as far as the flows call them: boto3's method names, counted, under the hand-turned clock.
+"""Stand-ins for SQS, S3 and EMR Serverless: the boto3 methods that the flows call, counted, with the benchmark's clock.
 
-The adapters of `chalicelib/aws` talk to these as they talk to the real ones, so what they batch is batched here too.
+The adapters of `chalicelib/aws` use them like the real services, so their batches are the same here.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from benchmarks.cost.tally import Tally
 
 Later = Callable[[int, Callable[[], None]], None]
-APPLICATION = "00fqk2v8t9abcd09"  # as long as a real one: ids are in keys, and keys are billed
-# When EMR tells of a run: a usual start, and an end before anybody has to ask how it is.
+APPLICATION = "00fqk2v8t9abcd09"  # as long as a real id: ids are in keys, which are billed
+# When EMR reports states: a usual start, and an end before Sluice would poll.
 RUNNING_AFTER_MS, ENDED_AFTER_MS = 30_000, 90_000
 
 
 class Clock:
-    """Turned by hand. A Lambda that waits is billed for it."""
+    """A clock that the benchmark sets. The waiting time of a Lambda is billed."""
 
     def __init__(self, now: int, tally: Callable[[], Tally]) -> None:
         self.instant = now
@@ -34,7 +34,7 @@ class Clock:
 
 
 class Sqs:
-    """`deliver(body)` is called when a message of the hints queue becomes visible. Messages to others are targets'."""
+    """`deliver(body)` is called when a message of the hints queue becomes visible. Other queues are targets."""
 
     def __init__(self, tally: Callable[[], Tally], later: Later, deliver: Callable[[str], None]) -> None:
         self._tally = tally
@@ -59,7 +59,7 @@ class Sqs:
 
 
 class S3:
-    """Keeps what is put, so that a context can be read by the run downstream."""
+    """Stores objects, so that the downstream run can read its context."""
 
     class exceptions:  # noqa: N801 - boto3's name
         NoSuchKey = KeyError
@@ -79,7 +79,7 @@ class S3:
 
 
 class Emr:
-    """Takes every run, and tells of its states in time."""
+    """Accepts every run, and reports its states in time."""
 
     def __init__(self, tally: Callable[[], Tally], later: Later, tell: Callable[[str, str], None]) -> None:
         self._tally = tally
@@ -96,7 +96,7 @@ class Emr:
         return {"applicationId": applicationId, "jobRunId": run_id}
 
     def get_job_run(self, applicationId: str, jobRunId: str) -> Any:  # noqa: N803
-        """Asked for the bill of a run that has ended (H1)."""
+        """The answer to the poll for the bill of a run that has ended (H1)."""
         self._tally().call("emr-serverless", "GetJobRun")
         billed = {"vCPUHour": 0.067, "memoryGBHour": 0.183, "storageGBHour": 0.0}
         ended = datetime.fromtimestamp(0, UTC)

@@ -1,4 +1,4 @@
-"""What was used, and by which Lambda: the one place where all meters write."""
+"""The usage by Lambda; all meters write here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.cost.prices import CALL_MS, FIXED_MS
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A kind of write: who wrote what to which kind of row."""
+    """A kind of write: the Lambda, the table, the kind of row, and the action."""
 
     handler: str
     table: str
@@ -22,7 +22,7 @@ class Written:
 
 @dataclass
 class Tally:
-    """Counts since it was made. `units` are those of the tables and, apart, of their indexes."""
+    """Counts since its creation. `units` are those of the tables, and separately those of their indexes."""
 
     memory_gb: dict[str, float]
     calls: Counter[str] = field(default_factory=Counter)
@@ -42,12 +42,12 @@ class Tally:
         return float(self.table_units.total() + self.index_units.total())
 
     def call(self, service: str, operation: str) -> None:
-        """A call to an AWS service, which also takes its time."""
+        """Count a call to an AWS service, and its assumed duration."""
         self.calls[f"{service}:{operation}"] += 1
         self._milliseconds += CALL_MS.get(service, 0.0)
 
     def wait(self, milliseconds: float) -> None:
-        """A Lambda sleeps, and is billed for it."""
+        """Count the waiting time of a Lambda, which is billed."""
         self._milliseconds += milliseconds
         self.waited_seconds += milliseconds / 1000
 
@@ -60,12 +60,12 @@ class Tally:
 
     def read(self, table: str, row: str, action: str, units: float) -> None:
         self.read_units += units
-        # Halves of units, kept whole for the counter.
+        # Stored as half units, because the counter holds integers.
         self.reads[Written(self.handler, table, row, action)] += round(units * 2)
 
     @contextmanager
     def invocation(self, handler: str) -> Iterator[None]:
-        """One invocation of a Lambda: whatever is counted inside is its own."""
+        """One invocation of a Lambda: all usage inside counts for it."""
         self.handler, self._milliseconds = handler, FIXED_MS
         self.calls[f"lambda:{handler}"] += 1
         try:

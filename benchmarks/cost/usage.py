@@ -1,4 +1,4 @@
-"""What was used, as numbers that can be added, scaled and taken from each other."""
+"""Usage as numbers that can be added, scaled and subtracted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ K = TypeVar("K")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of a tally, or of a part of it. `times` counts writes; their units are those of the table and of its indexes."""
+    """The usage of a tally or of a part of it. `times` counts writes; the units are those of tables and indexes."""
 
     calls: Mapping[str, float] = field(default_factory=dict)
     gb_seconds: float = 0.0
@@ -61,5 +61,5 @@ def _combined(one: Usage, other: Usage, a: float, b: float) -> Usage:
 def _sum(one: Mapping[K, float], other: Mapping[K, float], a: float, b: float) -> dict[K, float]:
     keys = [*one, *(key for key in other if key not in one)]
     sums = {key: one.get(key, 0) * a + other.get(key, 0) * b for key in keys}
-    # What cancels out is left out; a remainder of floating-point arithmetic counts as nothing.
+    # Sums of zero are left out; a rounding error of floating-point arithmetic counts as zero.
     return {key: value for key, value in sums.items() if abs(value) > 1e-9}

@@ -1,10 +1,9 @@
-"""The two jobs on Sluice's own history at size: `make bench ONLY=history`.
+"""The two jobs on Sluice's own history with large inputs: `make bench ONLY=history`.
 
-A day of 2 million lines and one of 20 million (``SLUICE_HISTORY_ROWS=2000000`` for one alone) are generated, settled
-and reported by Spark on all cores of this machine, as `spark-submit` starts it. Rows a second, the memory that the
-process had at most, what was written, and how these grow with the size. `benchmarks/history/capacity.py` reckons from
-this and from the cost of a run what a day of a million jobs takes (W11).
-"""
+A day of 2 million lines and one of 20 million (``SLUICE_HISTORY_ROWS=2000000`` for one alone) are generated, compacted
+and reported by Spark on all cores of this machine, started as by `spark-submit`. Measured are rows per second, the peak
+memory of the process, the output, and their growth with the size. `benchmarks/history/capacity.py` computes from this
+and from the cost of a run the resources for a day of a million jobs (W11)."""
 
 from __future__ import annotations
 
@@ -26,11 +25,11 @@ STEPS = ("generate", "compact", "report")
 def measure(progress: Progress) -> Results:
     """The entry ``history``: ``sizes``, and their ``growth`` from the first to the last."""
     sizes = [int(rows) for rows in os.environ.get("SLUICE_HISTORY_ROWS", ROWS).split(",")]
-    told: list[dict[str, Any]] = []
+    sizes_found: list[dict[str, Any]] = []
     for at, rows in enumerate(sizes):
         with tempfile.TemporaryDirectory(prefix="sluice-history-") as folder:
-            told.append(_size(Path(folder), rows, lambda about, n=at: progress(about, n, len(sizes))))
-    return {"history": {"sizes": told, "growth": _growth(told)}}
+            sizes_found.append(_size(Path(folder), rows, lambda about, n=at: progress(about, n, len(sizes))))
+    return {"history": {"sizes": sizes_found, "growth": _growth(sizes_found)}}
 
 
 def _size(folder: Path, rows: int, say: Any) -> dict[str, Any]:
@@ -59,13 +58,13 @@ def _size(folder: Path, rows: int, say: Any) -> dict[str, Any]:
         "parquet_mb": _megabytes(folder / "lake/history_compact"),
         "files": len(list((folder / "lake/history_compact").rglob("*.parquet"))),
         "report_rows": report.summary["rows_out"],
-        "generate": _told(made, rows),
-        "compact": _told(compact, rows),
-        "report": _told(report, rows),
+        "generate": _step(made, rows),
+        "compact": _step(compact, rows),
+        "report": _step(report, rows),
     }
 
 
-def _told(done: Submitted, rows: int) -> dict[str, float]:
+def _step(done: Submitted, rows: int) -> dict[str, float]:
     seconds = float(done.summary["seconds"])
     return {
         "seconds": seconds,
@@ -76,7 +75,7 @@ def _told(done: Submitted, rows: int) -> dict[str, float]:
 
 
 def _growth(sizes: list[dict[str, Any]]) -> dict[str, Any]:
-    """From the first size to the last: how many times the rows, the seconds, the memory."""
+    """The growth from the first size to the last: factors of rows, seconds and memory."""
     first, last = sizes[0], sizes[-1]
     grown = {"rows": round(last["rows"] / first["rows"], 2)}
     for step in ("compact", "report"):
@@ -99,5 +98,5 @@ def tables(results: Results) -> list[Table]:
         for step in STEPS:
             one = size[step]
             figures = (one["seconds"], f"{one['rows_per_second']:,}", one["cpu_seconds"], one["peak_mb"])
-            table.add_row(f"{size['rows']:,}", step, *(str(each) for each in (*figures, *out.get(step, ("", "")))))
+            table.add_row(f"{size['rows']:,}", step, *(str(figure) for figure in (*figures, *out.get(step, ("", "")))))
     return [table]

@@ -1,6 +1,6 @@
-"""A day of a million jobs, reckoned from what was measured: cost of a run by its path, and the history at size (W11).
+"""A day of a million jobs, computed from measurements: the cost of a run by its path, and the history by size (W11).
 
-Nothing here is a measurement of its own, and no figure stands in it that is not measured, a price, or named below.
+Nothing is measured here. Every figure is measured elsewhere, a price, or a constant below.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from chalicelib.settings import Settings
 
 DAY_S = 86_400
 MILLION = 1_000_000
-# The mix of the requirement: as many EMR starts as a second's pace lets through, the rest are deliveries. Of each half
-# is of the dearer kind that was measured, half of the cheaper.
+# The mix of the requirement: as many EMR starts as one per second allows, the rest are deliveries. Half of each are of
+# the more expensive measured kind, half of the cheaper.
 MIX = {"cron_to_emr": 40_000, "partition_to_emr": 40_000, "cron_to_sqs": 460_000, "batch_to_sqs": 460_000}
 EMR_STARTS = MIX["cron_to_emr"] + MIX["partition_to_emr"]
 ROWS_A_DAY, KEPT_DAYS = MILLION, 180
 BURST = 10_000
-# https://aws.amazon.com/dynamodb/pricing/ and /s3/pricing/, us-east-1, standard classes, a GB and month
+# https://aws.amazon.com/dynamodb/pricing/ and /s3/pricing/, us-east-1, standard classes, per GB and month
 TABLE_GB, LAKE_GB = 0.25, 0.023
-# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html: beside each item, and
-# beside each entry of an index, and what an entry of one of the three history indexes holds: its key and the table's.
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html: overhead per item and
+# per index entry, and the size of an entry of one of the three history indexes: its key and the table's.
 OVERHEAD, INDEX_ENTRY, INDEXES = 100, 260, 3
 GB_A_LAMBDA = 0.5  # .chalice/config.json
-MAX_VCPUS = 40  # that a job on the history may take: 20 executors of 2, `sluice/system_app.yaml`
-KEY_WRITES = 1_000  # writes a second that one partition key takes
-# The parts of an index that a settings record has by default.
+MAX_VCPUS = 40  # maximum of a job on the history: 20 executors of 2, `sluice/system_app.yaml`
+KEY_WRITES = 1_000  # writes per second that one partition key sustains
+# The default number of parts of a history index.
 SHARDS = int(str(Settings.__dataclass_fields__["history_shards"].default))
 
 Found = Mapping[str, Any]
@@ -36,7 +36,7 @@ Found = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the model: what, how much with its unit, and where that comes from."""
+    """One line of the model: the quantity, its value with the unit, and its source."""
 
     what: str
     figure: str
@@ -44,7 +44,7 @@ class Line:
 
 
 def model(found: Found) -> list[Line]:
-    """The lines that the results allow; none without the cost of a run."""
+    """The lines that can be computed from the results; none without the cost of a run."""
     if "cost" not in found:
         return []
     paths = {one["path"]: one for one in found["cost"]}
@@ -52,16 +52,16 @@ def model(found: Found) -> list[Line]:
 
 
 def _shown(found: Found) -> list[Line]:
-    """What was played, and not reckoned: the pace of such a day, and its steepest instant."""
+    """The measured lines: the pace of such a day, and its largest burst."""
     lines = []
     if (steady := found.get("steady")) is not None:
         pace, jobs, p99 = steady["offered_per_second"], steady["jobs"], steady["lateness_ms"]["p99"]
-        told = f"p99 {p99:,} ms late, {steady['missed']} missed, {steady['doubled']} doubled"
+        figure = f"p99 {p99:,} ms late, {steady['missed']} missed, {steady['doubled']} doubled"
         what = f"{pace} deliveries a second, {pace * DAY_S / MILLION:.2f} M a day"
-        lines.append(Line(what, told, f"measured on two cores, {jobs:,} of them: `steady`"))
+        lines.append(Line(what, figure, f"measured on two cores, {jobs:,} of them: `steady`"))
     if (burst := found.get("burst")) is not None and burst["jobs"] == BURST:
-        told = f"all in {burst['seconds']} s, {burst['missed']} missed, {burst['doubled']} doubled"
-        lines.append(Line(f"{BURST:,} due at one instant", told, "measured on two cores: `burst`"))
+        figure = f"all in {burst['seconds']} s, {burst['missed']} missed, {burst['doubled']} doubled"
+        lines.append(Line(f"{BURST:,} due at one instant", figure, "measured on two cores: `burst`"))
     return lines
 
 
@@ -70,8 +70,8 @@ def _day(paths: Found, found: Found) -> list[Line]:
         return float(sum(count * paths[path][name] for path, count in MIX.items()))
 
     def calls(service: str) -> float:
-        told = ((count, paths[path]["calls"]) for path, count in MIX.items())
-        return float(sum(count * sum(n for name, n in of.items() if name.startswith(service)) for count, of in told))
+        counts = ((count, paths[path]["calls"]) for path, count in MIX.items())
+        return float(sum(count * sum(n for name, n in of.items() if name.startswith(service)) for count, of in counts))
 
     writes, reads, gb_s = total("write_units"), total("read_units"), total("lambda_gb_s")
     idle = found.get("cost_idle_tick", {"usd_per_million": 0.0})["usd_per_million"] * 1_440 / MILLION
@@ -95,7 +95,7 @@ def _day(paths: Found, found: Found) -> list[Line]:
 
 
 def _keys(paths: Found, found: Found) -> list[Line]:
-    """The keys that everything goes through, in writes a second against the thousand that one key takes."""
+    """The keys that all work uses, in writes per second, against the thousand that one key sustains."""
     lines = [
         Line(
             "hottest key, EMR", "2 units a second", "the pace of an application: one transaction a start, one a second"
@@ -109,8 +109,8 @@ def _keys(paths: Found, found: Found) -> list[Line]:
     burst = found.get("burst")
     if burst is not None:
         pace = burst["per_second"]
-        told = f"{pace / SHARDS:.0f} a second of {KEY_WRITES:,}; {BURST / pace:.0f} s for {BURST:,}"
-        lines.append(Line("the same in a burst", told, f"{pace} deliveries a second, as measured on two cores"))
+        figure = f"{pace / SHARDS:.0f} a second of {KEY_WRITES:,}; {BURST / pace:.0f} s for {BURST:,}"
+        lines.append(Line("the same in a burst", figure, f"{pace} deliveries a second, as measured on two cores"))
     return lines
 
 
@@ -133,7 +133,7 @@ def _lake(found: Found) -> list[Line]:
     last, rows = sizes[-1], ROWS_A_DAY * KEPT_DAYS
     raw, parquet = (last[name] * 1e6 / last["rows"] for name in ("raw_mb", "parquet_mb"))
     gb = rows * (raw + parquet) / 1e9
-    told = [
+    lines = [
         Line(
             "lake",
             f"{gb:,.0f} GB, ${gb * LAKE_GB:,.2f} a month",
@@ -146,33 +146,34 @@ def _lake(found: Found) -> list[Line]:
         hours = rows * cpu / 3600
         dollars = hours * (LIST.vcpu_hour + 4 * LIST.memory_gb_hour)
         day = ROWS_A_DAY * cpu / 60
-        told.append(
+        lines.append(
             Line(
                 f"{step}, {rows / MILLION:.0f} M rows",
                 f"{hours:.1f} vCPU-hours, ${dollars:.2f}; a day {day:.1f} vCPU-minutes",
                 f"{cpu * 1e6:.0f} CPU s a million rows, growth alone, 4 GB a vCPU",
             )
         )
-        told.append(
+        lines.append(
             Line(
                 f"{step}, at once",
                 f"{hours * 60 / MAX_VCPUS:.0f} min on {MAX_VCPUS} vCPUs with {4 * MAX_VCPUS} GB",
                 _memory(sizes, step),
             )
         )
-    return told
+    return lines
 
 
 def _memory(sizes: list[Any], step: str) -> str:
-    """How the memory grew where the rows did: whether more of them need larger workers, or only more."""
+    """The growth of memory with the rows: whether more rows need larger workers, or only more workers."""
     first, last = sizes[0], sizes[-1]
     grown, times = last[step]["peak_mb"] / first[step]["peak_mb"], last["rows"] / first["rows"]
-    most = f"{last[step]['peak_mb']:,} MB at most for {last['rows']:,} rows"
-    return f"{most}; {grown:.1f} times that of {times:.0f} times fewer rows"
+    peak = f"{last[step]['peak_mb']:,} MB at most for {last['rows']:,} rows"
+    return f"{peak}; {grown:.1f} times that of {times:.0f} times fewer rows"
 
 
 def _cpu_per_row(sizes: list[Any], step: str) -> float:
-    """What a row adds. Between two sizes, because the start of Spark is in both; of one size, all of it."""
+    """The CPU seconds per row: the difference of two sizes, because both include the start of Spark; all of a single
+    size."""
     first, last = sizes[0], sizes[-1]
     if len(sizes) == 1:
         return float(last[step]["cpu_seconds"] / last["rows"])

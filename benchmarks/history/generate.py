@@ -1,9 +1,8 @@
-"""A Spark job that writes a day of raw history: so many attempts, deterministic, and some of them twice.
+"""A Spark job that writes a day of raw history: a given number of attempts, deterministic, some of them twice.
 
-Properties: ``rows``, ``output``, ``day``. Every value follows from the number of its row, by a hash: no generator, no
-state, the same on any number of cores. A twentieth of the lines comes again, and of every fiftieth attempt there is an
-earlier revision, so that there is something to settle. Objects hold some 3,000 lines, as those of the Lambda do.
-"""
+Properties: ``rows``, ``output``, ``day``. Every value is a hash of the row's number, without generator or state, so the
+result is the same on any number of cores. A twentieth of the lines is repeated, and every fiftieth attempt has an
+earlier revision, so that the compaction has work. Objects hold some 3,000 lines, like those of the Lambda."""
 
 from __future__ import annotations
 
@@ -22,7 +21,8 @@ DOUBLED, REVISED = 20, 50
 
 
 def transform(numbers: DataFrame, rows: int, midnight_ms: int) -> DataFrame:
-    """Lines of `LINE_SCHEMA` and their hour, one for each ``id`` of ``numbers`` (0 to rows - 1), and those twice."""
+    """Lines of `LINE_SCHEMA` and their hour, one for each ``id`` of ``numbers`` (0 to rows - 1), with the
+    duplicates."""
     schedule = _pick("schedule", SCHEDULES)
     workflow = F.pmod(schedule, F.lit(WORKFLOWS))
     fails, minute = _pick("fails", 1000), 60_000
@@ -65,7 +65,7 @@ def transform(numbers: DataFrame, rows: int, midnight_ms: int) -> DataFrame:
 
 
 def _deadline(schedule: Column, due: Column) -> list[Column]:
-    """A tenth of the schedules have one, and a run in thirty of theirs misses it."""
+    """The deadline columns: a tenth of the schedules has one, which one in thirty of their runs misses."""
     watched, end_by = F.pmod(schedule, F.lit(10)) == 0, due + 380_000
     missed = due + 90_000 + _pick("ended", 300_000) > end_by
     return [F.when(watched, end_by).alias("end_by"), F.when(watched, missed).alias("missed_end")]
@@ -83,7 +83,8 @@ def _billed() -> list[Column]:
 
 
 def _twice(lines: DataFrame) -> DataFrame:
-    """Beside each other, as a batch that is repeated and a retry that is dropped bring them: no shuffle for it."""
+    """The lines with duplicates next to the originals, as repeated batches and retries produce them; without a
+    shuffle."""
     earlier = F.when(F.pmod("number", F.lit(REVISED)) == 0, F.lit(3).cast("long"))
     again = F.when(F.pmod("number", F.lit(DOUBLED)) == 1, F.col("rev"))
     revisions = F.array_compact(F.array(F.col("rev"), again, earlier))

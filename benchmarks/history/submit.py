@@ -1,4 +1,4 @@
-"""Run one job of `jobs/` as a cluster would, and tell how much memory and processor it took."""
+"""Run one job of `jobs/` as a cluster would, and measure its memory and CPU time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ HEAP = "2g"
 
 @dataclass(frozen=True)
 class Submitted:
-    """What a job printed, the most memory that its JVM had (resident, bytes), and the CPU seconds of all of it."""
+    """The summary that a job printed, the peak memory of its JVM (resident, bytes), and the CPU seconds of the
+    process."""
 
     summary: dict[str, Any]
     peak_bytes: int
@@ -28,7 +29,7 @@ class Submitted:
 
 
 def submit(folder: Path, job: str, properties: dict[str, str]) -> Submitted:
-    """Start a job and wait for it. RuntimeError with the end of its log when it fails."""
+    """Start a job and wait for its end. Raises RuntimeError with the end of its log if it fails."""
     context = folder / f"{job}.json"
     context.write_text(json.dumps(_context(properties)))
     script = JOBS / f"{job}.py" if (JOBS / f"{job}.py").exists() else HERE / f"{job}.py"
@@ -46,7 +47,7 @@ def submit(folder: Path, job: str, properties: dict[str, str]) -> Submitted:
     log = folder / f"{job}.log"
     with log.open("wb") as written:
         process = subprocess.Popen(command, stdout=written, stderr=subprocess.STDOUT, env=surroundings)
-        # Of this one child alone: it replaces itself by the JVM, and so keeps its process.
+        # The usage of this child only: it replaces itself by the JVM, in the same process.
         _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     lines = log.read_text().splitlines()

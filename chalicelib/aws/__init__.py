@@ -1,1 +1,1 @@
-"""The only importers of boto3: tables, queues, buckets and targets behind the Protocols of `ports`."""
+"""The adapters for AWS: tables, queues, buckets and targets behind the Protocols of `ports`. Only they import boto3."""

@@ -1,8 +1,9 @@
-"""Hints over SQS, and back. A hint names rows; it promises nothing (`ports.Hints`).
+"""Hints over SQS: encode, send and decode. A hint names rows; nothing depends on its delivery (`ports.Hints`).
 
-A message must come before its instant, for nothing can be done in time after it; and the receiver, who waits out the
-rest, is paid for waiting. SQS delays by whole seconds from the moment of sending. So a message comes up to a second
-earlier than its head start, and just by that if it is sent at the right fraction of a second (decision 0020).
+A message must arrive before its instant, or its rows are handled late. The receiver then waits until the instant, and
+waiting costs Lambda time. SQS delays by whole seconds from the moment of sending, so a message arrives up to a second
+earlier than its head start. It arrives exactly at the head start if it is sent at the right fraction of a second
+(decision 0020).
 """
 
 from __future__ import annotations
@@ -19,26 +20,26 @@ from chalicelib.core.rows.ref import Ref, RefKind
 from chalicelib.log import logger
 from chalicelib.ports import MAX_DELAY, Clock
 
-MAX_REFS = 50  # per message: as many as one Lambda gets through one by one
-# So many for one instant are a crowd: prepared together before it comes, a thousand and more to an invocation.
+MAX_REFS = 50  # per message: as many as one Lambda handles one by one
+# So many rows for one instant are a large batch: one invocation prepares a thousand or more before the instant.
 LARGE_BATCH, LARGE_BATCH_REFS = 500, 500
-MAX_TRIES = 3  # to send a message of a batch
-MAX_MESSAGES, MAX_BYTES = 10, 240_000  # SQS's batch, all of its messages together (256 KB with what else is in it)
-# How long before its instant a message is to come: to be received, and its rows read. More rows take longer.
+MAX_TRIES = 3  # tries to send a message of a batch
+MAX_MESSAGES, MAX_BYTES = 10, 240_000  # per batch; SQS allows 256 KB including its overhead
+# How long before its instant a message must arrive, so that its rows can be read. More rows take longer.
 HEAD_START: Millis = 200
 GROUP_HEAD_START: Millis = SECOND
 LARGE_BATCH_LEAD: Millis = 10 * SECOND
-# After such a pause the receiver may have to be started, which takes most of a second.
+# After such a pause the receiver may need a cold start, which takes most of a second.
 COLD_AFTER: Millis = 5 * MINUTE
-# Hints that are sent before their rows are written come so much later.
+# The additional delay of hints that are sent before their rows are written.
 AHEAD: Millis = 2 * SECOND
-# From so many messages on it costs less that one Lambda waits for the right moment to send than that each receiver
-# waits for its instant: the sender has twice their memory.
+# From this many messages on, it costs less if the sender waits for the right moment than if each receiver waits for its
+# instant; the sender has twice the memory of a receiver.
 WORTH_A_WAIT = 3
 
 
 class SqsHints:
-    """``sent_for`` is the latest instant that this process has sent a hint for."""
+    """Implements `ports.Hints`. ``_sent_for`` is the latest instant for which this process has sent a hint."""
 
     def __init__(self, client: Any, queue_url: str, clock: Clock) -> None:
         self._client = client
@@ -61,7 +62,7 @@ class SqsHints:
             moment = right_moment(max(now, self._clock.now()))
             if min(map(_due, hints)) > moment + LARGE_BATCH_LEAD:
                 self._clock.wait_until(moment)
-        # A delay counts from now, and the caller may have read the clock a while ago.
+        # SQS counts the delay from now, and the caller may have read the clock earlier.
         now = max(now, self._clock.now())
         messages = [
             message
@@ -78,47 +79,47 @@ class SqsHints:
             except (BotoCoreError, ClientError):
                 if must:
                     raise
-                # What was written before stands, and the sweep finds it. Its caller has other work to do.
+                # The rows are written, and the sweep finds them. The caller has other work to do.
                 logger.exception("hints not sent", extra={"size": len(messages)})
                 return
 
     def _send(self, entries: list[dict[str, Any]]) -> None:
-        """Send a batch. SQS may take some of its messages and fail others, and says so in an answer that is no error.
-        What fails each time is found by the sweep."""
+        """Send a batch. SQS may accept some messages and fail others; the answer lists the failures and is no error.
+        The sweep finds the rows of messages that fail every time."""
         for _ in range(MAX_TRIES):
-            told = self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
-            failed = {each["Id"] for each in told.get("Failed", ())}
+            answer = self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+            failed = {failure["Id"] for failure in answer.get("Failed", ())}
             entries = [entry for entry in entries if entry["Id"] in failed]
             if not entries:
                 return
         logger.warning("hints not sent", extra={"size": len(entries)})
 
     def _messages(
-        self, refs: Sequence[Ref], due: Instant, now: Instant, least: Millis
+        self, refs: Sequence[Ref], due: Instant, now: Instant, min_delay: Millis
     ) -> Iterator[tuple[str, int]]:  # fmt: skip
-        """The bodies for one instant, and the seconds that each is held back."""
+        """The bodies of the hints for one instant, each with its delay in seconds."""
         size = LARGE_BATCH_REFS if len(refs) >= LARGE_BATCH else MAX_REFS
         early = max(head_start(len(refs)), SECOND if due - self._sent_for > COLD_AFTER else 0)
         self._sent_for = max(self._sent_for, due)
-        delay = max(least, min(due - now - early, MAX_DELAY)) // SECOND
+        delay = max(min_delay, min(due - now - early, MAX_DELAY)) // SECOND
         for start in range(0, len(refs), size):
             yield encode(refs[start : start + size], due), delay
 
 
 def head_start(count: int) -> Millis:
-    """How long before its instant a hint about so many rows is to arrive."""
+    """How long before its instant (ms) a hint for so many rows must arrive."""
     if count >= LARGE_BATCH:
         return LARGE_BATCH_LEAD
     return GROUP_HEAD_START if count > MAX_REFS else HEAD_START
 
 
 def right_moment(now: Instant) -> Instant:
-    """The next moment from which whole seconds lead to just the head start before a whole second."""
+    """The next moment from which a whole number of seconds ends exactly one head start before a whole second."""
     return now + (-HEAD_START - now) % SECOND
 
 
 def _is_alone(due: Instant, refs: Sequence[Ref]) -> bool:
-    """Whether it is one message, for a whole second, as those of all wall-clock times are."""
+    """Whether a hint is one message for a whole second; hints for wall-clock times are."""
     return len(refs) <= MAX_REFS and due % SECOND == 0
 
 
@@ -127,7 +128,7 @@ def _due(hint: tuple[Instant, Sequence[Ref]]) -> Instant:
 
 
 def _batches(messages: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
-    """As many messages to a call as SQS takes."""
+    """The messages in batches that SQS accepts."""
     batch: list[tuple[str, int]] = []
     for message in messages:
         size = sum(len(body) for body, _ in batch) + len(message[0])
@@ -144,7 +145,8 @@ def encode(refs: Sequence[Ref], due: Instant) -> str:
 
 
 def decode(body: str) -> tuple[tuple[Ref, ...], Instant]:
-    """The refs of a hint and the instant that it is about. Raises for a body that is none, so that it is redriven."""
+    """The refs of a hint and the instant for which it was sent. Raises ``invalid`` for any other body, so that SQS
+    retries it and finally moves it to the dead letters."""
     try:
         hint = json.loads(body)
         return tuple(_ref(ref) for ref in hint["refs"]), int(hint["due"])

@@ -1,1 +1,1 @@
-"""The HTTP API: thin Chalice blueprints over the flows. Heavy imports wait for the first request."""
+"""The HTTP API: thin Chalice blueprints over the flows. Costly modules are imported at the first request."""

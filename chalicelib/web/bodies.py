@@ -1,6 +1,6 @@
-"""The bodies that routes take, by the names that `routing.Takes` uses.
+"""The models of request bodies, by the names that `routing.Takes.body` uses (`BODIES`).
 
-The bodies that pull workers send (W5).
+The last group holds the bodies that pull workers send (W5).
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.triggers.registry import AnyGiven
 
-MAX_PAYLOAD = 10_000  # bytes: an event is stored once for each schedule that it touches
+MAX_PAYLOAD = 10_000  # bytes: an event is stored once per schedule that it triggers
 
 
 MAX_VALUE = 200  # characters of a partition key's value
 
 
-END_OF_TIME = 253_370_764_800_000  # ms: the year 9999, whose last day lies beyond all calendars in zones ahead of UTC
+END_OF_TIME = 253_370_764_800_000  # ms: 9999; its last day is outside the calendar in time zones ahead of UTC
 
 
 def _check_instant(text: str, field: str = "") -> str:
-    """RFC 3339, and of a year that calendars can reckon with in any zone."""
+    """Check that a text is an RFC 3339 instant of a year that has a calendar in every time zone; return the text."""
     if not 0 <= parse_instant(text, field) < END_OF_TIME:
         raise invalid(field, "an instant from the year 1970 to 9998", text)
     return text
@@ -53,34 +53,34 @@ Later = Annotated[str, AfterValidator(_check_later)]
 
 
 class RunNow(Document):
-    """A run past the trigger. ``properties`` win over those of the schedule and the workflow; ``at`` is when it is due:
-    an instant (RFC 3339), or a duration from now."""
+    """A run that skips the trigger. ``properties`` override those of the schedule and the workflow. ``at`` is the
+    start: an instant (RFC 3339), or a duration from now."""
 
     properties: Properties = Field(default_factory=dict)
     at: Later | None = None
 
 
 class Verdict(Document):
-    """What a person says of a job that waits for an approval (C16), and why."""
+    """The comment of a person who approves or refuses a job that waits for an approval (C16)."""
 
     reason: str = Field(default="", max_length=500)
 
 
 class Pause(Document):
-    """How a schedule is paused, and whether timeouts keep counting meanwhile (L4)."""
+    """The mode in which a schedule is paused, and whether timeouts keep counting during the pause (L4)."""
 
     mode: Literal["hold", "backlog", "drain"] = "hold"
     timeouts: Literal["count", "stop"] = "count"
 
 
 class Occurrence(Document):
-    """One fire of a schedule's times, by its nominal instant (RFC 3339)."""
+    """One fire of a schedule's time trigger, by its nominal instant (RFC 3339)."""
 
     at: Moment
 
 
 class DryRun(Document):
-    """Events to play to a trigger, in the order of their instants."""
+    """Events to apply to a trigger, in the order of their instants."""
 
     events: tuple[AnyGiven, ...] = Field(max_length=1_000)
 
@@ -94,9 +94,9 @@ class DryRun(Document):
 
 
 class NewEvent(Document):
-    """A custom event: what happened, when (RFC 3339; now if left out), and what is to be known of it.
+    """A custom event: its type, its instant (RFC 3339; by default now), and its payload.
 
-    ``id`` is the poster's own: the same type and id again are the same event."""
+    ``id`` is chosen by the sender. A second event with the same type and id is the same event, and counts once."""
 
     type: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
     timestamp: Moment | None = None
@@ -120,14 +120,14 @@ class Events(Document):
 
 
 class NewPartition(Document):
-    """A partition that is ready: one value per partition key of the dataset."""
+    """A partition that is ready: one value for each partition key of the dataset."""
 
     partition: dict[str, str]
 
     @field_validator("partition", mode="before", json_schema_input_type=dict[str, str | int])
     @classmethod
     def _texts(cls, given: object) -> object:
-        """Values are text, as in the folders of S3; a whole number is taken for its digits."""
+        """Return the values as text, as S3 folders have them. A whole number becomes its digits."""
         if not isinstance(given, dict):
             raise invalid("", "an object of partition keys and values", given)
         for key, value in given.items():
@@ -139,14 +139,15 @@ class NewPartition(Document):
 
 
 class Redrive(Document):
-    """Which dead letters are delivered again: the newest ``limit`` of a schedule (``app.name`` or its full name)."""
+    """The dead letters to deliver again: the newest ``limit`` of a schedule (``app.name`` or its full name)."""
 
     schedule: Reference
     limit: int = Field(default=100, ge=1, le=100)
 
 
 class Rerun(Document):
-    """What of a DAG's run is run again (W4): ``from`` a node and all that follows it, ``only`` one node, or ``all``."""
+    """The part of a DAG run to run again (W4): ``from`` a node with all that follows it, ``only`` one node, or
+    ``all``."""
 
     from_: Name | None = Field(default=None, alias="from")
     only: Name | None = None
@@ -157,7 +158,7 @@ class Rerun(Document):
         given = [self.from_ is not None, self.only is not None, self.all]
         if sum(given) != 1:
             got = "several" if any(given) else "none"
-            raise invalid("", "one of from (a node), only (a node) and all: true", got)
+            raise invalid("", "exactly one of from (a node), only (a node) and all: true", got)
         return self
 
     @property
@@ -170,9 +171,9 @@ class Rerun(Document):
 
 
 class Bulk(Document):
-    """One action on many schedules of an app: those that every filter fits, or ``all`` of them.
+    """One action on many schedules of an app: those that match every filter, or ``all`` of them.
 
-    ``tag`` is ``team=a``, or ``team`` for any value of it; ``workflow`` is what they run.
+    ``tag`` is ``team=a``, or ``team`` for any value of the tag. ``workflow`` is the workflow that the schedules run.
     """
 
     action: Literal["enable", "disable", "pause", "resume"]
@@ -183,7 +184,7 @@ class Bulk(Document):
 
     @model_validator(mode="after")
     def _says_which(self) -> Bulk:
-        """A filter that was forgotten must not mean everything."""
+        """Require a filter or ``all``, so that a forgotten filter does not select every schedule."""
         filtered = any(given is not None for given in (self.tag, self.workflow, self.state))
         if filtered == self.all:
             hint = "add a filter, or all: true for every schedule of the app"
@@ -195,17 +196,17 @@ class Bulk(Document):
 ShortText = Annotated[str, Field(max_length=500)]
 
 
-MAX_OUTPUT = 16_000  # characters of the last lines; what is longer loses its beginning
+MAX_OUTPUT = 16_000  # characters a longer output loses its beginning
 
 
-MAX_METRICS = 1_000  # bytes: they are written with the run's row at every heartbeat
+MAX_METRICS = 1_000  # bytes: every heartbeat writes them with the run's row
 
 
 Metrics = dict[str, float | int | str | bool]
 
 
 class _Measured(Document):
-    """What carries a small map of metrics."""
+    """A body with a small map of metrics."""
 
     metrics: Metrics = Field(default_factory=dict, max_length=20)
 
@@ -213,7 +214,8 @@ class _Measured(Document):
     @classmethod
     def _is_small(cls, metrics: Metrics) -> Metrics:
         if (size := len(json.dumps(metrics).encode())) > MAX_METRICS:
-            raise invalid("", f"metrics of at most {MAX_METRICS} bytes", f"{size} bytes", "send fewer, or shorter ones")
+            hint = "send fewer or shorter metrics"
+            raise invalid("", f"metrics of at most {MAX_METRICS} bytes", f"{size} bytes", hint)
         return metrics
 
 
@@ -221,7 +223,7 @@ Worker = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$")]
 
 
 class Report(_Measured):
-    """The end of an attempt. ``output`` are the last lines of what was written."""
+    """The end of an attempt. ``output`` holds the last lines that the attempt printed."""
 
     worker: Worker
     state: Literal["succeeded", "failed"]
@@ -236,8 +238,8 @@ class Report(_Measured):
 
 
 class Claim(Document):
-    """A worker asks for work: who it is, how many runs it has room for, and for how many seconds it waits if there
-    are none. It waits no longer than the answer's ``wait`` says, or a second if it asks for more."""
+    """A worker's request for runs: its id, how many runs it can take, and how many seconds the request may wait if
+    there are none. It waits at most the ``wait`` seconds of an answer, or one second if ``wait`` is less."""
 
     worker: Worker
     capacity: int = Field(default=1, ge=1, le=10)
@@ -245,20 +247,20 @@ class Claim(Document):
 
 
 class Heartbeat(_Measured):
-    """A worker lives and works on. The first one says that it has begun."""
+    """A sign of life of a worker. The first heartbeat of a run reports that the work has started."""
 
     worker: Worker
     message: ShortText = ""
 
 
 class Release(Document):
-    """A run goes back unstarted."""
+    """The return of a run that the worker has not started."""
 
     worker: Worker
     message: ShortText = ""
 
 
-# The models by the names that `routing.Takes` uses.
+# The models by the names that `routing.Takes.body` uses.
 BODIES: dict[str, type[Document]] = {
     model.__name__: model
     for model in (

@@ -1,4 +1,4 @@
-"""Filters of lists of schedules: by tag, workflow, state (L18)."""
+"""Filters of lists of schedules: by tag, workflow and state (L18)."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from chalicelib.web.http import query
 if TYPE_CHECKING:
     from chalicelib.flow.schedules.bulk import Filters
 
-STATES = tuple(mode for mode in get_args(Mode) if mode != "deleted")  # of what can be listed
+STATES = tuple(mode for mode in get_args(Mode) if mode != "deleted")  # lists hold no deleted schedule
 
 
 def filters(request: Request, ns: str, app: str) -> Filters:
-    """``?tag=team=a&workflow=clean&state=enabled``: which schedules of an app are meant. A workflow may be short."""
+    """The filters of a request, such as ``?tag=team=a&workflow=clean&state=enabled``. A short name of a workflow is one
+    of this app. Raises ``invalid`` for an unknown state."""
     from chalicelib.core.documents import check_reference
     from chalicelib.core.names import full_name
     from chalicelib.flow.schedules.bulk import Filters, parse_tag

@@ -1,4 +1,4 @@
-"""Requests in, responses out: strict JSON bodies, flags, ETags, and the one shape of an error."""
+"""Requests and responses: strict JSON bodies, flags, ETags, and the one format of all errors."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 MAX_BODY = 1_000_000  # bytes; docs/api.md, Conventions
 # A run row holds the properties of a workflow, a schedule and a run-now, and a DynamoDB item ends at 400 KB.
 MAX_DOCUMENT = 100_000
-MAX_DEPTH = 50  # 45 leaves need half of it; what is deeper is a mistake, or meant to hurt
-PARTS = ("datasets", "workflows", "schedules", "dags", "events")  # what a body holds many of, each stored by itself
-CARRIED = ("data", "data_base64", "output")  # what has a limit of its own (L13, W5)
+MAX_DEPTH = 50  # a trigger of 45 leaves needs half of it; a deeper body is a mistake or an attack
+PARTS = ("datasets", "workflows", "schedules", "dags", "events")  # lists of a body whose members are stored one by one
+CARRIED = ("data", "data_base64", "output")  # fields with a size limit of their own (L13, W5)
 
 
 def document(view: dict[str, Any], status: int = 200) -> Response:
-    """A single document with its version as ETag."""
+    """A response with one document, and its version as ETag."""
     return answer(view, status, {"ETag": f'"{view["version"]}"'} if "version" in view else {})
 
 
@@ -42,20 +42,21 @@ def refusal(error: SluiceError) -> Response:
 def failure(
     status: int = 500,
     code: str = "internal",
-    message: str = "the request could not be carried out",
-    hint: str | None = "try again; if it stays, the log of the api Lambda tells more",
+    message: str = "the request failed",
+    hint: str | None = "retry the request; if the error persists, read the log of the api Lambda",
 ) -> Response:
-    """An error that is not a refusal of ours: a fault, or what Chalice refuses before a route sees it."""
+    """An error that is no `SluiceError`: a fault, or a request that Chalice refuses before a route is called."""
     return answer({"error": {"code": code, "message": message, "field": None, "hint": hint}}, status)
 
 
 def answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    told: dict[str, str | list[str]] = {"Content-Type": "application/json", **(headers or {})}
-    return Response(body=json.dumps(content), status_code=status, headers=told)
+    all_headers: dict[str, str | list[str]] = {"Content-Type": "application/json", **(headers or {})}
+    return Response(body=json.dumps(content), status_code=status, headers=all_headers)
 
 
 def body(request: Request) -> dict[str, Any]:
-    """The JSON object that was sent, whatever its content type says; an empty body is an empty object."""
+    """The JSON object of a request, whatever its content type; an empty body is an empty object. Raises ``too_large``,
+    ``bad_json`` or ``invalid`` for any other body."""
     data = request.raw_body or b""
     if len(data) > MAX_BODY:
         hint = "put large data into S3 and pass a reference"
@@ -65,7 +66,7 @@ def body(request: Request) -> dict[str, Any]:
     try:
         parsed = json.loads(data, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_no_number)
         if b"\\ud" in data.lower():
-            json.dumps(parsed, ensure_ascii=False).encode()  # half a surrogate pair is no text that could be stored
+            json.dumps(parsed, ensure_ascii=False).encode()  # half of a surrogate pair cannot be stored as UTF-8
     except SluiceError:
         raise
     except RecursionError:
@@ -81,7 +82,7 @@ def body(request: Request) -> dict[str, Any]:
 
 
 def parse(model: type[M], request: Request) -> M:
-    """The body as a document. Raises a refusal that names the field, what was expected and what came."""
+    """The body as a document. Raises an error that names the field, the expected and the actual value."""
     from pydantic import ValidationError
 
     content = body(request)
@@ -103,17 +104,17 @@ def flag(request: Request, name: str) -> bool:
     return text == "true"
 
 
-def number(request: Request, name: str, default: int, most: int) -> int:
+def number(request: Request, name: str, default: int, maximum: int) -> int:
     text = query(request, name)
     if text is None:
         return default
-    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= most:
-        raise invalid(name, f"a number from 1 to {most}", text)
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= maximum:
+        raise invalid(name, f"a number from 1 to {maximum}", text)
     return int(text)
 
 
 def day(request: Request) -> str | None:
-    """``?day=2026-11-20``, a day of UTC."""
+    """The day of ``?day=2026-11-20``, in UTC; None without the parameter. Raises ``invalid`` for any other text."""
     from datetime import date
 
     text = query(request, "day")
@@ -126,29 +127,29 @@ def day(request: Request) -> str | None:
 
 
 def request_id(request: Request) -> str:
-    """One for all repeats that carry the same ``Idempotency-Key``; without a key each request is a wish of its own."""
+    """An id that all requests with the same ``Idempotency-Key`` share; without a key each request has its own id."""
     return str(request.headers.get("idempotency-key") or (request.context or {}).get("requestId") or uuid4().hex)
 
 
 def if_match(request: Request) -> int | None:
-    """The version that the caller has seen (``If-Match: "3"``); None if it does not care."""
+    """The version that the caller expects (``If-Match: "3"``); None if the caller expects none."""
     header = request.headers.get("if-match")
     if header is None:
         return None
     version = re.fullmatch(r'\s*"?([0-9]{1,18})"?\s*', header)
     if version is None:
-        raise invalid("If-Match", 'an ETag that this API answered with, such as "3"', header)
+        raise invalid("If-Match", 'an ETag of an answer of this API, such as "3"', header)
     return int(version[1])
 
 
 def caller(request: Request) -> str:
-    """Who signed the request, for the history of versions."""
+    """The identity that signed the request, for the history of versions."""
     identity = (request.context or {}).get("identity") or {}
     return str(identity.get("userArn") or identity.get("caller") or "unknown")
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """JSON leaves open what a repeated key means; here one of two schedules would be lost in silence."""
+    """An object as a dict. JSON does not define a repeated key; a dict would silently lose one of two schedules."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -182,7 +183,7 @@ def _check_depth(parsed: Any) -> None:
 
 
 def _check_sizes(content: dict[str, Any]) -> None:
-    """What is stored by itself must fit its row: an app part by part, events one by one, anything else as a whole."""
+    """Check that each stored row has a valid size: an app part by part, events one by one, other bodies as a whole."""
     pieces = {f"{group}.{name}": part for group in PARTS for name, part in _members(content.get(group))}
     pieces["body"] = {name: part for name, part in content.items() if name not in PARTS}
     for field, piece in pieces.items():
@@ -195,7 +196,7 @@ def _check_sizes(content: dict[str, Any]) -> None:
 
 
 def _members(group: Any) -> Iterable[tuple[object, Any]]:
-    """What a group holds, by name or number; nothing if it is no group, which its model will tell."""
+    """The members of a list or object, by name or number; nothing for any other value, which its model refuses."""
     if isinstance(group, dict):
         return group.items()
     return enumerate(group) if isinstance(group, list) else ()

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, generated from Chalice's routes, what they say they take, and pydantic's models."""
+"""The OpenAPI 3.1 document, generated from Chalice's routes, their `Takes`, and pydantic's models."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ SCHEMAS = "#/components/schemas/"
 TEXT: Json = {"type": "string"}
 QUERY: dict[str, Json] = {
     "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
-    "cursor": {"type": "string", "description": "`next_cursor` of the page before"},
+    "cursor": {"type": "string", "description": "`next_cursor` of the previous page"},
     "count": {"type": "integer", "minimum": 1, "maximum": MAX_FIRES, "default": 10},
-    "day": {"type": "string", "format": "date", "description": "a day of UTC"},
-    "dry_run": {"type": "boolean", "default": False, "description": "tell what would change, and change nothing"},
-    "update_schedules": {"type": "boolean", "description": "false leaves schedules alone; the installation's default"},
-    "runs": {"type": "string", "enum": ["cancel"], "description": "end what runs, too"},
-    "attempt": {"type": "integer", "minimum": 1, "description": "the latest, unless another is named"},
+    "day": {"type": "string", "format": "date", "description": "a day in UTC"},
+    "dry_run": {"type": "boolean", "default": False, "description": "report what would change; change nothing"},
+    "update_schedules": {
+        "type": "boolean",
+        "description": "if false, keep schedules as they are; the default is a setting of the installation",
+    },
+    "runs": {"type": "string", "enum": ["cancel"], "description": "also cancel the runs that are in progress"},
+    "attempt": {"type": "integer", "minimum": 1, "description": "the number of the attempt; by default the latest"},
     "lines": {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100},
-    "tag": {"type": "string", "description": "`team=a`, or `team` for any value of it"},
-    "schedule": {"type": "string", "description": "a schedule of the namespace, as `app.name` or by its full name"},
-    "workflow": {"type": "string", "description": "what they run; a short name is one of this app"},
+    "tag": {"type": "string", "description": "`team=a`, or `team` for any value of the tag"},
+    "schedule": {"type": "string", "description": "a schedule of the namespace, as `app.name` or as its full name"},
+    "workflow": {"type": "string", "description": "the workflow that they run; a short name is one of this app"},
 }
 HEADERS: dict[str, Json] = {
-    IF_MATCH: {"type": "string", "description": "the ETag that was seen; 412 if it is no longer so"},
-    IDEMPOTENCY_KEY: {"type": "string", "description": "a request repeated under one key is one request"},
+    IF_MATCH: {"type": "string", "description": "the expected ETag; the answer is 412 if the version is another"},
+    IDEMPOTENCY_KEY: {"type": "string", "description": "repeats of a request with the same key count as one request"},
 }
 NULLABLE: Json = {"type": ["string", "null"]}
 ERROR: Json = {
@@ -61,7 +64,7 @@ def openapi() -> Json:
 
 
 def describe(app: Chalice) -> Json:
-    """The document of an app whose routes were registered by `routing.route`."""
+    """The OpenAPI document of an app whose routes were registered by `routing.route`."""
     paths: Json = {}
     bodies: set[str] = set()
     for path, methods in sorted(app.routes.items()):
@@ -75,7 +78,7 @@ def describe(app: Chalice) -> Json:
         "paths": paths,
         "components": {
             "schemas": _schemas(bodies) | {"Error": ERROR, "Page": PAGE, "View": VIEW},
-            "responses": {"Error": _json("Error", "A refusal: what was expected, what came, and what to do.")},
+            "responses": {"Error": _json("Error", "An error: what was expected, what was received, and what to do.")},
             "securitySchemes": {
                 "sigv4": {"type": "apiKey", "in": "header", "name": "Authorization", "description": "AWS Signature 4"}
             },
@@ -108,7 +111,7 @@ def _operation(path: str, method: str, view: Any, takes: Takes) -> Json:
 
 
 def _tag(path: str) -> str:
-    """The collection that a path is about: the last of its fixed parts that has members."""
+    """The collection that a path belongs to: the last fixed part of the path that a parameter follows."""
     named = re.findall(r"/([a-z.]+)/{", path)
     return str(named[-1]) if named else path.rpartition("/")[2].removesuffix(".json")
 
@@ -129,7 +132,7 @@ def _needs_a_field(body: str) -> bool:
 
 
 def _schemas(names: set[str]) -> Json:
-    """The JSON Schemas of the bodies, and of what they are made of."""
+    """The JSON Schemas of the bodies and of all documents within them."""
     from pydantic.json_schema import models_json_schema
 
     from chalicelib.web.bodies import BODIES
@@ -142,20 +145,20 @@ def _schemas(names: set[str]) -> Json:
 
 
 def _tell_apart(part: Any, schemas: Json) -> None:
-    """Give each union of documents that differ in ``type`` the discriminator by which generated clients choose."""
+    """Give each union of documents that differ in ``type`` a discriminator, by which generated clients choose."""
     children = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
     for child in children:
         _tell_apart(child, schemas)
-    refs = [each.get("$ref", "") for each in part.get("oneOf", ())] if isinstance(part, dict) else []
+    refs = [variant.get("$ref", "") for variant in part.get("oneOf", ())] if isinstance(part, dict) else []
     types = {word: ref for ref in refs for word in _types(schemas.get(ref.removeprefix(SCHEMAS), {}))}
     if set(types.values()) == set(refs) and refs:
         part["discriminator"] = {"propertyName": "type", "mapping": types}
 
 
 def _types(schema: Json) -> list[str]:
-    """The words by which a document calls itself."""
-    told = schema.get("properties", {}).get("type", {})
-    return [told["const"]] if "const" in told else told.get("enum", [])
+    """The values of ``type`` that a document accepts."""
+    type_schema = schema.get("properties", {}).get("type", {})
+    return [type_schema["const"]] if "const" in type_schema else type_schema.get("enum", [])
 
 
 def _content(schema: str) -> Json:

@@ -1,4 +1,4 @@
-"""Lists: ``?limit``, and a cursor that is opaque, of its own list, and checked before anything reads it."""
+"""Lists: ``?limit``, and an opaque cursor, which is checked to belong to this list before any read."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ DEFAULT_LIMIT, MAX_LIMIT = 50, 500
 PAGING = ("limit", "cursor")
 
 
-MARK = 8  # characters in front of a cursor that say which list it belongs to
+MARK = 8  # characters; the prefix of a cursor, which identifies its list
 
 
 Read = Callable[[int, str | None], "Page[Any]"]
 
 
 def listing(request: Request, read: Read, view: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    """One page of a list: ``read`` fetches it by limit and place, ``view`` shows an item."""
+    """One page of a list: ``read`` fetches it by limit and position, ``view`` formats an item."""
     limit = number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT)
     cursor = query(request, "cursor")
     page = read(limit, None if cursor is None else _open(request, cursor))
@@ -37,28 +37,28 @@ def listing(request: Request, read: Read, view: Callable[[Any], dict[str, Any]])
     return {"items": [view(item) for item in page.items], "next_cursor": following}
 
 
-def _seal(request: Request, place: str) -> str:
-    return base64.urlsafe_b64encode((_mark(request, place) + place).encode()).decode().rstrip("=")
+def _seal(request: Request, position: str) -> str:
+    return base64.urlsafe_b64encode((_mark(request, position) + position).encode()).decode().rstrip("=")
 
 
 def _open(request: Request, cursor: str) -> str:
-    """The place that a cursor names. One of another list, or of none, is refused before a store meets it."""
+    """The position that a cursor encodes. Raises ``bad_cursor`` for a cursor of another list, or for any other text."""
     try:
         text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
     except ValueError:
         text = ""
-    mark, place = text[:MARK], text[MARK:]
-    if mark != _mark(request, place):
+    mark, position = text[:MARK], text[MARK:]
+    if mark != _mark(request, position):
         hint = "leave the cursor out to begin at the start"
-        raise SluiceError("bad_cursor", "expected a cursor that this very list answered with", "cursor", hint)
-    return place
+        raise SluiceError("bad_cursor", "expected a cursor that this list returned", "cursor", hint)
+    return position
 
 
-def _mark(request: Request, place: str) -> str:
-    """A digest of the list (its path and filters) and the place."""
+def _mark(request: Request, position: str) -> str:
+    """A digest of the list (its path and filters) and the position."""
     segments = sorted((request.uri_params or {}).items())
     filters = sorted((name, query(request, name)) for name in request.query_params or () if name not in PAGING)
-    return ids.digest(request.path, segments, filters, place, length=MARK)
+    return ids.digest(request.path, segments, filters, position, length=MARK)
 
 
 MAX_FIRES = 1000

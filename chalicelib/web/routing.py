@@ -1,4 +1,4 @@
-"""How a route is declared, so that one line says what it reads, and whatever it answers has our shape."""
+"""How a route is declared: one line names its inputs, and every answer has the format of this API."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from chalicelib.web.http import answer, body, failure, refusal
 
 SIGNED = IAMAuthorizer()
 IF_MATCH, IDEMPOTENCY_KEY = "If-Match", "Idempotency-Key"
-NAMES = {"ns": "namespace", "app": "app", "name": "name"}  # path parameters that are names -> the field in an error
+NAMES = {"ns": "namespace", "app": "app", "name": "name"}  # path parameter -> the field that an error names
 IDS = {"job_id": "job", "run_id": "run"}
 SCHEDULE = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}"
 MAX_ID = 300  # a schedule's full name, a generation and a digest are shorter
 
-# A part of the request may have been carried out by then. Whatever is repeated with its key, or is a PUT, counts once.
-DOWN = "a service of AWS that this request needs does not answer"
+# AWS may have carried out a part of the request. A repeat with the same key, or of a PUT, counts once.
+DOWN = "an AWS service that this request needs does not answer"
 AGAIN = "retry the request in a few seconds, with the same Idempotency-Key if it takes one"
 
 View = Callable[..., Any]
@@ -38,7 +38,7 @@ def _check_lease(text: str) -> None:
     from chalicelib.core.runs.workers import parse_lease_id
 
     if parse_lease_id(text) is None:
-        raise errors.not_found("lease", text, "leases are named as a claim told them")
+        raise errors.not_found("lease", text, "use a lease id that the answer to a claim contains")
 
 
 OWN = {"pool": _check_pool, "lease_id": _check_lease}
@@ -46,8 +46,8 @@ OWN = {"pool": _check_pool, "lease_id": _check_lease}
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """What a route reads besides its path, and how it answers when all is well. Anything else that comes is refused:
-    a filter that is misspelt must not pass in silence. ``body`` names a model of `bodies.BODIES`."""
+    """The inputs of a route besides its path, and its status codes on success. Any other input is refused, because a
+    misspelt filter must not be ignored. ``body`` names a model of `bodies.BODIES`."""
 
     query: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()
@@ -65,7 +65,8 @@ def route(
     body: str | None = None,
     status: tuple[int, ...] = (200,),
 ) -> Callable[[View], View]:
-    """Register a handler of signed requests. Its docstring is the summary in the OpenAPI document."""
+    """Register a handler of signed requests. The first sentence of its docstring is the OpenAPI summary, the rest the
+    description."""
     takes = Takes(query, headers, body, status)
 
     def register(handler: View) -> View:
@@ -78,7 +79,7 @@ def route(
             return _answered(act)
 
         view.takes = takes  # type: ignore[attr-defined]
-        # Any content type: a body is JSON or it is refused, and curl calls everything a form.
+        # Accept any content type: curl sends every body as a form, and a body that is no JSON is refused.
         routes.route(path, methods=[method], authorizer=SIGNED, content_types=["*/*"])(view)
         return handler
 
@@ -86,19 +87,19 @@ def route(
 
 
 def own_shape(event: Any, get_response: Callable[[Any], Response]) -> Response:
-    """Middleware: what Chalice itself refuses, in the shape of our errors."""
+    """Middleware: give the errors that Chalice itself answers the format of this API."""
     response = _answered(lambda: get_response(event))
-    told = response.body
-    if response.status_code < 400 or not isinstance(told, dict):
+    content = response.body
+    if response.status_code < 400 or not isinstance(content, dict):
         return response
     if response.status_code >= 500:
         return failure()
     allowed = str(response.headers.get("Allow", ""))
     if response.status_code == 405 and allowed:
-        shaped = failure(405, "method_not_allowed", str(told["Message"]), f"this path takes {allowed}")
+        shaped = failure(405, "method_not_allowed", str(content["Message"]), f"this path takes {allowed}")
         shaped.headers["Allow"] = allowed
         return shaped
-    # A path without any method is one that Chalice does not know.
+    # Chalice answers 405 without any allowed method to a path that it does not know.
     status = 404 if response.status_code == 405 else response.status_code
     return failure(
         status, "not_found" if status == 404 else "invalid", "no such route", "GET /v1/openapi.json lists them"
@@ -106,7 +107,7 @@ def own_shape(event: Any, get_response: Callable[[Any], Response]) -> Response:
 
 
 def _answered(act: Callable[[], Any]) -> Response:
-    """What an act returns as a response, a refusal in our shape, and never a traceback."""
+    """The response to a call: its result, or an error in the format of this API; never a traceback."""
     from chalicelib.log import logger
     from chalicelib.wiring import is_down
 
@@ -121,8 +122,8 @@ def _answered(act: Callable[[], Any]) -> Response:
 
 
 def _check_owned(request: Request, name: str) -> None:
-    """A schedule that a DAG became is there to be seen. What becomes of it is decided by its DAG (W4); the past of its
-    start can be run as that of any schedule."""
+    """Raise ``conflict`` for a change of a schedule that a DAG owns: only the DAG changes it (W4). Reads are allowed,
+    and backfills of the DAG's start."""
     if request.method == "GET" or (request.path.startswith(f"{SCHEDULE}/backfills") and name.endswith(ids.DAG)):
         return
     dag = ids.dag_of(f".{name}")[1:]
@@ -140,22 +141,22 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
         elif segment in NAMES:
             check_name(text, NAMES[segment])
         elif segment in IDS and (len(text) > MAX_ID or ids.parse_job_id(text) is None):
-            hint = "ids are as this API tells them, such as demo.flights.clean.mf3k0p2q.0a1b2c3d4e5f60718293"
+            hint = "use an id that this API returned, such as demo.flights.clean.mf3k0p2q.0a1b2c3d4e5f60718293"
             raise errors.not_found(IDS[segment], text[:MAX_ID], hint)
         elif segment in OWN:
             OWN[segment](text[:MAX_ID])
     parameters = request.query_params or MultiDict({})
     for name in parameters:
         if name not in takes.query:
-            hint = f"it takes {', '.join(takes.query)}" if takes.query else "leave it out"
-            raise SluiceError("unknown_field", f"this route takes no query parameter {name!r}", name, hint)
+            hint = f"use one of {', '.join(takes.query)}" if takes.query else "remove the parameter"
+            raise SluiceError("unknown_field", f"unknown query parameter {name!r}", name, hint)
         if len(values := parameters.getlist(name)) > 1:
-            raise errors.invalid(name, "each query parameter once", values, "ask once for each value")
+            raise errors.invalid(name, "each query parameter once", values, "send one request for each value")
     if request.method == "GET":
         return
     if IF_MATCH not in takes.headers and request.headers.get(IF_MATCH) is not None:
-        hint = "leave it out: a condition that nobody checks protects nothing"
-        raise SluiceError("invalid", "this route cannot be made conditional", IF_MATCH, hint)
+        hint = "remove the header; Sluice does not check it on this route"
+        raise SluiceError("invalid", "this route does not support If-Match", IF_MATCH, hint)
     if takes.body is None and body(request):
         field = min(body(request))
         raise SluiceError("unknown_field", f"unknown field {field!r}", field, "this route takes no body")

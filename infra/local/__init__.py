@@ -1,1 +1,1 @@
-"""The cloud on a laptop: ministack for AWS, our emulator for EMR Serverless, the deployed template for Sluice."""
+"""The local cloud: ministack for AWS, Sluice's own emulator for EMR Serverless, the deployed template for Sluice."""

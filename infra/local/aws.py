@@ -1,21 +1,19 @@
-"""AWS on a laptop: ministack in this process, with the nine things it lacks for us.
+"""AWS on a laptop: ministack in this process, with ten changes that Sluice needs.
 
     python -m infra.local.aws        settings come from the environment, see `cloud.py`
 
-- Its scheduler looks at rules every 10 s, so `rate(1 minute)` fires every 60 to 70 s. Here it looks every second.
-- It looks for delayed messages once a second. Here ten times, so that a hint arrives when its delay ends, as in AWS.
-- It asks a policy for `sqs:SendMessageBatch`, which is no IAM action: in AWS `sqs:SendMessage` allows the batch too.
-- It writes its state when it stops, and only then. Here SIGUSR1 writes it too, so that a fresh deployment survives
-  a machine that is switched off; `down` and `up` need nothing of this.
-- It reads an expression anew for every item that it looks at, and each body and number several times over, so that a
-  query of a large index takes most of a second. Here it remembers what it has read; the answers are the same.
-- It keeps how far a mapping has read a table's stream over a restart, but not the stream: the first changes after it
-  would be passed over. Here streams are read from their beginning, which is that of the process.
-- It lets Lambdas and queues call each other for ever. Here a chain ends where Lambda ends it (`hops.py`).
-- It refuses a Lambda what its role does not allow, and only the Lambda hears of it. Here each refusal is written down
-  (`refusals.py`), and the emulator of EMR Serverless is told whose keys are whose (`callers.py`).
-- It takes every call. Here calls can be refused as AWS refuses what comes too fast (`throttle.py`).
-"""
+- ministack checks rules every 10 s, so `rate(1 minute)` fires every 60 to 70 s. Here it checks every second. - It
+checks delayed messages once a second. Here it checks ten times, so that a hint arrives when its delay ends, as in AWS.
+- It requires a policy for `sqs:SendMessageBatch`, which is no IAM action: in AWS `sqs:SendMessage` allows the batch
+too. - It writes its state only when it stops. Here SIGUSR1 writes it too, so that a fresh deployment survives a machine
+that is switched off; `down` and `up` do not need this. - It parses an expression for every item, and each body and
+number several times, so a query of a large index takes most of a second. Here it caches the results; the answers are
+the same. - Over a restart it keeps the position of a mapping in a table's stream, but not the stream, and would skip
+the first changes. Here streams are read from their beginning, which is the start of the process. - It lets Lambdas and
+queues invoke each other without end. Here a chain ends where Lambda ends it (`hops.py`). - It refuses a Lambda what its
+role does not allow, and tells only the Lambda. Here each refusal is logged (`refusals.py`), and the emulator of EMR
+Serverless learns the role of each access key (`callers.py`). - It accepts every call. Here calls can be throttled as in
+AWS (`throttle.py`)."""
 
 import functools
 import gc
@@ -35,7 +33,7 @@ TEXT_FUNCTIONS = ("_tokenize", "_condition_syntax_error", "_ddb_canonicalize_num
 
 def main() -> None:
     """Run until SIGTERM."""
-    # Imported late: ministack reads its settings at import, and prints a banner.
+    # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
     from ministack.core import iam_actions, iam_evaluator, persistence
     from ministack.services import dynamodb, eventbridge, lambda_svc, s3, sns, sqs, sts
@@ -51,7 +49,8 @@ def main() -> None:
     callers.install(sts, Layout().callers)
     _remember(dynamodb, iam_actions)
     _read_streams_from_their_beginning(lambda_svc)
-    # It holds hundreds of thousands of rows: looking through all of them for garbage every few seconds stops everybody.
+    # ministack holds hundreds of thousands of rows: a full garbage collection every few seconds would pause all
+    # requests.
     gc.set_threshold(50_000, 50, 1_000)
     eventbridge._SCHEDULER_TICK_INTERVAL = _RULES_EVERY_SECONDS
     iam_actions.extract_iam_action = _single(iam_actions.extract_iam_action)
@@ -61,7 +60,7 @@ def main() -> None:
         _LOG.info("state written")
 
     def on_signal(number: int, frame: FrameType | None) -> None:
-        # Not here: a signal handler runs inside the event loop, which must not stand still while files are written.
+        # In a thread: a signal handler runs inside the event loop, which must not block while files are written.
         threading.Thread(target=save, name="save-state", daemon=True).start()
 
     def look_at_queues() -> None:
@@ -75,16 +74,16 @@ def main() -> None:
 
 
 def _remember(dynamodb: Any, iam_actions: Any) -> None:
-    """Remember what pure functions answered. Those named here depend on their arguments alone, and nobody changes what
-    they answer (tests/local/test_aws_memory.py compares)."""
+    """Cache the results of pure functions. They depend on their arguments alone, and no caller changes a result
+    (tests/local/test_aws_memory.py compares)."""
     for name in TEXT_FUNCTIONS:
         setattr(dynamodb, name, functools.lru_cache(maxsize=4096)(getattr(dynamodb, name)))
-    # One request is asked for the tables in its body twice.
+    # ministack reads the tables in the body of one request twice.
     iam_actions.dynamodb_resource_arns = functools.lru_cache(maxsize=8)(iam_actions.dynamodb_resource_arns)
 
 
 def _read_streams_from_their_beginning(lambda_svc: Any) -> None:
-    """Positions that were restored with this import are dropped, and those of a later restore ignored."""
+    """Drop positions that were restored with this import, and ignore those of a later restore."""
     positions, restore = lambda_svc._dynamodb_stream_positions, lambda_svc._restore_esm_positions
     positions.clear()
 
@@ -95,7 +94,7 @@ def _read_streams_from_their_beginning(lambda_svc: Any) -> None:
 
 
 def _single(action_of: Callable[..., str | None]) -> Callable[..., str | None]:
-    """Names the action that a policy has to allow: that of the single call, for a batch call of SQS.
+    """Name the action that a policy has to allow: for a batch call of SQS, that of the single call.
 
     https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-api-permissions-reference.html
     """

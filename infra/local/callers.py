@@ -1,8 +1,7 @@
-"""Whose keys the Lambdas of the local cloud sign with, told by ministack to the emulator of EMR Serverless.
+"""The role of each access key of the local cloud's Lambdas, passed from ministack to the emulator of EMR Serverless.
 
-ministack gives each function keys of its own, made for its role when its process begins. The emulator is another
-process and sees the access key of a request alone. The file says which role that is.
-"""
+ministack gives each function keys of its own, made for its role when its process starts. The emulator is another
+process and sees only the access key of a request. This file maps the key to the role."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from typing import Any
 
 
 def install(sts: Any, path: Path) -> None:
-    """Let ministack write the ARN of each assumed role by the access key that stands for it."""
+    """Make ministack write the ARN of each assumed role by its access key."""
     known: dict[str, str] = {}
     register: Callable[[str, dict[str, Any]], None] = sts.register_session
 
@@ -27,7 +26,7 @@ def install(sts: Any, path: Path) -> None:
 
 
 class Callers:
-    """The file, read again when it has changed."""
+    """The file, read again after a change."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -35,7 +34,7 @@ class Callers:
         self._known: dict[str, str] = {}
 
     def arn(self, access_key: str) -> str | None:
-        """The assumed role that signs with a key; None for a key that is no Lambda's."""
+        """The assumed role that signs with a key; None for a key that no Lambda has."""
         try:
             changed_at = self._path.stat().st_mtime_ns
         except FileNotFoundError:
@@ -46,7 +45,7 @@ class Callers:
 
 
 def _write(path: Path, known: dict[str, str]) -> None:
-    """In one piece: the emulator reads it at any moment."""
+    """Write the file atomically, because the emulator may read it at any moment."""
     part = path.with_suffix(".part")
     part.write_text(json.dumps(known))
     part.replace(path)

@@ -1,8 +1,8 @@
-"""`make up`, `make down`, `make reset`: the cloud on a laptop, from one checkout.
+"""`make up`, `make down`, `make reset`: the local cloud of one checkout.
 
     python -m infra.local.cloud up | down | reset
 
-Tests call `ensure_up()`. Starting twice is harmless; what is up and unchanged is left alone.
+Tests call `ensure_up()`. All commands are idempotent: a server that runs unchanged is left alone.
 """
 
 import os
@@ -28,7 +28,7 @@ _WARMING_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Up:
-    """The cloud that is up: where it is, whether this call started it, and what happened to the stack."""
+    """A running local cloud: its addresses, whether this call started it, and what the deployment changed."""
 
     endpoints: Endpoints
     started: bool
@@ -65,7 +65,7 @@ def up(layout: Layout | None = None) -> Up:
 
 
 def ensure_up() -> Endpoints:
-    """The local cloud of this checkout, started and deployed if need be. For tests, demo and benchmarks."""
+    """The local cloud of this checkout, started and deployed if necessary. For tests, demo and benchmarks."""
     return up().endpoints
 
 
@@ -75,7 +75,7 @@ def is_up(layout: Layout | None = None) -> bool:
 
 
 def down(layout: Layout | None = None) -> list[str]:
-    """Stop the servers and keep what they hold; return the names of those that ran."""
+    """Stop the servers and keep their data; return the names of those that ran."""
     layout = layout or Layout()
     with layout.exclusively():
         stopped = services.stop(layout)
@@ -84,7 +84,7 @@ def down(layout: Layout | None = None) -> list[str]:
 
 
 def reset(layout: Layout | None = None) -> None:
-    """Stop the servers and remove everything they held."""
+    """Stop the servers and remove their data."""
     layout = layout or Layout()
     with layout.exclusively():
         services.stop(layout)
@@ -101,7 +101,7 @@ def signed(endpoints: Endpoints, method: str, path: str, *, secret_key: str | No
 
 
 def _wait_for_api(endpoints: Endpoints, layout: Layout) -> None:
-    """The first call starts the Lambda's process, so that the first user does not wait for it."""
+    """Call the API until it answers. The first call starts the Lambda's process, so that no user waits for it."""
     deadline = time.monotonic() + _WARMING_SECONDS
     while True:
         status, body = signed(endpoints, "GET", "/v1/health")
@@ -110,14 +110,14 @@ def _wait_for_api(endpoints: Endpoints, layout: Layout) -> None:
         if time.monotonic() > deadline or status >= 500:
             text = body.decode(errors="replace")[:300]
             raise services.CloudError(
-                f"GET /v1/health answers {status}: {text}\nThe servers stay up. Most often app.py or chalicelib/ "
+                f"GET /v1/health answers {status}: {text}\nThe servers stay up. The usual cause: app.py or chalicelib/ "
                 f"does not import: the reason is in {layout.aws_log}. Correct it and run `make up` again."
             )
         time.sleep(0.2)
 
 
 def _install_system_app(layout: Layout, endpoints: Endpoints) -> None:
-    """Sluice's own app, by the command that installs it in AWS; nothing is sent when neither has changed."""
+    """Install Sluice's own app with the command that installs it in AWS; nothing is sent if neither has changed."""
     wanted = [system_app.fingerprint(), layout.remembered("deployed"), endpoints.outputs]
     if layout.remembered("system_app") == wanted:
         return
@@ -131,15 +131,15 @@ def _install_system_app(layout: Layout, endpoints: Endpoints) -> None:
 
 
 def _say_up(console: Console, result: Up, seconds: float) -> None:
-    told = {
+    messages = {
         (True, "created"): "The local cloud is up, with a new stack",
-        (True, "updated"): "The local cloud is up again; the code had changed, so the stack was updated",
-        (True, "unchanged"): "The local cloud is up again, as it was",
+        (True, "updated"): "The local cloud is up again; the code has changed, and the stack was updated",
+        (True, "unchanged"): "The local cloud is up again, unchanged",
         (False, "created"): "The local cloud was up; the stack is new",
-        (False, "updated"): "The local cloud was up; the code had changed, so the stack was updated",
+        (False, "updated"): "The local cloud was up; the code has changed, and the stack was updated",
         (False, "unchanged"): "The local cloud is up already, and the code is unchanged",
     }[result.started, result.stack]
-    table = Table("name", "value", title=f"{told} ({seconds:.1f} s)", title_justify="left")
+    table = Table("name", "value", title=f"{messages} ({seconds:.1f} s)", title_justify="left")
     for name, value in result.endpoints.environment().items():
         table.add_row(name, value, style="bold" if name == "SLUICE_API_URL" else "")
     for name in ("LakeBucket", "ControlBucket", "CatalogTable", "JobsTable", "RunsTable"):

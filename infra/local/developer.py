@@ -1,8 +1,7 @@
-"""The IAM user whose keys the local cloud hands out.
+"""The IAM user whose keys the local cloud gives to its users.
 
-ministack takes its root key `test` on trust and checks every other key's signature, so callers must not be root:
-as this user, a wrong secret is refused here as it is in production. The servers themselves keep using root.
-"""
+ministack does not verify its root key `test`, but verifies the signature of every other key, so callers must not be
+root: for this user a wrong secret is refused, as in production. The servers themselves keep using root."""
 
 from typing import Any
 
@@ -15,7 +14,7 @@ _ALL = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*
 
 
 def keys(layout: Layout, iam: Any) -> tuple[str, str]:
-    """Access key and secret of the local user, made on the first call and after a `reset`."""
+    """Access key and secret of the local user, created by the first call and after a `reset`."""
     remembered = layout.remembered("developer") or {}
     try:
         iam.get_user(UserName=USER)

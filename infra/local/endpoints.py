@@ -1,4 +1,4 @@
-"""Where the local cloud is reached, as a value, as environment variables, and as a file for shells."""
+"""The addresses of the local cloud: as a value, as environment variables, and as a file for shells."""
 
 import shlex
 from dataclasses import dataclass, field
@@ -9,21 +9,21 @@ import boto3
 from botocore.config import Config
 
 REGION = "us-east-1"
-# ministack's root caller, for the servers among themselves. Users get keys of their own, see `developer.py`.
+# ministack's root caller, for calls between the servers. Users get keys of their own, see `developer.py`.
 ROOT_KEY = "test"
 
 
 class LocalSession(boto3.Session):  # type: ignore[misc]  # boto3 has no types
-    """A session whose clients talk to the local cloud, whatever the environment says."""
+    """A session whose clients use the local cloud, whatever the environment says."""
 
     def __init__(self, url: str, access_key: str = ROOT_KEY, secret_key: str = ROOT_KEY) -> None:
         super().__init__(access_key, secret_key, region_name=REGION)
         self._url = url
 
     def client(self, service_name: str, *args: Any, **kwargs: Any) -> Any:
-        """As `boto3.Session.client`, with the local endpoint unless another is given."""
+        """Like `boto3.Session.client`, with the local endpoint by default."""
         kwargs.setdefault("endpoint_url", self._url)
-        # Bucket names in the path: `<bucket>.127.0.0.1` resolves nowhere. Who looks on repeats a throttled call.
+        # Bucket names in the path: `<bucket>.127.0.0.1` resolves nowhere. Throttled calls are retried.
         retries = {"mode": "standard", "total_max_attempts": 8}
         kwargs.setdefault("config", Config(s3={"addressing_style": "path"}, retries=retries))
         return super().client(service_name, *args, **kwargs)
@@ -42,11 +42,11 @@ class Endpoints:
 
     @property
     def api_url(self) -> str:
-        """Base of the API, to which `/v1/...` is added."""
+        """The base URL of the API, to which `/v1/...` is added."""
         return self.outputs["ApiUrl"]
 
     def environment(self) -> dict[str, str]:
-        """What AWS's tools and Sluice's client read, by variable name."""
+        """The environment variables that AWS's tools and Sluice's client read."""
         return {
             "AWS_ENDPOINT_URL": self.aws_url,
             "AWS_ENDPOINT_URL_EMR_SERVERLESS": self.emr_url,
@@ -58,7 +58,7 @@ class Endpoints:
         }
 
     def session(self) -> "LocalSession":
-        """A boto3 session whose clients talk to the local AWS with the local user's keys."""
+        """A boto3 session whose clients use the local AWS with the local user's keys."""
         return LocalSession(self.aws_url, self.access_key, self.secret_key)
 
     def client(self, service: str) -> Any:

@@ -1,4 +1,4 @@
-"""A bucket that is not the stack's, as an owner elsewhere in the company has it: for datasets outside the lake.
+"""A bucket outside the stack, as another team might own it: for datasets outside the lake.
 
 It sends its notifications to EventBridge, and the local stack watches it.
 """
@@ -11,7 +11,7 @@ BUCKET = "sluice-local-landing"
 
 
 def ensure(s3: Any) -> None:
-    """The bucket is there and notifies EventBridge, which are the two things that an owner has to see to."""
+    """Create the bucket and enable its EventBridge notifications, the two duties of its owner."""
     try:
         s3.head_bucket(Bucket=BUCKET)
     except ClientError as error:

@@ -1,4 +1,4 @@
-"""Where the local cloud keeps things: everything under `.local/` of one checkout, so that clones do not meet."""
+"""The files of the local cloud: all below `.local/` of one checkout, so that clones do not collide."""
 
 import fcntl
 import json
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-# What a local cloud is made from: all that a copy of a checkout needs to bring one up.
+# The sources of a local cloud: all that a copy of a checkout needs to start one.
 SOURCES = (
     *("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock"),
     *("infra", "sluice", "jobs"),
@@ -25,22 +25,22 @@ class Layout:
 
     @property
     def home(self) -> Path:
-        """`.local/`: remove it and nothing of the local cloud is left."""
+        """`.local/`, which holds everything of the local cloud."""
         return self.root / ".local"
 
     @property
     def aws_process(self) -> Path:
-        """Held locked by ministack."""
+        """The process file, which ministack holds locked."""
         return self.home / "aws.process"
 
     @property
     def emr_process(self) -> Path:
-        """Held locked by the EMR Serverless emulator."""
+        """The process file, which the EMR Serverless emulator holds locked."""
         return self.home / "emr.process"
 
     @property
     def aws_log(self) -> Path:
-        """ministack's log, with the output of Lambdas that SQS has invoked."""
+        """ministack's log, with the output of Lambdas that SQS invokes."""
         return self.home / "logs/aws.log"
 
     @property
@@ -50,22 +50,22 @@ class Layout:
 
     @property
     def throttle(self) -> Path:
-        """Which calls are throttled (`throttle.py`). Without it, none are."""
+        """The calls that are throttled (`throttle.py`). Without the file, none are."""
         return self.home / "throttle.json"
 
     @property
     def refusals(self) -> Path:
-        """What IAM has refused Lambdas (`refusals.py`). Without it, nothing."""
+        """The calls of Lambdas that IAM refused (`refusals.py`). Without the file, none."""
         return self.home / "refusals.jsonl"
 
     @property
     def callers(self) -> Path:
-        """Which role signs with which access key (`callers.py`)."""
+        """The role of each access key (`callers.py`)."""
         return self.home / "callers.json"
 
     @property
     def package(self) -> Path:
-        """What was packaged last: template and code."""
+        """The last package: template and code."""
         return self.home / "package"
 
     @property
@@ -75,11 +75,11 @@ class Layout:
 
     @property
     def lock(self) -> Path:
-        """Held while somebody starts or stops the cloud. The one thing that `clear` leaves."""
+        """The lock of starts and stops. The only file that `clear` keeps."""
         return self.home / "lock"
 
     def remembered(self, name: str) -> Any:
-        """What `remember` has stored under `name`, or None."""
+        """The value that `remember` has stored under `name`, or None."""
         try:
             return json.loads((self.home / f"{name}.json").read_text())
         except (FileNotFoundError, json.JSONDecodeError):
@@ -91,7 +91,7 @@ class Layout:
         (self.home / f"{name}.json").write_text(json.dumps(value))
 
     def clear(self) -> None:
-        """Remove everything but the lock: whoever waits for it must not be left with a file that is gone."""
+        """Remove everything but the lock, because another process may be waiting for that file."""
         for child in self.home.iterdir():
             if child.is_dir():
                 shutil.rmtree(child, ignore_errors=True)
@@ -100,7 +100,8 @@ class Layout:
 
     @contextmanager
     def exclusively(self) -> Iterator[None]:
-        """One at a time: two first starts at once would otherwise both find nothing running, and both start it."""
+        """Allow one process at a time: two first starts at once would both find nothing running, and both start
+        servers."""
         self.home.mkdir(parents=True, exist_ok=True)
         with self.lock.open("w") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)

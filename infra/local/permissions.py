@@ -1,9 +1,9 @@
-"""What IAM asks of a call to AWS, and whether a policy allows it.
+"""The IAM actions that a call to AWS needs, and whether a policy allows them.
 
-A call of the API is not always an action of IAM of the same name: a batch of messages needs `sqs:SendMessage`, a
-transaction of DynamoDB the action of each of its items, a job run of EMR Serverless that its role may be passed on.
-`needs` says which actions on which resources a call needs. `Policy` answers whether they are allowed; the evaluation
-is ministack's (`ministack.core.iam_evaluator`), by which the local cloud refuses calls too.
+A call does not always need an IAM action of the same name: a batch of messages needs `sqs:SendMessage`, a DynamoDB
+transaction the action of each of its items, a job run of EMR Serverless also `iam:PassRole` for its role.
+`needs` returns the actions and resources of a call. `Policy` answers whether they are allowed; the evaluation is
+ministack's (`ministack.core.iam_evaluator`), with which the local cloud also refuses calls.
 
 https://docs.aws.amazon.com/service-authorization/latest/reference/
 """
@@ -35,13 +35,13 @@ class Need:
     keys: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        told = "".join(f", {name}={value}" for name, value in self.keys)
-        return f"{self.action} on {self.resource}{told}"
+        conditions = "".join(f", {name}={value}" for name, value in self.keys)
+        return f"{self.action} on {self.resource}{conditions}"
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """One action of one statement on one of its resources, as a policy spells them."""
+    """One action of one statement on one of its resources, as written in the policy."""
 
     statement: str
     action: str
@@ -50,7 +50,7 @@ class Grant:
 
 
 class Policy:
-    """The statements of all policies of a role, functions of CloudFormation resolved."""
+    """The statements of all policies of a role, with CloudFormation functions resolved."""
 
     def __init__(self, statements: Iterable[Mapping[str, Any]]) -> None:
         self._statements = [dict(statement) for statement in statements]
@@ -64,7 +64,7 @@ class Policy:
         return frozenset(grant.action for grant in self.grants())
 
     def grants(self) -> Iterator[Grant]:
-        """All that is allowed, one by one."""
+        """All allowed actions, one by one."""
         for statement in self._statements:
             if statement["Effect"] == "Allow":
                 for action in _listed(statement["Action"]):
@@ -73,7 +73,7 @@ class Policy:
 
 
 def covers(grant: Grant, need: Need) -> bool:
-    """Whether this grant alone allows what is needed."""
+    """Whether this grant alone allows the needed action."""
     statement: dict[str, Any] = {"Effect": "Allow", "Action": grant.action, "Resource": grant.resource}
     if grant.conditions:
         statement["Condition"] = dict(grant.conditions)
@@ -82,14 +82,14 @@ def covers(grant: Grant, need: Need) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the resources of requests are: a region of an account."""
+    """The region and account of the resources in requests."""
 
     region: str = "us-east-1"
     account: str = "000000000000"
     partition: str = "aws"
 
     def arn(self, service: str, name: str) -> str:
-        """The ARN of a resource. What is an ARN already stays as it is."""
+        """The ARN of a resource. A name that is an ARN stays as it is."""
         return (
             name if name.startswith("arn:") else f"arn:{self.partition}:{service}:{self.region}:{self.account}:{name}"
         )
@@ -99,13 +99,15 @@ class Place:
 
 
 def needs(service: str, operation: str, parameters: Mapping[str, Any], place: Place) -> list[Need]:
-    """What a call needs. `service` is botocore's name, `operation` that of the API, `parameters` are boto3's.
+    """The actions that a call needs. `service` is botocore's name, `operation` the API's, `parameters` are boto3's.
 
-    Raises `LookupError` for a service or an operation that nothing here knows: no Lambda has called it so far.
+    Raises `LookupError` for a service or operation without a rule: no Lambda has called it so far.
     """
     rule = _RULES.get(service)
     if rule is None:
-        raise LookupError(f"expected a service of {', '.join(_RULES)}, got {service}: say here what IAM asks of it")
+        raise LookupError(
+            f"expected a service of {', '.join(_RULES)}, got {service}: add a rule with the actions that it needs"
+        )
     return list(rule(operation, parameters, place))
 
 
@@ -158,12 +160,14 @@ def _s3(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator
         case "ListObjectsV2" | "ListObjects":
             yield Need("s3:ListBucket", place.bucket(bucket), (("s3:prefix", parameters.get("Prefix", "")),))
         case _:
-            raise LookupError(f"expected a known operation of S3, got {operation}: say here what IAM asks of it")
+            raise LookupError(
+                f"expected a known operation of S3, got {operation}: add a rule with the actions that it needs"
+            )
 
 
 def _secrets(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
     name = parameters["SecretId"]
-    # Secrets Manager ends the ARN of each secret with six characters of its own.
+    # Secrets Manager appends six characters to the ARN of each secret.
     own = name if name.startswith("arn:") else place.arn("secretsmanager", f"secret:{name}-AbCdEf")
     yield Need(f"secretsmanager:{operation}", own)
 
@@ -176,7 +180,7 @@ def _ssm(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterato
 
 
 def _glue(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
-    """A table is asked for in its database and in the catalog: the policy has to name all three."""
+    """GetTable needs the action on the catalog, the database and the table: the policy has to name all three."""
     _expect(operation, "GetTable")
     database = parameters["DatabaseName"]
     for resource in ("catalog", f"database/{database}", f"table/{database}/{parameters['Name']}"):
@@ -192,7 +196,7 @@ def _emr_serverless(operation: str, parameters: Mapping[str, Any], place: Place)
     if operation == "StartJobRun":
         yield Need("iam:PassRole", parameters["executionRoleArn"], (("iam:PassedToService", _EMR),))
         if parameters.get("tags"):
-            yield Need("emr-serverless:TagResource", f"{application}/jobruns/new")  # it has no id yet
+            yield Need("emr-serverless:TagResource", f"{application}/jobruns/new")  # the run has no id yet
 
 
 def _states(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
@@ -208,7 +212,7 @@ def _states(operation: str, parameters: Mapping[str, Any], place: Place) -> Iter
 
 
 def _without_resource(service: str) -> Callable[[str, Mapping[str, Any], Place], Iterator[Need]]:
-    """For services whose actions IAM knows no resource type of."""
+    """The rule for services for whose actions IAM defines no resource type."""
     return lambda operation, parameters, place: iter([Need(f"{service}:{operation}", "*")])
 
 
@@ -231,7 +235,7 @@ _RULES: dict[str, Callable[[str, Mapping[str, Any], Place], Iterator[Need]]] = {
 
 def _expect(operation: str, known: str) -> None:
     if operation != known:
-        raise LookupError(f"expected {known}, got {operation}: say here what IAM asks of it")
+        raise LookupError(f"expected {known}, got {operation}: add a rule with the actions that it needs")
 
 
 def _context(need: Need) -> Any:

@@ -1,4 +1,4 @@
-"""Which ports the local cloud listens on. Pure but for one question to the machine: is this port free?"""
+"""The ports of the local cloud. Pure, except for the check whether a port is free on this machine."""
 
 import socket
 from collections.abc import Mapping
@@ -7,25 +7,25 @@ HOST = "127.0.0.1"
 
 
 class PortTaken(Exception):
-    """A port that was asked for by name is not free. The message says which and what to do."""
+    """A configured port is not free. The message says which and what to do."""
 
 
 def choose(name: str, default: int, environment: Mapping[str, str], remembered: int | None) -> int:
     """The port for `name` (`SLUICE_PORT`, `SLUICE_EMR_PORT`).
 
-    One that was asked for is taken or refused, never exchanged. Otherwise the port of last time (so that what users
-    have written down stays true), then the default, then any free one. Raises `PortTaken` or `ValueError`.
+    A configured port is used or refused, never replaced. Otherwise the port of the last time is used (so that addresses
+    which users noted stay valid), then the default, then any free port. Raises `PortTaken` or `ValueError`.
     """
-    asked = environment.get(name, "").strip()
-    if asked:
-        if not (asked.isdigit() and 0 < int(asked) < 65536):
-            raise ValueError(f"{name} is {asked!r}. Expected a port number from 1 to 65535.")
-        if not is_free(int(asked)):
+    wanted = environment.get(name, "").strip()
+    if wanted:
+        if not (wanted.isdigit() and 0 < int(wanted) < 65536):
+            raise ValueError(f"{name} is {wanted!r}. Expected a port number from 1 to 65535.")
+        if not is_free(int(wanted)):
             raise PortTaken(
-                f"Port {asked}, asked for by {name}, is taken by another program. "
-                f"Stop that program, set {name} to a free port, or unset {name} to have one chosen."
+                f"Port {wanted}, set by {name}, is in use by another program. "
+                f"Stop that program, set {name} to a free port, or unset {name} to let `make up` choose one."
             )
-        return int(asked)
+        return int(wanted)
     for candidate in (remembered, default):
         if candidate is not None and is_free(candidate):
             return candidate
@@ -48,7 +48,7 @@ def is_free(port: int) -> bool:
 
 
 def any_free() -> int:
-    """A port that nobody uses now."""
+    """A port that is free now."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]

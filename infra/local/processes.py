@@ -1,7 +1,7 @@
 """Background processes that outlive the command that started them.
 
-Whether one is alive is told by a lock, not by its pid: the process holds its own file locked from birth to death, so
-a file left behind by a crash or a reboot is seen to be stale, and a pid that was given to somebody else is harmless.
+A lock, not a pid, shows whether a process is alive: the process holds its own file locked from start to end. So a file
+that a crash or a reboot left behind is recognized as stale, and a reused pid is harmless.
 """
 
 import fcntl
@@ -18,18 +18,18 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Running:
-    """A background process that is alive: its pid (also its process group) and the port it was told to listen on."""
+    """A living background process: its pid (also its process group) and the port on which it listens."""
 
     pid: int
     port: int
 
 
 def find(file: Path) -> Running | None:
-    """The process that holds `file`, or None when it has ended or never was."""
+    """The process that holds `file`, or None if it has ended or never existed."""
     try:
         with file.open("r+") as handle:
             try:
-                # Shared: two that ask at the same time must not take each other for the process.
+                # Shared, so that two simultaneous callers do not mistake each other for the process.
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
                 return Running(**json.load(handle))
@@ -41,7 +41,7 @@ def find(file: Path) -> Running | None:
 def start(
     file: Path, command: Sequence[str], port: int, environment: Mapping[str, str], log: Path, cwd: Path
 ) -> Running:
-    """Start `command` detached from this terminal, its output appended to `log`, and note it in `file`."""
+    """Start `command` detached from this terminal, append its output to `log`, and record it in `file`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with file.open("w+") as handle, log.open("ab") as output:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -53,7 +53,7 @@ def start(
             env=dict(environment),
             cwd=cwd,
             start_new_session=True,
-            # The lock lives as long as somebody holds this descriptor: the child does, its own children do not.
+            # The lock lasts while a process holds this descriptor: the child does, its own children do not.
             pass_fds=[handle.fileno()],
         )
         running = Running(process.pid, port)
@@ -62,11 +62,10 @@ def start(
 
 
 def stop(file: Path, patience_seconds: float) -> bool:
-    """End the process of `file` and whatever it has started. False when it was not running.
+    """End the process of `file` and all processes that it has started. False if it was not running.
 
-    The process itself is asked first, so that it can write its state; its group is killed when it has gone, or when
-    `patience_seconds` have passed.
-    """
+    The process itself gets SIGTERM first, so that it can write its state. Its group is killed once it has ended, or
+    when `patience_seconds` have passed."""
     running = find(file)
     if running is None:
         file.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Token buckets: how many calls of a kind pass."""
+"""Token buckets, which limit the rate of calls."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""What IAM has refused the Lambdas of the local cloud, a line each, so that a test can tell that it was nothing.
+"""The calls of the local cloud's Lambdas that IAM refused, one per line, so that a test can check that there are none.
 
-ministack refuses a Lambda what its role does not allow, as AWS does, and so does the emulator of EMR Serverless. A flow
-may catch the error, or try again later, and then only the log of the Lambda shows it. Here each refusal is written to
-`.local/refusals.jsonl` besides. Refusals of people and of roles that are not the stack's are not: tests provoke those.
-"""
+ministack refuses a Lambda what its role does not allow, as AWS does; the emulator of EMR Serverless does so too. A flow
+may catch the error or retry later, and then only the Lambda's log would show it. Therefore each refusal is also written
+to `.local/refusals.jsonl`. Refusals of users and of roles outside the stack are not written: tests provoke those."""
 
 from __future__ import annotations
 
@@ -24,13 +23,13 @@ def note(path: Path, caller: str, action: str, resource: str) -> None:
 
 
 def read(path: Path, after: int = 0) -> list[dict[str, str]]:
-    """The refusals but for so many that came first."""
+    """The refusals, without the first `after`."""
     lines = path.read_text().splitlines() if path.exists() else []
     return [json.loads(line) for line in lines[after:]]
 
 
 def install(iam_evaluator: Any, path: Path) -> None:
-    """Let ministack note what it refuses the Lambdas of the stack."""
+    """Make ministack record what it refuses the Lambdas of the stack."""
     iam_evaluator.enforce = _noted(iam_evaluator.enforce, path)
 
 

@@ -1,4 +1,4 @@
-"""Package and deploy to the local cloud, when there is something new to deploy."""
+"""Package and deploy to the local cloud if there is a change to deploy."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ STAGE = "local"
 STACK = f"sluice-{STAGE}"
 _WITHOUT_EMULATOR = "emulator-missing"
 _JOB_ROLE = "arn:aws:iam::000000000000:role/sluice-local-jobs"
-# Whatever changes the template or the code.
+# Everything that changes the template or the code.
 _SOURCES = (
     *("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock"),
     *("infra/resources", "infra/policies", "infra/package.py", "infra/template.py", "infra/yaml_tags.py"),
@@ -36,7 +36,7 @@ def emr_application(emr_url: str | None) -> str:
 
 
 def fingerprint(root: Path, parameters: Mapping[str, str]) -> str:
-    """A hash of everything that decides what is deployed: sources, templates, parameters."""
+    """A hash of everything that decides about the deployment: sources, templates, parameters."""
     digest = hashlib.sha256(json.dumps(dict(parameters), sort_keys=True).encode())
     for file in _files(root):
         digest.update(f"{file.relative_to(root)}\0".encode())
@@ -45,7 +45,7 @@ def fingerprint(root: Path, parameters: Mapping[str, str]) -> str:
 
 
 def parameters(aws_url: str, emr_url: str | None, application: str) -> dict[str, str]:
-    """What the template is told about the laptop."""
+    """The template's parameters for the local cloud."""
     return {
         "Stage": STAGE,
         "DataRetention": "Delete",
@@ -54,13 +54,13 @@ def parameters(aws_url: str, emr_url: str | None, application: str) -> dict[str,
         "EmrEndpointUrl": emr_url or "",
         "ApiBaseUrl": aws_url,
         "WatchedBuckets": landing.BUCKET,
-        # A Lambda that waits costs nothing here, and work is taken at once.
+        # A waiting Lambda costs nothing here, and a claim gets new work at once.
         "WorkerWaitSeconds": "20",
     }
 
 
 def roll_out(layout: Layout, aws_url: str, given: Mapping[str, str]) -> stack.Outcome:
-    """Bring the local stack to the checkout; do nothing when it is there. Raises `CloudError`."""
+    """Update the local stack to the checkout; do nothing if it is up to date. Raises `CloudError`."""
     session = LocalSession(aws_url)
     present = stack.outputs(session.client("cloudformation"), STACK)
     wanted = fingerprint(layout.root, given)
@@ -83,7 +83,7 @@ def roll_out(layout: Layout, aws_url: str, given: Mapping[str, str]) -> stack.Ou
 
 
 def _expire_rows(session: LocalSession, outputs: Mapping[str, str]) -> None:
-    """Turn on time to live: ministack's CloudFormation takes no notice of the template's specification."""
+    """Turn on time to live, because ministack's CloudFormation ignores it in the template."""
     dynamodb = session.client("dynamodb")
     for name in ("CatalogTable", "JobsTable", "RunsTable"):
         found = dynamodb.describe_time_to_live(TableName=outputs[name])["TimeToLiveDescription"]

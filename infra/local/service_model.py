@@ -1,8 +1,8 @@
-"""AWS's own rules for a request: what is required, how long, of which pattern, one of which words.
+"""AWS's own rules for a request: required members, lengths, patterns, enumerations.
 
-botocore carries a model of each service and checks only part of it before it sends a request: types and required
-members. AWS checks the rest. `problems` checks all of it, so that the emulators of the local cloud and the tests refuse
-what AWS refuses. Rules that AWS states on its pages and not in the model are in `service_rules`.
+botocore has a model of each service, of which it checks only types and required members before it sends a request. AWS
+checks everything. `problems` checks everything too, so that the emulators of the local cloud and the tests refuse what
+AWS refuses. `service_rules` has the rules that are on AWS's pages but not in the model.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from infra.local import service_rules
 
 Check = Callable[[str, Any], Iterator[str]]
 _SIZED = ("string", "blob", "list", "map")
-# Of DynamoDB, without rules of their own, and many to a request.
+# Shapes of DynamoDB without rules of their own, of which a request has many.
 _FREE = ("AttributeValue",)
 _HALVES = regex.compile(r"\\u(D[89AB]..)\\u(D[C-F]..)")
 _NUMBERS = ("integer", "long", "float", "double")
 
 
 def problems(service: str, operation: str, parameters: Mapping[str, Any]) -> list[str]:
-    """What AWS would refuse a request for, each as `member: expected ..., got ...`; nothing if it would take it.
+    """The reasons for which AWS would refuse a request, each as `member: expected ..., got ...`; empty if it is valid.
 
     `service` is botocore's name (`emr-serverless`), `operation` the API's (`StartJobRun`).
     """
@@ -49,7 +49,7 @@ _CHECKS: dict[int, tuple[Shape, Check]] = {}
 
 
 def _check_of(shape: Shape) -> Check:
-    """The check of a shape, made once. Shapes contain themselves, so members are looked up when a value is checked."""
+    """The check of a shape, cached. Shapes are recursive, so members are resolved when a value is checked."""
     known = _CHECKS.get(id(shape))
     if known is None:
         known = _CHECKS[id(shape)] = (shape, _make(shape))
@@ -58,7 +58,7 @@ def _check_of(shape: Shape) -> Check:
 
 def _make(shape: Shape) -> Check:
     if shape.name in _FREE:
-        return lambda place, value: iter(())
+        return lambda path, value: iter(())
     if isinstance(shape, StructureShape):
         return _structure(shape)
     if isinstance(shape, ListShape):
@@ -72,21 +72,21 @@ def _structure(shape: StructureShape) -> Check:
     members, required = shape.members, shape.required_members
     is_union = bool(getattr(shape, "is_tagged_union", False))
 
-    def check(place: str, value: Any) -> Iterator[str]:
+    def check(path: str, value: Any) -> Iterator[str]:
         if not isinstance(value, Mapping):
-            yield f"{place or 'request'}: expected a structure, got {value!r}"
+            yield f"{path or 'request'}: expected a structure, got {value!r}"
             return
         for name in required:
-            # botocore makes up an idempotency token that is not given.
+            # botocore generates a missing idempotency token.
             if name not in value and not members[name].metadata.get("idempotencyToken"):
-                yield f"{_at(place, name)}: expected a value, got none"
+                yield f"{_at(path, name)}: expected a value, got none"
         if is_union and len(value) != 1:
-            yield f"{place}: expected one of {', '.join(members)}, got {', '.join(value) or 'none'}"
+            yield f"{path}: expected one of {', '.join(members)}, got {', '.join(value) or 'none'}"
         for name, content in value.items():
             if name not in members:
-                yield f"{_at(place, name)}: expected one of {', '.join(members)}, got a member of that name"
+                yield f"{_at(path, name)}: expected one of {', '.join(members)}, got a member of that name"
             else:
-                yield from _check_of(members[name])(_at(place, name), content)
+                yield from _check_of(members[name])(_at(path, name), content)
 
     return check
 
@@ -94,10 +94,10 @@ def _structure(shape: StructureShape) -> Check:
 def _list(shape: ListShape) -> Check:
     member = shape.member
 
-    def check(place: str, value: Any) -> Iterator[str]:
-        yield from _size(shape, place, value)
+    def check(path: str, value: Any) -> Iterator[str]:
+        yield from _size(shape, path, value)
         for number, content in enumerate(value):
-            yield from _check_of(member)(f"{place}[{number}]", content)
+            yield from _check_of(member)(f"{path}[{number}]", content)
 
     return check
 
@@ -105,11 +105,11 @@ def _list(shape: ListShape) -> Check:
 def _map(shape: MapShape) -> Check:
     key, content_shape = shape.key, shape.value
 
-    def check(place: str, value: Any) -> Iterator[str]:
-        yield from _size(shape, place, value)
+    def check(path: str, value: Any) -> Iterator[str]:
+        yield from _size(shape, path, value)
         for name, content in value.items():
-            yield from _check_of(key)(f"{place}, key {name!r}", name)
-            yield from _check_of(content_shape)(_at(place, str(name)), content)
+            yield from _check_of(key)(f"{path}, key {name!r}", name)
+            yield from _check_of(content_shape)(_at(path, str(name)), content)
 
     return check
 
@@ -118,37 +118,37 @@ def _scalar(shape: Shape) -> Check:
     enum = list(shape.enum) if isinstance(shape, StringShape) else []
     pattern = _compiled(str(shape.metadata["pattern"])) if "pattern" in shape.metadata else None
 
-    def check(place: str, value: Any) -> Iterator[str]:
+    def check(path: str, value: Any) -> Iterator[str]:
         if shape.type_name in _SIZED:
-            yield from _size(shape, place, value)
+            yield from _size(shape, path, value)
         elif shape.type_name in _NUMBERS:
-            yield from _range(shape, place, value)
+            yield from _range(shape, path, value)
         if enum and value not in enum:
-            yield f"{place}: expected one of {', '.join(enum)}, got {value!r}"
+            yield f"{path}: expected one of {', '.join(enum)}, got {value!r}"
         if pattern is not None and not pattern.fullmatch(str(value)):
-            yield f"{place}: expected a match of {pattern.pattern}, got {value!r}"
+            yield f"{path}: expected a match of {pattern.pattern}, got {value!r}"
 
     return check
 
 
-def _size(shape: Shape, place: str, value: Any) -> Iterator[str]:
+def _size(shape: Shape, path: str, value: Any) -> Iterator[str]:
     if not hasattr(value, "__len__"):  # a stream
         return
-    least, most = shape.metadata.get("min"), shape.metadata.get("max")
-    if (least is not None and len(value) < least) or (most is not None and len(value) > most):
-        yield f"{place}: expected a length of {least or 0} to {'any' if most is None else most}, got {len(value)}"
+    low, high = shape.metadata.get("min"), shape.metadata.get("max")
+    if (low is not None and len(value) < low) or (high is not None and len(value) > high):
+        yield f"{path}: expected a length of {low or 0} to {'any' if high is None else high}, got {len(value)}"
 
 
-def _range(shape: Shape, place: str, value: Any) -> Iterator[str]:
-    least, most = shape.metadata.get("min"), shape.metadata.get("max")
-    if (least is not None and value < least) or (most is not None and value > most):
-        yield f"{place}: expected {least} to {most}, got {value}"
+def _range(shape: Shape, path: str, value: Any) -> Iterator[str]:
+    minimum, maximum = shape.metadata.get("min"), shape.metadata.get("max")
+    if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
+        yield f"{path}: expected {minimum} to {maximum}, got {value}"
 
 
 @cache
 def _compiled(pattern: str) -> Any:
-    """The models write patterns as Java does, with classes such as `\\p{L}`, which `re` does not know, and with two
-    halves in the place of a character beyond `\\uFFFF` (Glue)."""
+    """A compiled pattern. The models write patterns for Java, with classes such as `\\p{L}`, which `re` does not
+    support, and with surrogate pairs for characters beyond `\\uFFFF` (Glue)."""
     return regex.compile(_HALVES.sub(_whole, pattern))
 
 
@@ -157,5 +157,5 @@ def _whole(halves: regex.Match[str]) -> str:
     return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08X}"
 
 
-def _at(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
+def _at(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -1,4 +1,4 @@
-"""Rules of AWS that stand on its pages and not in botocore's models. Each names its page."""
+"""Rules of AWS that are documented on its pages but not in botocore's models. Each rule names its page."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ LAMBDA_BYTES = {"RequestResponse": 6 * KIB * KIB, "Event": KIB * KIB}
 _EXECUTION_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 STATES_BYTES = 256 * KIB
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
-# The models limit the requests to one table, and not those of a call to several.
+# The models limit the requests to one table, but not those of one call to several tables.
 DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE = 100, 25
 
 
 def problems(service: str, operation: str, parameters: Parameters) -> Iterator[str]:
-    """What AWS would refuse a request for by these rules."""
+    """The reasons for which these rules refuse a request."""
     rule = _RULES.get((service, operation))
     if rule is not None:
         yield from rule(parameters)
@@ -96,7 +96,7 @@ def _attributes(place: str, attributes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _message_bytes(message: Parameters) -> int:
-    """The body, and each attribute with its name, type and value."""
+    """The bytes of the body, and of each attribute's name, type and value."""
     size = len(str(message.get("MessageBody", message.get("Message", ""))).encode())
     for name, attribute in message.get("MessageAttributes", {}).items():
         value = attribute.get("StringValue") or attribute.get("BinaryValue") or b""
@@ -177,20 +177,20 @@ def _batch_write(parameters: Parameters) -> Iterator[str]:
         yield f"RequestItems: expected 1 to {DYNAMODB_BATCH_WRITE} requests, got {count}"
 
 
-def _batch(entries: Any, most: int) -> Iterator[str]:
-    if not 1 <= len(entries) <= most:
-        yield f"expected 1 to {most} entries, got {len(entries)}"
+def _batch(entries: Any, maximum: int) -> Iterator[str]:
+    if not 1 <= len(entries) <= maximum:
+        yield f"expected 1 to {maximum} entries, got {len(entries)}"
     ids = [str(entry.get("Id", "")) for entry in entries]
     if len(set(ids)) < len(ids):
         yield f"expected ids that differ, got {ids}"
-    for each in ids:
-        if not _SQS_ENTRY_ID.fullmatch(each):
-            yield f"Id: expected 1 to 80 letters, digits, hyphens or underscores, got {each!r}"
+    for entry_id in ids:
+        if not _SQS_ENTRY_ID.fullmatch(entry_id):
+            yield f"Id: expected 1 to 80 letters, digits, hyphens or underscores, got {entry_id!r}"
 
 
-def _bytes(place: str, size: int, most: int) -> Iterator[str]:
-    if size > most:
-        yield f"{place}: expected at most {most} bytes, got {size}"
+def _bytes(place: str, size: int, maximum: int) -> Iterator[str]:
+    if size > maximum:
+        yield f"{place}: expected at most {maximum} bytes, got {size}"
 
 
 _RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {

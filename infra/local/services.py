@@ -15,17 +15,17 @@ from infra.local.layout import Layout
 
 AWS_PORT, EMR_PORT = 4566, 4570
 RUN_STATE_FUNCTION = "sluice-local-run-state"
-# What a server may see of the caller's environment. Lambdas inherit ministack's, and an AWS_PROFILE or
-# AWS_ENDPOINT_URL of this shell would lead them elsewhere.
+# The variables that a server gets of the caller's environment. Lambdas inherit ministack's environment; an AWS_PROFILE
+# or AWS_ENDPOINT_URL of this shell would redirect them.
 _INHERITED = ("HOME", "JAVA_HOME", "LANG", "LC_ALL", "PATH", "SPARK_HOME", "USER")
-# Writing the state of a large test may take a while, and killing ministack in the middle would lose it.
+# Writing the state of a large test may take long; killing ministack meanwhile would lose the state.
 _STOP_SECONDS = 60.0
 _START_SECONDS = 60.0
 _LOG_BYTES = 20_000_000
 
 
 class CloudError(Exception):
-    """The local cloud is not as asked. The message says why and what to do."""
+    """The local cloud could not be started, stopped or deployed. The message says why and what to do."""
 
 
 def start_aws(layout: Layout, environment: Mapping[str, str]) -> processes.Running:
@@ -35,7 +35,7 @@ def start_aws(layout: Layout, environment: Mapping[str, str]) -> processes.Runni
         return running
     port = ports.choose("SLUICE_PORT", AWS_PORT, environment, layout.remembered("aws-port"))
     layout.remember("aws-port", port)
-    # Code of Lambdas, unpacked for processes that are gone.
+    # Lambda code that was unpacked for processes which have ended.
     shutil.rmtree(layout.home / "tmp", ignore_errors=True)
     for folder in ("aws", "s3", "tmp"):
         (layout.home / folder).mkdir(parents=True, exist_ok=True)
@@ -48,10 +48,10 @@ def start_aws(layout: Layout, environment: Mapping[str, str]) -> processes.Runni
         "S3_DATA_DIR": str(layout.home / "s3"),
         # Signatures are verified and policies enforced, so that a missing permission shows here, not in production.
         "AUTH": "true",
-        # Processes, not containers: no Docker is needed, and a cold start takes a second.
+        # Processes instead of containers: no Docker is needed, and a cold start takes a second.
         "LAMBDA_EXECUTOR": "local",
         "DOCKER_HOST": "unix:///nonexistent",
-        # Listeners on fixed ports, of services that Sluice does not use.
+        # Off: listeners on fixed ports of services that Sluice does not use.
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
         "TMPDIR": str(layout.home / "tmp"),
@@ -86,13 +86,14 @@ def start_emr(layout: Layout, environment: Mapping[str, str], aws_port: int) -> 
 
 
 def wait_for_aws(layout: Layout, port: int) -> None:
-    """Return when ministack answers. Raises `CloudError` with the end of its log when it ends or stays silent."""
+    """Return when ministack answers. Raises `CloudError` with the end of its log if it ends or does not answer in
+    time."""
     url = f"http://{ports.HOST}:{port}/_ministack/ready"
     _wait(lambda: _answers(url, "completed"), lambda: processes.find(layout.aws_process) is not None, layout, "aws")
 
 
 def wait_for_emr(layout: Layout, port: int) -> None:
-    """Return when the emulator answers. Raises `CloudError` likewise."""
+    """Return when the emulator answers. Raises `CloudError` as `wait_for_aws` does."""
     url = f"http://{ports.HOST}:{port}/health"
     _wait(lambda: _answers(url), lambda: processes.find(layout.emr_process) is not None, layout, "emr")
 
@@ -104,7 +105,7 @@ def stop(layout: Layout) -> list[str]:
 
 
 def save_aws_state(layout: Layout) -> None:
-    """Have ministack write its state now. It does so by itself only when it is stopped."""
+    """Make ministack write its state now. By itself it does so only when it stops."""
     if running := processes.find(layout.aws_process):
         os.kill(running.pid, signal.SIGUSR1)
 
@@ -114,7 +115,7 @@ def _base_environment(environment: Mapping[str, str]) -> dict[str, str]:
         "AWS_ACCESS_KEY_ID": endpoints.ROOT_KEY,
         "AWS_SECRET_ACCESS_KEY": endpoints.ROOT_KEY,
         "AWS_DEFAULT_REGION": endpoints.REGION,
-        # No profile of this machine, and no instance role to be asked for.
+        # Use no profile of this machine, and query no instance role.
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
@@ -123,10 +124,10 @@ def _base_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _refuse_other_port(name: str, environment: Mapping[str, str], running: processes.Running) -> None:
-    asked = environment.get(name, "").strip()
-    if asked and asked != str(running.port):
+    port = environment.get(name, "").strip()
+    if port and port != str(running.port):
         raise CloudError(
-            f"{name} asks for port {asked}, but this checkout's local cloud is up on port {running.port}. "
+            f"{name} asks for port {port}, but this checkout's local cloud is up on port {running.port}. "
             f"Run `make down` first to move it, or unset {name}."
         )
 

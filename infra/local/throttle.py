@@ -1,15 +1,13 @@
 """Throttled calls on the local cloud, switched on and off while it runs.
 
-    python -m infra.local.throttle "*" --share 0.05                      one call in twenty, of any kind
-    python -m infra.local.throttle "dynamodb:*:*-jobs" --per-second 50 --burst 10
-    python -m infra.local.throttle "emr-serverless:StartJobRun:*" --share 0.5
-    python -m infra.local.throttle                                       what is throttled
-    python -m infra.local.throttle off
+    python -m infra.local.throttle "*" --share 0.05                      one call in twenty, of any kind python -m
+    infra.local.throttle "dynamodb:*:*-jobs" --per-second 50 --burst 10 python -m infra.local.throttle
+    "emr-serverless:StartJobRun:*" --share 0.5 python -m infra.local.throttle                                       show
+    what is throttled python -m infra.local.throttle off
 
-A pattern is compared with `service:Operation:resource`, `*` stands for anything: the resource is a table, a queue, a
-bucket, a topic or an application, the operation that of the API, and the method for S3 and Lambda. A call to several
-tables is one of each. The refusal is that of AWS; boto3 repeats it as it does there.
-"""
+A pattern is compared with `service:Operation:resource`; `*` matches anything. The resource is a table, queue, bucket,
+topic or application; the operation is that of the API, or the HTTP method for S3 and Lambda. A call to several tables
+counts once for each. The error is that of AWS; boto3 retries it as it does there."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @dataclass(frozen=True)
 class Rule:
-    """Which calls are throttled: a ``share`` of them at random, or those beyond a rate."""
+    """Which calls are throttled: a random ``share``, or those beyond a rate."""
 
     calls: str
     share: float = 0.0
@@ -41,7 +39,7 @@ class Rule:
 
 
 class Switch:
-    """What a file says of throttling. It is read again whenever it has changed."""
+    """The rules in the file, which is read again after each change."""
 
     def __init__(self, path: Path, chance: Callable[[], float] = random.random) -> None:
         self._path, self._chance = path, chance
@@ -49,7 +47,7 @@ class Switch:
         self._rules: list[tuple[Rule, TokenBucket]] = []
 
     def refuses(self, calls: Sequence[str]) -> bool:
-        """Whether to refuse a request that is these calls, each `service:Operation:resource`."""
+        """Whether to refuse a request with these calls, each `service:Operation:resource`."""
         self._look()
         for rule, bucket in self._rules:
             if any(fnmatchcase(call, rule.calls) for call in calls):
@@ -76,14 +74,14 @@ def read(path: Path) -> list[Rule]:
 
 
 def write(path: Path, rules: Sequence[Rule]) -> None:
-    """In one piece: servers read it at any moment."""
+    """Write the file atomically, because servers may read it at any moment."""
     part = path.with_suffix(".part")
     part.write_text(json.dumps([asdict(rule) for rule in rules]))
     part.replace(path)
 
 
 def install(services: Mapping[str, Any], switch: Switch) -> None:
-    """Let ministack's services, by their names in AWS, refuse what the switch says."""
+    """Make ministack's services, by their names in AWS, refuse calls according to the rules."""
     for name, service in services.items():
         service.handle_request = _throttled(name, service.handle_request, switch)
 
@@ -100,7 +98,7 @@ def _throttled(service: str, handle: Callable[..., Any], switch: Switch) -> Call
 
 
 def calls_of(service: str, method: str, path: str, headers: Mapping[str, str], body: bytes) -> list[str]:
-    """What a request is: `service:Operation:resource`, once for each of its resources."""
+    """The calls of a request: `service:Operation:resource`, once for each of its resources."""
     operation, resources = method, [path.strip("/").partition("/")[0]]
     if target := headers.get("x-amz-target", ""):
         operation = target.rpartition(".")[2]
@@ -116,14 +114,14 @@ def calls_of(service: str, method: str, path: str, headers: Mapping[str, str], b
 
 
 def refusal(service: str) -> Answer:
-    """How the service refuses a call that comes too fast."""
+    """The service's answer to a throttled call."""
     if service == "s3":
-        words = "<Code>SlowDown</Code><Message>Please reduce your request rate.</Message>"
-        body = f'<?xml version="1.0" encoding="UTF-8"?><Error>{words}</Error>'.encode()
+        details = "<Code>SlowDown</Code><Message>Please reduce your request rate.</Message>"
+        body = f'<?xml version="1.0" encoding="UTF-8"?><Error>{details}</Error>'.encode()
         return 503, {"Content-Type": "application/xml"}, body
     if service == "sns":
-        words = "<Type>Sender</Type><Code>Throttling</Code><Message>Rate exceeded</Message>"
-        body = f"<ErrorResponse><Error>{words}</Error></ErrorResponse>".encode()
+        details = "<Type>Sender</Type><Code>Throttling</Code><Message>Rate exceeded</Message>"
+        body = f"<ErrorResponse><Error>{details}</Error></ErrorResponse>".encode()
         return 400, {"Content-Type": "text/xml"}, body
     code, status = {
         "dynamodb": ("ProvisionedThroughputExceededException", 400),
@@ -135,7 +133,7 @@ def refusal(service: str) -> Answer:
 
 
 def _resources(request: Mapping[str, Any]) -> list[str]:
-    """The tables of a request to DynamoDB, the queue of one to SQS."""
+    """The tables of a DynamoDB request, or the queue of an SQS request."""
     found: list[str] = []
     if "TableName" in request:
         found.append(str(request["TableName"]))
@@ -149,22 +147,26 @@ def _resources(request: Mapping[str, Any]) -> list[str]:
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m infra.local.throttle", description="Throttle the local cloud.")
     parser.add_argument("calls", nargs="?", help='"service:Operation:resource" with *, or "off"')
-    parser.add_argument("--share", type=float, default=0.0, help="of the calls, at random: 0.05 is one in twenty")
-    parser.add_argument("--per-second", type=float, default=0.0, help="calls a second that pass")
+    parser.add_argument(
+        "--share", type=float, default=0.0, help="random share of the calls to refuse: 0.05 is one in twenty"
+    )
+    parser.add_argument("--per-second", type=float, default=0.0, help="calls per second that pass")
     parser.add_argument("--burst", type=int, default=1, help="calls that pass at once")
-    told = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     path = Layout().throttle
-    if told.calls == "off":
+    if options.calls == "off":
         path.unlink(missing_ok=True)
-    elif told.calls:
-        if not 0 <= told.share <= 1 or not (told.share or told.per_second):
-            parser.error(f"expected --share from 0 to 1, or --per-second, got --share {told.share:g} alone")
+    elif options.calls:
+        if not 0 <= options.share <= 1 or not (options.share or options.per_second):
+            parser.error(f"expected --share from 0 to 1, or --per-second, got --share {options.share:g} alone")
         path.parent.mkdir(parents=True, exist_ok=True)
-        rule = Rule(told.calls, told.share, told.per_second, told.burst)
-        write(path, [*(each for each in read(path) if each.calls != rule.calls), rule])
-    for each in read(path):
-        rate = f"{each.per_second:g} a second, burst {each.burst}" if each.per_second else f"{each.share:.0%} refused"
-        print(f"{each.calls}: {rate}")
+        rule = Rule(options.calls, options.share, options.per_second, options.burst)
+        write(path, [*(known for known in read(path) if known.calls != rule.calls), rule])
+    for known in read(path):
+        rate = (
+            f"{known.per_second:g} a second, burst {known.burst}" if known.per_second else f"{known.share:.0%} refused"
+        )
+        print(f"{known.calls}: {rate}")
     if not read(path):
         print("nothing is throttled")
     return 0

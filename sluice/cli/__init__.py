@@ -1,4 +1,4 @@
-"""The command line ``sluice``: one module per group of commands, all of them on the same client."""
+"""The command line ``sluice``: one module per group of commands, all based on the same client."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from sluice.cli import (
 )
 from sluice.cli.frame import Commands
 
-HELP = """Schedules for data workflows on AWS: deploy them, run them, and ask why they did or did not run.
+HELP = """Schedules for data workflows on AWS: deploy them, run them, and find out why they did or did not run.
 
-The API is the one that [bold]SLUICE_API_URL[/bold] names; requests are signed with your AWS credentials."""
+[bold]SLUICE_API_URL[/bold] names the API. Requests are signed with your AWS credentials."""
 
 EPILOG = """[bold]Examples[/bold]
-  [cyan]source .local/endpoints.env[/cyan]                  [dim]# where the API is, and who you are[/dim]
+  [cyan]source .local/endpoints.env[/cyan]                  [dim]# set the API address and credentials[/dim]
   [cyan]sluice apply app.yaml --set bucket=lake[/cyan]      [dim]# deploy an app[/dim]
-  [cyan]sluice run demo.flights.clean --wait[/cyan]         [dim]# run it now, and follow it[/dim]
-  [cyan]sluice why schedule demo.flights.clean[/cyan]       [dim]# what is it waiting for?[/dim]
+  [cyan]sluice run demo.flights.clean --wait[/cyan]         [dim]# run a schedule now, and wait[/dim]
+  [cyan]sluice why schedule demo.flights.clean[/cyan]       [dim]# show what it waits for[/dim]
 
 [bold]Exit codes[/bold]
-  0 done, 1 refused by the server, 2 wrong usage, 3 not reachable"""
+  0 success, 1 error from the server, 2 wrong usage, 3 server not reachable"""
 
 app = typer.Typer(
     name="sluice",
@@ -74,7 +74,7 @@ def main(
     pass
 
 
-# The order here is the order of the help.
+# The help lists the groups in this order.
 DEFINE, ACT, LOOK = "Define", "Act", "Look"
 app.command(rich_help_panel=DEFINE)(apply.apply)
 app.command(rich_help_panel=DEFINE)(get.get)

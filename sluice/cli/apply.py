@@ -1,4 +1,4 @@
-"""``sluice apply``: deploy the apps that files describe."""
+"""``sluice apply``: deploy the apps in files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluice.client import Client, Document
 from sluice.errors import ApiRefused, WrongUsage
 from sluice.names import APP, NAMESPACE, path_of
 
-# What happens comes first, then what does not.
+# The order of the summary: first what changed, then what did not.
 CHANGES = ("created", "replaced", "deleted", "untouched", "kept")
 
 
@@ -28,18 +28,18 @@ def apply(
         bool | None,
         typer.Option(
             "--update-schedules/--no-update-schedules",
-            help="Make the schedules those of the files, or leave them be; unsaid, the installation decides.",
+            help="Update the schedules to those of the files, or keep them. The default is set by the installation.",
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Deploy apps: make them what the files say, and delete what those no longer name."""
-    # Imported here because a YAML parser is slow to load, and only this command reads files.
+    """Deploy apps: create and replace what the files contain, and delete what they no longer contain."""
+    # Imported here because a YAML parser is slow to load and only this command needs it.
     from sluice import documents
 
     values = pairs_of("--set", settings or [])
     apps = [(file, documents.load(file, values)) for file in files]
-    names = [_name_of(file, document) for file, document in apps]  # all are read before the first is sent
+    names = [_name_of(file, document) for file, document in apps]  # read all files before the first request
     client = connect()
     query = {"dry_run": True if dry_run else None, "update_schedules": update_schedules}
     for name, (_, document) in zip(names, apps, strict=True):
@@ -61,7 +61,7 @@ def _name_of(file: str, document: Document) -> str:
 
 
 def _ensure_namespace(client: Client, namespace: str, dry_run: bool) -> bool:
-    """Whether it was there; created if not. Never put when it is there, for that would replace its description."""
+    """Whether the namespace exists; it is created if not. An existing one is not replaced: it keeps its description."""
     path = path_of(NAMESPACE, namespace)
     try:
         client.get(path)
@@ -69,7 +69,7 @@ def _ensure_namespace(client: Client, namespace: str, dry_run: bool) -> bool:
         if refused.status != 404 or refused.code != "not_found":
             raise
         if dry_run:
-            hint = "without --dry-run it is created; a dry run needs it there: the document is checked against it"
+            hint = "create the namespace first: a dry run checks the document against it, and creates nothing"
             raise ApiRefused(404, refused.code, refused.message, "namespace", hint) from None
         client.put(path, {})
         return False
@@ -87,7 +87,7 @@ def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None)
         console, ("CHANGE", "KIND", "NAME"), [(render.state(change), kind, full) for change, kind, full in rows]
     )
     counts = [(change, count) for change in CHANGES if (count := sum(row[0] == change for row in rows))]
-    told = [Text.assemble(f"{count} ", render.state(change)) for change, count in counts]
-    line = Text.assemble(f"{name}: ", Text(", ").join(told) if told else spell.NOTHING)
+    parts = [Text.assemble(f"{count} ", render.state(change)) for change, count in counts]
+    line = Text.assemble(f"{name}: ", Text(", ").join(parts) if parts else spell.NOTHING)
     console.print()
     console.print(line.append("  (dry run: nothing was stored)" if dry_run else ""), soft_wrap=True)

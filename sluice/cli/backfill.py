@@ -1,4 +1,4 @@
-"""``sluice backfill``: run the past of a schedule, see how far that is, and cancel it (L12)."""
+"""``sluice backfill``: run a schedule for the past, show the progress, and cancel it (L12)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from sluice.client import Document, segment
 from sluice.errors import WrongUsage
 from sluice.names import SCHEDULE
 
-app = typer.Typer(no_args_is_help=True, help="Run the past: begin a backfill, list them, show one, cancel it.")
+app = typer.Typer(no_args_is_help=True, help="Run a schedule for the past: begin, list, show and cancel backfills.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="A backfill's id.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a backfill.")]
 COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 
 
@@ -31,29 +31,31 @@ def begin(
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option("--to", metavar="WHEN|PARTITION", help="The end: an instant is not included, a partition is."),
+        typer.Option(
+            "--to", metavar="WHEN|PARTITION", help="The end: an instant is excluded, a partition is included."
+        ),
     ] = None,
     partitions: Annotated[
         list[str] | None,
-        typer.Option("--partition", metavar="PARTITION", help="This one, registered or not; repeatable."),
+        typer.Option("--partition", metavar="PARTITION", help="A partition, registered or not; repeatable."),
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option("--dataset", metavar="NAME", help="If the schedule waits for several.")
+        str | None, typer.Option("--dataset", metavar="NAME", help="The dataset, if the schedule waits for several.")
     ] = None,
     concurrency: Annotated[
-        int, typer.Option("--concurrency", "-c", min=1, metavar="N", help="How many at a time.", show_default=True)
+        int, typer.Option("--concurrency", "-c", min=1, metavar="N", help="How many runs at a time.", show_default=True)
     ] = 1,
-    newest_first: Annotated[bool, typer.Option("--newest-first", metavar="", help="From the end backwards.")] = False,
+    newest_first: Annotated[bool, typer.Option("--newest-first", metavar="", help="Start with the newest.")] = False,
     properties: Annotated[
         list[str] | None,
         typer.Option("--property", "-p", metavar="KEY=VALUE", help="A property of these runs only; repeatable."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Tell what would run; start nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Show what would run; start nothing.")] = False,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Run a past interval, or partitions, of a schedule; prints the backfill's id."""
+    """Run a schedule for a past interval or for partitions; print the backfill's id."""
     path = _path(schedule, namespace, app_name)
     body: Document = {
         **_what(since, until, partitions or [], dataset),
@@ -62,7 +64,7 @@ def begin(
         "properties": frame.pairs_of("--property", properties or []),
         "dry_run": dry_run,
     }
-    # One wish, one key: if the answer is lost and the request is sent again, it is still one backfill.
+    # The key makes a repeat after a lost answer the same backfill.
     answer = frame.connect().post(path, body, key=uuid.uuid4().hex)
     if as_json:
         render.machine(answer)
@@ -82,7 +84,7 @@ def list_backfills(
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
-    """List the backfills of a schedule, the newest first."""
+    """List the backfills of a schedule, newest first."""
     answer = frame.connect().listing(_path(schedule, namespace, app_name), most=limit or None)
     if as_json:
         render.machine(answer)
@@ -117,7 +119,7 @@ def show(
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """How far a backfill is, and what of it is under way."""
+    """Show the progress of a backfill, and its active runs."""
     answer = frame.connect().get(f"{_path(schedule, namespace, app_name)}/{segment(backfill_id)}")
     _show(answer, as_json)
 
@@ -126,14 +128,14 @@ def show(
 def cancel(
     schedule: Name,
     backfill_id: Id,
-    runs: Annotated[bool, typer.Option("--runs", metavar="", help="End what runs, too.")] = False,
+    runs: Annotated[bool, typer.Option("--runs", metavar="", help="Also cancel active runs.")] = False,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Start nothing of a backfill any more. What runs goes on, unless --runs ends it."""
+    """Cancel a backfill: it starts no more runs. Active runs continue, unless --runs cancels them."""
     path = f"{_path(schedule, namespace, app_name)}/{segment(backfill_id)}/cancel"
-    # Cancelling twice is cancelling once.
+    # Repeatable: the request is idempotent.
     answer = frame.connect().request("POST", path, {}, {"runs": "cancel" if runs else None}, repeatable=True).body
     _show(answer, as_json)
 
@@ -143,7 +145,7 @@ def _path(schedule: str, namespace: str | None, app_name: str | None) -> str:
 
 
 def _what(since: str | None, until: str | None, named: list[str], dataset: str | None) -> Document:
-    """An interval, or partitions: what has an equal sign is one."""
+    """The interval or the partitions of a backfill. A text with an equal sign is a partition."""
     if named and (since or until):
         raise WrongUsage("expected either --partition or --from and --to, got both", "--partition")
     about_data = bool(named or dataset) or any(text is not None and "=" in text for text in (since, until))
@@ -151,21 +153,21 @@ def _what(since: str | None, until: str | None, named: list[str], dataset: str |
         if since is None or until is None:
             hint = "--from 2026-01-01 --to 2026-02-01, --from year=2013/month=1, or --partition year=2013/month=1/day=5"
             raise WrongUsage(
-                "expected both ends of an interval, or partitions", "--from" if not since else "--to", hint
+                "expected both ends of an interval, or --partition", "--from" if not since else "--to", hint
             )
         return {"from": _instant(since, "--from"), "to": _instant(until, "--to")}
-    wish: Document = {"dataset": dataset} if dataset else {}
+    request: Document = {"dataset": dataset} if dataset else {}
     if named:
-        wish["values"] = [_values(text, "--partition") for text in named]
+        request["values"] = [_values(text, "--partition") for text in named]
     if since is not None:
-        wish["from"] = _values(since, "--from")
+        request["from"] = _values(since, "--from")
     if until is not None:
-        wish["to"] = _values(until, "--to")
-    return {"partitions": wish}
+        request["to"] = _values(until, "--to")
+    return {"partitions": request}
 
 
 def _instant(text: str, option: str) -> str:
-    """A day is its first instant in UTC."""
+    """The instant in a text; a day is its first instant in UTC."""
     return f"{text}T00:00:00Z" if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else checks.instant(text, option)
 
 
@@ -190,7 +192,7 @@ def _show(view: Document, as_json: bool) -> None:
     done = view["succeeded"] + view["failed"] + view["cancelled"]
     render.title(console, "backfill", view["backfill_id"], render.state(view["state"]), f"{done} of {view['total']}")
     counted = ", ".join(f"{view[what]} {what}" for what in COUNTS if view[what])
-    told: list[tuple[str, render.Cell]] = [
+    facts: list[tuple[str, render.Cell]] = [
         ("schedule", view["schedule"]),
         ("reason", view.get("reason")),
         ("dataset", view.get("dataset")),
@@ -201,7 +203,7 @@ def _show(view: Document, as_json: bool) -> None:
         ("begun", f"{spell.both(view['created_at'], now)} by {view['created_by']}"),
         ("ended", spell.both(view.get("ended_at"), now)),
     ]
-    render.fields(console, told)
+    render.fields(console, facts)
     _show_under_way(console, view["active"])
 
 
@@ -213,7 +215,7 @@ def _show_under_way(console: Console, jobs: list[Document]) -> None:
 
 
 def _entry(entry: Any) -> str:
-    """An instant to the second, or a partition as its path has it."""
+    """An instant to the second, or a partition in the form of its path."""
     if isinstance(entry, dict):
         return spell.pairs(entry)
     return spell.exact(entry).replace(".000", "")

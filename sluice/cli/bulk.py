@@ -1,4 +1,4 @@
-"""One change to many schedules of an app, chosen by filters: which ones changed, and which could not (L18)."""
+"""One action on many schedules of an app, selected by filters; the report lists changes and failures (L18)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ CHANGES = ("changed", "unchanged", "failed")
 
 
 def act(action: str, app: str, filters: Filters, as_json: bool) -> None:
-    """Change what the filters choose in an app (its full name), or all of it. Exit code 1 if one of them failed."""
-    wish = filters.within(*app.split(".")) if filters else {"all": True}
-    report = frame.connect().post(f"{names.path_of(APP, app)}/bulk", {"action": action, **wish})
+    """Apply an action to the schedules of an app (full name) that match the filters, or to all. Exit code 1 on
+    failures."""
+    selection = filters.within(*app.split(".")) if filters else {"all": True}
+    report = frame.connect().post(f"{names.path_of(APP, app)}/bulk", {"action": action, **selection})
     if as_json:
         render.machine(report)
     else:
@@ -30,7 +31,7 @@ def _show(app: str, report: Document) -> None:
         (render.state(change), _name(item), _reason(item)) for change in CHANGES for item in report.get(change, ())
     ]
     if not rows:
-        render.note(f"no schedule of {app} is like that")
+        render.note(f"no schedule of {app} matches")
         return
     console = render.stdout()
     render.table(console, ("CHANGE", "NAME", "WHY…"), rows)
@@ -44,6 +45,6 @@ def _name(item: str | Document) -> str:
 
 
 def _reason(item: str | Document) -> str | None:
-    """Why one failed, and what to do; the others need no reason."""
+    """Why an action failed, and what to do; None for a success."""
     error = item.get("error") or {} if isinstance(item, dict) else {}
     return ": ".join(str(part) for part in (error.get("message"), error.get("hint")) if part) or None

@@ -1,4 +1,4 @@
-"""``sluice dags``: list DAGs, see their runs node by node, run them, and run parts of a run again (W4)."""
+"""``sluice dags``: list DAGs, show their runs node by node, run DAGs, and run parts of a run again (W4)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sluice.client import Document, segment
 from sluice.errors import WrongUsage
 from sluice.names import DAG
 
-app = typer.Typer(no_args_is_help=True, help="DAGs: list them, see their runs, run them, run parts again.")
+app = typer.Typer(no_args_is_help=True, help="List DAGs, show their runs, run a DAG, run parts again.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A DAG, such as demo.flights.daily.")]
-Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a run of it.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a DAG run.")]
 
 
 @app.command("list")
@@ -40,7 +40,7 @@ def runs(
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
-    """List the runs of a DAG, the newest first."""
+    """List the runs of a DAG, newest first."""
     answer = frame.connect().listing(f"{_path(name, namespace, app_name)}/runs", most=limit or None)
     if as_json:
         render.machine(answer)
@@ -60,7 +60,7 @@ def show(
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """How a run of a DAG stands, node by node, and why."""
+    """Show a DAG run: the state of each node, and why."""
     _show(frame.connect().get(f"{_path(name, namespace, app_name)}/runs/{segment(run_id)}"), as_json)
 
 
@@ -72,7 +72,7 @@ def run(
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Begin a run of a DAG now, past its trigger; prints the run's id."""
+    """Run a DAG now, without its trigger; print the run's id."""
     body: Document = {"at": at} if at is not None else {}
     answer = frame.connect().post(f"{_path(name, namespace, app_name)}/run", body, key=uuid.uuid4().hex)
     if as_json:
@@ -86,22 +86,22 @@ def rerun(
     name: Name,
     run_id: Id,
     since: Annotated[
-        str | None, typer.Option("--from", metavar="NODE", help="This node, and all that follows it.")
+        str | None, typer.Option("--from", metavar="NODE", help="This node and all that follow it.")
     ] = None,
-    only: Annotated[str | None, typer.Option("--only", metavar="NODE", help="This node alone.")] = None,
+    only: Annotated[str | None, typer.Option("--only", metavar="NODE", help="Only this node.")] = None,
     every: Annotated[bool, typer.Option("--all", metavar="", help="All nodes.")] = False,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Run a part of a DAG's run again, when nothing of it is under way."""
-    wishes: dict[str, Any] = {"from": since, "only": only, "all": every}
-    body = {what: wish for what, wish in wishes.items() if wish}
+    """Run a part of a DAG run again, once no node of it is active."""
+    options: dict[str, Any] = {"from": since, "only": only, "all": every}
+    body = {option: value for option, value in options.items() if value}
     if len(body) != 1:
         got = "several" if body else "none"
         raise WrongUsage(f"expected one of --from NODE, --only NODE and --all, got {got}", "--from")
     path = f"{_path(name, namespace, app_name)}/runs/{segment(run_id)}/rerun"
-    # One wish, one key: if the answer is lost and the request is sent again, it is still one re-run.
+    # The key makes a repeat after a lost answer the same re-run.
     _show(frame.connect().post(path, body, key=uuid.uuid4().hex), as_json)
 
 
@@ -109,7 +109,7 @@ def rerun(
 def enable(
     name: Name, namespace: frame.Namespace = None, app_name: frame.App = None, as_json: frame.Json = False
 ) -> None:
-    """Let a DAG begin runs from now on."""
+    """Enable a DAG: its trigger starts runs from now on."""
     _switch("enable", name, namespace, app_name, as_json)
 
 
@@ -117,7 +117,7 @@ def enable(
 def disable(
     name: Name, namespace: frame.Namespace = None, app_name: frame.App = None, as_json: frame.Json = False
 ) -> None:
-    """Let a DAG begin no runs; those that have begun go on."""
+    """Disable a DAG: it starts no runs; active runs continue."""
     _switch("disable", name, namespace, app_name, as_json)
 
 
@@ -140,31 +140,31 @@ def _show(view: Document, as_json: bool) -> None:
         return
     console, now = render.stdout(), frame.now()
     render.title(console, "run of", view["dag"], render.state(view["state"]))
-    told: list[tuple[str, render.Cell]] = [
+    facts: list[tuple[str, render.Cell]] = [
         ("run", view["run_id"]),
         ("fired by", view["fired_by"]),
         ("partition", spell.pairs(view.get("partition"))),
         ("nominal", spell.both(view.get("nominal_at"), now)),
         ("started", spell.both(view["started_at"], now)),
         ("ended", spell.both(view.get("ended_at"), now)),
-        ("run again", "\n".join(_again(wish) for wish in view["reruns"])),
+        ("run again", "\n".join(_again(rerun) for rerun in view["reruns"])),
     ]
-    render.fields(console, told)
+    render.fields(console, facts)
     render.heading(console, "Nodes")
     rows: list[tuple[render.Cell, ...]] = [
         (
             node,
-            render.state(each["state"]),
-            str(each["round"]),
-            spell.ago(each.get("started_at"), now),
-            each.get("run_id"),
-            each["why"],
+            render.state(status["state"]),
+            str(status["round"]),
+            spell.ago(status.get("started_at"), now),
+            status.get("run_id"),
+            status["why"],
         )
-        for node, each in view["nodes"].items()
+        for node, status in view["nodes"].items()
     ]
     render.table(console, ("NODE", "STATE", "ROUND", "STARTED", "RUN", "WHY…"), rows, indent=2)
 
 
-def _again(wish: Document) -> str:
-    what = f"{wish['what']} {wish['node']}" if wish.get("node") else wish["what"]
-    return f"{what}, by {wish['by']} at {spell.exact(wish['at'])}"
+def _again(rerun: Document) -> str:
+    part = f"{rerun['what']} {rerun['node']}" if rerun.get("node") else rerun["what"]
+    return f"{part}, by {rerun['by']} at {spell.exact(rerun['at'])}"

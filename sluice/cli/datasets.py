@@ -1,4 +1,4 @@
-"""``sluice datasets``: the datasets of a namespace, and the partitions of one."""
+"""``sluice datasets``: the datasets of a namespace, or the partitions of one dataset."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from sluice.names import DATASET
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show the partitions of this one.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show the partitions of this dataset.")] = None,
     namespace: frame.Namespace = None,
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """List datasets, or the partitions of one."""
+    """List datasets, or the partitions of one dataset."""
     if name is None:
         path = names.collection_path(DATASET, [frame.needed_namespace(namespace)])
     else:

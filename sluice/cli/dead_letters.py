@@ -1,4 +1,4 @@
-"""``sluice dead-letters``: what could not be delivered; deliver it again, or give it up."""
+"""``sluice dead-letters``: list events that could not be delivered, redrive them, or drop them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sluice.cli import frame
 from sluice.client import Document, segment
 from sluice.errors import WrongUsage
 
-app = typer.Typer(no_args_is_help=True, help="List what could not be delivered; redrive or drop it.")
+app = typer.Typer(no_args_is_help=True, help="List events that could not be delivered; redrive or drop them.")
 
 Id = Annotated[str | None, typer.Argument(metavar="ID", help="The id of the event that was not delivered.")]
 
@@ -19,11 +19,13 @@ Id = Annotated[str | None, typer.Argument(metavar="ID", help="The id of the even
 @app.command("list")
 def list_dead_letters(
     namespace: frame.Namespace = None,
-    schedule: Annotated[str | None, typer.Option("--schedule", "-s", metavar="APP.NAME", help="Only of this.")] = None,
+    schedule: Annotated[
+        str | None, typer.Option("--schedule", "-s", metavar="APP.NAME", help="Only this schedule.")
+    ] = None,
     limit: Annotated[int, frame.Limit] = 50,
     as_json: frame.Json = False,
 ) -> None:
-    """List events that could not be delivered, the newest first."""
+    """List events that could not be delivered, newest first."""
     path = _path(frame.needed_namespace(namespace))
     answer = frame.connect().listing(path, {"schedule": schedule}, most=limit or None)
     if as_json:
@@ -46,7 +48,7 @@ def list_dead_letters(
     ]
     render.table(render.stdout(), ("EVENT", "TARGET", "TRIES", "GIVEN UP", "REASON…"), rows)
     if answer.get("next_cursor"):
-        render.note(f"these are {len(items)}; sluice dead-letters list ... --limit 0 shows all")
+        render.note(f"{len(items)} shown; sluice dead-letters list ... --limit 0 shows all")
 
 
 @app.command()
@@ -54,16 +56,19 @@ def redrive(
     run_id: Id = None,
     namespace: frame.Namespace = None,
     schedule: Annotated[
-        str | None, typer.Option("--schedule", "-s", metavar="APP.NAME", help="All of this schedule, 100 at a time.")
+        str | None,
+        typer.Option("--schedule", "-s", metavar="APP.NAME", help="All of this schedule, up to 100 per call."),
     ] = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Deliver an event again under the same id, or all of a schedule."""
+    """Deliver an event again with the same id, or all events of a schedule."""
     if (run_id is None) == (schedule is None):
-        raise WrongUsage("expected either the ID of an event or a schedule", "ID", "add -s APP.NAME for all of them")
+        raise WrongUsage(
+            "expected either the ID of an event or a schedule", "ID", "add -s APP.NAME for all of a schedule"
+        )
     client = frame.connect()
     if run_id is not None:
-        # An id begins with its namespace, and asking twice is asking once.
+        # An id begins with its namespace. The request is idempotent.
         answer = client.post(f"{_path(_namespace_of(run_id))}/{segment(run_id)}/redrive", repeatable=True)
         text = f"{run_id} is delivered again: attempt {answer['attempt']}"
     else:
@@ -83,7 +88,7 @@ def drop(
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the event that was not delivered.")],
     as_json: frame.Json = False,
 ) -> None:
-    """Give an event up for good, on record."""
+    """Drop a dead letter for good, and record this."""
     frame.connect().delete(f"{_path(_namespace_of(run_id))}/{segment(run_id)}")
     if as_json:
         render.machine({"run_id": run_id, "dropped": True})
@@ -93,9 +98,9 @@ def drop(
 
 def _spell(answer: Document) -> str:
     lines = [f"{len(answer['redriven'])} delivered again"]
-    lines += [f"{each['run_id']}: {each['why']}" for each in answer["refused"]]
+    lines += [f"{refusal['run_id']}: {refusal['why']}" for refusal in answer["refused"]]
     if answer["more"]:
-        lines.append("some are left: run the same command again")
+        lines.append("some remain: run the same command again")
     return "\n".join(lines)
 
 

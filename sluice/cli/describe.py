@@ -1,4 +1,4 @@
-"""``sluice describe``: one definition as a page, with what has come of it lately."""
+"""``sluice describe``: one definition as a page, with its recent runs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def describe(
         (_DAG_RUNS if wanted is DAG else _BELOW[part])(console, parts[part])
 
 
-# What is asked for besides the definition itself, and shown below it.
+# What is requested besides the definition, and shown below it.
 _PARTS = {
     NAMESPACE: ("apps", "datasets"),
     APP: ("workflows", "schedules"),
@@ -106,7 +106,7 @@ def _workflow(view: Document, _: Parts) -> Pairs:
 
 
 def _confirmed_by(table: Document) -> str:
-    """What says that a commit of a table has not lost (T21)."""
+    """What confirms that a commit of an Iceberg table succeeded (T21)."""
     if table.get("glue_table"):
         return f"the table {table['glue_table']} of the Glue catalog"
     return "its metadata file, for the table has one writer" if table.get("single_writer") else "the next commit"
@@ -168,14 +168,14 @@ def _dag(view: Document, _: Parts) -> Pairs:
 
 
 def _edge(edge: Document) -> str:
-    """``a -> b``, with what is not as usual."""
+    """``a -> b``, with its options that differ from the default."""
     on = f" on {' or '.join(edge['on'])}" if edge["on"] != ["COMPLETED"] else ""
     within = f" within {edge['within']}" if edge.get("within") else ""
     return f"{edge['from']} -> {edge['to']}{on}{within}"
 
 
 def _group(view: Document, _: Parts) -> Pairs:
-    """Apps and namespaces. What was last deployed is told of an app: what lives now may differ, changed by hand."""
+    """The facts of an app or namespace. An app shows its last deployment; single changes since then may differ."""
     deployed = view.get("deployed") or {}
     by = f" by {deployed['by']}" if deployed.get("by") else ""
     at = f"{spell.both(deployed.get('at'), frame.now())}{by}" if deployed else None
@@ -206,7 +206,7 @@ def _ownership(view: Document) -> Pairs:
 
 
 def _below(heading: str, draw: Callable[..., None], *front: Any) -> Callable[[Console, Document], None]:
-    """A table under its heading; no heading without a table."""
+    """A table with a heading; nothing if the table is empty."""
 
     def show(console: Console, answer: Document) -> None:
         items = answer.get("items", answer.get("jobs", ()))

@@ -1,4 +1,4 @@
-"""``sluice dry-run``: what a schedule would do if these events came, step by step. Nothing happens (L11)."""
+"""``sluice dry-run``: show step by step what a schedule would do with given events. Nothing is stored (L11)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def dry_run(
     app: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Play events to a schedule's trigger, and see what fires."""
-    from sluice import events  # late, with the YAML parser that it brings
+    """Apply events to a schedule's trigger, and show what fires."""
+    from sluice import events  # imported here: it loads the YAML parser
 
     full = names.full_name(SCHEDULE, schedule, namespace, app)
     body = {"events": events.to_play(file)}
@@ -66,7 +66,7 @@ def _why(step: Document) -> str:
 
 
 def _event(event: str | Mapping[str, Any] | None) -> str | None:
-    """In words: the API's own, or those of what was sent."""
+    """An event in words: the text of the API, or the fields that were sent."""
     if not isinstance(event, Mapping):
         return event
     about = event.get("dataset") or event.get("workflow") or event.get("event")
@@ -75,5 +75,5 @@ def _event(event: str | Mapping[str, Any] | None) -> str | None:
 
 
 def _waiting(job: Document) -> str:
-    """What still waits after the last event: one job, or one for each value of the correlation keys."""
+    """The label of a job that still waits after the last event: one for each value of the correlation keys."""
     return f"left: {spell.pairs(job['correlation'])}" if job.get("correlation") else "left"

@@ -1,4 +1,4 @@
-"""``sluice event``: raise custom events, one from the command line or many from a file (T11)."""
+"""``sluice event``: post custom events, one from the command line or many from a file (T11)."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from sluice.names import NAMESPACE
 
 
 def event(
-    namespace: Annotated[str, typer.Argument(metavar="NAMESPACE", help="Where they happen, such as demo.")],
-    kind: Annotated[str | None, typer.Argument(metavar="TYPE", help="The type of the event: orders.closed.")] = None,
+    namespace: Annotated[str, typer.Argument(metavar="NAMESPACE", help="The namespace of the events, such as demo.")],
+    kind: Annotated[
+        str | None, typer.Argument(metavar="TYPE", help="The type of the event, such as orders.closed.")
+    ] = None,
     payload: Annotated[
-        str | None, typer.Option("--payload", "-p", metavar="JSON", help="A JSON object that goes with it.")
+        str | None, typer.Option("--payload", "-p", metavar="JSON", help="The payload, a JSON object.")
     ] = None,
     event_id: Annotated[
-        str | None, typer.Option("--id", metavar="ID", help="Its id; the same one twice is one event.")
+        str | None, typer.Option("--id", metavar="ID", help="The id; an event with the same id counts once.")
     ] = None,
     file: Annotated[
         str | None, typer.Option("--file", "-f", metavar="FILE", help="Many events, YAML or JSON; - for stdin.")
     ] = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Raise custom events, and have schedules fire on them."""
+    """Post custom events, which can trigger schedules."""
     if "." in namespace and kind is None and file is None:
         hint = f"the namespace comes first: sluice event NAMESPACE {namespace}"
         raise WrongUsage(f"expected a namespace and a type, got {namespace!r}", "NAMESPACE", hint)
     full = names.full_name(NAMESPACE, namespace, field="NAMESPACE")
-    raised = _raised(kind, payload, event_id, file)
-    # Each event has an id, so that a request that is sent again raises nothing twice.
-    answer = frame.connect().post(f"{names.path_of(NAMESPACE, full)}/events", {"events": raised}, repeatable=True)
+    posted = _raised(kind, payload, event_id, file)
+    # Each event has an id, so that a repeated request counts once.
+    answer = frame.connect().post(f"{names.path_of(NAMESPACE, full)}/events", {"events": posted}, repeatable=True)
     if as_json:
         render.machine(answer)
     else:
@@ -42,7 +44,7 @@ def event(
 
 
 def _raised(kind: str | None, payload: str | None, event_id: str | None, file: str | None) -> list[Document]:
-    from sluice import events  # late, with the YAML parser that it brings
+    from sluice import events  # imported here: it loads the YAML parser
 
     if file is None:
         if kind is None:
@@ -52,10 +54,10 @@ def _raised(kind: str | None, payload: str | None, event_id: str | None, file: s
     for field, given in (("TYPE", kind), ("--payload", payload), ("--id", event_id)):
         if given is not None:
             hint = "an event in a file has its own type, payload and id"
-            raise WrongUsage(f"expected nothing beside --file, got {given!r}", field, hint)
+            raise WrongUsage(f"expected no further argument with --file, got {given!r}", field, hint)
     return events.to_raise(file)
 
 
 def _show(answer: Document) -> None:
-    rows = [(str(each["type"]), str(each["id"])) for each in answer.get("accepted", ())]
+    rows = [(str(event["type"]), str(event["id"])) for event in answer.get("accepted", ())]
     render.table(render.stdout(), ("TYPE", "ID"), rows)

@@ -1,4 +1,4 @@
-"""Filters that choose schedules: by tag, by workflow, by state (L18). The same for a list and for a bulk change."""
+"""Filters of schedules by tag, workflow and state (L18), the same for lists and for bulk actions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ States = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What must hold of a schedule; all of what is given. Empty, it holds of every one."""
+    """Conditions that a schedule must meet, all of them. Without a condition, every schedule matches."""
 
     tag: str | None = None
     workflow: str | None = None
@@ -36,7 +36,7 @@ class Filters:
         return (self.tag, self.workflow, self.state) != (None, None, None)
 
     def within(self, namespace: str, app: str) -> dict[str, str]:
-        """As the API reads them in an app. A short workflow is the app's own."""
+        """The query parameters for an app. A short name of a workflow is one of the app."""
         workflow = None
         if self.workflow is not None:
             workflow = names.full_name(WORKFLOW, self.workflow, namespace, app, "--workflow")
@@ -44,11 +44,11 @@ class Filters:
         return {field: value for field, value in given.items() if value is not None}
 
 
-def read(tags: Sequence[str] | None, workflows: Sequence[str] | None, words: Sequence[str] | None) -> Filters:
-    """Checked as far as that goes without the API."""
+def read(tags: Sequence[str] | None, workflows: Sequence[str] | None, state_options: Sequence[str] | None) -> Filters:
+    """The filters in the options. Raises ``WrongUsage`` for what can be checked without the API."""
     tag = checks.only("--tag", tags)
     workflow = checks.only("--workflow", workflows)
-    state = checks.only("--state", words)
+    state = checks.only("--state", state_options)
     if tag is not None and not tag.partition("=")[0]:
         raise WrongUsage(f"expected a tag as key or key=value, got {tag!r}", "--tag", "such as --tag team=a")
     if workflow is not None and not (1 <= len(parts := workflow.split(".")) <= len(WORKFLOW.parts) and all(parts)):

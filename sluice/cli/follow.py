@@ -1,4 +1,4 @@
-"""Following a piece of work from its job to the end of its run. They share one id, so it is asked for as both."""
+"""Follow work from its job to the end of its run. Job and run have the same id, so both are requested by it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from sluice.cli import frame
 from sluice.client import Client, Document, segment
 from sluice.errors import ApiRefused
 
-# RETRYING is not among them: another attempt follows it.
+# Without RETRYING, which another attempt follows.
 OVER = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
-FIRST_PAUSE, MAX_PAUSE = 0.25, 3.0  # seconds between two looks; grows, for what takes long is not in a hurry
-# Looks that find neither job nor run before we believe that it is gone. A job that has just been made, or is just
-# becoming a run, may be missing from a lookup for a moment; if the API tells what became of it, two are enough.
+FIRST_PAUSE, MAX_PAUSE = 0.25, 3.0  # seconds between two requests; the pause grows
+# How many requests must find neither job nor run before the work counts as gone. A lookup may miss a new job, or one
+# that is becoming a run, for a moment. If the API explains what happened to the job, two requests suffice.
 MISSES, MISSES_WITH_WORD = 8, 2
 
 
 def until_over(
     client: Client, job_id: str, quiet: bool = False, pause: Callable[[float], None] = time.sleep
 ) -> Document:
-    """The run's view once it is over. Raises the API's refusal when the job ended without ever becoming a run."""
+    """The run's view once the run has ended. Raises the API's error if the job ended without becoming a run."""
     console = render.stderr()
     live = not quiet and console.is_terminal
-    began, told, misses, span = time.monotonic(), "", 0, FIRST_PAUSE
+    began, shown, misses, span = time.monotonic(), "", 0, FIRST_PAUSE
     with console.status(_Elapsed(began), spinner="dots") if live else nullcontext():
         while True:
             view, refusal = look(client, job_id)
@@ -36,10 +36,10 @@ def until_over(
                 raise refusal
             if view is not None:
                 line = _line(view)
-                if line.plain != told and not quiet:
+                if line.plain != shown and not quiet:
                     elapsed = spell.duration(time.monotonic() - began)
                     console.print(Text.assemble((f"{elapsed:>8}  ", "dim"), line), soft_wrap=True)
-                    told = line.plain
+                    shown = line.plain
                 if view.get("state") in OVER:
                     return view
             pause(span)
@@ -47,7 +47,7 @@ def until_over(
 
 
 def look(client: Client, job_id: str) -> tuple[Document | None, ApiRefused | None]:
-    """The run, else what the job waits for, else the refusal that says where neither is."""
+    """The run, or else what the job waits for, or else the error that explains why neither exists."""
     run, _ = _found(client, f"/v1/runs/{segment(job_id)}")
     if run is not None:
         return run, None
@@ -55,7 +55,7 @@ def look(client: Client, job_id: str) -> tuple[Document | None, ApiRefused | Non
 
 
 class _Elapsed:
-    """The time since the beginning, asked anew at each frame of the spinner."""
+    """The time since the start, computed for each frame of the spinner."""
 
     def __init__(self, began: float) -> None:
         self._began = began
@@ -80,8 +80,8 @@ def _found(client: Client, path: str) -> tuple[Document | None, ApiRefused | Non
 
 
 def _line(view: Document) -> Text:
-    """One look as a line: the state, and the reason if there is one."""
+    """A view in one line: the state, and the reason if there is one."""
     why = str(view.get("why") or view.get("reason") or "")
     attempt = f"attempt {view['attempt']} of {view['attempts']}" if view.get("attempts", 1) > 1 else ""
-    words = "  ".join(part for part in (attempt, why) if part)
-    return Text.assemble(render.state(view.get("state")), f"  {words}" if words else "")
+    details = "  ".join(part for part in (attempt, why) if part)
+    return Text.assemble(render.state(view.get("state")), f"  {details}" if details else "")

@@ -1,4 +1,4 @@
-"""What all commands share: their options, the client, and how what goes wrong becomes a message and an exit code."""
+"""What all commands share: common options, the client, and the mapping of errors to messages and exit codes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from sluice.errors import Failure, WrongUsage
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print the API's JSON and nothing else.")]
 Namespace = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", metavar="NS", envvar="SLUICE_NAMESPACE", help="The namespace of short names."),
+    typer.Option("--namespace", "-n", metavar="NS", envvar="SLUICE_NAMESPACE", help="The namespace for short names."),
 ]
-App = Annotated[str | None, typer.Option("--app", "-a", metavar="[NS.]APP", help="The app of short names.")]
+App = Annotated[str | None, typer.Option("--app", "-a", metavar="[NS.]APP", help="The app for short names.")]
 OfSchedule = Annotated[
-    str | None, typer.Option("--schedule", "-s", metavar="NAME", help="Only this schedule; short with -n and -a.")
+    str | None,
+    typer.Option("--schedule", "-s", metavar="NAME", help="Only this schedule; a short name needs -n and -a."),
 ]
 
 
@@ -41,7 +42,7 @@ def connect() -> Client:
 
 
 def now() -> datetime:
-    """The one clock of the command line: everything relative ("3 m ago") is relative to it."""
+    """The one clock of the command line; relative times ("3 m ago") refer to it."""
     return datetime.now(UTC)
 
 
@@ -52,7 +53,7 @@ def needed_namespace(namespace: str | None) -> str:
 
 
 def pairs_of(option: str, given: list[str]) -> dict[str, str]:
-    """``key=value`` texts as a mapping; the value may hold further equal signs."""
+    """``key=value`` texts as a mapping; a value may contain further equal signs."""
     pairs: dict[str, str] = {}
     for text in given:
         key, sign, value = text.partition("=")
@@ -63,7 +64,7 @@ def pairs_of(option: str, given: list[str]) -> dict[str, str]:
 
 
 def tell(failure: Failure) -> None:
-    """A failure on stderr: what, where, and what to do about it."""
+    """Print an error on stderr: the message, the field, and what to do."""
     _complain(failure.message, failure.field, failure.hint)
 
 
@@ -76,15 +77,15 @@ def _complain(message: str, field: str | None = None, hint: str | None = None) -
 
 
 class Commands(TyperGroup):
-    """The outermost command. Nothing leaves it but an exit code: 0, or that of the failure."""
+    """The top-level command. Every exception ends in an exit code: that of the error, or 0."""
 
     def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of a working day, which is that of the help; typer would put groups behind commands."""
+        """The commands in the order of the help; typer would put groups behind commands."""
         known = [name for name in ORDER if name in self.commands]
         return [*known, *(name for name in self.commands if name not in known)]
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Setting up the shell is done once in a life, so it is in the manual and not in every help."""
+        """The parameters without those for shell completion: they are in the manual, not in every help text."""
         params = super().get_params(ctx)
         for param in params:
             if isinstance(param, TyperOption) and param.name in ("install_completion", "show_completion"):
@@ -119,19 +120,19 @@ def _code_of(command: Callable[[], Any]) -> int:
 
 
 def _unforeseen(error: Exception) -> int:
-    # Click's own complaints (an unknown option, a missing argument). Where their class lives changes between
-    # versions of typer, so they are known by what they can do.
-    spell = getattr(error, "format_message", None)
-    if spell is not None:
-        message = str(spell())
+    # Click's own errors (an unknown option, a missing argument). Their class moves between versions of typer, so they
+    # are recognized by their method.
+    format_message = getattr(error, "format_message", None)
+    if format_message is not None:
+        message = str(format_message())
         context = getattr(error, "ctx", None)
         if message:  # empty when a command without arguments has just shown its help
-            # the first letter only: what follows may be a name
+            # only the first letter: a name may follow
             message = message[:1].lower() + message[1:].rstrip(".")
             _complain(message, None, f"{context.command_path} --help" if context else None)
         return 2
     if os.environ.get("SLUICE_TRACEBACK"):
         raise error
-    hint = "this is a fault of the command line: SLUICE_TRACEBACK=1 shows where, please report it"
-    _complain(f"did not expect {type(error).__name__}: {error}", None, hint)
+    hint = "this is a bug of the command line; set SLUICE_TRACEBACK=1 for the traceback, and report it"
+    _complain(f"unexpected {type(error).__name__}: {error}", None, hint)
     return 1

@@ -1,4 +1,4 @@
-"""``sluice get``: definitions as they are stored."""
+"""``sluice get``: stored definitions, as a list or as a document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ KindArgument = Annotated[
 
 def get(
     kind: KindArgument,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of them, such as demo.flights.clean.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="The name of one, such as demo.flights.clean.")
+    ] = None,
     namespace: frame.Namespace = None,
     app: frame.App = None,
     tag: filters.Tags = None,
@@ -36,7 +38,7 @@ def get(
     chosen = filters.read(tag, workflow, state)
     if chosen and (wanted is not SCHEDULE or name is not None):
         got = f"{wanted.name} {name}" if name else wanted.collection
-        raise WrongUsage(f"expected `get schedules` beside --tag, --workflow and --state, got {got!r}", "KIND")
+        raise WrongUsage(f"expected `get schedules` with --tag, --workflow and --state, got {got!r}", "KIND")
     if name is not None:
         path = names.path_of(wanted, names.full_name(wanted, name, namespace, app))
         show_one(frame.connect().get(path), as_json)
@@ -51,7 +53,7 @@ def get(
 
 
 def listing(kind: Kind, namespace: str | None, app: str | None, chosen: filters.Filters | None = None) -> Document:
-    """Everything of a kind in its namespace or app. What lives in apps is gathered from all, unless one is named."""
+    """All definitions of a kind in a namespace or app. Without an app, those of all apps of the namespace."""
     if kind is NAMESPACE:
         return frame.connect().listing(names.collection_path(kind, []))
     space = frame.needed_namespace(namespace)
@@ -60,8 +62,10 @@ def listing(kind: Kind, namespace: str | None, app: str | None, chosen: filters.
     client = frame.connect()
     apps = [app] if app else [full.rpartition(".")[2] for full in _names(client, space)]
     answers = [
-        client.listing(names.collection_path(kind, [space, each]), chosen.within(space, each) if chosen else None)
-        for each in apps
+        client.listing(
+            names.collection_path(kind, [space, app_name]), chosen.within(space, app_name) if chosen else None
+        )
+        for app_name in apps
     ]
     return {"items": [item for answer in answers for item in answer["items"]], "next_cursor": None}
 

@@ -1,4 +1,4 @@
-"""``sluice jobs``: the work that waits to run, and the word that some of it waits for."""
+"""``sluice jobs``: list waiting jobs; approve or refuse those that wait for an approval."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sluice.cli import frame, tables
 from sluice.client import segment
 from sluice.names import SCHEDULE
 
-app = typer.Typer(help="List the jobs that wait; approve or refuse one.")
+app = typer.Typer(help="List waiting jobs; approve or refuse one.")
 
 Id = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job that waits for an approval.")]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the job.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, which is stored with the job.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -26,7 +26,7 @@ def jobs(
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """List the jobs that wait, and what for; approve or refuse one."""
+    """List waiting jobs and what they wait for; approve or refuse one."""
     if context.invoked_subcommand is not None:
         return
     if schedule is not None:
@@ -46,7 +46,7 @@ def jobs(
 
 @app.command()
 def approve(job: Id, reason: Reason = "", as_json: frame.Json = False) -> None:
-    """Approve of a job that waits for it, as whoever your AWS credentials say you are."""
+    """Approve a job that waits for an approval, as the identity of your AWS credentials."""
     answer = frame.connect().post(f"/v1/jobs/{segment(job)}/approve", {"reason": reason})
     if as_json:
         render.machine(answer)
@@ -56,7 +56,7 @@ def approve(job: Id, reason: Reason = "", as_json: frame.Json = False) -> None:
 
 @app.command()
 def refuse(job: Id, reason: Reason = "", as_json: frame.Json = False) -> None:
-    """Refuse a job that waits for an approval: it is aborted, on record."""
+    """Refuse a job that waits for an approval; the job is aborted."""
     answer = frame.connect().post(f"/v1/jobs/{segment(job)}/refuse", {"reason": reason})
     if as_json:
         render.machine(answer)

@@ -1,4 +1,4 @@
-"""``sluice message``: a time or an expression and data for a target, live at once (L16)."""
+"""``sluice message``: an instant or a time expression with data for a target, active at once (L16)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluice.client import Document
 from sluice.errors import WrongUsage
 from sluice.names import MESSAGE
 
-app = typer.Typer(no_args_is_help=True, help="Put messages, look at them, delete them.")
+app = typer.Typer(no_args_is_help=True, help="Create, show, list and delete messages.")
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A message, such as demo.flights.backup.")]
 
@@ -22,41 +22,52 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="A message, such as de
 def put(
     name: Name,
     schedule: Annotated[
-        str | None, typer.Option("--schedule", metavar="EXPRESSION", help="When it repeats: '@every 10s', '0 5 * * *'.")
+        str | None, typer.Option("--schedule", metavar="EXPRESSION", help="When to send: '@every 10s', '0 5 * * *'.")
     ] = None,
     due: Annotated[
         str | None,
-        typer.Option("--due", metavar="WHEN", help="When it is sent first, or once: 10m, PT10M, an instant."),
+        typer.Option("--due", metavar="WHEN", help="When to send first, or once: 10m, PT10M, an instant."),
     ] = None,
-    repeats: Annotated[int | None, typer.Option("--repeats", metavar="N", help="How often it is sent in all.")] = None,
-    ttl: Annotated[str | None, typer.Option("--ttl", metavar="WHEN", help="How long it lives.")] = None,
-    zone: Annotated[str | None, typer.Option("--zone", metavar="ZONE", help="The zone of its expression.")] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", metavar="N", help="How many times to send in total.")
+    ] = None,
+    ttl: Annotated[
+        str | None, typer.Option("--ttl", metavar="WHEN", help="When the message expires: 2h, an instant.")
+    ] = None,
+    zone: Annotated[str | None, typer.Option("--zone", metavar="ZONE", help="The time zone of the expression.")] = None,
     data: Annotated[
-        str | None, typer.Option("--data", "-d", metavar="TEXT", help="What it carries: text, JSON, or @FILE.")
+        str | None, typer.Option("--data", "-d", metavar="TEXT", help="The data: text, JSON, or @FILE.")
     ] = None,
     content_type: Annotated[
-        str | None, typer.Option("--content-type", metavar="TYPE", help="What that is, such as text/csv.")
+        str | None, typer.Option("--content-type", metavar="TYPE", help="The type of the data, such as text/csv.")
     ] = None,
     target: Annotated[
-        str | None, typer.Option("--target", "-t", metavar="JSON", help="Where it goes; else the app's default target.")
+        str | None, typer.Option("--target", "-t", metavar="JSON", help="The target; by default that of the app.")
     ] = None,
     workflow: Annotated[
-        str | None, typer.Option("--workflow", "-w", metavar="NAME", help="A workflow that it starts instead.")
+        str | None, typer.Option("--workflow", "-w", metavar="NAME", help="A workflow to start instead of a target.")
     ] = None,
     file: Annotated[
         str | None,
-        typer.Option("--file", "-f", metavar="FILE", help="Its document, YAML or JSON; options win over it."),
+        typer.Option("--file", "-f", metavar="FILE", help="The document, YAML or JSON; options override it."),
     ] = None,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Create or replace a message. It begins anew."""
-    from sluice import messages  # late, with the YAML parser that it brings
+    """Create or replace a message. A replaced message starts again."""
+    from sluice import messages  # imported here: it loads the YAML parser
 
     full = names.full_name(MESSAGE, name, namespace, app_name)
-    told = {"schedule": schedule, "due_time": due, "repeats": repeats, "ttl": ttl, "zone": zone, "workflow": workflow}
-    body = messages.document(file, told, messages.target(target), messages.carried(data, content_type))
+    options = {
+        "schedule": schedule,
+        "due_time": due,
+        "repeats": repeats,
+        "ttl": ttl,
+        "zone": zone,
+        "workflow": workflow,
+    }
+    body = messages.document(file, options, messages.target(target), messages.carried(data, content_type))
     view = frame.connect().put(names.path_of(MESSAGE, full), body)
     if as_json:
         render.machine(view)
@@ -98,7 +109,7 @@ def list_messages(
 def delete(
     name: Name, namespace: frame.Namespace = None, app_name: frame.App = None, as_json: frame.Json = False
 ) -> None:
-    """Delete a message; nothing of it is sent any more."""
+    """Delete a message; nothing more of it is sent."""
     full = names.full_name(MESSAGE, name, namespace, app_name)
     frame.connect().delete(names.path_of(MESSAGE, full))
     if as_json:

@@ -1,4 +1,4 @@
-"""``sluice skip`` and ``unskip``: leave one occurrence of a schedule out, or take it in again (L19)."""
+"""``sluice skip`` and ``unskip``: skip one occurrence of a schedule, or cancel the skip (L19)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sluice.client import Document
 from sluice.names import SCHEDULE
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")]
-At = Annotated[str, typer.Argument(metavar="AT", help="The instant at which it would fire: 2026-11-22T05:00:00Z.")]
+At = Annotated[str, typer.Argument(metavar="AT", help="The instant of the fire: 2026-11-22T05:00:00Z.")]
 
 
 def skip(
     schedule: Name, at: At, namespace: frame.Namespace = None, app: frame.App = None, as_json: frame.Json = False
 ) -> None:
-    """Leave one occurrence of a schedule out."""
+    """Skip one occurrence of a schedule."""
     _act("skip", schedule, at, namespace, app, as_json)
 
 
 def unskip(
     schedule: Name, at: At, namespace: frame.Namespace = None, app: frame.App = None, as_json: frame.Json = False
 ) -> None:
-    """Take a skipped occurrence in again."""
+    """Cancel the skip of an occurrence."""
     _act("unskip", schedule, at, namespace, app, as_json)
 
 
@@ -41,12 +41,12 @@ def _act(action: str, name: str, at: str, namespace: str | None, app: str | None
 
 
 def _show(view: Document) -> None:
-    """All that is left out, and not just this one: a forgotten skip is seen when the next is made."""
+    """List all skips, not only this one, so that a forgotten skip is noticed."""
     skips = [spell.both(at, frame.now()) for at in view.get("skips") or ()]
     console = render.stdout()
     if not skips:
         console.print(Text.assemble((str(view["name"]), "bold"), " skips nothing"), soft_wrap=True)
         return
     console.print(Text.assemble((str(view["name"]), "bold"), " skips"), soft_wrap=True)
-    for each in skips:
-        console.print(f"  {each}", soft_wrap=True)
+    for occurrence in skips:
+        console.print(f"  {occurrence}", soft_wrap=True)

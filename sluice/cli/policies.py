@@ -14,7 +14,7 @@ def policies(
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """List throttling policies; ``sluice describe policy NAME`` shows one with its queue."""
+    """List throttling policies. ``sluice describe policy NAME`` shows one with its queue."""
     path = names.collection_path(POLICY, [frame.needed_namespace(namespace)])
     answer = frame.connect().listing(path, most=limit or None)
     if as_json:

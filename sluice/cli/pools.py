@@ -14,7 +14,7 @@ def pools(
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """List pools; ``sluice describe pool NAME`` shows one with what is in use."""
+    """List pools. ``sluice describe pool NAME`` shows one with its use."""
     path = names.collection_path(POOL, [frame.needed_namespace(namespace)])
     answer = frame.connect().listing(path, most=limit or None)
     if as_json:

@@ -1,4 +1,4 @@
-"""``sluice report``: what a day was like, workflow by workflow (H3)."""
+"""``sluice report``: the report of a day, workflow by workflow (H3)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sluice.cli import frame, tables
 from sluice.client import segment
 from sluice.errors import WrongUsage
 
-# What --sort knows: the field, and whether the largest comes first.
+# The orders of --sort: the field, and whether the largest value comes first.
 ORDERS = {
     "name": ("workflow", False),
     "cost": ("cost_usd", True),
@@ -30,7 +30,7 @@ COLUMNS = (
 def report(
     namespace: frame.Namespace = None,
     day: Annotated[
-        str | None, typer.Option("--day", metavar="DAY", help="A day (UTC), such as 2026-11-20; else the newest.")
+        str | None, typer.Option("--day", metavar="DAY", help="A day (UTC), such as 2026-11-20; by default the newest.")
     ] = None,
     sort: Annotated[
         str, typer.Option("--sort", metavar="BY", help=f"One of {', '.join(ORDERS)}.", show_default=True)
@@ -38,15 +38,15 @@ def report(
     limit: Annotated[int, frame.Limit] = 50,
     as_json: frame.Json = False,
 ) -> None:
-    """What a day was like: runs, success, lateness, durations and cost of each workflow."""
+    """Show the report of a day: runs, success, lateness, durations and cost of each workflow."""
     if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
         raise WrongUsage(f"expected a day such as 2026-11-20, got {day!r}", "--day")
     if sort not in ORDERS:
         raise WrongUsage(f"expected one of {', '.join(ORDERS)}, got {sort!r}", "--sort")
     name = frame.needed_namespace(namespace)
-    # Whatever is to be sorted is read whole; by name it comes sorted, and a part of it will do.
-    most = (limit or None) if sort == "name" else None
-    pages = list(frame.connect().pages(f"/v1/namespaces/{segment(name)}/reports", {"day": day}, most))
+    # The API sorts by name; any other order needs all pages.
+    maximum = (limit or None) if sort == "name" else None
+    pages = list(frame.connect().pages(f"/v1/namespaces/{segment(name)}/reports", {"day": day}, maximum))
     answer = {**pages[0], "items": [item for page in pages for item in page["items"]]}
     answer["next_cursor"] = pages[-1].get("next_cursor")
     items = _sorted(answer["items"], *ORDERS[sort])[: limit or None]
@@ -63,7 +63,7 @@ def report(
 
 
 def _sorted(items: list[Any], field: str, largest_first: bool) -> list[Any]:
-    """What is not known comes last, whichever way."""
+    """The items in the order of a field; unknown values come last in both directions."""
     known = [item for item in items if item.get(field) is not None]
     known.sort(key=lambda item: item[field], reverse=largest_first)
     return known + [item for item in items if item.get(field) is None]
@@ -90,7 +90,7 @@ def _row(item: dict[str, Any]) -> tuple[render.Cell, ...]:
 
 
 def _share(share: float | None) -> str:
-    """Cut, never rounded up: 100 % is all of them."""
+    """A share in percent, rounded down, so that 100 % means all."""
     return spell.NOTHING if share is None else f"{int(share * 1000) / 10:g} %"
 
 

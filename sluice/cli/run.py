@@ -1,4 +1,4 @@
-"""``sluice run``: run a schedule now, and follow it if asked to."""
+"""``sluice run``: run a schedule now or later, and optionally follow the run."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ def run(
         typer.Option("--property", "-p", metavar="KEY=VALUE", help="A property of this run only; repeatable."),
     ] = None,
     at: Annotated[
-        str | None, typer.Option("--at", metavar="WHEN", help="Not now, but then: an instant with its zone, or 2h30m.")
+        str | None, typer.Option("--at", metavar="WHEN", help="When to run: an instant with a time zone, or 2h30m.")
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", "-w", metavar="", help="Follow it to its end; exit 1 unless it succeeds.")
+        bool, typer.Option("--wait", "-w", metavar="", help="Wait for its end; exit 1 unless it succeeds.")
     ] = False,
     namespace: frame.Namespace = None,
     app: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Run a schedule, now or at a time, past its trigger; prints the job's id."""
+    """Run a schedule now or later, without its trigger; print the job's id."""
     full = names.full_name(SCHEDULE, schedule, namespace, app)
     body: Document = {"properties": frame.pairs_of("--property", properties or [])}
     if at is not None:
         body["at"] = at
     client = frame.connect()
-    # One wish, one key: if the answer is lost and the request is sent again, it is still one run.
+    # The key makes a repeat after a lost answer the same job.
     answer = client.post(f"{names.path_of(SCHEDULE, full)}/run", body, key=uuid.uuid4().hex)
     if wait:
         _follow(client, str(answer["job_id"]), as_json)
@@ -53,7 +53,7 @@ def _follow(client: Client, job_id: str, as_json: bool) -> None:
     try:
         last = follow.until_over(client, job_id, quiet=as_json)
     except KeyboardInterrupt:
-        render.note(f"no longer followed, but it goes on: sluice runs show {job_id}")
+        render.note(f"stopped following; the run continues: sluice runs show {job_id}")
         raise typer.Exit(130) from None
     if as_json:
         render.machine(last)

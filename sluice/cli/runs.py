@@ -1,4 +1,4 @@
-"""``sluice runs``: what has run, what runs, and each attempt of it."""
+"""``sluice runs``: list runs, show one with its attempts, cancel, ping and repeat it, read its log."""
 
 from __future__ import annotations
 
@@ -33,39 +33,41 @@ def list_runs(
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     schedule: frame.OfSchedule = None,
-    state: Annotated[str | None, typer.Option("--state", metavar="STATE", help="Only these, such as FAILED.")] = None,
+    state: Annotated[
+        str | None, typer.Option("--state", metavar="STATE", help="Only runs in this state, such as FAILED.")
+    ] = None,
     day: Annotated[str | None, typer.Option("--day", metavar="DAY", help="Only this day (UTC): 2026-11-20.")] = None,
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
-    """List runs, the newest first."""
+    """List runs, newest first."""
     if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
         raise WrongUsage(f"expected a day such as 2026-11-20, got {day!r}", "--day")
     if schedule is not None:
         path = f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app_name))}/runs"
     else:
         path = f"/v1/namespaces/{segment(frame.needed_namespace(namespace))}/runs"
-    most = limit or None
+    maximum = limit or None
     if state or day:
-        answer = _search(frame.connect(), path, state.upper() if state else None, day, most)
+        answer = _search(frame.connect(), path, state.upper() if state else None, day, maximum)
     else:
-        answer = frame.connect().listing(path, most=most)
+        answer = frame.connect().listing(path, most=maximum)
     if as_json:
         render.machine(answer)
         return
-    items = answer["items"][:most]
+    items = answer["items"][:maximum]
     if not items:
-        render.note("no runs like that" if state or day else "no runs yet")
+        render.note("no runs match" if state or day else "no runs yet")
         return
     tables.runs(render.stdout(), items, frame.now())
     tables.rest(answer, len(items), "sluice runs list ...")
 
 
-def _search(client: Client, path: str, state: str | None, day: str | None, most: int | None) -> Document:
-    """The runs that match, in whole pages until ``most`` of them came, so that the cursor leads on from there.
+def _search(client: Client, path: str, state: str | None, day: str | None, maximum: int | None) -> Document:
+    """The runs that match, in whole pages until ``maximum`` runs are found, so that the cursor continues there.
 
-    What the API does not filter itself (the list of a schedule) is filtered here. A run belongs to the day of its
-    claim; lists begin with the newest, so an older one ends the search.
+    The list of a schedule is filtered here, because the API does not filter it. A run belongs to the day of its claim;
+    lists are newest first, so a run of an earlier day ends the search.
     """
     found: list[Document] = []
     for page in client.pages(path, {"state": state, "day": day}):
@@ -73,7 +75,7 @@ def _search(client: Client, path: str, state: str | None, day: str | None, most:
         found += [run for run in runs if state in (None, run["state"]) and (day is None or _day(run) == day)]
         if day is not None and any(_day(run) < day for run in runs):
             break
-        if most is not None and len(found) >= most:
+        if maximum is not None and len(found) >= maximum:
             return {"items": found, "next_cursor": page.get("next_cursor")}
     return {"items": found, "next_cursor": None}
 
@@ -84,10 +86,10 @@ def _day(run: Document) -> str:
 
 @app.command()
 def show(
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="A run's id, which was its job's.")],
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a run, the same as that of its job.")],
     as_json: frame.Json = False,
 ) -> None:
-    """One run: its attempts, instants, and what fired it."""
+    """Show a run: its attempts, instants, and what triggered it."""
     run = frame.connect().get(f"/v1/runs/{segment(run_id)}")
     if as_json:
         render.machine(run)
@@ -103,12 +105,12 @@ def show(
         _show_events(console, run["events"])
 
 
-def _dag(told: Document | None) -> str | None:
-    """Which part of which run of a DAG it is; None if of none."""
-    if told is None:
+def _dag(dag: Document | None) -> str | None:
+    """The node and the DAG run to which a run belongs; None if it belongs to none."""
+    if dag is None:
         return None
-    part = f"node {told['node']}" if told.get("node") else "the start"
-    return f"{part} of {told['name']}, run {told['run_id']}, round {told['round']}"
+    part = f"node {dag['node']}" if dag.get("node") else "the start"
+    return f"{part} of {dag['name']}, run {dag['run_id']}, round {dag['round']}"
 
 
 def _show_facts(console: Console, run: Document) -> None:
@@ -156,7 +158,7 @@ def _billed(hours: dict[str, float] | None) -> str | None:
 
 
 def _show_instants(console: Console, run: Document) -> None:
-    """When each step was, and how long after the one before it."""
+    """Show the instant of each step, and the time since the step before."""
     known = sorted(((run[key], word) for key, word in INSTANTS if run.get(key)), key=lambda step: str(step[0]))
     rows: list[tuple[render.Cell, ...]] = []
     for at, (instant, word) in enumerate(known):
@@ -201,38 +203,38 @@ def _show_events(console: Console, events: list[Document]) -> None:
 
 
 def _own_fields(event: Document) -> Document:
-    """What is told of an event and has no column of its own: the type of a custom one, the state of an alarm. A kind
-    that this command does not know is shown by it, too."""
+    """The fields of an event that have no column of their own, such as the type of a custom event or the state of an
+    alarm. Also those of kinds of events that this command does not know."""
     common = ("kind", "id", "instant", "dataset", "workflow", "partition", "status")
     return {name: value for name, value in event.items() if name not in common and isinstance(value, str | int)}
 
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="A run's id, which was its job's.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a run, the same as that of its job.")]
 
 
 @app.command()
 def cancel(run_id: Id, as_json: frame.Json = False) -> None:
-    """Wish the end of a run that lives: its target is asked for it until it has come."""
+    """Cancel an active run; Sluice asks its target until the run has ended."""
     run = frame.connect().post(f"/v1/runs/{segment(run_id)}/cancel", repeatable=True)
     if as_json:
         render.machine(run)
         return
-    render.note(f"{run_id} is to end; it is {run['state']} until it has")
+    render.note(f"{run_id} is being cancelled; it is {run['state']} until its target has ended it")
 
 
 @app.command()
 def ping(run_id: Id, as_json: frame.Json = False) -> None:
-    """Have the target of a run that lives asked now what became of it."""
+    """Poll the target of an active run now."""
     run = frame.connect().post(f"/v1/runs/{segment(run_id)}/ping", repeatable=True)
     if as_json:
         render.machine(run)
         return
-    render.note(f"{run_id} is {run['state']}; its target is asked now: sluice runs show {run_id}")
+    render.note(f"{run_id} is {run['state']}; its target is being polled; see sluice runs show {run_id}")
 
 
 @app.command()
 def rerun(run_id: Id, as_json: frame.Json = False) -> None:
-    """Run a finished run again, with its own properties, data and context."""
+    """Run a finished run again, with its properties, data and context."""
     answer = frame.connect().post(f"/v1/runs/{segment(run_id)}/rerun", key=uuid4().hex)
     if as_json:
         render.machine(answer)
@@ -243,19 +245,21 @@ def rerun(run_id: Id, as_json: frame.Json = False) -> None:
 @app.command()
 def logs(
     run_id: Id,
-    attempt: Annotated[int | None, typer.Option("--attempt", min=1, metavar="N", help="Another than the last.")] = None,
-    lines: Annotated[int, typer.Option("--lines", "-l", min=1, max=10_000, metavar="N", help="How many.")] = 100,
+    attempt: Annotated[
+        int | None, typer.Option("--attempt", min=1, metavar="N", help="The attempt; by default the last.")
+    ] = None,
+    lines: Annotated[int, typer.Option("--lines", "-l", min=1, max=10_000, metavar="N", help="How many lines.")] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """The last lines that a run has written."""
+    """Print the last log lines of a run."""
     answer = frame.connect().get(f"/v1/runs/{segment(run_id)}/logs", {"attempt": attempt, "lines": lines})
     if as_json:
         render.machine(answer)
         return
     if answer.get("why"):
         render.note(str(answer["why"]))
-    for name, told in answer["streams"].items():
+    for name, log_lines in answer["streams"].items():
         if len(answer["streams"]) > 1:
             render.note(f"{name}:")
-        for line in told:
+        for line in log_lines:
             typer.echo(line)

@@ -1,4 +1,4 @@
-"""``sluice enable``, ``disable``, ``pause`` and ``resume``: schedules by name, or all that filters choose in an app."""
+"""``sluice enable``, ``disable``, ``pause`` and ``resume``: by the names of schedules, or by filters within an app."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sluice.names import APP, SCHEDULE
 Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Schedules, such as demo.flights.clean.")]
 All = Annotated[bool, typer.Option("--all", metavar="", help="All schedules of the app.")]
 AppOf = Annotated[
-    str | None, typer.Option("--app", "-a", metavar="[NS.]APP", help="The app of filters, or of short names.")
+    str | None, typer.Option("--app", "-a", metavar="[NS.]APP", help="The app for filters and short names.")
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Schedules, by their full names, or by filters in an app: one of both, checked."""
+    """Selected schedules: by their full names, or by filters within an app; exactly one of both."""
 
     names: list[str]
     app: str
@@ -40,7 +40,7 @@ def enable(
     every: All = False,
     as_json: frame.Json = False,
 ) -> None:
-    """Let schedules fire from now on."""
+    """Enable schedules: their triggers fire from now on."""
     _act("enable", _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every), as_json)
 
 
@@ -54,7 +54,7 @@ def disable(
     every: All = False,
     as_json: frame.Json = False,
 ) -> None:
-    """Stop schedules; what waits is dropped, what runs goes on."""
+    """Disable schedules; waiting jobs are dropped, active runs continue."""
     _act("disable", _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every), as_json)
 
 
@@ -64,7 +64,10 @@ def pause(
         str, typer.Option("--mode", "-m", metavar="MODE", help=f"How: {', '.join(states.MODES)}.", show_default=True)
     ] = "hold",
     stop_timeouts: Annotated[
-        bool, typer.Option("--stop-timeouts", metavar="", help="Timeouts stand still meanwhile; else they go on.")
+        bool,
+        typer.Option(
+            "--stop-timeouts", metavar="", help="Stop timeouts during the pause; by default they keep counting."
+        ),
     ] = False,
     namespace: frame.Namespace = None,
     app: AppOf = None,
@@ -74,13 +77,13 @@ def pause(
     every: All = False,
     as_json: frame.Json = False,
 ) -> None:
-    """Pause schedules; resume lets them go on where they were."""
+    """Pause schedules; resume continues them."""
     how = checks.one_of(mode, tuple(states.MODES), "--mode")
     chosen = _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every)
     if not chosen.names and (how != "hold" or stop_timeouts):
         option = "--stop-timeouts" if how == "hold" else "--mode"
-        hint = "name the schedules: sluice get schedules takes the same filters and lists them"
-        raise WrongUsage(f"expected names beside {option}, got filters: they pause with mode hold", option, hint)
+        hint = "name the schedules; sluice get schedules lists them by the same filters"
+        raise WrongUsage(f"expected names with {option}, got filters, which allow only mode hold", option, hint)
     _act("pause", chosen, as_json, {"mode": how, "timeouts": "stop" if stop_timeouts else "count"})
 
 
@@ -94,26 +97,27 @@ def resume(
     every: All = False,
     as_json: frame.Json = False,
 ) -> None:
-    """Let paused schedules go on."""
+    """Resume paused schedules."""
     _act("resume", _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every), as_json)
 
 
 def _chosen(
     schedules: list[str] | None, namespace: str | None, app: str | None, by: filters.Filters, every: bool
 ) -> Chosen:
-    """What to act on. Filters have to be said, or ``--all``: a command that was cut short must not stop an app."""
+    """The selected schedules. Without names, a filter or ``--all`` is required, so that a truncated command cannot stop
+    a whole app."""
     if schedules:
         if by or every:
-            hint = "leave the names out: filters choose among all schedules of the app"
+            hint = "remove the names: filters select from all schedules of the app"
             raise WrongUsage("expected names or filters, got both", "NAME", hint)
         return Chosen([names.full_name(SCHEDULE, name, namespace, app) for name in schedules], "", by)
     if not by and not every:
         hint = "name schedules, or add --app NS.APP and --tag, --workflow, --state or --all"
-        raise WrongUsage("expected schedules or filters that choose them, got neither", "NAME", hint)
+        raise WrongUsage("expected schedules or filters, got neither", "NAME", hint)
     if by and every:
-        raise WrongUsage("expected filters or --all, got both", "--all", "leave --all out")
+        raise WrongUsage("expected filters or --all, got both", "--all", "remove --all")
     if app is None:
-        raise WrongUsage("expected the app to choose from, got none", "--app", "add --app NS.APP")
+        raise WrongUsage("expected the app of the filters, got none", "--app", "add --app NS.APP")
     return Chosen([], names.full_name(APP, app, namespace, field="--app"), by)
 
 
@@ -125,7 +129,7 @@ def _act(action: str, chosen: Chosen, as_json: bool, how: Document | None = None
 
 
 def _switch(action: str, fulls: list[str], as_json: bool, how: Document | None) -> None:
-    """Each of them, also after one was refused: what is left undone is said, and the exit code tells."""
+    """Apply an action to each schedule, even after one fails. Each failure is printed, and the exit code reports it."""
     client = frame.connect()
     refused = False
     for full in fulls:

@@ -1,4 +1,4 @@
-"""The columns in which each kind of thing is listed. Rows are the API's views."""
+"""The columns in which each kind of object is listed. Rows are the API's views."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _dags(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
 
 
 def dag_runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
-    """Runs of a DAG: how many of the nodes are well, and which one, if any, holds the rest up."""
+    """Runs of a DAG: how many nodes have completed, and which node blocks the others, if any."""
     rows: Rows = []
     for run in items:
         nodes: View = run["nodes"]
@@ -96,19 +96,19 @@ BAD = ("FAILED", "CANCELLED", "ABORTED")
 
 def _messages(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     rows: Rows = [
-        (v["name"], spell.ago(v.get("next_fire"), now), times(v), _road(v), _changed(v, now), v.get("description"))
+        (v["name"], spell.ago(v.get("next_fire"), now), times(v), _channel(v), _changed(v, now), v.get("description"))
         for v in views
     ]
     return ("NAME", "NEXT", "REPEATS", "GOES TO", "CHANGED", "DESCRIPTION…"), rows
 
 
 def times(message: View) -> str:
-    """When a message is sent again, as far as it is: ``@every 10s, 4 times``."""
+    """When and how many times a message is sent, where known: ``@every 10s, 4 times``."""
     often = f", {spell.count(message['repeats'], 'time')}" if message.get("repeats") else ""
     return f"{message['schedule']}{often}" if message.get("schedule") else spell.NOTHING
 
 
-def _road(message: View) -> str:
+def _channel(message: View) -> str:
     target = message.get("target") or {}
     return str(message.get("workflow") or target.get("type") or "default")
 
@@ -127,7 +127,7 @@ _DEFINITIONS = {
 
 
 def jobs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
-    """Jobs, or what ``why`` says of them. An id begins with the name of its schedule, so that has no column."""
+    """Jobs, or what ``why`` returns for them. An id begins with the name of its schedule, so that needs no column."""
     rows: Rows = [
         (
             job["job_id"],
@@ -158,7 +158,7 @@ def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0
 
 
 def partitions(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
-    """Those of a table are its snapshots, oldest first: their ids are in no order."""
+    """Partitions. Those of an Iceberg table are its snapshots, oldest first, because snapshot ids have no order."""
     if any(item.get("snapshot") for item in items):
         _snapshots(console, items, now, indent)
         return
@@ -196,7 +196,7 @@ def _count(number: int | None) -> str:
 
 
 def constraints(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
-    """Whether each one holds, and until when it will not."""
+    """Whether each constraint is met, and until when it is not."""
     rows: Rows = [
         (
             spell.words(item.get("type")),
@@ -231,20 +231,20 @@ def location(dataset: View) -> str:
 
 
 def ready(dataset: View) -> str:
-    """When a partition counts as ready (T8)."""
+    """When a partition of a dataset counts as ready (T8)."""
     if dataset.get("format") == "iceberg":
         return "a commit"
     return str((dataset.get("ready") or {}).get("done_flag") or "first object")
 
 
 def rest(answer: View, shown: int, command: str) -> None:
-    """An aside when a list was cut, with the way to see the rest."""
+    """Print a note when a list was cut, with the command that shows all."""
     if answer.get("next_cursor"):
-        render.note(f"these are {shown}; {command} --limit 0 shows all")
+        render.note(f"{shown} shown; {command} --limit 0 shows all")
 
 
 def _state_of(run: View) -> Text:
-    """With the attempt that the row is about, where that matters: a first attempt that does well is nothing special."""
+    """The state, with the number of the attempt unless it is a successful first attempt."""
     state = render.state(run.get("state"))
     if run.get("attempts", 1) > 1 and (run.get("attempt", 1) > 1 or run.get("state") in ("FAILED", "RETRYING")):
         return Text.assemble(state, (f" {run.get('attempt')}/{run['attempts']}", "dim"))
@@ -252,7 +252,7 @@ def _state_of(run: View) -> Text:
 
 
 def _values(partition: View | None) -> str:
-    """``2013/1/1``: without its keys, which are the same all down the column."""
+    """``2013/1/1``: the values without the keys, which are the same in all rows."""
     return "/".join(str(value) for value in partition.values()) if partition else spell.NOTHING
 
 

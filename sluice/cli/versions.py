@@ -1,4 +1,4 @@
-"""``sluice versions``: what a schedule was, and what each change changed (L7)."""
+"""``sluice versions``: the versions of a schedule, and the changes of each (L7)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def versions(
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
-    """List the versions of a schedule, the newest first."""
+    """List the versions of a schedule, newest first."""
     full = names.full_name(SCHEDULE, schedule, namespace, app)
     answer = frame.connect().listing(f"{names.path_of(SCHEDULE, full)}/versions", most=limit or None)
     if as_json:

@@ -1,4 +1,4 @@
-"""``sluice why``: what a job, run or schedule waits for, in the words of the decision itself."""
+"""``sluice why``: what a job, run or schedule waits for, in the text of the scheduler's decision."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from sluice.cli import frame, tables
 from sluice.client import Document, segment
 from sluice.names import SCHEDULE
 
-IN_FULL = 3  # jobs of a schedule that are told in full; of the rest a line each
+IN_FULL = 3  # jobs of a schedule that are shown in full; the others get one line each
 
-app = typer.Typer(no_args_is_help=True, help="Why a job, run or schedule did or did not start.")
+app = typer.Typer(no_args_is_help=True, help="Explain why a job, run or schedule did or did not start.")
 
 
 @app.command()
 def job(
-    job_id: Annotated[str, typer.Argument(metavar="ID", help="A job's id, as jobs and run print it.")],
+    job_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a job, as jobs and run print it.")],
     as_json: frame.Json = False,
 ) -> None:
-    """What came, what is missing, and what will wake it."""
+    """Show what arrived, what is missing, and what will wake a job."""
     answer = frame.connect().get(f"/v1/jobs/{segment(job_id)}/why")
     if as_json:
         render.machine(answer)
@@ -35,10 +35,10 @@ def job(
 
 @app.command()
 def run(
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="A run's id, which was its job's.")],
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a run, the same as that of its job.")],
     as_json: frame.Json = False,
 ) -> None:
-    """What fired it, and why it is where it is."""
+    """Show what triggered a run, and why it is in its state."""
     answer = frame.connect().get(f"/v1/runs/{segment(run_id)}/why")
     if as_json:
         render.machine(answer)
@@ -63,7 +63,7 @@ def schedule(
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """What it waits for, its next fire, and the jobs that wait."""
+    """Show what a schedule waits for, its next fire, and its waiting jobs."""
     full = names.full_name(SCHEDULE, name, namespace, app_name)
     answer = frame.connect().get(f"{names.path_of(SCHEDULE, full)}/why")
     if as_json:

@@ -1,4 +1,4 @@
-"""``sluice worker run``: do the runs of a pool on this machine."""
+"""``sluice worker run``: execute the runs of a pool on this machine."""
 
 from __future__ import annotations
 
@@ -16,29 +16,32 @@ import typer
 from sluice.cli import frame
 from sluice.errors import WrongUsage
 
-app = typer.Typer(no_args_is_help=True, help="Do the runs of a pool on this machine.")
+app = typer.Typer(no_args_is_help=True, help="Execute the runs of a pool on this machine.")
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
 def run(
-    command: Annotated[list[str], typer.Argument(metavar="-- CMD [{args}]...", help="What is run for each run.")],
-    pool: Annotated[str, typer.Option("--pool", "-p", metavar="[NS.]POOL", help="The pool; short with -n.")],
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- CMD [{args}]...", help="The command to execute for each run.")
+    ],
+    pool: Annotated[str, typer.Option("--pool", "-p", metavar="[NS.]POOL", help="The pool; a short name needs -n.")],
     concurrency: Annotated[
-        int, typer.Option("--concurrency", "-c", min=1, max=1_000, metavar="N", help="How many side by side.")
+        int, typer.Option("--concurrency", "-c", min=1, max=1_000, metavar="N", help="How many runs at a time.")
     ] = 1,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Its name; HOST:PROCESS otherwise.")
+        str | None, typer.Option("--name", metavar="NAME", help="The worker's name; by default HOST:PROCESS.")
     ] = None,
     grace: Annotated[
-        float, typer.Option("--grace", min=0, metavar="S", help="Seconds from SIGTERM to SIGKILL, on a cancel.")
+        float,
+        typer.Option("--grace", min=0, metavar="S", help="Seconds from SIGTERM to SIGKILL when a run is cancelled."),
     ] = 10,
-    once: Annotated[bool, typer.Option("--once", help="End when the pool is empty.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Exit when the pool is empty.")] = False,
     namespace: frame.Namespace = None,
 ) -> None:
-    """Claim runs of a pool, and run a command for each of them.
+    """Claim runs of a pool, and execute a command for each of them.
 
-    The command gets the arguments of the workflow's target where it says {args}, and the rest by SLUICE_ variables.
-    SIGTERM or ctrl-C drains it: what is under way is finished. A second one ends that, too.
+    {args} in the command is replaced by the arguments of the workflow's target; SLUICE_ variables hold the other data.
+    SIGTERM or ctrl-C drains the worker: it finishes its active runs. A second signal ends these, too.
     """
     from sluice.pulling import Plan, Worker
 
@@ -48,22 +51,22 @@ def run(
     plan = Plan(full, name or f"{socket.gethostname()}:{os.getpid()}", command, concurrency, grace)
     worker = Worker(frame.connect(), plan, tell, once)
     _drain_on_signals(worker.stop, worker.kill)
-    tell(f"worker {plan.name} takes runs of pool {full}, {concurrency} at a time")
+    tell(f"worker {plan.name} claims runs of pool {full}, {concurrency} at a time")
     tell(f"done: {worker.run()} ended")
 
 
 def tell(text: str, run: str | None = None) -> None:
-    """A line for whoever watches, on stderr: the output of the commands goes to stdout."""
+    """Print a status line on stderr; the output of the commands goes to stdout."""
     at = datetime.now(UTC).strftime("%H:%M:%S")
     print(f"{at} {f'{run}: ' if run else ''}{text}", file=sys.stderr, flush=True)
 
 
 def _drain_on_signals(stop: threading.Event, kill: threading.Event) -> None:
-    def wish(number: int, stack: FrameType | None) -> None:
+    def drain(number: int, stack: FrameType | None) -> None:
         del number, stack
         if stop.is_set():
             kill.set()
         stop.set()
 
-    signal.signal(signal.SIGTERM, wish)
-    signal.signal(signal.SIGINT, wish)
+    signal.signal(signal.SIGTERM, drain)
+    signal.signal(signal.SIGINT, drain)

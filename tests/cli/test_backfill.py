@@ -109,9 +109,9 @@ def test_l12_a_backfill_is_cancelled_with_its_runs_or_without(
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ([], "both ends of an interval, or partitions"),
+        ([], "both ends of an interval, or --partition"),
         (["--from", "2026-01-01"], "both ends of an interval"),
-        (["--from", "yesterday", "--to", "2026-01-01"], "an instant with its zone"),
+        (["--from", "yesterday", "--to", "2026-01-01"], "an instant with a time zone"),
         (["--from", "year=2013", "--to", "2026-01-01"], "expected key=value"),
         (["--partition", "day=1", "--from", "day=1"], "either --partition or --from"),
         (["--from", "2026-01-01", "--to", "2026-01-02", "-c", "0"], "greater than or equal to 1"),

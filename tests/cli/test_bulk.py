@@ -70,7 +70,7 @@ def test_l18_filters_that_choose_nothing_are_said_aside(api: PlayedApi, sluice: 
     api.play("POST", BULK, {"changed": [], "unchanged": [], "failed": []})
     done = sluice("enable", "--app", "demo.flights", "--tag", "team=none")
     assert (done.exit_code, done.stdout) == (0, "")
-    assert done.stderr == "no schedule of demo.flights is like that\n"
+    assert done.stderr == "no schedule of demo.flights matches\n"
 
 
 def test_l18_schedules_are_listed_by_the_filters_of_the_api(api: PlayedApi, sluice: Sluice) -> None:
@@ -94,20 +94,20 @@ def test_l18_over_all_apps_a_short_workflow_is_that_of_each(api: PlayedApi, slui
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (("disable", "--tag", "team=a"), "expected the app to choose from, got none"),
+        (("disable", "--tag", "team=a"), "expected the app of the filters, got none"),
         (("disable", "--all", "--app", "flights"), "expected an app as namespace.app, got 'flights'"),
         (("disable", "--app", "demo.flights"), "add --app NS.APP and --tag, --workflow, --state or --all"),
         (("disable", CLEAN, "--all", "-a", "demo.flights"), "expected names or filters, got both"),
         (("disable", CLEAN, "--tag", "team=a"), "expected names or filters, got both"),
         (("disable", "-a", "demo.flights", "--all", "--tag", "x"), "expected filters or --all, got both"),
         (("disable", "-a", "demo.flights", "--tag", "=a"), "expected a tag as key or key=value, got '=a'"),
-        (("disable", "-a", "demo.flights", "--tag", "a", "--tag", "b"), "expected --tag once, got it 2 times"),
+        (("disable", "-a", "demo.flights", "--tag", "a", "--tag", "b"), "expected --tag once, got 2 of them"),
         (("disable", "-a", "demo.flights", "--workflow", "a..b"), "got 'a..b'"),
         (("disable", "-a", "demo.flights", "--state", "enabld"), "hint: did you mean enabled?"),
         (("disable", "-a", "demo.flights", "--state", "running"), "expected one of enabled, hold, drain, backlog"),
-        (("pause", "-a", "demo.flights", "--all", "--mode", "drain"), "expected names beside --mode, got filters"),
-        (("pause", "-a", "demo.flights", "--all", "--stop-timeouts"), "expected names beside --stop-timeouts"),
-        (("get", "workflows", "-n", "demo", "--tag", "team=a"), "expected `get schedules` beside --tag"),
+        (("pause", "-a", "demo.flights", "--all", "--mode", "drain"), "expected names with --mode, got filters"),
+        (("pause", "-a", "demo.flights", "--all", "--stop-timeouts"), "expected names with --stop-timeouts"),
+        (("get", "workflows", "-n", "demo", "--tag", "team=a"), "expected `get schedules` with --tag"),
         (("get", "schedule", CLEAN, "--state", "hold"), f"got 'schedule {CLEAN}'"),
         (("get", "schedules", "-n", "demo", "--state", "drained"), "hint: did you mean drain?"),
     ],

@@ -76,7 +76,7 @@ def test_e6_all_of_a_schedule_are_redriven_and_what_is_refused_is_told(api: Play
     assert done.stdout.splitlines() == [
         "2 delivered again",
         "c: it was deleted",
-        "some are left: run the same command again",
+        "some remain: run the same command again",
     ]
     assert api.requests[0].body == {"schedule": "flights.notify"}
 

@@ -84,7 +84,7 @@ def test_a_dry_run_does_not_create_the_namespace(api: PlayedApi, sluice: Sluice,
     done = sluice("apply", file, "--set", "bucket=lake", "--dry-run")
     assert done.exit_code == 1
     assert "error: no namespace named 'demo'" in done.stderr
-    assert "without --dry-run it is created" in done.stderr
+    assert "create the namespace first" in done.stderr
     assert not [request for request in api.requests if request.method == "PUT"]
 
 

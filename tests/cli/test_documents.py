@@ -48,7 +48,7 @@ def test_an_unknown_placeholder_is_named_with_its_field(tmp_path: Path) -> None:
     assert wrong.value.message == "expected a value for the placeholder ${buckett}, got none"
     assert wrong.value.field == f"{path}: workflows.clean.arguments.1"
     assert "--set buckett=" in str(wrong.value.hint)
-    assert "did --set bucket mean this one?" in str(wrong.value.hint)
+    assert "or is --set bucket a typing error?" in str(wrong.value.hint)
 
 
 def test_a_lonely_dollar_sign_is_a_mistake_with_its_mending(tmp_path: Path) -> None:

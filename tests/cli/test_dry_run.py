@@ -134,7 +134,7 @@ def test_l11_a_dry_run_changes_nothing_and_may_be_sent_again(api: PlayedApi, slu
         ("- {type: partitoin}", "did you mean partition?", "-: events.0.type"),
         ("- {type: time}", "expected a value, got nothing: an event of type time needs it", "-: events.0.at"),
         ("- {type: size, dataset: d}", "an event of type size needs it", "-: events.0.bytes"),
-        ("- {type: time, at: noon}", "expected an instant with its zone", "-: events.0.at"),
+        ("- {type: time, at: noon}", "expected an instant with a time zone", "-: events.0.at"),
         ("- {type: partition, dataset: d, partition: today}", "expected partition keys", "-: events.0.partition"),
         (
             "- {type: partition, dataset: d, partition: {day: 1.5}}",

@@ -80,7 +80,7 @@ def test_t11_what_the_api_refuses_is_exit_code_1(api: PlayedApi, sluice: Sluice)
         (("demo", "x", "--payload", "{order: 7}"), "  field: --payload, column 2"),
         (("demo", "x", "--payload", "{order: 7}"), """--payload '{"order": 7}'"""),
         (("demo", "x", "--payload", "[1]"), "expected a JSON object, got [1]"),
-        (("demo", "x", "-f", "-"), "expected nothing beside --file, got 'x'"),
+        (("demo", "x", "-f", "-"), "expected no further argument with --file, got 'x'"),
         (("demo", "-f", "-", "--id", "e7"), "  field: --id"),
         (("demo", "-f", "-"), "expected the type of the event, got None"),
     ],

@@ -29,7 +29,7 @@ def test_help_names_every_command_in_its_panel_and_ends_with_examples(sluice: Sl
     assert places == sorted(places)
     assert text.index(" Define ") < text.index(" Act ") < text.index(" Look ") < text.index("Examples")
     assert "sluice run demo.flights.clean --wait" in text
-    assert "0 done, 1 refused by the server, 2 wrong usage, 3 not reachable" in text
+    assert "0 success, 1 error from the server, 2 wrong usage, 3 server not reachable" in text
     assert "completion" not in text
 
 
@@ -62,7 +62,7 @@ def test_version(sluice: Sluice) -> None:
         (("jobs",), "expected a namespace, got none"),
         (("run", CLEAN, "-p", "day"), "expected key=value, got 'day'"),
         (("runs", "list", "-n", "demo", "--day", "yesterday"), "expected a day such as"),
-        (("apply", "missing.yaml"), "expected a file that can be read, got missing.yaml"),
+        (("apply", "missing.yaml"), "expected a readable file, got missing.yaml"),
         (("runs", "list", "-n", "demo", "--limit", "-1"), "--limit"),
     ],
 )
@@ -112,7 +112,7 @@ def test_nobody_there_is_exit_code_3(sluice: Sluice, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("NO_PROXY", "*")
     done = sluice("get", "namespaces")
     assert done.exit_code == 3
-    assert f"error: nothing answers at {url}" in done.stderr
+    assert f"error: no server answers at {url}" in done.stderr
 
 
 def test_a_fault_of_our_own_is_told_without_a_traceback(api: PlayedApi, sluice: Sluice) -> None:

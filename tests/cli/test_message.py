@@ -86,12 +86,12 @@ def test_l16_options_win_over_the_file(taken: PlayedApi, sluice: Sluice, tmp_pat
     ("options", "words"),
     [
         ([], "expected a schedule, a due time, or both, got neither"),
-        (["--due", "1h", "--content-type", "a/b"], "expected --data beside --content-type"),
+        (["--due", "1h", "--content-type", "a/b"], "expected --data with --content-type"),
         (["--due", "1h", "-t", "sqs"], "expected JSON, got expecting value"),
         (["--due", "1h", "-t", "{}"], "expected a JSON object with a type"),
         (["--due", "1h", "-d", "{a: 1}"], "hint: or add --content-type text/plain"),
-        (["--due", "1h", "-d", "@missing"], "expected a file that can be read, got missing"),
-        (["-f", "missing.yaml"], "expected a file that can be read, got missing.yaml"),
+        (["--due", "1h", "-d", "@missing"], "expected a readable file, got missing"),
+        (["-f", "missing.yaml"], "expected a readable file, got missing.yaml"),
     ],
 )
 def test_l16_wrong_usage_sends_nothing(api: PlayedApi, sluice: Sluice, options: list[str], words: str) -> None:

@@ -67,9 +67,9 @@ def test_l4_what_cannot_be_paused_is_told_and_the_others_are_paused(api: PlayedA
 @pytest.mark.parametrize(
     ("state", "words"),
     [
-        ("hold", "paused: what waits keeps gathering, and launches on resume"),
-        ("drain", "paused: what waits goes on, and nothing new is taken in"),
-        ("backlog", "paused: new jobs queue up, and run on resume"),
+        ("hold", "paused: waiting jobs keep gathering, and launch on resume"),
+        ("drain", "paused: waiting jobs go on; new events are not accepted"),
+        ("backlog", "paused: new jobs are queued, and run on resume"),
         ("completed", "its last fire is over"),
     ],
 )
@@ -118,14 +118,14 @@ def test_l19_a_described_schedule_lists_what_is_skipped(api: PlayedApi, sluice: 
         (("pause", CLEAN, "--mode", "dran"), "expected one of hold, drain, backlog, got 'dran'"),
         (("pause", CLEAN, "--mode", "dran"), "  hint: did you mean drain?"),
         (("pause", CLEAN, "--mode", "dran"), "  field: --mode"),
-        (("pause",), "expected schedules or filters that choose them, got neither"),
+        (("pause",), "expected schedules or filters, got neither"),
         (("pause", "clean"), "expected a schedule as namespace.app.schedule, got 'clean'"),
         (("resume", "clean", "-a", "demo..x"), "expected an app as namespace.app, got 'demo..x'"),
         (("skip", CLEAN), "missing argument 'AT'"),
         (("skip", CLEAN, "tomorrow"), "such as 2026-11-22T05:00:00Z, got 'tomorrow'"),
-        (("skip", CLEAN, "2026-11-22T05:00:00"), "hint: add its zone: 2026-11-22T05:00:00Z is that instant in UTC"),
-        (("unskip", CLEAN, "2026-11-22"), "hint: add its zone: 2026-11-22T00:00:00Z is that instant in UTC"),
-        (("unskip", CLEAN, "0001-01-01T00:00:00+14:00"), "expected an instant with its zone"),
+        (("skip", CLEAN, "2026-11-22T05:00:00"), "hint: add the time zone, such as 2026-11-22T05:00:00Z for UTC"),
+        (("unskip", CLEAN, "2026-11-22"), "hint: add the time zone, such as 2026-11-22T00:00:00Z for UTC"),
+        (("unskip", CLEAN, "0001-01-01T00:00:00+14:00"), "expected an instant with a time zone"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_before_anything_is_sent(

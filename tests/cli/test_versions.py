@@ -40,7 +40,7 @@ def test_a_long_history_is_cut_and_says_so(api: PlayedApi, sluice: Sluice) -> No
     api.lists[VERSIONS] = [version(number) for number in range(30, 0, -1)]
     some = sluice("versions", CLEAN)
     assert len(some.stdout.splitlines()) == 21
-    assert "these are 20; sluice versions ... --limit 0 shows all" in some.stderr
+    assert "20 shown; sluice versions ... --limit 0 shows all" in some.stderr
     assert len(sluice("versions", CLEAN, "--limit", "0").stdout.splitlines()) == 31
 
 

@@ -41,7 +41,7 @@ def _queues(cloud: Endpoints) -> list[str]:
 def test_o7_it_says_what_it_costs_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
     assert smoke.main(["--stage", "prod"]) == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "for about $0.10. Begin with: make smoke STAGE=prod ACCEPT_COST=yes" in told
+    assert "for about $0.10. Start it with: make smoke STAGE=prod ACCEPT_COST=yes" in told
 
 
 def test_o7_a_stack_that_is_not_there_is_named(

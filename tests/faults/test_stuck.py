@@ -166,7 +166,7 @@ def test_w7_a_run_that_its_target_knows_no_more_fails_and_gives_its_slot_back(wo
     world.pass_by("5m")
 
     [run] = world.runs("a")
-    assert (run.state, run.reason) == ("FAILED", "the target knows no such run any more")
+    assert (run.state, run.reason) == ("FAILED", "the target no longer knows this run")
     assert world.limit_state(LIMIT).active == 0
 
 

@@ -131,13 +131,13 @@ def test_a_stack_whose_first_deployment_was_rolled_back_is_created_anew() -> Non
 
 def test_a_parameter_that_the_template_does_not_have_is_refused_before_anything_is_changed() -> None:
     cloudformation = ScriptedCloudFormation("CREATE_COMPLETE", "UPDATE_COMPLETE")
-    with pytest.raises(stack.DeployError, match="expected parameters out of AlarmTopicArn, Stage, got Stagee"):
+    with pytest.raises(stack.DeployError, match="expected parameters of AlarmTopicArn, Stage, got Stagee"):
         apply(cloudformation, Stagee="dev")
     assert cloudformation.requests == []
 
 
 def test_two_deployments_at_once_do_not_meet() -> None:
-    with pytest.raises(stack.DeployError, match="is in UPDATE_IN_PROGRESS: somebody else is deploying"):
+    with pytest.raises(stack.DeployError, match="is in UPDATE_IN_PROGRESS: another deployment is active"):
         apply(ScriptedCloudFormation("UPDATE_IN_PROGRESS"))
 
 
@@ -215,9 +215,9 @@ def test_what_the_account_cannot_bear_is_refused_before_anything_is_changed(
 def test_credentials_without_a_right_are_told_which_one_and_what_to_do() -> None:
     told = {"Error": {"Code": "AccessDenied", "Message": "not authorized to perform: s3:CreateBucket"}}
     said = deploy.explain(ClientError(told, "CreateBucket"))  # type: ignore[arg-type]
-    assert said.startswith("These credentials may not do that: ")
+    assert said.startswith("These credentials lack a permission: ")
     assert "s3:CreateBucket" in said
-    assert "have this right added" in said
+    assert "have it added" in said
 
 
 def test_each_resource_is_told_as_it_gets_on() -> None:

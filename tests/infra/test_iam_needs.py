@@ -92,7 +92,7 @@ def test_a_table_of_glue_needs_its_catalog_and_its_database_too() -> None:
     ("service", "operation"), [("kinesis", "PutRecord"), ("s3", "DeleteObject"), ("glue", "GetTables")]
 )
 def test_what_no_lambda_calls_so_far_is_not_guessed(service: str, operation: str) -> None:
-    with pytest.raises(LookupError, match="say here what IAM asks of it"):
+    with pytest.raises(LookupError, match="add a rule with the actions that it needs"):
         told(service, operation, Bucket="b", Key="k")
 
 

@@ -48,7 +48,7 @@ def test_a_checkout_that_does_not_import_says_why(tmp_path: Path) -> None:
         (tmp_path / name).write_text((ROOT / name).read_text())
     (tmp_path / "chalicelib").mkdir()
     (tmp_path / "app.py").write_text("import nonesuch\n")
-    with pytest.raises(package.PackageError, match="app.py does not import") as caught:
+    with pytest.raises(package.PackageError, match="app.py cannot be imported") as caught:
         package.package(tmp_path / "out", with_dependencies=False, root=tmp_path)
     _, where, line, what = str(caught.value).splitlines()
     assert where.strip().startswith('File "app.py", line 1')

@@ -195,7 +195,7 @@ def test_an_application_that_is_gone_needs_no_stop() -> None:
 
 
 def test_an_application_with_job_runs_is_not_taken_away_from_them() -> None:
-    with pytest.raises(stack.DeployError, match="without living job runs.*Pause the schedules"):
+    with pytest.raises(stack.DeployError, match="without active job runs.*Pause the schedules"):
         stopping(Application("STARTED", busy=True))._stop("00f")
 
 
@@ -212,4 +212,4 @@ def test_a_stage_that_is_not_there_is_nothing_to_remove(
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     assert undeploy.main(["gone"]) == 0
-    assert f"sluice-gone: there is nothing to remove in {REGION}" in capsys.readouterr().out
+    assert f"sluice-gone: nothing to remove in {REGION}" in capsys.readouterr().out

@@ -152,7 +152,7 @@ def test_fields_and_kinds_of_a_later_day_are_ignored(document: Any) -> None:
 def test_what_cannot_be_read_is_told_in_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("<html>")
 
-    with pytest.raises(ContextError, match=r"expected to read .*none.json, got .*does not exist.*; see that the file"):
+    with pytest.raises(ContextError, match=r"expected to read .*none.json, got .*does not exist.*; check that the"):
         RunContext.load(spark, str(tmp_path / "none.json"))
     with pytest.raises(ContextError, match=r"bad.json: expected JSON, got '<html>'"):
         RunContext.load(spark, str(tmp_path / "bad.json"))

@@ -111,7 +111,7 @@ def test_what_it_holds_survives_down_and_up(clone: Clone) -> None:
     code, said = clone.run("down")
     assert (code, said) == (0, "Stopped: EMR Serverless, AWS. The state is kept.")
     assert not _group(held.pid), "Lambdas were left behind"
-    assert "up again, as it was" in clone.up()
+    assert "up again, unchanged" in clone.up()
 
     after = clone.endpoints()
     assert after == before
@@ -139,7 +139,7 @@ def test_a_killed_cloud_comes_up_again(clone: Clone) -> None:
     os.kill(held.pid, signal.SIGKILL)
     while processes.find(clone.layout.aws_process):
         time.sleep(0.05)
-    assert "up again, as it was" in clone.up()
+    assert "up again, unchanged" in clone.up()
     assert clone.is_healthy()
 
 
@@ -147,7 +147,7 @@ def test_changed_code_is_deployed(clone: Clone) -> None:
     assert "up already, and the code is unchanged" in clone.up()
     with (clone.root / "chalicelib/__init__.py").open("a") as source:
         source.write("\n# changed\n")
-    assert "the code had changed, so the stack was updated" in clone.up()
+    assert "the code has changed, and the stack was updated" in clone.up()
     assert "the code is unchanged" in clone.up()
     assert clone.is_healthy()
 
@@ -176,7 +176,7 @@ def test_two_clones_run_side_by_side(clone: Clone, tmp_path: Path) -> None:
     taken = clone.endpoints().aws_url.rsplit(":", 1)[1]
     code, said = second.run("up", SLUICE_PORT=taken)
     assert code == 1
-    assert f"Port {taken}, asked for by SLUICE_PORT, is taken by another program" in said
+    assert f"Port {taken}, set by SLUICE_PORT, is in use by another program" in said
     try:
         _start_twice_at_once(second)
         assert second.is_healthy()

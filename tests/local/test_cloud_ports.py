@@ -44,7 +44,7 @@ def test_a_port_that_was_asked_for_is_used(free: int) -> None:
 
 
 def test_a_port_that_was_asked_for_and_is_taken_is_refused_by_name(taken: int) -> None:
-    with pytest.raises(ports.PortTaken, match=f"Port {taken}, asked for by SLUICE_EMR_PORT, is taken .* unset"):
+    with pytest.raises(ports.PortTaken, match=f"Port {taken}, set by SLUICE_EMR_PORT, is in use .* unset"):
         ports.choose("SLUICE_EMR_PORT", 4570, {"SLUICE_EMR_PORT": str(taken)}, None)
 
 

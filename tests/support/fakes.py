@@ -114,7 +114,7 @@ class FakeEmr:
         found = self.runs.get((run.target_id or "").partition("/")[2])
         state = EMR_STATE[found.state] if found else "STARTING"
         if found is None and run.target_id is not None:
-            return RunUpdate("FAILED", self._clock.now(), "the target knows no such run any more", run.target_id)
+            return RunUpdate("FAILED", self._clock.now(), "the target no longer knows this run", run.target_id)
         if found is None or state == "STARTING":
             return None
         return RunUpdate(state, self._clock.now(), found.details, run.target_id, billed=self._bill(found))

@@ -126,7 +126,7 @@ def test_an_id_of_something_that_is_over_names_nothing(standing: Api) -> None:
 def test_an_etag_is_one_of_ours(standing: Api, etag: str) -> None:
     error = refused(standing, 400, "PUT", NS, {}, if_match=etag)
     assert error["field"] == "If-Match"
-    assert error["message"] == f'expected an ETag that this API answered with, such as "3", got {etag!r}'
+    assert error["message"] == f'expected an ETag of an answer of this API, such as "3", got {etag!r}'
 
 
 @pytest.mark.parametrize("path", [f"{ONE}/run", f"{ONE}/enable", f"{NS}/datasets/flights/partitions"])

@@ -106,7 +106,7 @@ def test_w5_a_lease_that_is_lost_ends_the_command_and_nothing_is_reported(api: P
     api.play("POST", path("heartbeat"), ALIVE, Played(409, {"error": error}))
     _, told = work(api, "sleep", "60", leases=[lease(beat=0.3)])
     assert reports(api) == []
-    assert "its lease was lost: the run is another's by now" in told
+    assert "lease lost: another worker has the run" in told
 
 
 def test_w5_what_is_cancelled_before_it_began_is_never_begun(api: PlayedApi, tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_w5_what_is_cancelled_before_it_began_is_never_begun(api: PlayedApi, tmp
     api.play("POST", path("report"), ENDED)
     work(api, "touch", str(tmp_path / "begun"))
     assert not (tmp_path / "begun").exists()
-    assert reports(api)[0]["message"] == "not begun: somebody said so"
+    assert reports(api)[0]["message"] == "not started: somebody said so"
 
 
 def test_w5_metrics_that_the_command_writes_go_along(api: PlayedApi) -> None:
@@ -130,7 +130,7 @@ def test_w5_a_report_that_is_not_heard_is_made_again(api: PlayedApi, monkeypatch
     api.play("POST", path("report"), *[Played(503, {}) for _ in range(9)], ENDED)
     _, told = work(api, "true")
     assert len(reports(api)) == 10
-    assert any("it is kept" in text for text in told)
+    assert any("will be repeated" in text for text in told)
 
 
 def test_w5_a_claim_that_is_not_heard_is_made_again_and_one_that_is_refused_is_told(

@@ -79,7 +79,7 @@ def test_w5_a_worker_without_room_for_its_files_says_that_the_attempt_has_failed
     monkeypatch.setattr(commands, "TemporaryDirectory", full)
     work(heard, "true")
     [told] = reports(heard)
-    assert (told["state"], told["message"]) == ("failed", "its worker gave up: [Errno 28] No space left on device")
+    assert (told["state"], told["message"]) == ("failed", "the worker failed: [Errno 28] No space left on device")
 
 
 def test_w5_a_long_reason_of_a_cancel_is_cut_where_it_is_told_back(api: PlayedApi) -> None:

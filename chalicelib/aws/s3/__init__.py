@@ -1,1 +1,1 @@
-"""S3: the lake, run contexts and payloads, notifications of objects, files of history."""
+"""S3: reads of the lake, run contexts and payloads, object notifications, history files."""

@@ -1,4 +1,4 @@
-"""History on its way into the lake: changes of the runs table out of its stream, objects into the lake bucket."""
+"""The export of history to the lake: changes from the stream of the runs table, and objects in the lake bucket."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from chalicelib.core.rows.run import Record, Run
 
 
 def sequence_of(record: Mapping[str, Any]) -> str:
-    """The stream's number of a change, which names it when it failed."""
+    """The sequence number of a change in the stream; a failure report names the change by it."""
     return str(record["dynamodb"]["SequenceNumber"])
 
 
 def change_of(record: Mapping[str, Any]) -> Change | None:
-    """A change of the runs table as its row; None for a removal and for rows of other kinds.
+    """The row that a change of the runs table wrote; None for a removal and for rows of other kinds.
 
     https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_Record.html
     """
@@ -26,27 +26,27 @@ def change_of(record: Mapping[str, Any]) -> Change | None:
     if record["eventName"] == "REMOVE" or stored is None:
         return None
     image = {name: _plain(content) for name, content in stored.items()}
-    place = image["sk"]["S"]
-    if place.startswith("A#"):
+    sort_key = image["sk"]["S"]
+    if sort_key.startswith("A#"):
         return Change(sequence_of(record), items.from_item(Run, image))
-    return Change(sequence_of(record), items.from_item(Record, image)) if place == "RECORD" else None
+    return Change(sequence_of(record), items.from_item(Record, image)) if sort_key == "RECORD" else None
 
 
 def _plain(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """An attribute as boto3 reads it: an event is JSON, and carries bytes as base64."""
+    """An attribute as boto3 reads it. A stream event is JSON, and carries bytes as base64."""
     binary = content.get("B")
     return {"B": base64.b64decode(binary)} if isinstance(binary, str) else content
 
 
 class S3HistoryLake:
-    """Objects of the lake. Each name follows from what is in it, so that a repeat overwrites it with the same."""
+    """Objects of the lake. The name of an object follows from its content, so a repeat overwrites it with the same."""
 
     def __init__(self, client: Any, bucket: str) -> None:
         self._client = client
         self._bucket = bucket
 
     def put(self, part: Part) -> None:
-        # No time of writing in the gzip header: the same lines are the same bytes.
+        # The gzip header has no time of writing, so that the same lines give the same bytes.
         body = gzip.compress(text_of(part.lines).encode(), compresslevel=6, mtime=0)
         self._client.put_object(Bucket=self._bucket, Key=part.key, Body=body, ContentType="application/gzip")
 

@@ -1,16 +1,16 @@
-"""What stands in the buckets of datasets. Implements `ports.Lake`; S3 reads are strongly consistent."""
+"""The objects in the buckets of datasets. Implements `ports.Lake`; S3 reads are strongly consistent."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-# Bytes: some fifty thousand names of a manifest, or the longest part of a report, each line of it with a long reason.
+# Bytes: some 50,000 names of a manifest, or the longest part of a report in which each line has a long reason.
 MAX_TEXT = 5_000_000
 
 
 class S3Lake:
-    """``glue`` makes a client of the Glue catalog: only tables that name one there need it."""
+    """``glue`` makes a client of the Glue catalog; only Iceberg tables of a Glue catalog need it."""
 
     def __init__(self, client: Any, glue: Callable[[], Any] | None = None) -> None:
         self._client = client

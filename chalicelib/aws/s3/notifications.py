@@ -1,7 +1,7 @@
-"""Messages about new objects, in two formats: notifications that S3 sends itself, and events that EventBridge sends.
+"""Messages about new objects, in two formats: notifications from S3 itself, and events from EventBridge.
 
-The lake bucket notifies the queue directly. A bucket that exists already notifies EventBridge, and a rule of the stack
-passes its events on to the same queue. What an object counts for does not depend on the format.
+The lake bucket notifies the queue directly. An existing bucket notifies EventBridge, and a rule of the stack forwards
+its events to the same queue. Both formats have the same effect.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from chalicelib.core.instants import parse_instant
 
 
 def objects_of(body: str) -> list[ObjectCreated]:
-    """The new objects that a message is about. Raises ``invalid`` for any other format, so that SQS redrives it.
+    """The new objects in a message. Raises ``invalid`` for any other format, so that SQS redrives the message.
 
     https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html
     https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html
@@ -27,7 +27,7 @@ def objects_of(body: str) -> list[ObjectCreated]:
     except ValueError as error:
         raise invalid("body", "an S3 notification in JSON", body) from error
     if isinstance(message, dict) and message.get("Event") == "s3:TestEvent":
-        return []  # S3 sends one when the notification is configured
+        return []  # S3 sends a test message when the notification is configured
     if isinstance(message, dict) and message.get("source") == "aws.s3":
         return _of_event(message)
     records = message.get("Records") if isinstance(message, dict) else None
@@ -37,7 +37,7 @@ def objects_of(body: str) -> list[ObjectCreated]:
 
 
 def _of_record(record: Mapping[str, Any]) -> ObjectCreated:
-    """S3's own record: it URL-encodes the key, with ``+`` for a space."""
+    """The object of an S3 record. S3 URL-encodes the key, with ``+`` for a space."""
     try:
         entity = record["s3"]
         key = unquote_plus(entity["object"]["key"])
@@ -48,7 +48,7 @@ def _of_record(record: Mapping[str, Any]) -> ObjectCreated:
 
 
 def _of_event(event: Mapping[str, Any]) -> list[ObjectCreated]:
-    """An event of EventBridge: the key is as the object is named, also if it holds ``+`` or ``%20``."""
+    """The objects of an EventBridge event. The key is the plain name, even if it holds ``+`` or ``%20``."""
     try:
         if event["detail-type"] != "Object Created":
             return []
@@ -62,5 +62,5 @@ def _of_event(event: Mapping[str, Any]) -> list[ObjectCreated]:
 def _created(bucket: Mapping[str, Any], key: Any, at: Any, content: Mapping[str, Any], etag: str) -> ObjectCreated:
     name = bucket["name"]
     if not isinstance(name, str) or not isinstance(key, str):
-        raise TypeError(f"expected a bucket and a key in text, got {name!r} and {key!r}")
+        raise TypeError(f"expected text for bucket and key, got {name!r} and {key!r}")
     return ObjectCreated(name, key, parse_instant(at), int(content.get("size", 0)), str(content.get(etag, "")))

@@ -1,4 +1,4 @@
-"""Documents in the control bucket, and data where its app wants it. Implements `ports.Payloads`."""
+"""Documents in the control bucket, and data in the bucket of its app. Implements `ports.Payloads`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from botocore.exceptions import ClientError
 
 from chalicelib.core.errors import invalid
 
-# The user's own bucket is not there, or its policy does not let us write.
+# The user's bucket does not exist, or its policy does not let Sluice write.
 _NOT_OURS = {"NoSuchBucket", "AccessDenied", "AllAccessDisabled", "PermanentRedirect", "InvalidBucketName"}
 
 
-MAX_LOG, MAX_READ = 1_000_000, 256 * 1024  # bytes: of a log that is told, and of one read
+MAX_LOG, MAX_READ = 1_000_000, 256 * 1024  # bytes: of a log that is returned, and of one read
 
 
 class S3Payloads:
@@ -33,7 +33,7 @@ class S3Payloads:
         try:
             answer = self._client.get_object(Bucket=self._bucket, Key=_context_key(run_id))
         except self._client.exceptions.NoSuchKey:
-            return None  # its life in the bucket is over; who comes later knows the run's id all the same
+            return None  # the bucket's lifecycle rule has removed it
         document: Mapping[str, Any] = json.loads(answer["Body"].read())
         return document
 
@@ -71,14 +71,15 @@ class S3Payloads:
 
 
 def _tail(packed: Any) -> str:
-    """The end of a gzip stream, without ever holding all of it: a driver may write for hours."""
+    """The end of a gzip stream, at most `MAX_LOG` bytes. A driver may write for hours, so the whole never is in
+    memory."""
     unpack, tail = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16), b""
     for start in iter(lambda: packed.read(MAX_READ), b""):
         chunk = start
         while chunk:
             tail = (tail + unpack.decompress(chunk, MAX_READ))[-MAX_LOG:]
             chunk = unpack.unconsumed_tail
-            if unpack.eof and unpack.unused_data:  # the next member: a log is uploaded part by part
+            if unpack.eof and unpack.unused_data:  # the next gzip member: a log is uploaded in parts
                 chunk, unpack = unpack.unused_data, zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     return tail.decode(errors="replace")
 

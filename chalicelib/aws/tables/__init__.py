@@ -1,1 +1,1 @@
-"""The three DynamoDB tables: keys, items, statements of writes, reads, retries."""
+"""The three DynamoDB tables: keys, items, statements of writes, reads and retries."""

@@ -17,10 +17,10 @@ def _wake(write: WakeBackfill, shards: Shards) -> Built:
     return update(key, expression, "attribute_exists(pk)", one=1, zero=0, **wake)
 
 
-def _goes_on(write: ExpectBackfillRunning, _: Shards) -> Built:
+def _expect_running(write: ExpectBackfillRunning, _: Shards) -> Built:
     key = keys.backfill(write.schedule, write.backfill)
     expected = condition("#state = :running", {"running": "RUNNING"})
     return "ConditionCheck", key, expected | {"ExpressionAttributeNames": {"#state": "state"}}
 
 
-BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {WakeBackfill: _wake, ExpectBackfillRunning: _goes_on}
+BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {WakeBackfill: _wake, ExpectBackfillRunning: _expect_running}

@@ -11,19 +11,19 @@ from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.ports import Kind, Page
 
-MAX_FOLDERS = 50  # of an object's key, from the outermost
+MAX_FOLDERS = 50  # folders of an object's key that are checked, from the outermost
 NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
-MAX_VERSIONS = 20_000  # kept in memory, a kilobyte or two each
+MAX_VERSIONS = 20_000  # in memory, one or two KB each
 
 
 class DynamoCatalog:
     def __init__(self, dynamo: Dynamo, versions: dict[Key, Version] | None = None) -> None:
         self._dynamo = dynamo
-        # A version never changes once written, so what was read once holds for the life of the process.
+        # A version never changes once it is written, so a version that was read holds for the life of the process.
         self._versions: dict[Key, Version] = {} if versions is None else versions
 
     def over(self, dynamo: Dynamo) -> DynamoCatalog:
-        """The same catalog over another hold on DynamoDB; what is known for good is shared."""
+        """The same catalog over another `Dynamo`; the versions that are known are shared."""
         return DynamoCatalog(dynamo, self._versions)
 
     def knows(self, key: Key) -> bool:
@@ -72,9 +72,9 @@ class DynamoCatalog:
         return (row.dataset, Dataset.model_validate(definition.document)) if row and definition else None
 
     def _longest_prefix(self, bucket: str, folders: list[str]) -> PrefixRow | None:
-        """The row of the innermost folder that has one. All of them sort before the innermost folder, the longest last,
-        with what stands in folders beside them in between. So a look backwards finds it, at the cost of one read
-        instead of one a folder; unless too many stand between, and then each folder is asked for.
+        """The row of the innermost folder that has one. All rows of the folders sort before the key of the innermost
+        folder, the longest last, with rows of sibling folders in between. So a backward query finds the row with one
+        read instead of one read per folder. If too many rows lie in between, each folder is read by its key.
         """
         first, last = keys.prefix(bucket, folders[0]), keys.prefix(bucket, folders[-1])
         values = {"pk": last.pk, "first": first.sk, "last": last.sk}
@@ -94,7 +94,7 @@ class DynamoCatalog:
         return self._dynamo.get(keys.prefix(bucket, prefix), PrefixRow)
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
-        # '$' sorts right after '#': the page begins after all rows of the schedule that ended the last one.
+        # '$' sorts right after '#', so the page begins after all rows of the last schedule of the previous page.
         values = {"pk": f"TRIGGER#{event_key}", "after": f"{cursor}$" if cursor else "!"}
         found, more = self._dynamo.query("catalog", "pk = :pk AND sk > :after", values, limit=limit)
         rows = [items.from_item(Subscription, item) for item in found]

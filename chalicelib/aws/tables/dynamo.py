@@ -1,4 +1,4 @@
-"""A thin, typed hold on DynamoDB: the few calls that the stores need. Each is tried again as `tries.py` says."""
+"""A thin typed client of DynamoDB with the few calls that the stores need. Each call is retried as in `tries.py`."""
 
 from __future__ import annotations
 
@@ -51,13 +51,14 @@ class Dynamo:
         self.shards = Shards(settings.wake_shards, settings.history_shards, HISTORY - settings.history_days * DAY)
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
-        """Carry out a plan in one piece, or nothing of it."""
-        refused = self._commit(writes)
-        if refused is not None:
+        """Commit all writes of a plan in one transaction. Returns the conflict if a condition of a write fails; then
+        nothing is written."""
+        conflict = self._commit(writes)
+        if conflict is not None:
             self._metrics.add(run_metrics.RACES_LOST, 1)
-        elif letters := sum(isinstance(each, Put) and isinstance(each.row, DeadLetter) for each in writes):
+        elif letters := sum(isinstance(write, Put) and isinstance(write.row, DeadLetter) for write in writes):
             self._metrics.add(run_metrics.DEAD_LETTERS, letters)
-        return refused
+        return conflict
 
     def _commit(self, writes: Sequence[Write]) -> Conflict | None:
         statements = [statement(write, self._names, self.shards) for write in writes]
@@ -87,33 +88,33 @@ class Dynamo:
         self._in_batches([(made.key, {"PutRequest": {"Item": made.arguments["Item"]}}) for made in by_key.values()])
 
     def get(self, key: Key, kind: type[R]) -> R | None:
-        """One row, read strongly."""
-        place = {"TableName": self._names[key.table], "Key": _key(key)}
-        found = self._ask(self._client.get_item, **place, ConsistentRead=True).get("Item")
+        """One row, by a strongly consistent read; None if it does not exist."""
+        request = {"TableName": self._names[key.table], "Key": _key(key)}
+        found = self._ask(self._client.get_item, **request, ConsistentRead=True).get("Item")
         return items.from_item(kind, found) if found else None
 
     def get_many(
         self, wanted: Sequence[Key], only: Mapping[TableName, Sequence[str]] | None = None
     ) -> dict[Key, Item]:  # fmt: skip
-        """Items by key, read strongly; what does not exist is left out. With ``only``: their keys and these attributes
-        of the items of each table."""
+        """The items of these keys, by strongly consistent reads; items that do not exist are left out. ``only`` names
+        the attributes to read of each table; the keys are always read."""
         found: dict[Key, Item] = {}
         for start in range(0, len(wanted), MAX_GETS):
             part = wanted[start : start + MAX_GETS]
-            asked: dict[str, Any] = {}
+            requests: dict[str, Any] = {}
             for key in part:
-                if self._names[key.table] not in asked:
+                if self._names[key.table] not in requests:
                     chosen = _projection(only[key.table]) if only else {}
-                    asked[self._names[key.table]] = {"Keys": [], "ConsistentRead": True, **chosen}
-                asked[self._names[key.table]]["Keys"].append(_key(key))
+                    requests[self._names[key.table]] = {"Keys": [], "ConsistentRead": True, **chosen}
+                requests[self._names[key.table]]["Keys"].append(_key(key))
             tables = {self._names[key.table]: key.table for key in part}
             tries = Tries(self._patience)
-            while asked:
-                answer = self._ask(self._client.batch_get_item, RequestItems=asked)
+            while requests:
+                answer = self._ask(self._client.batch_get_item, RequestItems=requests)
                 for name, rows in answer["Responses"].items():
                     found |= {Key(tables[name], row["pk"]["S"], row["sk"]["S"]): row for row in rows}
-                asked = answer.get("UnprocessedKeys") or {}
-                if asked:
+                requests = answer.get("UnprocessedKeys") or {}
+                if requests:
                     tries.pause()
         return found
 
@@ -129,7 +130,7 @@ class Dynamo:
         forward: bool = True,
         names: Mapping[str, str] | None = None,
     ) -> tuple[list[Item], Mapping[str, Any] | None]:
-        """One page of a query: its items, and where the next one starts. Strong, except on a global index."""
+        """One page of a query: its items, and the start of the next page. Strong, except on a global index."""
         arguments: dict[str, Any] = {
             "TableName": self._names[table],
             "KeyConditionExpression": condition,
@@ -158,8 +159,8 @@ class Dynamo:
                 return
 
     def _single(self, made: Statement, writes: Sequence[Write]) -> Conflict | None:
-        """One conditional write. What an earlier try has written without an answer refuses a repeat, which then is no
-        refusal; only a repeat asks for the stored item."""
+        """Carry out one conditional write. If an earlier try wrote without an answer, the condition of the repeat
+        fails. The stored item then shows that the write was done; only a repeat requests that item."""
         calls = {"Put": self._client.put_item, "Update": self._client.update_item, "Delete": self._client.delete_item}
         tries, shown = Tries(self._patience), {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
         while True:
@@ -176,8 +177,8 @@ class Dynamo:
                     return refused
 
     def _transaction(self, statements: Sequence[Statement], writes: Sequence[Write]) -> Conflict | None:
-        """DynamoDB carries out one transaction per token (it remembers them for 10 minutes), so a repeat of one whose
-        answer was lost changes nothing. One that was cancelled for a conflict is another transaction."""
+        """Carry out a transaction. DynamoDB executes one transaction per token (it remembers tokens for 10 minutes), so
+        a repeat after a lost answer changes nothing. A repeat after a cancelled transaction needs a new token."""
         actions = [{made.action: made.arguments} for made in statements]
         tries, token = Tries(self._patience), str(uuid.uuid4())
         while True:
@@ -211,14 +212,14 @@ class Dynamo:
 
 
 def _projection(attributes: Sequence[str]) -> dict[str, Any]:
-    """Some are reserved words, so all go by another name."""
+    """A projection with a placeholder for each attribute, because some names are reserved words."""
     names = {f"#{name}": name for name in ("pk", "sk", *attributes)}
     return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
 
 
-def encode_cursor(place: Mapping[str, Any] | str | None) -> str | None:
-    """An opaque cursor out of a place in a list."""
-    return None if place is None else base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+def encode_cursor(position: Mapping[str, Any] | str | None) -> str | None:
+    """An opaque cursor for a position in a list; None at the end of the list."""
+    return None if position is None else base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str | None) -> Any:
@@ -228,7 +229,7 @@ def decode_cursor(cursor: str | None) -> Any:
         return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
     except ValueError:
         hint = "leave the cursor out to begin at the start"
-        raise SluiceError("bad_cursor", "expected a cursor that a list answered with", "cursor", hint) from None
+        raise SluiceError("bad_cursor", "expected a cursor that a list returned", "cursor", hint) from None
 
 
 def _key(key: Key) -> dict[str, dict[str, str]]:
@@ -236,7 +237,7 @@ def _key(key: Key) -> dict[str, dict[str, str]]:
 
 
 def _refused(error: Exception, writes: Sequence[Write]) -> Conflict | None:
-    """The refusal in an error, if it is one: an expectation of a write did not hold."""
+    """The conflict that an error reports: a condition of a write failed. None for any other error."""
     if not isinstance(error, ClientError):
         return None
     if code_of(error) == "ConditionalCheckFailedException":
@@ -250,5 +251,5 @@ def _refused(error: Exception, writes: Sequence[Write]) -> Conflict | None:
 
 
 def _stored(error: Exception) -> Item | None:
-    """The item that refused a write, if its refusal shows it."""
+    """The item that made the condition of a write fail, if the error contains it."""
     return error.response.get("Item") if isinstance(error, ClientError) else None

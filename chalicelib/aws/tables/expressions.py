@@ -1,4 +1,4 @@
-"""What all statements are put together from: a key, an expression, and the condition under which it holds."""
+"""The parts of all statements: a key, an expression, and the condition under which the write is carried out."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Built = tuple[str, Key, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """Into how many parts the indexes are split. ``sooner``: how much earlier than after `HISTORY` the history passes
-    away in this installation, in ms (H1)."""
+    """The number of parts of each index. ``sooner``: by how many ms this installation lets history expire earlier than
+    `HISTORY` (H1)."""
 
     wake: int
     history: int
@@ -24,7 +24,7 @@ class Shards:
 
 
 def condition(expected: str | None, values: dict[str, Any]) -> dict[str, Any]:
-    """The condition of a statement and the values that it and its expression name."""
+    """The arguments for a condition, and the values that the condition and the expression of the statement name."""
     arguments: dict[str, Any] = {"ConditionExpression": expected} if expected else {}
     if values:
         arguments["ExpressionAttributeValues"] = {f":{name}": items.value(plain) for name, plain in values.items()}

@@ -1,8 +1,8 @@
-"""Rows as DynamoDB items and back. Free-form documents are stored as JSON text, everything else as plain attributes.
+"""Rows as DynamoDB items and back. Free-form documents are stored as JSON text, all other fields as plain attributes.
 
-``format`` is the number of the layout (O11). Layouts 1 and 2 had other names and were never released, so nothing reads
-them; code reads every layout that was released. Since layout 2 runs are packed into one attribute.
-An attribute more is no new layout: code that does not know it carries it along (`core/rows/stored.py`).
+``format`` is the number of the layout (O11). Layouts 1 and 2 had other names and were never released, so no code reads
+them; code reads every layout that was released. Since layout 2, runs are packed into one attribute.
+A new attribute needs no new layout: code that does not know the attribute keeps it (`core/rows/stored.py`).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ R = TypeVar("R")
 Item = dict[str, Any]
 
 FORMAT = 3
-# Floats and deep structures of users survive as text, byte for byte; DynamoDB's numbers would not keep them.
+# As text, users' floats and deep structures keep every byte; DynamoDB's numbers would not preserve them.
 _JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics"}
-_CARRIED = "unknown"  # the one field that is not stored under its own name
+_CARRIED = "unknown"  # the only field that is not stored under its own name
 _HISTORY_KEYS = frozenset({"wf_key", "schedule_key", "day_key", "at"})
 
 _serialize = TypeSerializer().serialize
@@ -39,8 +39,8 @@ _deserialize = TypeDeserializer().deserialize
 
 
 class NewerLayout(RuntimeError):
-    """A row is of a layout that came after this code, which would misread it. The message or tick that needs the row
-    is tried again, and succeeds once the newer code is deployed."""
+    """A row has a newer layout than this code knows. The message or tick that needs the row is retried, and succeeds
+    once the newer code is deployed."""
 
 
 def value(plain: Any) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def value(plain: Any) -> dict[str, Any]:
 
 
 def wake(at: Instant | None, pk: str, shards: int) -> dict[str, str]:
-    """The two attributes that put a row into the wake index, or none."""
+    """The two attributes that put a row into the wake index; none without an instant."""
     return {} if at is None else {"wake_shard": ids.shard(pk, shards), "wake_at": iso(at)}
 
 
@@ -62,9 +62,9 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
         content = getattr(row, item.name)
         if content is None or item.name in ("wake_at", _CARRIED):
             continue
-        # What is empty in a run, and is so when it is not there, stays out.
+        # An empty attribute of a run that equals its default is not stored.
         if not (packs and item.name != "rev" and not content and content == item.default):
-            plain[item.name] = _told(item.name, content) if packs else _encode(item.name, content)
+            plain[item.name] = _to_plain(item.name, content) if packs else _encode(item.name, content)
     plain |= wake(getattr(row, "wake_at", None), key.pk, wake_shards)
     expires_at = getattr(row, "expires_at", None)
     if expires_at is not None:
@@ -78,7 +78,7 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
 
 
 def from_item(kind: type[R], item: Item) -> R:
-    """A row of a stored item. Raises `NewerLayout` for one of a layout that this code does not know."""
+    """The row of a stored item. Raises `NewerLayout` if the item has a layout that this code does not know."""
     stored = {name: _deserialize(content) for name, content in item.items()}
     if stored.get("format", FORMAT) > FORMAT:
         raise NewerLayout(
@@ -86,16 +86,16 @@ def from_item(kind: type[R], item: Item) -> R:
         )
     known, written = _names(kind), _written(kind)  # type: ignore[arg-type]  # a class is hashable
     hidden = packing.unpack(stored)
-    told = {name: _decode(name, content) for name, content in hidden.items() if name in known}
+    values = {name: _decode(name, content) for name, content in hidden.items() if name in known}
     unknown: list[tuple[str, Any]] = [(name, content) for name, content in item.items() if name not in written]
     if packing.ATTRIBUTE in stored:
         packed = {name: content for name, content in hidden.items() if name not in stored and name not in known}
         unknown += [(packing.ATTRIBUTE, packed)] if packed else []
-    return kind(**told, **({_CARRIED: tuple(unknown)} if unknown and issubclass(kind, StoredRow) else {}))
+    return kind(**values, **({_CARRIED: tuple(unknown)} if unknown and issubclass(kind, StoredRow) else {}))
 
 
 def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
-    """Some attributes of a row that is not packed, None for one that is not stored."""
+    """Some attributes of a row that is not packed; None for an attribute that is not stored."""
     return tuple(_decode(name, _deserialize(item[name])) if name in item else None for name in names)
 
 
@@ -106,7 +106,7 @@ def _names(kind: type[Any]) -> frozenset[str]:
 
 @cache
 def _written(kind: type[Any]) -> frozenset[str]:
-    """The attributes of an item of a kind that this code writes, or leaves out on purpose."""
+    """The attributes of a row class that this code writes, or leaves out on purpose."""
     names = _names(kind) | {"pk", "sk", "format"}  # type: ignore[arg-type]  # as above
     if "wake_at" in names:
         names |= {"wake_shard"}
@@ -126,12 +126,12 @@ def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:
         return {"schedule_key": f"RECORD#{row.schedule}", "day_key": day, "at": at}
     part = ids.shard(row.run_id, shards)
     if isinstance(row, DeadLetter):
-        # All of a namespace in one list: they are few, and the oldest wants to be seen as much as the newest.
+        # All days of a namespace are in one list: dead letters are few, and the oldest matter as much as the newest.
         at = f"{iso(row.failed_at)}#{row.run_id}#{row.attempt:03d}"
         return {"schedule_key": f"DEAD#{row.schedule}", "day_key": f"DEAD#{namespace}#{part}", "at": at}
     return {
         "wf_key": f"{row.workflow}#{part}",
-        # In parts, as the others: ten thousand events of one schedule may be due at one instant (W11).
+        # Split into parts: ten thousand events of one schedule may be due at one instant (W11).
         "schedule_key": f"{row.schedule}#{part}",
         "day_key": f"{namespace}#{iso(row.claimed_at)[:10]}#{part}",
         "at": f"{iso(row.claimed_at)}#{row.run_id}#{row.attempt:03d}",
@@ -139,15 +139,15 @@ def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:
 
 
 def _encode(name: str, content: Any) -> Any:
-    told = _told(name, content)
-    return json.dumps(told, separators=(",", ":")) if name in _JSON_FIELDS else told
+    plain = _to_plain(name, content)
+    return json.dumps(plain, separators=(",", ":")) if name in _JSON_FIELDS else plain
 
 
-def _told(name: str, content: Any) -> Any:
+def _to_plain(name: str, content: Any) -> Any:
     if isinstance(content, Event | StartRequest):
-        # Without what is not there, which is None to a reader anyway.
+        # None is not stored: a reader fills in None for a missing attribute.
         parts = ((part.name, getattr(content, part.name)) for part in fields(content) if part.name != _CARRIED)
-        return {name: told for name, told in parts if told is not None} | dict(content.unknown)
+        return {name: part_value for name, part_value in parts if part_value is not None} | dict(content.unknown)
     if name == "leaves":
         return {leaf: progress.numbers for leaf, progress in content.items()}
     return content if name in _JSON_FIELDS else _listed(content)
@@ -173,11 +173,11 @@ def _decode(name: str, content: Any) -> Any:
 
 
 def _part(kind: type[R], document: dict[str, Any]) -> R:
-    """A row that is stored within another one."""
+    """A row that is stored inside another one."""
     known = _names(kind)  # type: ignore[arg-type]  # a class is hashable
     unknown: Unknown = tuple((name, content) for name, content in document.items() if name not in known)
-    told = {name: content for name, content in document.items() if name in known}
-    return kind(**told, **({_CARRIED: unknown} if unknown else {}))
+    values = {name: content for name, content in document.items() if name in known}
+    return kind(**values, **({_CARRIED: unknown} if unknown else {}))
 
 
 def _plain(content: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Jobs, the markers of what was applied to them, and lines. Implements `ports.JobTable`."""
+"""Jobs, the events that were applied to them, and limits. Implements `ports.JobTable`."""
 
 from __future__ import annotations
 

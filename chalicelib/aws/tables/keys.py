@@ -1,46 +1,47 @@
-"""Every access pattern of the three tables, in one place.
+"""Every access pattern of the three tables, in one module.
 
-| table   | pk                      | sk                       | row             | read by                        |
-|---------|-------------------------|--------------------------|-----------------|--------------------------------|
-| catalog | NAMESPACES              | <ns>                     | Definition      | get, list                      |
-| catalog | NS#<ns>                 | APP#<app>, DATASET#<ds>  | Definition      | get, list by prefix of sk      |
-| catalog | APP#<ns.app>            | WORKFLOW#<name>          | Definition      | get, list                      |
-| catalog | APP#<ns.app>            | DAG#<name>               | Definition      | get, list                      |
-| catalog | APP#<ns.app>            | GRAPH#<name>~<digest>    | Definition      | get: a graph of a DAG's run    |
-| catalog | APP#<ns.app>            | SCHEDULE#<name>          | Listing         | list schedules of an app       |
-| catalog | APP#<ns.app>            | MESSAGE#<name>           | Listing         | list messages of an app        |
-| catalog | SCHEDULE#<full>         | STATE, TIMER, VERSION#<n> | as named        | get; a claim checks STATE alone |
-| catalog | SCHEDULE#<full>         | FAILURES                 | Failures        | get, when a run has failed     |
-| catalog | SCHEDULE#<ns.app.~name> | WORKFLOW                 | Definition      | get: a message's own target    |
-| catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                 | Definition      | get: an app's default target   |
-| catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>  | Subscription    | query: whom an event touches   |
-| catalog | BUCKET#<bucket>         | PREFIX#<prefix>          | PrefixRow       | batch get of a key's folders   |
-| catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>        | Partition       | get, list                      |
-| catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>   | CountedObject     | get; 256 parts share the load  |
-| jobs    | <schedule>@<generation> | GATHERING[#<v>/<v>]        | Job (gathering) | get                            |
-| jobs    | <schedule>@<generation> | FIRE# JOB# RETRY# RUNNOW# | Job            | get; query to list and drain   |
-| jobs    | <schedule>@<generation> | REDRIVE#<run id>#<n>     | Job             | the same                       |
-| jobs    | <schedule>@<generation> | ARRIVED#<leaf>            | Seen            | get, when its leaf is due      |
-| jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
-| jobs    | DELIVERY#<due instant>  | LEASE#<digest of jobs>   | DeliveryLease   | query: which jobs are sent now |
-| jobs    | <schedule>@<generation> | APPLIED#<event id>           | Marker          | local index `events` by job id |
-| jobs    | REQUEST#<request id>    | REQUEST                  | Requested       | get: the job of a request      |
-| jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
-| jobs    | NOTICE#<workflow>         | <what>#<job id>          | Note            | get, query: what is to be told |
-| jobs    | WINDOW#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
-| jobs    | DEADLINE#<job id>          | DEADLINE                  | Watch           | get: is a job in time?         |
-| jobs    | PLAN#<digest of it>     | <number>                 | PlanPart        | get; a hundred entries each    |
-| jobs    | LIMIT#<line>             | STATE                    | LimitState       | get                            |
-| jobs    | LIMIT#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
-| jobs    | OFFER#<pool>            | <rank>                   | Offer           | query: what a worker takes     |
-| runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
-| runs    | RUN#<run id>            | OUTPUT#<attempt>         | Output          | get: the last lines of a run   |
-| runs    | RUN#<run id>            | DAG                      | DagRun          | get: re-runs of a DAG's run    |
-| runs    | DEAD#<schedule>         | <run id>#<attempt>       | DeadLetter      | query; list by `by_day`        |
-| runs    | TARGET#<target's id>    | POINTER                  | Pointer         | get                            |
+| table   | pk                      | sk                        | row             | read by                        |
+|---------|-------------------------|---------------------------|-----------------|--------------------------------|
+| catalog | NAMESPACES              | <ns>                      | Definition      | get, list                      |
+| catalog | NS#<ns>                 | APP#<app>, DATASET#<ds>   | Definition      | get, list by prefix of sk      |
+| catalog | APP#<ns.app>            | WORKFLOW#<name>           | Definition      | get, list                      |
+| catalog | APP#<ns.app>            | DAG#<name>                | Definition      | get, list                      |
+| catalog | APP#<ns.app>            | GRAPH#<name>~<digest>     | Definition      | get: a graph of a DAG's run    |
+| catalog | APP#<ns.app>            | SCHEDULE#<name>           | Listing         | list schedules of an app       |
+| catalog | APP#<ns.app>            | MESSAGE#<name>            | Listing         | list messages of an app        |
+| catalog | SCHEDULE#<full>         | STATE, TIMER, VERSION#<n> | as named        | get; a claim checks only STATE |
+| catalog | SCHEDULE#<full>         | FAILURES                  | Failures        | get, when a run has failed     |
+| catalog | SCHEDULE#<ns.app.~name> | WORKFLOW                  | Definition      | get: a message's own target    |
+| catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                  | Definition      | get: an app's default target   |
+| catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
+| catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
+| catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>         | Partition       | get, list                      |
+| catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>    | CountedObject   | get; 256 parts share the load  |
+| jobs    | <schedule>@<generation> | GATHERING[#<v>/<v>]       | Job (gathering) | get                            |
+| jobs    | <schedule>@<generation> | FIRE# JOB# RETRY# RUNNOW# | Job             | get; query to list and drain   |
+| jobs    | <schedule>@<generation> | REDRIVE#<run id>#<n>      | Job             | as above                       |
+| jobs    | <schedule>@<generation> | ARRIVED#<leaf>            | LastArrival     | get, when its leaf is due      |
+| jobs    | EVENT#<event id>        | EVENT                     | PostedEvent     | get                            |
+| jobs    | DELIVERY#<due instant>  | LEASE#<digest of jobs>    | DeliveryLease   | query: jobs being sent         |
+| jobs    | <schedule>@<generation> | APPLIED#<event id>        | AppliedEvent    | local index `events` by job id |
+| jobs    | REQUEST#<request id>    | REQUEST                   | Requested       | get: the job of a request      |
+| jobs    | BACKFILL#<schedule>     | <id>                      | Backfill        | get, list                      |
+| jobs    | NOTICE#<workflow>       | <what>#<job id>           | PendingNotice   | get, query: to be sent         |
+| jobs    | WINDOW#<workflow>       | <digest of the target>    | NoticeWindow    | get: sent lately               |
+| jobs    | DEADLINE#<job id>       | DEADLINE                  | DeadlineWatch   | get, at the deadline           |
+| jobs    | PLAN#<digest>           | <number>                  | PlanPart        | get; a hundred entries each    |
+| jobs    | LIMIT#<limit>           | STATE                     | LimitState      | get                            |
+| jobs    | LIMIT#<limit>           | WAIT#<rank>               | Waiter          | query: the head of the queue   |
+| jobs    | OFFER#<pool>            | <rank>                    | Offer           | query: runs to claim           |
+| runs    | RUN#<run id>            | A#<attempt>, RECORD       | Run, Record     | get, query                     |
+| runs    | RUN#<run id>            | OUTPUT#<attempt>          | Output          | get: the last lines of a run   |
+| runs    | RUN#<run id>            | DAG                       | DagRun          | get: re-runs of a DAG's run    |
+| runs    | DEAD#<schedule>         | <run id>#<attempt>        | DeadLetter      | query; list by `by_day`        |
+| runs    | TARGET#<target's id>    | POINTER                   | Pointer         | get                            |
 
 Indexes: `wake` (wake_shard, wake_at) on each table, sparse; on runs also by_workflow, by_schedule, by_day (.., at).
-A schedule's gate has a partition of its own, so that a thousand schedules of one app due together share no hot key.
+Each schedule state has a partition of its own, so that a thousand schedules of one app that are due together share no
+hot key.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Key(NamedTuple):
 
 
 def key_of(row: Row) -> Key:
-    """Where a row lives."""
+    """The key of a row."""
     match row:
         case Definition():
             return definition(row.kind, row.name)
@@ -145,7 +146,7 @@ def definition(kind: str, name: str) -> Key:
     parent, _, short = name.rpartition(".")
     if kind == "namespace":
         return Key("catalog", "NAMESPACES", name)
-    if ids.is_of_message(name):  # beside the message, so that no list of workflows meets it
+    if ids.is_of_message(name):  # next to the message, so that no list of workflows contains it
         return Key("catalog", f"SCHEDULE#{name}", "WORKFLOW")
     group = f"APP#{parent}" if kind in ("workflow", "dag") else f"NS#{parent}"
     word = "GRAPH" if kind == "dag" and ids.is_dag_graph(name) else kind.upper()
@@ -153,7 +154,7 @@ def definition(kind: str, name: str) -> Key:
 
 
 def definitions(kind: str, parent: str) -> tuple[str, str]:
-    """The partition that lists a kind, and the prefix of its sort keys."""
+    """The partition key under which a kind is listed, and the prefix of its sort keys."""
     if kind == "namespace":
         return "NAMESPACES", ""
     of_app = kind in ("workflow", "schedule", "message", "dag")
@@ -181,7 +182,7 @@ def partition(dataset: str, values: tuple[str, ...]) -> Key:
 
 
 def sized_object(dataset: str, object_key: str, etag: str) -> Key:
-    """A key of S3 is as long as a sort key may be, so its digest stands for it."""
+    """The key of a counted object. An S3 key may be as long as a whole sort key, so its digest replaces it."""
     return stored_object(dataset, ids.digest(object_key, etag, length=40))
 
 
@@ -190,7 +191,7 @@ def stored_object(dataset: str, digest: str) -> Key:
 
 
 def deliveries(due: Instant) -> str:
-    """The partition of the leases under which what is due at an instant is delivered."""
+    """The partition key of the delivery leases of jobs that are due at an instant."""
     return f"DELIVERY#{due}"
 
 
@@ -263,7 +264,7 @@ def dag_run(run_id: str) -> Key:
 
 
 def dead_letter(schedule: str, run_id: str, attempt: int) -> Key:
-    """All of a schedule are in one partition, so that a strong read tells whether there is any."""
+    """The key of a dead letter. All of a schedule share a partition, so one strong read shows if there are any."""
     return Key("runs", f"DEAD#{schedule}", f"{run_id}#{attempt:03d}")
 
 
@@ -272,7 +273,7 @@ def pointer(target_id: str) -> Key:
 
 
 def ref_of(key: Key) -> Ref | None:
-    """What a key out of a wake index names; None for a row that is not attended to by itself."""
+    """The ref for a key of a wake index; None for a row that has no handler of its own."""
     head, _, name = key.pk.partition("#")
     if key.table == "catalog" and key.sk == "TIMER":
         return Ref("timer", (name,))

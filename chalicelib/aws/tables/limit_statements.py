@@ -1,7 +1,7 @@
-"""The writes that touch a line as DynamoDB statements: permits, queues, and the starts that a line remembers.
+"""The writes of a limit as DynamoDB statements: permits, queues, and the starts that a limit remembers.
 
-A start is one entry of the map ``starts``, set and removed by name, so that runs that begin or end side by side do not
-undo one another. ``rev`` counts these changes: whoever relied on what it read expects it unchanged.
+A start is one entry of the map ``starts``, which is set and removed by its name. So runs that start or end at the same
+time do not overwrite each other. ``rev`` counts these changes: a write that relies on the starts expects it unchanged.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from chalicelib.core.rows.limit import LimitState
 
 @dataclass
 class _Update:
-    """An update of one line, put together piece by piece."""
+    """An update of one limit, assembled step by step."""
 
     sets: list[str] = field(default_factory=list)
     removes: list[str] = field(default_factory=list)
@@ -49,7 +49,7 @@ class _Update:
         if self.removes:
             expression += f" REMOVE {', '.join(self.removes)}"
         several = len(self.expects) > 1
-        wrapped = (f"({each})" if several and " OR " in each and each != NOBODY else each for each in self.expects)
+        wrapped = (f"({term})" if several and " OR " in term and term != NOBODY else term for term in self.expects)
         expected = " AND ".join(wrapped) or None
         action, key, arguments = update(keys.limit(limit_name), expression.strip(), expected, **self.values)
         return action, key, arguments | ({"ExpressionAttributeNames": self.names} if self.names else {})
@@ -63,7 +63,7 @@ class _Update:
         self.values |= {"zero": 0, "one": 1}
 
     def numbers(self, read: LimitState) -> None:
-        """The next number, which the run that starts carries. Who read the same one reads again."""
+        """Assign the next number to the run that starts. Another write with the same number fails, and reads again."""
         self.sets.append("numbered = :number")
         self.values["number"] = read.numbered + 1
         if read.numbered == 0:
@@ -73,7 +73,7 @@ class _Update:
             self.values["numbered"] = read.numbered
 
     def of_edition(self, read: LimitState) -> None:
-        """The workflow is the one that was read."""
+        """Expect the edition of the workflow that was read."""
         if read.edition == 0:
             self.expects.append("attribute_not_exists(edition)")
         else:
@@ -81,7 +81,7 @@ class _Update:
             self.values["edition"] = read.edition
 
     def as_read(self, read: LimitState) -> None:
-        """Nothing that was started or ended since has gone unnoticed."""
+        """Expect that no start was added or removed since the read."""
         if read.rev == 0:
             self.expects.append("attribute_not_exists(rev)")
         else:
@@ -89,17 +89,17 @@ class _Update:
             self.values["rev"] = read.rev
 
     def remembers(self, read: LimitState, holder: str, now: int, forget: tuple[str, ...] = ()) -> None:
-        """One more entry in ``starts``. A path into a map needs the map, so the first entry brings it."""
+        """Add an entry to ``starts``. A path into a map needs the map, so the first entry creates the map."""
         if read.rev == 0:
             self.expects.append("attribute_not_exists(starts)")
             self.sets.append("starts = :first")
             self.values["first"] = {holder: now}
             return
-        self.values["now"] = now  # named only where it is used: DynamoDB refuses a value that no expression names
+        self.values["now"] = now  # only here: DynamoDB refuses a value that no expression names
         self.expects.append("attribute_exists(starts)")
         self.sets.append("starts.#holder = :now")
         self.names["#holder"] = holder
-        for number, old in enumerate(each for each in forget if each != holder):
+        for number, old in enumerate(holder_name for holder_name in forget if holder_name != holder):
             self.removes.append(f"starts.#old{number}")
             self.names[f"#old{number}"] = old
 
@@ -108,13 +108,13 @@ class _Update:
         self.names["#holder"] = holder
 
 
-def _take_permit(write: AcquirePermit, _: Shards) -> Built:
+def _acquire_permit(write: AcquirePermit, _: Shards) -> Built:
     made = _Update()
     match write.ask:
         case Slots():
-            _take_slot(made, write, write.ask)
+            _acquire_slot(made, write, write.ask)
         case RateWindow():
-            _enter_log(made, write, write.ask)
+            _enter_window(made, write, write.ask)
         case _:
             return take_pace(write)
     if write.from_queue:
@@ -125,28 +125,28 @@ def _take_permit(write: AcquirePermit, _: Shards) -> Built:
     return made.built(write.ask.limit_name)
 
 
-def _take_slot(made: _Update, write: AcquirePermit, ask: Slots) -> None:
-    taken = ":one" if ask.units == 1 else ":units"
+def _acquire_slot(made: _Update, write: AcquirePermit, request: Slots) -> None:
+    taken = ":one" if request.units == 1 else ":units"
     made.sets.append(f"active = if_not_exists(active, :zero) + {taken}")
-    made.values |= {"zero": 0, taken[1:]: ask.units}
-    if ask.below is not None:
+    made.values |= {"zero": 0, taken[1:]: request.units}
+    if request.below is not None:
         made.expects.append("attribute_not_exists(active) OR active < :limit")
-        made.values["limit"] = ask.below
+        made.values["limit"] = request.below
     if write.begins is not None:
-        _begin_slot(made, write.begins, write, ask)
+        _start_in_slot(made, write.begins, write, request)
 
 
-def _begin_slot(made: _Update, holder: str, write: AcquirePermit | RecordStart, ask: Slots) -> None:
-    """A run starts: who asked for a gap relies on the starts that it read, and everybody on the rates."""
+def _start_in_slot(made: _Update, holder: str, write: AcquirePermit | RecordStart, request: Slots) -> None:
+    """Record a start. With a gap, the write expects the starts that were read; it always expects the rates."""
     now, read = write.now, write.read
     made.counts_up()
     made.sets.append("last_start = :now")
     made.values["now"] = now
     if write.numbers:
         made.numbers(read)
-    if limit_names.is_of_workflow(ask.limit_name):
+    if limit_names.is_of_workflow(request.limit_name):
         made.of_edition(read)
-    if ask.gap is not None:
+    if request.gap is not None:
         made.as_read(read)
     if read.rates:
         made.expects.append("size(rates) = :rates")
@@ -159,16 +159,16 @@ def _begin_slot(made: _Update, holder: str, write: AcquirePermit | RecordStart, 
         made.sets.append("untracked_start = :now")
 
 
-def _enter_log(made: _Update, write: AcquirePermit, ask: RateWindow) -> None:
+def _enter_window(made: _Update, write: AcquirePermit, request: RateWindow) -> None:
     made.counts_up()
     made.as_read(write.read)
-    made.remembers(write.read, str(write.begins), write.now, rate_window.outdated(ask, write.read))
+    made.remembers(write.read, str(write.begins), write.now, rate_window.outdated(request, write.read))
 
 
-def _begin(write: RecordStart, _: Shards) -> Built:
+def _record_start(write: RecordStart, _: Shards) -> Built:
     made = _Update()
     if isinstance(write.ask, Slots):
-        _begin_slot(made, write.begins, write, write.ask)
+        _start_in_slot(made, write.begins, write, write.ask)
     else:
         made.counts_up()
         made.as_read(write.read)
@@ -176,7 +176,7 @@ def _begin(write: RecordStart, _: Shards) -> Built:
     return made.built(write.ask.limit_name)
 
 
-def _join(write: JoinQueue, shards: Shards) -> Built:
+def _join_queue(write: JoinQueue, shards: Shards) -> Built:
     key = keys.limit(write.ask.limit_name)
     wake = items.wake(write.wake_at, key.pk, shards.wake)
     expression = (
@@ -189,30 +189,30 @@ def _join(write: JoinQueue, shards: Shards) -> Built:
     return update(key, expression, f"{expected} OR waiters > :zero", **values, **bound)
 
 
-def _no_permit(ask: PermitRequest, write: JoinQueue) -> tuple[str, dict[str, Any]]:
-    match ask:
+def _no_permit(request: PermitRequest, write: JoinQueue) -> tuple[str, dict[str, Any]]:
+    match request:
         case Slots():
-            empty = "attribute_not_exists(active) OR " if ask.below is not None and ask.below <= 0 else ""
-            return f"{empty}active >= :limit", {"limit": ask.below}
+            empty = "attribute_not_exists(active) OR " if request.below is not None and request.below <= 0 else ""
+            return f"{empty}active >= :limit", {"limit": request.below}
         case RateWindow():
-            # What is old enough cannot be asked of a map; the log that was read is full, and no entry has gone.
+            # A condition cannot compare the entries of a map. The window that was read is full; it must be unchanged.
             return "rev = :rev", {"rev": write.rev}
         case _:
-            return "head > :latest", {"latest": write.now + ask.slack}
+            return "head > :latest", {"latest": write.now + request.slack}
 
 
-def _leave(write: LeaveQueue, _: Shards) -> Built:
+def _leave_queue(write: LeaveQueue, _: Shards) -> Built:
     return update(keys.limit(write.limit_name), "SET waiters = waiters - :one", "waiters > :zero", one=1, zero=0)
 
 
-def _give_back(write: ReleasePermit, shards: Shards) -> Built:
+def _release_permit(write: ReleasePermit, shards: Shards) -> Built:
     made = _Update(values={"zero": 0})
     remembered = write.ended is not None and write.ended.holder in write.ended.read.starts
     if not limit_names.is_rate_window(write.limit_name):
         made.sets.append("active = active - :units")
         made.values["units"] = write.units
     if remembered or limit_names.is_rate_window(write.limit_name):
-        made.counts_up()  # of a log that has forgotten the start already, this is all there is to write
+        made.counts_up()  # if the window has dropped the start already, only the count changes
     if write.ended is not None and remembered:
         made.forgets(write.ended.holder)
     _remember_success(made, write)
@@ -227,7 +227,8 @@ def _give_back(write: ReleasePermit, shards: Shards) -> Built:
 
 
 def _remember_success(made: _Update, write: ReleasePermit) -> None:
-    """The latest start of a success stays the latest, in whatever order runs end."""
+    """Record the end of a successful run. The latest start of a success stays the latest, whatever the order of
+    ends."""
     ended = write.ended
     if ended is None or ended.started_at is None:
         return
@@ -241,7 +242,7 @@ def _remember_success(made: _Update, write: ReleasePermit) -> None:
         made.expects.append("last_success_start >= :started")
 
 
-def _count_rates(write: TrackRates, _: Shards) -> Built:
+def _track_rates(write: TrackRates, _: Shards) -> Built:
     key = keys.limit(write.limit_name)
     return (
         "Update",
@@ -271,7 +272,7 @@ def _clear_queue_wake(write: ClearQueueWake, _: Shards) -> Built:
 
 
 def _with_layout(build: Callable[[Any, Shards], Built]) -> Callable[[Any, Shards], Built]:
-    """A line's row comes to be by an update, whichever is first. So each that sets anything says the layout, too."""
+    """Add the layout to each SET. An update creates the row of a limit, and any of these updates may be the first."""
 
     def built(write: Any, shards: Shards) -> Built:
         action, key, arguments = build(write, shards)
@@ -280,20 +281,24 @@ def _with_layout(build: Callable[[Any, Shards], Built]) -> Callable[[Any, Shards
         expression = f"SET #format = :format, {arguments['UpdateExpression'].removeprefix('SET ')}"
         names = arguments.get("ExpressionAttributeNames", {}) | {"#format": "format"}
         values = arguments.get("ExpressionAttributeValues", {}) | {":format": items.value(items.FORMAT)}
-        told = {"UpdateExpression": expression, "ExpressionAttributeNames": names, "ExpressionAttributeValues": values}
-        return action, key, arguments | told
+        merged = {
+            "UpdateExpression": expression,
+            "ExpressionAttributeNames": names,
+            "ExpressionAttributeValues": values,
+        }
+        return action, key, arguments | merged
 
     return built
 
 
 _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
-    AcquirePermit: _take_permit,
-    RecordStart: _begin,
-    TrackRates: _count_rates,
+    AcquirePermit: _acquire_permit,
+    RecordStart: _record_start,
+    TrackRates: _track_rates,
     NewEdition: _new_edition,
-    JoinQueue: _join,
-    LeaveQueue: _leave,
-    ReleasePermit: _give_back,
+    JoinQueue: _join_queue,
+    LeaveQueue: _leave_queue,
+    ReleasePermit: _release_permit,
     LeaseQueue: _lease_queue,
     DelayPace: hold_back,
     AdvancePace: quicken,

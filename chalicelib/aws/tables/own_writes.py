@@ -1,7 +1,7 @@
-"""Whether a conditional write that is refused was carried out already, by an earlier try whose answer was lost.
+"""Whether a write whose condition fails was already carried out by an earlier try, whose answer was lost.
 
-The refusal of a repeat carries the stored item (`ReturnValuesOnConditionCheckFailure`), at no cost. It shows what this
-very write would have left: the same row, the same values, or nothing. See decision 0034.
+The error of the repeat carries the stored item (`ReturnValuesOnConditionCheckFailure`), at no cost. If the earlier try
+was carried out, the stored item shows its result: the same row, the same values, or no item. See decision 0034.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _RELATIVE = re.compile(r"[+-] :\w+")
 
 
 def is_done(action: str, arguments: Mapping[str, Any], stored: Item | None) -> bool:
-    """Whether what is stored is what this write leaves behind."""
+    """Whether the stored item equals the result of this write."""
     match action:
         case "Put":
             return stored is not None and _same_items(stored, arguments["Item"])
@@ -31,13 +31,13 @@ def is_done(action: str, arguments: Mapping[str, Any], stored: Item | None) -> b
 
 
 def is_relative(action: str, arguments: Mapping[str, Any]) -> bool:
-    """Whether a write counts from what is stored, so that doing it twice is another result, and no look at the row
-    tells whether it was done."""
+    """Whether a write computes a value from the stored one. Executed twice it has another result, and the stored item
+    does not show whether it was executed."""
     return action == "Update" and _RELATIVE.search(arguments["UpdateExpression"]) is not None
 
 
 def _is_updated(arguments: Mapping[str, Any], stored: Item) -> bool:
-    """Each attribute that is set has its value, each that is removed is gone. Any other clause is not understood."""
+    """Whether each attribute in SET has its value and each in REMOVE is absent. False for any other clause."""
     names, values = arguments.get("ExpressionAttributeNames", {}), arguments.get("ExpressionAttributeValues", {})
     sets, _, removes = arguments["UpdateExpression"].partition("REMOVE ")
     for clause in _clauses(sets.strip().removeprefix("SET ")):
@@ -60,7 +60,7 @@ def _same_items(stored: Item, written: Item) -> bool:
 
 
 def _same(stored: Any, written: Any) -> bool:
-    """DynamoDB spells numbers anew, and keeps no order in sets."""
+    """Whether two attribute values are equal. DynamoDB reformats numbers, and does not keep the order of sets."""
     (kind, left), (other, right) = next(iter(stored.items())), next(iter(written.items()))
     if kind != other:
         return False

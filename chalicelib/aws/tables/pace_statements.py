@@ -1,4 +1,4 @@
-"""The writes that touch a pace as DynamoDB statements: its permits, and what moves its next one."""
+"""The writes of a pace as DynamoDB statements: acquire a permit, delay the next permit, advance it."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from chalicelib.core.limits.writes import AcquirePermit, AdvancePace, DelayPace
 
 
 def take_pace(write: AcquirePermit) -> Built:
-    ask, head = write.ask, write.read.head
-    if isinstance(ask, Slots | RateWindow):
+    request, head = write.ask, write.read.head
+    if isinstance(request, Slots | RateWindow):
         raise TypeError("expected a pace")
-    key, leaving = keys.limit(ask.limit_name), ", waiters = waiters - :one" if write.from_queue else ""
-    # Two forms of max(head, now) + spacing, for an update expression knows no max.
+    key, leaving = keys.limit(request.limit_name), ", waiters = waiters - :one" if write.from_queue else ""
+    # Two forms of max(head, now) + spacing: an update expression has no max.
     behind = head <= write.now
     base = ":now" if behind else "head"
     free = "(attribute_not_exists(head) OR head <= :now)" if behind else "head > :now AND head <= :latest"
-    values = {"now": write.now, "spacing": ask.spacing}
+    values = {"now": write.now, "spacing": request.spacing}
     if not behind:
-        values["latest"] = write.now + ask.slack
+        values["latest"] = write.now + request.slack
     if write.from_queue:
         values["one"] = 1
     elif not write.passing:
@@ -31,7 +31,7 @@ def take_pace(write: AcquirePermit) -> Built:
 
 
 def hold_back(write: DelayPace, shards: Shards) -> Built:
-    """Whoever holds it back further, or has taken a permit meanwhile, is not undone: the head only grows."""
+    """Move the head forward. The head only grows, so a longer delay or a permit acquired meanwhile is kept."""
     key, head = keys.limit(write.ask.limit_name), write.until + write.ask.slack
     return update(key, "SET head = :head", "attribute_not_exists(head) OR head < :head", head=head)
 

@@ -1,7 +1,8 @@
-"""The row of a run in few bytes, for it is billed by the KB at each of its seven writes.
+"""The packed row of a run. DynamoDB bills each of the seven writes of a run by the KB.
 
-What keys, indexes and conditions name stays as it is. All else goes as JSON, deflated, into one attribute. The deflater
-is shown words that rows have in common, and the row's own keys, before it begins; so it needs the same to inflate.
+Attributes that keys, indexes and conditions name stay as they are. All others go as deflated JSON into one attribute.
+The deflater starts with a dictionary: words that rows have in common, and the keys of the row. The inflater needs the
+same dictionary.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ CLEAR = frozenset(
     {"pk", "sk", "format", "rev", "state", "wake_shard", "wake_at", "ttl", "wf_key", "schedule_key", "day_key", "at"}
 )
 _LEVEL, _RAW, _MEMORY = 9, -15, 8
-# These never change again: rows that were packed with them can be read with nothing else. What is found most often
-# stands last, for it is told in the fewest bits.
+# The dictionary never changes: rows that were packed with it need it to be read. The most frequent words are last,
+# because deflate encodes a shorter distance in fewer bits.
 _WORDS = (
     b'{"late":true,"cancel":true,"unknown_answer":true,"pause_after":3,"backfill":"cursor":null,"leases":1,"paced_until"'
     b':17,"queued_in":"policy:","rank":"lease_until":17,"payload":{"dataset":"path":"s3://","partition":{"year":"2026",'
@@ -38,29 +39,29 @@ _WORDS = (
 
 
 def pack(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A run's attributes as they are stored. ``row`` holds plain values and documents, with the keys of all indexes."""
+    """The attributes of a run as they are stored. ``row`` holds plain values and documents, with all index keys."""
     hidden = {name: content for name, content in row.items() if name not in CLEAR}
     text = json.dumps(hidden, separators=(",", ":"))
-    deflater = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, _words(row))
+    deflater = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, _dictionary(row))
     packed = deflater.compress(text.encode()) + deflater.flush()
     return {name: content for name, content in row.items() if name in CLEAR} | {ATTRIBUTE: packed}
 
 
 def unpack(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of a run, whether they were packed or stored one by one."""
+    """The attributes of a run, from a packed or an unpacked item."""
     packed = row.get(ATTRIBUTE)
     if packed is None:
         return dict(row)
     clear = {name: content for name, content in row.items() if name != ATTRIBUTE}
-    inflater = zlib.decompressobj(_RAW, _words(row))
+    inflater = zlib.decompressobj(_RAW, _dictionary(row))
     hidden: dict[str, Any] = json.loads(inflater.decompress(_bytes(packed)) + inflater.flush())
     return clear | hidden
 
 
-def _words(row: Mapping[str, Any]) -> bytes:
+def _dictionary(row: Mapping[str, Any]) -> bytes:
     return _WORDS + f"{row['wf_key']}{row['schedule_key']}{row['pk']}".encode()
 
 
 def _bytes(packed: Any) -> bytes:
-    """As boto3 reads it, or as base64, which is how a stream's event carries it."""
+    """The bytes of a binary attribute: as boto3 reads it, or as the base64 of a stream event."""
     return base64.b64decode(packed) if isinstance(packed, str) else bytes(packed)

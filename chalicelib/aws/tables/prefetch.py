@@ -1,7 +1,7 @@
-"""Rows that are wanted soon, read together: a hundred to a call instead of one (BatchGetItem).
+"""Reads of many rows together: a hundred per call instead of one (BatchGetItem).
 
-`ahead` answers the same ports, whose single reads are served from what was read. It is for one look at a crowd: what
-was read a moment ago is as strong as a single read of that moment, and no fresher.
+`DynamoPrefetch.read` returns the same ports; their single reads are answered from the rows that were read. Use them for
+one check of a batch: a prefetched row is as consistent as a strong read at the time of the prefetch, and no fresher.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from chalicelib.core.rows.stamps import ATTRIBUTES, Stamp
 from chalicelib.ports import Ports, RowRequest
 
 R = TypeVar("R")
-# Rows that were parsed lately, with the items that they were parsed from: a delivery reads each of its rows twice, and
-# mostly nothing has changed. A kilobyte or two each.
+# Rows that were parsed lately, with their items: a delivery reads each of its rows twice, mostly without a change in
+# between. One or two KB each.
 MAX_PARSED = 10_000
 Parsed = dict[Key, tuple[Item, Any]]
 
 
 class DynamoPrefetch:
-    """``rows`` are those that were read before; reading on keeps them."""
+    """``rows`` were read before; a further read keeps them."""
 
     def __init__(
         self, dynamo: Dynamo, rows: Mapping[Key, Item | None] | None = None, parsed: Parsed | None = None
@@ -48,8 +48,8 @@ class DynamoPrefetch:
         return replace(ports, catalog=catalog, jobs=DynamoJobs(read), runs=DynamoRuns(read), prefetch=prefetch)
 
     def stamps(self, wanted: Sequence[RowRequest]) -> dict[RowRequest, Stamp]:
-        """Read strongly. What is sent over the network and parsed are some attributes of each row; it costs as many
-        units as the whole rows."""
+        """Some attributes of each row, by strongly consistent reads. Fewer bytes are sent and parsed, but the read
+        units are those of whole rows."""
         keys_of = {_key(request): request for request in wanted}
         attributes = {key.table: ATTRIBUTES[str(request[0])] for key, request in keys_of.items()}
         found = self._dynamo.get_many(sorted(keys_of), attributes)
@@ -57,7 +57,7 @@ class DynamoPrefetch:
 
 
 class _Read:
-    """A hold on DynamoDB that knows some rows, or that they do not exist; all else it asks for."""
+    """A `Dynamo` that knows some rows, or that they do not exist; it reads all others from the table."""
 
     def __init__(self, dynamo: Dynamo, rows: Mapping[Key, Item | None], parsed: Parsed) -> None:
         self._dynamo = dynamo
@@ -98,4 +98,4 @@ def _key(request: RowRequest) -> Key:
             return keys.run(str(run_id), int(attempt))
         case ("record", job_id):
             return keys.record(str(job_id))
-    raise ValueError(f"expected a row that can be read ahead, got {request}")
+    raise ValueError(f"expected a row that can be prefetched, got {request}")

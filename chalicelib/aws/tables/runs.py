@@ -19,7 +19,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
 from chalicelib.ports import Page
 
-# scope -> index, and its partition attribute
+# scope -> its index, and the partition attribute of the index
 _SCOPES = {
     "workflow": ("by_workflow", "wf_key"),
     "schedule": ("by_schedule", "schedule_key"),
@@ -57,7 +57,7 @@ class DynamoRuns:
         return (pointer.run_id, pointer.attempt) if pointer else None
 
     def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
-        # Runs of a schedule were in one part once: those are found beside the others, as long as they are kept.
+        # Older runs of a schedule are in one part without a number; they are found as long as they are kept.
         parts = [*self._parts(name), *([name] if scope == "schedule" else [])]
         page = self._history(scope, parts, limit, cursor)
         return Page(tuple(items.from_item(Run, item) for item in page.items), page.cursor)
@@ -89,7 +89,7 @@ class DynamoRuns:
         return [f"{name}#{part}" for part in range(self._dynamo.shards.history)]
 
     def _history(self, scope: str, parts: list[str], limit: int, cursor: str | None) -> Page[items.Item]:
-        """Newest first. The parts of an index are read side by side and merged; the cursor is an instant in all."""
+        """A page of history, newest first. All parts of an index are read and merged; the cursor is one instant."""
         index, attribute = _SCOPES[scope]
         before = decode_cursor(cursor) or "~"
         condition = "#part = :part AND #at < :before"
@@ -146,4 +146,4 @@ class DynamoWakes:
                 ref = keys.ref_of(Key("jobs", item["pk"]["S"], item["sk"]["S"]))
                 if ref is not None and ref.kind == "job" and not sort_keys.is_fire(ref.parts[2]):
                     found.append((ref, parse_instant(item["wake_at"]["S"])))
-        return tuple(sorted(found, key=lambda each: each[1]))
+        return tuple(sorted(found, key=lambda entry: entry[1]))

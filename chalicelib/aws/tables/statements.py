@@ -1,4 +1,4 @@
-"""Each write of `core/writes` as a DynamoDB statement: where, what, and under which condition."""
+"""Each write of `core/writes` as a DynamoDB statement: the action, the key, the item or update, and the condition."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ from chalicelib.core.writes import (
 )
 
 ABSENT = "attribute_not_exists(pk)"
-# What passes away with the history that it belongs to (H1).
+# Rows that expire with the history to which they belong (H1).
 _HISTORY = Run | Record | DeadLetter | Pointer | Output | DagRun | Requested
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One item of a transaction, or one conditional write: the same arguments serve both."""
+    """One item of a transaction, or one conditional write: both take the same arguments."""
 
     action: str  # Put, Update, Delete or ConditionCheck
     key: Key
@@ -71,7 +71,8 @@ def statement(write: Write, table_names: dict[str, str], shards: Shards) -> Stat
 def _put(row: Row, shards: Shards, expected: str | None, **values: Any) -> Built:
     item = items.to_item(row, shards.wake, shards.history)
     if shards.sooner and isinstance(row, _HISTORY) and row.expires_at is not None:
-        # The row keeps the instant that it was written with; when it passes away is the installation's to say.
+        # The row keeps the expiry with which it was written; the installation's setting decides when DynamoDB deletes
+        # it.
         item["ttl"] = items.value((row.expires_at - shards.sooner) // 1000)
     arguments: dict[str, Any] = {"Item": item}
     return "Put", keys.key_of(row), arguments | condition(expected, values)
@@ -84,14 +85,14 @@ def _create(write: Create, shards: Shards) -> Built:
 def _replace(write: Replace, shards: Shards) -> Built:
     row = write.row
     if isinstance(row, Job):
-        # A tombstone keeps the revision of the job it lies on, so its absence is asked for by name.
+        # A tombstone has the revision of the job that it replaced, so the condition excludes it explicitly.
         open_or_not = "(attribute_not_exists(closed) OR closed = :closed)"
         expected = f"rev = :rev AND job_id = :job AND {open_or_not}"
         over = write.over or row
         return _put(row, shards, expected, rev=row.rev - 1, job=over.job_id, closed=over.closed)
     if isinstance(row, Timer):
-        # Each generation's timer begins with the same revision: an emitter that slept over a replacement loses.
-        # So does that of a schedule which was drained and resumed in between, and counts from another anchor.
+        # The timers of all generations begin with the same revision. With generation and anchor in the condition, a
+        # stalled emitter loses against a replacement, and against a drain and resume that changed the anchor.
         expected = "rev = :rev AND generation = :generation AND anchor = :anchor"
         return _put(row, shards, expected, rev=row.rev - 1, generation=row.generation, anchor=row.anchor)
     return _put(row, shards, "rev = :rev", rev=row.rev - 1)
@@ -110,17 +111,17 @@ def _clear_state_wake(write: ClearStateWake, _: Shards) -> Built:
     )
 
 
-def _put_seen(write: PutLastArrival, shards: Shards) -> Built:
+def _put_last_arrival(write: PutLastArrival, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.last_arrival, shards, ABSENT)
-    # The one attribute that changes: the row was not read, so what else newer code keeps in it is not known here.
+    # Only this attribute changes: the row was not read, and newer code may keep more attributes in it.
     key, values = keys.key_of(write.last_arrival), {"at": write.last_arrival.at, "over": write.over}
     action, key, arguments = update(key, "SET #at = :at", "#at = :over", **values)
     return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
 
 
 def _count_failure(write: CountFailure, _: Shards) -> Built:
-    # "count" is a reserved word of expressions.
+    # "count" is a reserved word in expressions.
     expression = "SET #count = if_not_exists(#count, :zero) + :one, schedule = :schedule, #format = :format"
     values = {"zero": 0, "one": 1, "schedule": write.schedule, "format": items.FORMAT}
     action, key, arguments = update(keys.failures(write.schedule), expression, None, **values)
@@ -137,15 +138,15 @@ def _put_state(write: PutState, shards: Shards) -> Built:
 def _mode_condition(schedule_state: ScheduleState, modes: tuple[str, ...]) -> dict[str, Any]:
     listed = ", ".join(f":m{index}" for index in range(len(modes)))
     values = {"generation": schedule_state.generation, "version": schedule_state.version, "rev": schedule_state.rev}
-    modes_asked = {f"m{index}": mode for index, mode in enumerate(modes)}
+    expected_modes = {f"m{index}": mode for index, mode in enumerate(modes)}
     condition_text = f"generation = :generation AND version = :version AND rev = :rev AND #mode IN ({listed})"
-    return condition(condition_text, values | modes_asked) | {"ExpressionAttributeNames": {"#mode": "mode"}}
+    return condition(condition_text, values | expected_modes) | {"ExpressionAttributeNames": {"#mode": "mode"}}
 
 
 def _put_definition(write: PutDefinition, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.definition, shards, ABSENT)
-    # Whoever asked meanwhile that starts be counted did not change the version, and is not to be undone.
+    # A concurrent request to count starts (`TrackStarts`) does not change the version and must not be undone.
     expected = "version = :over AND (attribute_not_exists(counted) OR counted = :counted)"
     values: dict[str, Any] = {"over": write.over, "counted": write.definition.counted}
     if write.edition is not None:
@@ -154,18 +155,18 @@ def _put_definition(write: PutDefinition, shards: Shards) -> Built:
 
 
 def _of_edition(edition: int) -> str:
-    """What was written before there were editions has none, which is the first."""
+    """A condition on the edition. A definition that was written before editions existed has none, which equals 0."""
     return "edition = :edition" if edition else "(attribute_not_exists(edition) OR edition = :edition)"
 
 
-def _definition_is(write: ExpectDefinition, _: Shards) -> Built:
+def _expect_definition(write: ExpectDefinition, _: Shards) -> Built:
     found = write.definition
     values = {"version": found.version, "edition": found.edition}
     expected = f"version = :version AND {_of_edition(found.edition)}"
     return "ConditionCheck", keys.key_of(found), condition(expected, values)
 
 
-def _count_starts(write: TrackStarts, _: Shards) -> Built:
+def _track_starts(write: TrackStarts, _: Shards) -> Built:
     key = keys.definition("workflow", write.workflow)
     return update(key, "SET counted = :true", "attribute_exists(pk)", true=True)
 
@@ -179,16 +180,16 @@ def _delete(write: Delete, _: Shards) -> Built:
     return "Delete", keys.key_of(write.row), {}
 
 
-def _take_in(write: DeleteNotice, _: Shards) -> Built:
+def _delete_notice(write: DeleteNotice, _: Shards) -> Built:
     return "Delete", keys.key_of(write.row), condition("rev = :rev", {"rev": write.row.rev})
 
 
-def _take_letter(write: DeleteDeadLetter, _: Shards) -> Built:
-    # The same attempt may have another letter by now: its redrive was cancelled.
+def _delete_dead_letter(write: DeleteDeadLetter, _: Shards) -> Built:
+    # The same attempt may have another dead letter by now, if its redrive was cancelled.
     return "Delete", keys.key_of(write.letter), condition("failed_at = :at", {"at": write.letter.failed_at})
 
 
-def _remove(write: RemoveWaiter, _: Shards) -> Built:
+def _remove_waiter(write: RemoveWaiter, _: Shards) -> Built:
     expected = "job_id = :job AND job_sort_key = :sort_key"
     return (
         "Delete",
@@ -197,7 +198,7 @@ def _remove(write: RemoveWaiter, _: Shards) -> Built:
     )
 
 
-def _not_waiting(write: ExpectNotWaiting, _: Shards) -> Built:
+def _expect_not_waiting(write: ExpectNotWaiting, _: Shards) -> Built:
     waiter = write.waiter
     if waiter.run is not None:
         key = keys.run(*waiter.run)
@@ -207,7 +208,7 @@ def _not_waiting(write: ExpectNotWaiting, _: Shards) -> Built:
         return "ConditionCheck", key, condition(ABSENT, {})
     if isinstance(write.read, Run):
         return "ConditionCheck", key, condition("rev = :rev", {"rev": write.read.rev})
-    # In the place of one job there may be another by now, with the same revision.
+    # Another job with the same revision may have this sort key by now.
     return (
         "ConditionCheck",
         key,
@@ -215,19 +216,19 @@ def _not_waiting(write: ExpectNotWaiting, _: Shards) -> Built:
     )
 
 
-def _not_queued(write: ExpectNotQueued, _: Shards) -> Built:
+def _expect_not_queued(write: ExpectNotQueued, _: Shards) -> Built:
     return "ConditionCheck", keys.key_of(write.waiter), condition(ABSENT, {})
 
 
-def _not_run(write: ExpectNoRun, _: Shards) -> Built:
+def _expect_no_run(write: ExpectNoRun, _: Shards) -> Built:
     return "ConditionCheck", keys.run(write.job.job_id, write.job.attempt), condition(ABSENT, {})
 
 
-def _take_out(write: DeleteJob, _: Shards) -> Built:
+def _delete_job(write: DeleteJob, _: Shards) -> Built:
     expected = "job_id = :job AND (attribute_not_exists(closed) OR closed = :closed)"
     values: dict[str, Any] = {"job": write.job.job_id, "closed": write.job.closed}
     if write.job.queued_in is not None:
-        # What the job holds and where it queues must be what the plan gives back and gives up.
+        # The plan releases the permits of the job and removes its waiter, so the job must still be in the same queue.
         expected += " AND queued_in = :limit"
         values["limit"] = write.job.queued_in
     elif not write.job.closed:
@@ -254,17 +255,17 @@ def _expect_mode(write: ExpectMode, _: Shards) -> Built:
     return "ConditionCheck", keys.schedule_state(schedule_state.schedule), _mode_condition(schedule_state, write.modes)
 
 
-def _not_closed(write: ExpectOpen, _: Shards) -> Built:
+def _expect_open(write: ExpectOpen, _: Shards) -> Built:
     expected = "attribute_not_exists(closed) OR closed = :false"
     return "ConditionCheck", keys.gathering(write.schedule, write.generation), condition(expected, {"false": False})
 
 
-def _none_gathering(write: ExpectNoneGathering, _: Shards) -> Built:
+def _expect_none_gathering(write: ExpectNoneGathering, _: Shards) -> Built:
     expected = f"{ABSENT} OR closed = :true"
     return "ConditionCheck", keys.gathering(write.schedule, write.generation), condition(expected, {"true": True})
 
 
-def _close(write: CloseGeneration, shards: Shards) -> Built:
+def _close_generation(write: CloseGeneration, shards: Shards) -> Built:
     key = keys.gathering(write.schedule, write.generation)
     blank = {
         "format": items.FORMAT,
@@ -280,7 +281,7 @@ def _close(write: CloseGeneration, shards: Shards) -> Built:
     names = {f"#{name}": name for name in blank}
     kept = ", ".join(f"#{name} = if_not_exists(#{name}, :{name})" for name in blank)
     wake = items.wake(write.at, key.pk, shards.wake)
-    # A tombstone that is closed once more, and so attended to once more, gets its end when that is done.
+    # When a tombstone is closed again, the step that handles it sets its expiry again once it is done.
     expression = f"SET {kept}, closed = :true, wake_shard = :shard, wake_at = :at REMOVE expires_at, #ttl"
     values = blank | {"true": True, "shard": wake["wake_shard"], "at": wake["wake_at"]}
     action, key, arguments = update(key, expression, None, **values)
@@ -293,25 +294,25 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     Put: _put_row,
     PutState: _put_state,
     PutDefinition: _put_definition,
-    ExpectDefinition: _definition_is,
-    TrackStarts: _count_starts,
+    ExpectDefinition: _expect_definition,
+    TrackStarts: _track_starts,
     RemoveDefinition: _remove_definition,
     Delete: _delete,
-    DeleteNotice: _take_in,
-    DeleteDeadLetter: _take_letter,
-    RemoveWaiter: _remove,
-    ExpectNotWaiting: _not_waiting,
-    ExpectNotQueued: _not_queued,
-    ExpectNoRun: _not_run,
-    DeleteJob: _take_out,
+    DeleteNotice: _delete_notice,
+    DeleteDeadLetter: _delete_dead_letter,
+    RemoveWaiter: _remove_waiter,
+    ExpectNotWaiting: _expect_not_waiting,
+    ExpectNotQueued: _expect_not_queued,
+    ExpectNoRun: _expect_no_run,
+    DeleteJob: _delete_job,
     TakeLease: _take_lease,
     EndLease: _end_lease,
     ExpectMode: _expect_mode,
-    ExpectOpen: _not_closed,
-    ExpectNoneGathering: _none_gathering,
-    CloseGeneration: _close,
+    ExpectOpen: _expect_open,
+    ExpectNoneGathering: _expect_none_gathering,
+    CloseGeneration: _close_generation,
     ClearStateWake: _clear_state_wake,
-    PutLastArrival: _put_seen,
+    PutLastArrival: _put_last_arrival,
     CountFailure: _count_failure,
     **limit_statements.BUILDERS,
     **backfill_statements.BUILDERS,

@@ -1,7 +1,7 @@
-"""How a table call is tried again: when it is throttled, meets a conflict, or its answer is lost. For a few seconds.
+"""Retries of table calls, for a few seconds: after throttling, a transaction conflict, or a lost answer.
 
-botocore's own retries are off for the tables (`wiring.py`). It would repeat a write whose answer was lost without
-telling us, and what the first one wrote would refuse the repeat. Here `Tries.unanswered` remembers it.
+botocore's own retries are off for the tables (`wiring.py`). botocore would repeat a write after a lost answer without
+notice, and the condition of the repeat would fail because of the first write. `Tries.unanswered` remembers this case.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from chalicelib.core.errors import SluiceError
 
 T = TypeVar("T")
 
-# What is caught around a table call; `Tries.again` raises what no repeat can mend.
+# The errors that are caught around a table call; `Tries.again` re-raises those that a repeat cannot resolve.
 FAILURES = (ClientError, ConnectionError, HTTPClientError, ResponseParserError)
-# Another write was under way on the same row.
+# Another write was in progress on the same row.
 CONFLICTS = {"TransactionConflict", "TransactionConflictException"}
-# The table, or the account, has taken too many calls at the moment.
+# The table or the account is over its throughput at the moment.
 THROTTLES = {
     "ThrottlingError",
     "ThrottlingException",
@@ -32,10 +32,10 @@ THROTTLES = {
     "ProvisionedThroughputExceededException",
     "RequestLimitExceeded",
 }
-# The call was refused and changed nothing.
+# The call failed and changed nothing.
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
 REFUSED_FOR_NOW = CONFLICTS | THROTTLES
-# The call may have been carried out, or still be under way.
+# The call may have been carried out, or may still be in progress.
 UNKNOWN = {
     "InternalServerError",
     "InternalFailure",
@@ -47,24 +47,24 @@ UNKNOWN = {
 FIRST_PAUSE, MAX_PAUSE = 0.01, 1.0  # seconds: conflicts on a hot row are over within milliseconds
 
 
-def _nobody() -> None:
-    """Nobody hears it."""
+def _ignore() -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """For how many seconds a call is tried again, how the time passes until then, and who hears that a call was
-    throttled."""
+    """For how many seconds a call is retried, with the clock, the sleep and the random numbers that this uses.
+    ``throttled`` is called for each throttled call."""
 
     seconds: float = 8.0
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     draw: Callable[[float, float], float] = random.uniform
-    throttled: Callable[[], None] = _nobody
+    throttled: Callable[[], None] = _ignore
 
 
 class Tries:
-    """The tries of one call. ``unanswered``: one of them may have been carried out without an answer."""
+    """The tries of one call. ``unanswered``: at least one try may have been carried out without an answer."""
 
     def __init__(self, patience: Patience) -> None:
         self._patience = patience
@@ -73,8 +73,8 @@ class Tries:
         self.unanswered = False
 
     def again(self, error: Exception) -> None:
-        """Take in the failure of one try, and wait before the next. Raises the error if a repeat cannot mend it, and
-        `unavailable` when the time is used up."""
+        """Record the failure of one try, and wait before the next. Raises the error if a repeat cannot resolve it, and
+        ``unavailable`` when the time is used up."""
         if is_unanswered(error):
             self.unanswered = True
         elif not (isinstance(error, ClientError) and is_refused_for_now(error)):
@@ -82,23 +82,24 @@ class Tries:
         self.pause(error)
 
     def pause(self, cause: Exception | None = None) -> None:
-        """Wait before the next try: full jitter, 10 ms doubling to 1 s, so that contenders come back apart."""
+        """Wait before the next try: full jitter, 10 ms doubling to 1 s, so that competing callers do not collide again.
+        Raises ``unavailable`` when the time is used up."""
         patience = self._patience
-        if cause is None or is_throttled(cause):  # a batch that was taken in part comes without an error
+        if cause is None or is_throttled(cause):  # a batch that was processed in part returns no error
             patience.throttled()
         wait = patience.draw(0, min(FIRST_PAUSE * 2.0 ** min(self._failed, 10), MAX_PAUSE))
         if patience.now() + wait >= self._ends_at:
             seconds = f"{patience.seconds:g} seconds"
-            told = (
+            message = (
                 f"the tables gave no answer for {seconds}" if self.unanswered else f"the tables were busy for {seconds}"
             )
-            raise SluiceError("unavailable", told, None, "retry the request in a few seconds") from cause
+            raise SluiceError("unavailable", message, None, "retry the request in a few seconds") from cause
         self._failed += 1
         patience.sleep(wait)
 
 
 def tried(patience: Patience, call: Callable[..., T], **arguments: Any) -> T:
-    """The answer of a call that may be repeated as it is: a read, a batch, or a write without a condition."""
+    """The answer of a call that may be repeated unchanged: a read, a batch, or a write without a condition."""
     tries = Tries(patience)
     while True:
         try:
@@ -108,7 +109,7 @@ def tried(patience: Patience, call: Callable[..., T], **arguments: Any) -> T:
 
 
 def is_unanswered(error: Exception) -> bool:
-    """Whether a call that failed like this may have been carried out all the same."""
+    """Whether a call with this error may have been carried out."""
     if not isinstance(error, ClientError):
         return True
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
@@ -116,14 +117,14 @@ def is_unanswered(error: Exception) -> bool:
 
 
 def is_refused_for_now(error: ClientError) -> bool:
-    """Whether a call was refused, changed nothing, and may succeed in a moment."""
+    """Whether a call failed without any change, and may succeed in a moment."""
     if code_of(error) in REFUSED_FOR_NOW:
         return True
     return any(reason.get("Code") in REFUSED_FOR_NOW for reason in reasons_of(error))
 
 
 def is_down(error: BaseException) -> bool:
-    """Whether a call of any service failed for nothing but the service: refused for now, or not answered."""
+    """Whether a call of any AWS service failed only because the service is throttling or does not answer."""
     if isinstance(error, BaseExceptionGroup):
         return all(map(is_down, error.exceptions))
     if isinstance(error, SluiceError):
@@ -134,7 +135,7 @@ def is_down(error: BaseException) -> bool:
 
 
 def is_throttled(error: Exception) -> bool:
-    """Whether a call was refused because there were too many."""
+    """Whether a call was throttled."""
     if not isinstance(error, ClientError):
         return False
     return code_of(error) in THROTTLES or any(reason.get("Code") in THROTTLES for reason in reasons_of(error))
@@ -145,7 +146,7 @@ def code_of(error: ClientError) -> str:
 
 
 def reasons_of(error: ClientError) -> list[Mapping[str, Any]]:
-    """Why a transaction was cancelled, write by write; empty for any other error."""
+    """The cancellation reasons of a transaction, write by write; empty for any other error."""
     if code_of(error) != "TransactionCanceledException":
         return []
     return list(error.response.get("CancellationReasons", []))

@@ -1,1 +1,1 @@
-"""The adapters of targets: EMR Serverless, SQS, SNS, HTTP, Lambda, event buses, pull workers."""
+"""The adapters of targets: EMR Serverless, SQS, SNS, HTTP, Lambda, EventBridge buses, pull workers, starts of DAGs."""

@@ -1,4 +1,4 @@
-"""What an error of an AWS service means to a delivery: not now, no answer, or never."""
+"""The meaning of an AWS error for a delivery: refused for now, unknown answer, or refused for good."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/CommonErrors.html
 _NO_ANSWER = ("InternalError", "InternalFailure", "ServiceUnavailable", "RequestTimeout", "ServiceException")
-# The request as it is can never succeed. What is in none of these lists may: it counts as a refusal for now.
+# The request can never succeed. An error that is in none of these lists may pass; it counts as refused for now.
 _NEVER = (
     *("AccessDenied", "AuthorizationError", "InvalidParameter", "InvalidMessageContents", "InvalidAddress"),
     *(
@@ -33,14 +33,14 @@ _NEVER = (
 
 
 def refusal(service: str, error: ClientError) -> Answer:
-    """The answer that an exception of a client carries."""
-    told = error.response["Error"]
+    """The answer for an exception of a client."""
+    details = error.response["Error"]
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    return answer_of(service, str(told.get("Code", "")), str(told.get("Message", "")), status)
+    return answer_of(service, str(details.get("Code", "")), str(details.get("Message", "")), status)
 
 
 def answer_of(service: str, code: str, message: str, status: int = 0) -> Answer:
-    """The same of an entry of a batch, which is told by its code alone."""
+    """The answer for an error code, as the entries of a batch have one. Only the code and the status decide."""
     short = code.rpartition(".")[2].removesuffix("Exception")
     if short.startswith(_NO_ANSWER) or status >= 500:
         return NoAnswer(f"{service} gave no answer: {code}")

@@ -1,4 +1,4 @@
-"""What adapters of targets are built with."""
+"""The arguments from which adapters of targets are built."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 from chalicelib.core.instants import Instant
 
-# What a delivery waits for at the most follows from these (`core/targets/sub_batches.py`). More tries are made by the
+# The longest duration of a delivery follows from these (`core/targets/sub_batches.py`). Further tries are made by the
 # delivery policy.
 DELIVERY: dict[str, Any] = {"read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
 
 
 class MakeClient(Protocol):
     def __call__(self, service: str, **options: Any) -> Any:
-        """A client of an AWS service, with these options of `botocore.config.Config`."""
+        """A client of an AWS service with these options of `botocore.config.Config`."""
 
 
 class Now(Protocol):
@@ -23,7 +23,7 @@ class Now(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """``make`` makes a client; an adapter calls it once, when it is built. ``now`` reads the clock."""
+    """``make`` makes a client; an adapter calls it once, when the adapter is built. ``now`` reads the clock."""
 
     make: MakeClient
     now: Now

@@ -1,4 +1,4 @@
-"""The target of the run that begins a DAG's run: it is taken at once, and over with that (W4)."""
+"""The target of the run that starts a DAG run: the run is accepted and complete at once (W4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chalicelib.settings import Settings
 
 
 class DagStarts:
-    """Implements `ports.TargetAdapter`. What follows from a start follows from the announcement that it is complete."""
+    """Implements `ports.TargetAdapter`. The announcement that this run is complete starts the nodes of the DAG."""
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         return Started("dag", done=True)

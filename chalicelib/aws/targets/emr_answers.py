@@ -1,8 +1,8 @@
-"""What a refusal of StartJobRun means: not now, no answer, or never (`core/runs/launch`).
+"""The meaning of a StartJobRun error: refused for now, unknown answer, or refused for good (`core/runs/launch`).
 
-Some refusals pass by themselves: an application that is being stopped or created, a role or a policy that IAM does not
-show everywhere yet. They are *not now* for ten minutes. EMR tells them by an error that also means "never", so what
-lasts longer is taken for that.
+Some errors pass by themselves: an application that is being created or stopped, or a role or policy that IAM has not
+propagated yet. They count as refused for now during ten minutes. EMR reports them with an error that can also be
+permanent, so after ten minutes they count as permanent.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 # https://docs.aws.amazon.com/emr-serverless/latest/APIReference/CommonErrors.html
 NOT_NOW = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException", "RequestLimitExceeded"}
 _NO_ANSWER = {"InternalServerException", "InternalFailure", "ServiceUnavailable", "RequestTimeout"}
-# Stopping takes an application a minute or two, and IAM says that a change may take some minutes to be seen.
+# Stopping an application takes a minute or two. IAM documents that a change may take some minutes to be visible.
 UNREADY: Millis = 10 * MINUTE
-FEWEST_CALLS = 6  # before such a refusal is one for good: a run may have waited for other things since its first call
+FEWEST_CALLS = (
+    6  # calls before such an error is permanent: a run may have waited for other reasons since its first call
+)
 _STATE = re.compile(r"\bapplication\b.*\b(state|status|statuses)\b", re.IGNORECASE | re.DOTALL)
 _GONE = re.compile(r"\bTERMINATED\b")
 _ROLE = re.compile(r"\brole\b|iam:PassRole", re.IGNORECASE)
@@ -29,27 +31,27 @@ _OF_ANOTHER_ACCOUNT = re.compile(r"cross-account", re.IGNORECASE)
 
 
 def is_no_answer(error: ClientError) -> bool:
-    """Whether nothing is known of what became of a call."""
+    """Whether the result of a call is unknown."""
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     return error.response["Error"]["Code"] in _NO_ANSWER or status >= 500
 
 
 def of_refusal(error: ClientError, run: Run) -> Answer:
-    """The answer to the start call of a run that EMR refused."""
+    """The answer to the start call of a run that failed with this error."""
     code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
     if code in NOT_NOW:
         return NotNow(f"EMR Serverless refused for now: {code}")
     if is_no_answer(error):
         return NoAnswer(f"StartJobRun gave no answer: {code}")
-    told = f"{code}: {message}"
+    details = f"{code}: {message}"
     if not _may_pass(run):
-        return Never(f"EMR Serverless refused the start: {told}")
+        return Never(f"EMR Serverless refused the start: {details}")
     if code == "ConflictException" or (code == "ValidationException" and _is_between_states(message)):
-        return NotNow(f"EMR Serverless takes no runs at the moment: {told}")
+        return NotNow(f"EMR Serverless accepts no runs at the moment: {details}")
     if code in ("AccessDeniedException", "ValidationException") and _is_about_a_role(message):
-        # The other runs of the application have other roles, and go on.
-        return NotNow(f"EMR Serverless does not see the role yet, or may not use it: {told}", alone=True)
-    return Never(f"EMR Serverless refused the start: {told}")
+        # Other runs of the application have other roles, so they are not delayed.
+        return NotNow(f"EMR Serverless cannot use the role (not visible yet, or not permitted): {details}", alone=True)
+    return Never(f"EMR Serverless refused the start: {details}")
 
 
 def _may_pass(run: Run) -> bool:

@@ -1,4 +1,4 @@
-"""EMR Serverless as a target: start, ask, find, cancel. What an answer means is in `emr_answers.py`."""
+"""EMR Serverless as a target: start, poll, find and cancel job runs. `emr_answers.py` interprets start errors."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from chalicelib.settings import Settings
 R = TypeVar("R")
 
 _GOING: tuple[RunState, ...] = ("STARTING", "RUNNING")
-UNKNOWN = "the target knows no such run any more"
-# ListJobRuns: 1 a second, GetJobRun: 10. So a page costs as much as ten questions, and answers up to fifty.
+UNKNOWN = "the target no longer knows this run"
+# The rates of EMR: ListJobRuns 1 a second, GetJobRun 10. One page costs as much as ten polls, and answers up to fifty.
 LISTED, WORTH, MAX_PAGES = 50, 10, 20
-BETWEEN_PAGES, BETWEEN_QUESTIONS = 1.0, 0.1  # seconds, where many are asked about
-CLOCKS = 2 * MINUTE  # that EMR's clock and ours may be apart
-MAX_PAGES_FOUND = 40  # of fifty runs: 2,000 that were created within a few minutes
-MAX_REFUSALS = 4  # of one page: 1 + 2 + 4 seconds of pauses
-BETWEEN_ATTEMPTS = 0.2  # seconds, before a call that was not answered is made once more
+BETWEEN_PAGES, BETWEEN_QUESTIONS = 1.0, 0.1  # seconds, when many runs are polled
+CLOCKS = 2 * MINUTE  # the largest expected difference between EMR's clock and Sluice's
+MAX_PAGES_FOUND = 40  # pages of fifty runs: 2,000 runs created within a few minutes
+MAX_REFUSALS = 4  # throttled calls of one page: pauses of 1 + 2 + 4 seconds
+BETWEEN_ATTEMPTS = 0.2  # seconds, before the repeat of a call without an answer
 MAX_TAG = 256  # characters of a tag's value
 MAX_REASON = 4_000  # characters of the driver's last lines that a run row keeps
 
-# A start call answers within a second. One that does not is not waited for long: the next call has the same token.
+# A start call answers within a second. After the timeout the next call has the same token.
 CALL: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
 
 
@@ -53,13 +53,13 @@ class EmrServerlessTarget:
         self._control_bucket = control_bucket
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
-        del context  # it stands in the control bucket, and the job reads it there
+        del context  # the job reads it from the control bucket
         answer = self._start(run)
         if not isinstance(answer, NoAnswer) or not _may_repeat(run):
             return answer
         self._pause(BETWEEN_ATTEMPTS)
         again = self._start(run)
-        # Only a run that was started says what became of the first call.
+        # Only a started run proves the result of the first call; otherwise the first call stays unknown.
         return again if isinstance(again, Started) else answer
 
     def _start(self, run: Run) -> Answer:
@@ -72,11 +72,11 @@ class EmrServerlessTarget:
         return Started(f"{answer['applicationId']}/{answer['jobRunId']}")
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
-        """StartJobRun knows no batches, and its pace is a line's business."""
+        """Start runs one by one: StartJobRun has no batch form, and a limit paces the calls."""
         return [self.start(run, context) for run, context in calls]
 
     def request(self, run: Run) -> dict[str, Any]:
-        """The exact StartJobRun request of a run: it follows from the stored row alone."""
+        """The exact StartJobRun request of a run, derived from the stored row alone."""
         target = run.request.target
         driver: dict[str, Any] = {
             "entryPoint": target["entry_point"],
@@ -107,101 +107,101 @@ class EmrServerlessTarget:
             return RunUpdate("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id, outcome="lost")
         except ClientError as error:
             if error.response["Error"]["Code"] in emr_answers.NOT_NOW:
-                return None  # too many questions: this one is asked again at its next look
+                return None  # throttled: the next check polls this run again
             raise
         return _update(found, run)
 
     def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
-        """By ListJobRuns, as long as its pages cost less of EMR's rates than a GetJobRun for each; one by one what it
-        does not show. Both at the rates that EMR bears for long."""
+        """Poll runs by ListJobRuns while its pages cost less of EMR's rates than a GetJobRun for each run. Runs that
+        the pages do not show are polled one by one. Both stay within the rates that EMR sustains."""
         by_application: dict[str, dict[str, Run]] = {}
         for run in runs:
             application_id, _, job_run_id = (run.target_id or "").partition("/")
             by_application.setdefault(application_id, {})[job_run_id] = run
         listed = {f"{name}/{found['id']}": found for name, own in by_application.items()
                   for found in self._list(name, own)}  # fmt: skip
-        return [self._ask_of_many(run, listed.get(str(run.target_id))) for run in runs]
+        return [self._status_from(run, listed.get(str(run.target_id))) for run in runs]
 
-    def _ask_of_many(self, run: Run, listed: Mapping[str, Any] | None) -> RunUpdate | None:
-        """A listing does not say what was billed: one that has ended is asked about by itself. If that is a question
-        too many, its state does not wait for its bill."""
+    def _status_from(self, run: Run, listed: Mapping[str, Any] | None) -> RunUpdate | None:
+        """The update of one run. A listing has no billed resources, so an ended run is polled by itself. If that poll
+        is throttled, the state of the listing is used without them."""
         if listed is not None and EMR_STATE.get(listed["state"]) in _GOING:
             return _update(listed, run)
         self._pause(BETWEEN_QUESTIONS)
-        told = self.ask(run)
-        return _update(listed, run) if told is None and listed is not None else told
+        update = self.ask(run)
+        return _update(listed, run) if update is None and listed is not None else update
 
     def _list(self, application_id: str, wanted: Mapping[str, Run]) -> list[dict[str, Any]]:
-        """Those of the wanted job runs that a few pages of the listing show, which begins with the newest."""
+        """Those of the wanted job runs that are on the first pages of the listing, newest first."""
         oldest = min(run.start_requested_at or run.claimed_at for run in wanted.values())
         since = datetime.fromtimestamp(oldest / 1000, UTC) - timedelta(days=1)  # wide: pages are few, newest first
-        asked: dict[str, Any] = {"applicationId": application_id, "createdAtAfter": since, "maxResults": LISTED}
+        request: dict[str, Any] = {"applicationId": application_id, "createdAtAfter": since, "maxResults": LISTED}
         found: list[dict[str, Any]] = []
         for number in range(min(len(wanted) // WORTH, MAX_PAGES)):
             self._pause(BETWEEN_PAGES if number else 0)
             try:
-                page = self._twice(self._client.list_job_runs, **asked)
+                page = self._twice(self._client.list_job_runs, **request)
             except ClientError as error:
                 if error.response["Error"]["Code"] in emr_answers.NOT_NOW:
                     break
                 raise
-            found += [each for each in page["jobRuns"] if each["id"] in wanted]
+            found += [job_run for job_run in page["jobRuns"] if job_run["id"] in wanted]
             if len(found) == len(wanted) or not page.get("nextToken"):
                 break
-            asked["nextToken"] = page["nextToken"]
+            request["nextToken"] = page["nextToken"]
         return found
 
     def find(self, run: Run) -> str | None:
-        """The job run that a call without an answer has started, if it has.
+        """The job run that an unanswered start call has started; None if there is none.
 
-        What is listed was created between the first call and the end of the last one's lease, give or take a clock: a
-        few pages, however many runs there are a day.
+        The listing covers the time from the first call to the end of the last call's lease, extended by the clock
+        difference. These are a few pages, independent of the number of runs a day. Raises RuntimeError beyond them.
         """
         application_id = run.request.target["application_id"] or self._application_id
         first = run.start_requested_at or run.claimed_at
-        asked = {"applicationId": application_id, "maxResults": LISTED, "createdAtAfter": _told(first - CLOCKS)}
+        request = {"applicationId": application_id, "maxResults": LISTED, "createdAtAfter": _datetime(first - CLOCKS)}
         if run.lease_until is not None:
-            asked["createdAtBefore"] = _told(run.lease_until + CLOCKS)
+            request["createdAtBefore"] = _datetime(run.lease_until + CLOCKS)
         for number in range(MAX_PAGES_FOUND):
             self._pause(BETWEEN_PAGES if number else 0)
-            page = self._page(asked)
+            page = self._page(request)
             for found in page["jobRuns"]:
                 if found.get("name") == run.request.name:
                     return f"{application_id}/{found['id']}"
             if not page.get("nextToken"):
                 return None
-            asked["nextToken"] = page["nextToken"]
+            request["nextToken"] = page["nextToken"]
         raise RuntimeError(f"expected run {run.request.name} within {MAX_PAGES_FOUND} pages of job runs, got more")
 
-    def _page(self, asked: Mapping[str, Any]) -> Any:
-        """A page of the listing. A throttled call is made again, a little later each time."""
+    def _page(self, request: Mapping[str, Any]) -> Any:
+        """A page of the listing. A throttled call is repeated with a doubling pause."""
         for number in range(MAX_REFUSALS - 1):
             try:
-                return self._twice(self._client.list_job_runs, **asked)
+                return self._twice(self._client.list_job_runs, **request)
             except ClientError as error:
                 if error.response["Error"]["Code"] not in emr_answers.NOT_NOW:
                     raise
             self._pause(BETWEEN_PAGES * 2**number)
-        return self._twice(self._client.list_job_runs, **asked)
+        return self._twice(self._client.list_job_runs, **request)
 
     def cancel(self, run: Run) -> None:
         application_id, _, job_run_id = (run.target_id or "").partition("/")
         try:
             self._twice(self._client.cancel_job_run, applicationId=application_id, jobRunId=job_run_id)
         except (self._client.exceptions.ResourceNotFoundException, self._client.exceptions.ValidationException):
-            return  # it has ended already: the question that follows tells how
+            return  # it has ended already; the next poll returns its end
 
-    def _twice(self, call: Callable[..., R], **asked: Any) -> R:
-        """A question, or a wish that may be repeated, once more if there was no answer."""
+    def _twice(self, call: Callable[..., R], **arguments: Any) -> R:
+        """Make an idempotent call; repeat it once if there was no answer."""
         try:
-            return call(**asked)
+            return call(**arguments)
         except BotoCoreError:
             pass
         except ClientError as error:
             if not emr_answers.is_no_answer(error):
                 raise
         self._pause(BETWEEN_ATTEMPTS)
-        return call(**asked)
+        return call(**arguments)
 
     def run_name(self, target_id: str) -> str | None:
         application_id, _, job_run_id = target_id.partition("/")
@@ -213,42 +213,43 @@ class EmrServerlessTarget:
 
 
 def _may_repeat(run: Run) -> bool:
-    """A permit of a policy is one for an instant, which is over by then. The pace of the application bears one more."""
-    return all(names.is_target_pace(line) or not names.is_pace(line) for line in run.permits)
+    """Whether a start call may be repeated at once. The permit of a policy is for one instant, which has passed by
+    then. The pace of the application tolerates one more call."""
+    return all(names.is_target_pace(limit) or not names.is_pace(limit) for limit in run.permits)
 
 
 def _tag(name: str) -> str:
-    """A name as the value of a tag. Of the characters of names only the tilde (of messages and of nodes of DAGs) is
-    none of a tag's; no name has an `@`.
+    """A name as the value of a tag. The tilde (in names of messages and of nodes of DAGs) is the only character of
+    names that a tag does not allow; it becomes `@`, which no name contains.
 
-    https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html: `[A-Za-z0-9 /_.:=+@-]*`
-    """
+    https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html: `[A-Za-z0-9 /_.:=+@-]*`"""
     return name.replace("~", "@")[:MAX_TAG]
 
 
 def _update(found: Mapping[str, Any], run: Run) -> RunUpdate | None:
-    """What a job run, or its line in a listing, tells of a run."""
+    """The update of a run from a job run or its entry in a listing; None while the job run has not started."""
     state = EMR_STATE.get(found["state"], "STARTING")
     if state == "STARTING":
         return None
     reason = str(found.get("stateDetails") or "")[-MAX_REASON:] if state in ("FAILED", "CANCELLED") else ""
     began, ended = _instant(found.get("startedAt")), _instant(found.get("endedAt"))
-    told = began if state == "RUNNING" else ended  # neither stands in a listing
-    at = told if told is not None else round(found["updatedAt"].timestamp() * 1000)
+    reported = began if state == "RUNNING" else ended  # a listing has neither
+    at = reported if reported is not None else round(found["updatedAt"].timestamp() * 1000)
     billed = _billed(found.get("billedResourceUtilization"))
     return RunUpdate(state, at, reason, run.target_id, billed=billed, started_at=None if state == "RUNNING" else began)
 
 
-def _told(instant: Instant) -> datetime:
+def _datetime(instant: Instant) -> datetime:
     return datetime.fromtimestamp(instant / 1000, UTC)
 
 
-def _instant(told: datetime | None) -> Instant | None:
-    return None if told is None else round(told.timestamp() * 1000)
+def _instant(moment: datetime | None) -> Instant | None:
+    return None if moment is None else round(moment.timestamp() * 1000)
 
 
 def _limit(timeout: Millis) -> int:
-    """EMR's own limit in minutes (12 h unless it is told, 0 for none): a little later than ours, which tells why."""
+    """EMR's own timeout in minutes (default 12 h; 0 for none): slightly longer than Sluice's, which reports the
+    reason."""
     return -(-timeout // MINUTE) + 5 if timeout else 0
 
 
@@ -260,6 +261,6 @@ def _billed(hours: Mapping[str, float] | None) -> tuple[int, ...]:
 
 
 def build(clients: Clients, settings: Settings) -> EmrServerlessTarget:
-    # The target repeats a call that was not answered, and the flow does so later: the token makes it one run.
+    # The adapter repeats an unanswered call, and the flow repeats it later; the token makes all of them one run.
     emr = clients.make("emr-serverless", **CALL)
     return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)

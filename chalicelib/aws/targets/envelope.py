@@ -1,4 +1,4 @@
-"""What every delivery carries, whatever the target: who it is, when it was due, and the content (E5, E6)."""
+"""The content of every delivery, whatever the target: the identity of the run, its due time, and the data (E5, E6)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T")
 Call = tuple[Run, Mapping[str, Any]]
 
 JSON = "application/json"
-MAX_BYTES = 262_144  # of a message with its attributes, and of a batch of them, in SQS, SNS, EventBridge and Lambda
+MAX_BYTES = 262_144  # of a message with its attributes, and of a batch, in SQS, SNS, EventBridge and Lambda
 MAX_ENTRIES = 10
 MAX_ID = 128  # characters of a group or a deduplication id
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The body of a delivery. ``text`` is None where ``data`` is no text."""
+    """The body of a delivery. ``text`` is None if ``data`` is not text."""
 
     data: bytes
     content_type: str
@@ -32,12 +32,12 @@ class Content:
 
     @property
     def as_text(self) -> str:
-        """For targets that take text alone: what is none goes as base64, and `attributes` say so."""
+        """The body for targets that accept only text. Binary data becomes base64, which `typed_attributes` declare."""
         return self.text if self.text is not None else base64.b64encode(self.data).decode()
 
 
 def content_of(run: Run, context: Mapping[str, Any]) -> Content:
-    """The data of the run, if it has some, else its context. Data that is too large to travel goes by reference."""
+    """The data of the run, or its context if it has no data. Large data is passed by reference."""
     given = run.request.data
     if given is None:
         text = json.dumps(context)
@@ -52,7 +52,7 @@ def content_of(run: Run, context: Mapping[str, Any]) -> Content:
 
 
 def attributes(run: Run) -> dict[str, str]:
-    """By these a consumer drops repeats (``event-id``) and measures lateness, without reading the body."""
+    """The identity and times of a run. A consumer detects repeats by ``event-id`` without reading the body."""
     nominal = run.nominal_at or run.accepted_at or run.created_at
     return {
         "event-id": run.run_id,
@@ -64,34 +64,34 @@ def attributes(run: Run) -> dict[str, str]:
 
 
 def typed_attributes(run: Run, content: Content) -> dict[str, dict[str, str]]:
-    """The same as message attributes of SQS and SNS."""
-    told = attributes(run) | {"content-type": content.content_type}
+    """The `attributes` and the content type, as message attributes of SQS and SNS."""
+    headers = attributes(run) | {"content-type": content.content_type}
     if content.text is None:
-        told["content-encoding"] = "base64"
-    return {f"sluice-{name}": {"DataType": "String", "StringValue": value} for name, value in told.items()}
+        headers["content-encoding"] = "base64"
+    return {f"sluice-{name}": {"DataType": "String", "StringValue": value} for name, value in headers.items()}
 
 
 def envelope(run: Run, context: Mapping[str, Any]) -> dict[str, Any]:
-    """The same as one JSON document, for targets that take nothing else: under ``sluice`` who it is, under ``context``
-    or ``data`` the content. Data that is JSON stays what it is."""
-    told: dict[str, Any] = {"sluice": {name.replace("-", "_"): value for name, value in attributes(run).items()}}
-    told["sluice"]["attempt"] = run.attempt
+    """The delivery as one JSON document, for targets without attributes: under ``sluice`` the identity of the run,
+    under ``context`` or ``data`` the content. JSON data is included as JSON."""
+    document: dict[str, Any] = {"sluice": {name.replace("-", "_"): value for name, value in attributes(run).items()}}
+    document["sluice"]["attempt"] = run.attempt
     if run.request.data is None:
-        return told | {"context": dict(context)}
+        return document | {"context": dict(context)}
     content = content_of(run, context)
-    told["sluice"]["content_type"] = content.content_type
+    document["sluice"]["content_type"] = content.content_type
     if content.text is None:
-        return told | {"data_base64": content.as_text}
+        return document | {"data_base64": content.as_text}
     if content.content_type.partition(";")[0].strip() == JSON:
         try:
-            return told | {"data": json.loads(content.text)}
+            return document | {"data": json.loads(content.text)}
         except ValueError:
-            return told | {"data": content.text}  # it calls itself JSON; the consumer may know better
-    return told | {"data": content.text}
+            return document | {"data": content.text}  # declared as JSON, but not valid; the consumer gets the text
+    return document | {"data": content.text}
 
 
 def fifo(run: Run) -> dict[str, str]:
-    """Where a run stands in a FIFO queue or topic: in its group, once. A full name may be longer than SQS allows."""
+    """The group and the deduplication id of a run in a FIFO queue or topic. A full name may exceed the limit of SQS."""
     group = str(run.request.target.get("group") or run.schedule)
     return {"MessageGroupId": _fitting(group), "MessageDeduplicationId": _fitting(run.run_id)}
 
@@ -103,7 +103,9 @@ def size_of(text: str, typed: Mapping[str, Mapping[str, str]]) -> int:
 
 
 def too_large(service: str, size: int) -> Never:
-    return Never(f"expected a message of at most {MAX_BYTES} bytes for {service}, got {size}; pass it by reference")
+    return Never(
+        f"expected a message of at most {MAX_BYTES} bytes for {service}, got {size}; pass the data by reference"
+    )
 
 
 def in_batches(
@@ -112,10 +114,10 @@ def in_batches(
     build: Callable[[Run, Mapping[str, Any]], tuple[T, int] | Never],
     send: Callable[[str, Sequence[tuple[Run, T]]], Sequence[Answer]],
 ) -> list[Answer]:
-    """Send calls in as few batches as an AWS service takes: of one address, of ten entries and 256 KB at most.
+    """Send calls in as few batches as the AWS service accepts: one address, at most ten entries and 256 KB per batch.
 
-    ``build`` makes an entry and tells its bytes, or says why it can never be sent. The answers come in the order of the
-    calls; within an address so do the sends.
+    ``build`` returns an entry and its bytes, or why it can never be sent. The answers have the order of the calls; the
+    sends of one address too.
     """
     answers: dict[int, Answer] = {}
     batches: dict[str, tuple[list[int], list[tuple[Run, T]], int]] = {}

@@ -1,4 +1,4 @@
-"""An EventBridge bus as a target: one event a run, at least once, which the rules of the bus hand on."""
+"""An EventBridge bus as a target: one event per run, at least once; the rules of the bus forward it."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ class EventBusTarget(Untracked):
     def _send(self, bus: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
         del bus  # each entry names it
         try:
-            told = self._client.put_events(Entries=[entry for _, entry in entries])
+            answer = self._client.put_events(Entries=[entry for _, entry in entries])
         except ClientError as error:
             return [refusal("EventBridge", error)] * len(entries)
         except BotoCoreError as error:
             return [NoAnswer(f"EventBridge gave no answer: {error}")] * len(entries)
-        return [_answer(each) for each in told["Entries"]]
+        return [_answer(entry) for entry in answer["Entries"]]
 
 
-def _answer(told: Mapping[str, Any]) -> Answer:
+def _answer(entry: Mapping[str, Any]) -> Answer:
     """https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEventsResultEntry.html"""
-    if told.get("EventId"):
-        return Started(str(told["EventId"]), done=True)
-    return answer_of("EventBridge", str(told.get("ErrorCode", "")), str(told.get("ErrorMessage", "")))
+    if entry.get("EventId"):
+        return Started(str(entry["EventId"]), done=True)
+    return answer_of("EventBridge", str(entry.get("ErrorCode", "")), str(entry.get("ErrorMessage", "")))
 
 
 def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:

@@ -1,4 +1,4 @@
-"""An HTTP callback as a target, and as a probe: signed, bounded, and never into the inside of the network (E5, O6)."""
+"""An HTTP callback as a target and as a probe: signed, bounded, and restricted to public addresses (E5, O6)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Sta
 from chalicelib.settings import Settings
 
 MAX_REASON = 200  # characters of an answer that a reason quotes
-AGAIN = (408, 425)  # besides 429 and what is the server's fault
+AGAIN = (408, 425)  # retried, as are 429 and all 5xx
 WITHOUT_BODY = ("GET", "DELETE")
 
 
@@ -27,30 +27,30 @@ class HttpTarget(Untracked):
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         content = envelope.content_of(run, context)
-        told = {f"Sluice-{name.title()}": value for name, value in envelope.attributes(run).items()}
-        reply = self._call(run.request.target, content.data, content.content_type, told)
+        headers = {f"Sluice-{name.title()}": value for name, value in envelope.attributes(run).items()}
+        reply = self._call(run.request.target, content.data, content.content_type, headers)
         return self._judge(reply) if isinstance(reply, Reply) else reply
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
-        """Ask an address and wait for what it says: its answer, or why there is none."""
+        """Send a question to an address and return the answer, or why there is none."""
         reply = self._call({"method": "POST", **target}, json.dumps(question).encode(), envelope.JSON, {})
         if isinstance(reply, Reply) and 200 <= reply.status < 300:
             return reply.body
-        told = self._judge(reply) if isinstance(reply, Reply) else reply
-        return told if isinstance(told, Never | NoAnswer) else NoAnswer(getattr(told, "why", "no answer"))
+        answer = self._judge(reply) if isinstance(reply, Reply) else reply
+        return answer if isinstance(answer, Never | NoAnswer) else NoAnswer(getattr(answer, "why", "no answer"))
 
     def _call(
-        self, target: Mapping[str, Any], body: bytes, content_type: str, told: Mapping[str, str]
+        self, target: Mapping[str, Any], body: bytes, content_type: str, run_headers: Mapping[str, str]
     ) -> Reply | Never | NotNow | NoAnswer:
         method = str(target["method"])
         sent = None if method in WITHOUT_BODY else body
-        headers = {**target["headers"], "User-Agent": "sluice/1", **told}
+        headers = {**target["headers"], "User-Agent": "sluice/1", **run_headers}
         if sent is not None:
             headers["Content-Type"] = content_type
         if target.get("secret"):
             keys = self._secrets.keys(str(target["secret"]))
             if isinstance(keys, Never | NotNow):
-                return keys  # nothing goes out unsigned that was to be signed
+                return keys  # a callback with a secret is never sent unsigned
             headers["Sluice-Signature"] = secrets.signature(keys, self._now(), sent or b"")
         try:
             return self._http.send(method, str(target["url"]), headers, sent, duration(target["timeout"]) / SECOND)
@@ -60,7 +60,8 @@ class HttpTarget(Untracked):
             return NoAnswer(str(error))
 
     def _judge(self, reply: Reply) -> Answer:
-        """2xx: delivered. 408, 425, 429 and 5xx: again, not before ``Retry-After``. Anything else: never."""
+        """The meaning of a reply. 2xx: delivered. 408, 425, 429 and 5xx: retry, not before ``Retry-After``. Others:
+        refused for good."""
         if 200 <= reply.status < 300:
             return Started(f"http-{reply.status}", done=True)
         why = f"the callback answered with HTTP {reply.status}{_quoted(reply.body)}"
@@ -70,12 +71,12 @@ class HttpTarget(Untracked):
         if reply.status in AGAIN or reply.status >= 500:
             return NoAnswer(why, later)
         if 300 <= reply.status < 400:
-            return Never(f"{why}; redirects are not followed: give the address that it leads to")
+            return Never(f"{why}; redirects are not followed; configure the final address")
         return Never(why)
 
 
 def retry_after(text: str | None, now: Instant) -> Millis | None:
-    """``Retry-After`` in ms: seconds, or the date of HTTP. None for what is neither."""
+    """``Retry-After`` in ms, from seconds or an HTTP date. None for any other text."""
     if text is None or len(text) > 100:
         return None
     if text.strip().isdecimal():

@@ -1,4 +1,4 @@
-"""A Lambda function as a target, and as a probe."""
+"""A Lambda function as a target and as a probe."""
 
 from __future__ import annotations
 
@@ -29,43 +29,43 @@ class LambdaTarget(Untracked):
         if len(payload) > MAX_BYTES:
             return envelope.too_large("Lambda", len(payload))
         wait = bool(run.request.target["wait"])
-        told = self._invoke(str(run.request.target["function"]), payload, "RequestResponse" if wait else "Event")
-        if not isinstance(told, Mapping):
-            return told
-        if told.get("FunctionError"):
-            return NoAnswer(f"the function failed: {_text(told)}")
-        return Started(str(told["ResponseMetadata"].get("RequestId", "invoked")), done=True)
+        answer = self._invoke(str(run.request.target["function"]), payload, "RequestResponse" if wait else "Event")
+        if not isinstance(answer, Mapping):
+            return answer
+        if answer.get("FunctionError"):
+            return NoAnswer(f"the function failed: {_text(answer)}")
+        return Started(str(answer["ResponseMetadata"].get("RequestId", "invoked")), done=True)
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
-        """Ask a function and wait for what it says: its answer, or why there is none."""
-        told = self._invoke(str(target["function"]), json.dumps(question).encode(), "RequestResponse")
-        if not isinstance(told, Mapping):
-            return told if isinstance(told, Never) else NoAnswer(getattr(told, "why", "no answer"))
-        if told.get("FunctionError"):
-            return NoAnswer(f"the function failed: {_text(told)}")
-        return bytes(told["Payload"].read(MAX_BYTES))
+        """Call a function with a question and return its answer, or why there is none."""
+        answer = self._invoke(str(target["function"]), json.dumps(question).encode(), "RequestResponse")
+        if not isinstance(answer, Mapping):
+            return answer if isinstance(answer, Never) else NoAnswer(getattr(answer, "why", "no answer"))
+        if answer.get("FunctionError"):
+            return NoAnswer(f"the function failed: {_text(answer)}")
+        return bytes(answer["Payload"].read(MAX_BYTES))
 
     def _invoke(self, function: str, payload: bytes, kind: str) -> Mapping[str, Any] | Answer:
         try:
-            told: Mapping[str, Any] = self._client.invoke(FunctionName=function, InvocationType=kind, Payload=payload)
+            answer: Mapping[str, Any] = self._client.invoke(FunctionName=function, InvocationType=kind, Payload=payload)
         except ClientError as error:
             return refusal("Lambda", error)
         except BotoCoreError as error:
             return NoAnswer(f"Lambda gave no answer: {error}")
-        return told
+        return answer
 
 
-def _text(told: Mapping[str, Any]) -> str:
-    """What a function that failed says of it: ``{"errorMessage": ...}``."""
-    text = told["Payload"].read(MAX_BYTES).decode(errors="replace")
+def _text(answer: Mapping[str, Any]) -> str:
+    """The error message of a failed function: the ``errorMessage`` of its JSON, or the plain text."""
+    text = answer["Payload"].read(MAX_BYTES).decode(errors="replace")
     try:
-        said = json.loads(text)
+        error = json.loads(text)
     except ValueError:
-        said = text
-    return str(said.get("errorMessage") or text if isinstance(said, dict) else said)[:MAX_REASON]
+        error = text
+    return str(error.get("errorMessage") or text if isinstance(error, dict) else error)[:MAX_REASON]
 
 
 def build(clients: Clients, settings: Settings) -> LambdaTarget:
     del settings
-    # Whether a function is called again is decided by the schedule's policy: here one attempt is one answer.
+    # No retries here: one attempt is one call, and the schedule's delivery policy decides about the next.
     return LambdaTarget(clients.make("lambda", retries={"total_max_attempts": 1}, read_timeout=30))

@@ -1,4 +1,4 @@
-"""What all targets without a lifecycle have in common: there is nothing to ask, to find or to cancel."""
+"""The common base of all targets without a lifecycle: there is nothing to poll, find or cancel."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MAX_BATCH = 16
 
 
 class Untracked:
-    """A delivery that was taken is over; nothing is known of what became of it. A kind of target gives `start_many` if
-    its service takes batches, else `start`."""
+    """An accepted delivery is complete; its further fate is unknown. An adapter implements `start_many` if its service
+    accepts batches, otherwise `start`."""
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         return self.start_many([(run, context)])[0]
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
-        """Side by side: a slow consumer must not hold up the others, nor use up the time of a Lambda."""
+        """Start all in parallel: a slow consumer must not delay the others, nor use up the time of the Lambda."""
         if len(calls) < 2:
             return [self.start(run, context) for run, context in calls]
         with ThreadPoolExecutor(min(MAX_BATCH, len(calls))) as pool:

@@ -1,5 +1,5 @@
-"""The adapters of targets by the type of the target, each imported and built when it is first needed: a Lambda that
-starts no EMR run never makes its client."""
+"""The adapters of targets by target type. Each is imported and built when it is first needed, so that a Lambda that
+starts no EMR runs never makes an EMR client."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class AwsTargets:
         return self._built[kind]
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
-        # The document of a probe allows no other type than these two.
+        # The document of a probe allows only these two types.
         return cast("HttpTarget | LambdaTarget", self.of(str(target["type"]))).probe(target, question)
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:

@@ -1,8 +1,8 @@
-"""A call of a web address that a user named, and that cannot be turned against the inside of the network (O6).
+"""HTTP calls to addresses that users configure, which cannot reach into the private network (O6).
 
-The name is resolved once; every address that it leads to is checked, and the connection goes to a checked one, so that
-a name which answers differently a moment later (DNS rebinding) changes nothing. TLS and the Host header carry the name.
-No redirect is followed. The whole call has one deadline and the answer a bound: a server that drips holds nobody up.
+The name is resolved once and every address is checked. The connection uses a checked address, so a name that resolves
+differently a moment later (DNS rebinding) has no effect. TLS and the Host header carry the name. Redirects are not
+followed. The call has one deadline and the answer a maximum size, so a slow server cannot block the caller.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ Resolve = Callable[[str, int], list[str]]
 
 
 class Unsafe(Exception):
-    """This call is never made. The message says why."""
+    """The call is not allowed and was not made. The message says why."""
 
 
 class NotReached(Exception):
-    """Nothing is known of what became of the call, or nobody was there to take it."""
+    """The result of the call is unknown, or the server was not reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the server answered: names of headers in lower case, at most `MOST_BODY` bytes of the body."""
+    """The answer of the server: header names in lower case, at most `MAX_BODY` bytes of the body."""
 
     status: int
     headers: Mapping[str, str]
@@ -45,14 +45,14 @@ class Reply:
 
 
 def resolve(host: str, port: int) -> list[str]:
-    """The addresses of a name, in the order in which they are to be tried."""
+    """The addresses of a name, in the order in which they are tried."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[4][0]) for address in found))
 
 
 def is_public(address: str) -> bool:
-    """Whether an address lies outside: no private, loopback, link-local (there the instance metadata lives), carrier
-    (CGNAT), multicast or reserved one, and none that wraps such an address in IPv6."""
+    """Whether an address is public: not private, loopback, link-local (the instance metadata service), carrier-grade
+    NAT, multicast or reserved, and not an IPv6 address that embeds such an address."""
     found = ip_address(address.partition("%")[0])
     if isinstance(found, IPv6Address):
         inner = _inside(found)
@@ -64,7 +64,7 @@ def is_public(address: str) -> bool:
 
 
 def _inside(address: IPv6Address) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for, if it does."""
+    """The IPv4 address that an IPv6 address embeds, if any."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
     if address.sixtofour is not None:
@@ -75,7 +75,7 @@ def _inside(address: IPv6Address) -> IPv4Address | None:
 
 
 class SafeHttp:
-    """``allow_private`` is for the laptop alone: plain http, and addresses inside."""
+    """``allow_private`` is for local development only: it allows plain http and private addresses."""
 
     def __init__(
         self, allow_private: bool = False, resolve: Resolve = resolve, trust: ssl.SSLContext | None = None
@@ -85,7 +85,7 @@ class SafeHttp:
         self._trust = trust
 
     def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, seconds: float) -> Reply:
-        """Make the call, once. Raises `Unsafe` and `NotReached`."""
+        """Make the call once. Raises `Unsafe` and `NotReached`."""
         deadline = time.monotonic() + seconds
         parts = self._checked(url)
         host, port = str(parts.hostname), urls.port_of(parts)
@@ -96,25 +96,25 @@ class SafeHttp:
             try:
                 connection.connect()
             except OSError as error:
-                last = error  # the next one may be there: nothing was sent yet
+                last = error  # try the next address; nothing was sent yet
                 continue
             try:
                 return _exchange(connection, method, _path(parts), headers, body, deadline)
             except (OSError, http.client.HTTPException, ValueError) as error:
-                raise NotReached(_words(error, deadline, seconds)) from None
+                raise NotReached(_message(error, deadline, seconds)) from None
             finally:
                 connection.close()
-        raise NotReached(f"{host} could not be reached: {_words(last, deadline, seconds)}")
+        raise NotReached(f"{host} could not be reached: {_message(last, deadline, seconds)}")
 
     def _checked(self, url: str) -> SplitResult:
-        """Checked again as it was when it was stored: rows outlive rules."""
+        """The parsed address. It was checked when it was stored, but rows may be older than a rule."""
         try:
             urls.check_url(url)
         except SluiceError as error:
             raise Unsafe(error.message) from None
         parts = urlsplit(url)
         if parts.scheme != "https" and not self._allow_private:
-            raise Unsafe("expected an https URL, got http: what is sent could be read on its way")
+            raise Unsafe("expected an https URL, got http: http is not encrypted")
         return parts
 
     def _addresses(self, host: str, port: int, seconds: float) -> list[str]:
@@ -123,7 +123,7 @@ class SafeHttp:
             raise NotReached(f"{host} has no address")
         inside = [address for address in found if not is_public(address)]
         if inside and not self._allow_private:
-            raise Unsafe(f"{host} leads to {inside[0]}, which is not a public address")
+            raise Unsafe(f"{host} resolves to {inside[0]}, which is not a public address")
         return found
 
     def _context(self) -> ssl.SSLContext:
@@ -133,7 +133,7 @@ class SafeHttp:
 
 
 class _Connection(http.client.HTTPConnection):
-    """A connection to one address, under the name of the host."""
+    """A connection to one address, with the name of the host for TLS and headers."""
 
     def __init__(self, host: str, port: int, address: str, tls: ssl.SSLContext | None, deadline: float) -> None:
         super().__init__(host, port, timeout=_left(deadline))
@@ -157,36 +157,37 @@ def _exchange(
     body: bytes | None,
     deadline: float,
 ) -> Reply:
-    """The request and its answer. A timeout of the socket is of one read; the timer ends the whole of it."""
+    """The answer to the request. A socket timeout covers one read; the timer limits the whole exchange."""
     cut = threading.Event()
     timer = threading.Timer(_left(deadline), _hang_up, (connection.sock, cut))
     timer.daemon = True
     timer.start()
     try:
         connection.request(method, path, body, dict(headers))
-        told = connection.getresponse()
-        content = told.read(MAX_BODY)
+        response = connection.getresponse()
+        content = response.read(MAX_BODY)
         if cut.is_set():
-            raise TimeoutError  # hanging up looks like the end of an answer
-        return Reply(told.status, {name.lower(): value for name, value in told.getheaders()}, content)
+            raise TimeoutError  # a closed connection looks like the end of an answer
+        return Reply(response.status, {name.lower(): value for name, value in response.getheaders()}, content)
     finally:
         timer.cancel()
 
 
 def _hang_up(sock: socket.socket, cut: threading.Event) -> None:
     cut.set()
-    with suppress(OSError):  # it has ended by itself
+    with suppress(OSError):  # the connection has ended already
         sock.shutdown(socket.SHUT_RDWR)
 
 
-def _within(seconds: float, ask: Callable[[], list[str]], host: str) -> list[str]:
-    """A lookup has no timeout of its own, and a thread cannot be stopped: one that hangs is left behind."""
+def _within(seconds: float, lookup: Callable[[], list[str]], host: str) -> list[str]:
+    """The result of a name lookup. A lookup has no timeout, and a thread cannot be stopped: a hanging one is abandoned.
+    Raises `NotReached` without a result in time."""
     found: list[list[str]] = []
     failed: list[Exception] = []
 
     def look_up() -> None:
         try:
-            found.append(ask())
+            found.append(lookup())
         except (OSError, UnicodeError) as error:
             failed.append(error)
 
@@ -206,7 +207,7 @@ def _left(deadline: float) -> float:
     return max(deadline - time.monotonic(), 0.001)
 
 
-def _words(error: Exception | None, deadline: float, seconds: float) -> str:
+def _message(error: Exception | None, deadline: float, seconds: float) -> str:
     if time.monotonic() >= deadline or isinstance(error, TimeoutError):
         return f"no complete answer within {seconds:g} s"
     return f"{type(error).__name__}: {error}"

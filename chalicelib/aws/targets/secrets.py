@@ -1,4 +1,4 @@
-"""The keys that callbacks are signed with, out of SSM Parameter Store or Secrets Manager, and the signature itself."""
+"""The keys that sign callbacks, from SSM Parameter Store or Secrets Manager, and the signature itself."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chalicelib.aws.targets.aws_errors import refusal
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.targets.answers import Never, NotNow
 
-# A rotated secret is in use everywhere after this long; until then the previous key signs as well.
+# A rotated secret is in use everywhere after this time; until then the previous key signs as well.
 KEPT: Millis = 5 * MINUTE
 MAX_KEYS = 2
 
@@ -27,15 +27,16 @@ class Key:
 
 
 class Secrets:
-    """Reads a secret once in five minutes. Its value is a text, which is one key with the id ``1``, or JSON:
-    ``{"keys": [{"id": "2026-11", "secret": "..."}, {"id": "2026-10", "secret": "..."}]}``, the current one first."""
+    """Reads a secret at most once in five minutes. The value is a text, which is one key with the id ``1``, or JSON
+    with the current key first: ``{"keys": [{"id": "2026-11", "secret": "..."}, {"id": "2026-10", "secret":
+    "..."}]}``."""
 
     def __init__(self, ssm: Callable[[], Any], manager: Callable[[], Any], now: Callable[[], Instant]) -> None:
         self._ssm, self._manager, self._now = ssm, manager, now
         self._known: dict[str, tuple[Instant, tuple[Key, ...]]] = {}
 
     def keys(self, name: str) -> tuple[Key, ...] | Never | NotNow:
-        """The current key and, while there is one, the previous; or why they cannot be had."""
+        """The current key and, if there is one, the previous key; or why they cannot be read."""
         now = self._now()
         if name in self._known and self._known[name][0] > now - KEPT:
             return self._known[name][1]
@@ -60,12 +61,12 @@ class Secrets:
 
 
 def parse(text: str) -> tuple[Key, ...] | None:
-    """The keys in the value of a secret; None if it holds none that could be used."""
+    """The keys in the value of a secret; None if the value has no valid keys."""
     if not text.lstrip().startswith("{"):
         return (Key("1", text.encode()),) if text else None
     try:
         listed = json.loads(text)["keys"]
-        keys = tuple(Key(str(each["id"]), str(each["secret"]).encode()) for each in listed)
+        keys = tuple(Key(str(entry["id"]), str(entry["secret"]).encode()) for entry in listed)
     except (ValueError, TypeError, KeyError):
         return None
     usable = all(key.secret and key.id.isascii() and key.id.replace("-", "").replace(".", "").isalnum() for key in keys)
@@ -73,7 +74,8 @@ def parse(text: str) -> tuple[Key, ...] | None:
 
 
 def signature(keys: tuple[Key, ...], now: Instant, body: bytes) -> str:
-    """``t=<unix seconds>,kid=<id>,v1=<hex>``: HMAC-SHA256 over ``<t>.<body>``; with the previous key a second pair."""
+    """``t=<unix seconds>,kid=<id>,v1=<hex>``: HMAC-SHA256 over ``<t>.<body>``; a second kid and v1 for the previous
+    key."""
     at = str(now // 1000)
     signed = [(key.id, hmac.new(key.secret, f"{at}.".encode() + body, hashlib.sha256).hexdigest()) for key in keys]
     return ",".join([f"t={at}", *(f"kid={kid},v1={digest}" for kid, digest in signed)])

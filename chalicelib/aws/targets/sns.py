@@ -1,4 +1,4 @@
-"""An SNS topic as a target: one message a run, at least once, which SNS hands to whoever subscribed."""
+"""An SNS topic as a target: one message per run, at least once, which SNS delivers to the subscribers."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class SnsTarget(Untracked):
     def _send(self, topic_arn: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
         named = [{"Id": str(index), **entry} for index, (_, entry) in enumerate(entries)]
         try:
-            told = self._client.publish_batch(TopicArn=topic_arn, PublishBatchRequestEntries=named)
+            answer = self._client.publish_batch(TopicArn=topic_arn, PublishBatchRequestEntries=named)
         except ClientError as error:
             return [refusal("SNS", error)] * len(entries)
         except BotoCoreError as error:
             return [NoAnswer(f"SNS gave no answer: {error}")] * len(entries)
-        return batch_answers("SNS", len(entries), told)
+        return batch_answers("SNS", len(entries), answer)
 
 
 def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:

@@ -1,4 +1,4 @@
-"""An SQS queue as a target: one message a run, at least once, with the run's id for the consumer to drop repeats."""
+"""An SQS queue as a target: one message per run, at least once. A consumer detects repeats by the run's id."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class SqsTarget(Untracked):
         named = [{"Id": str(index), **entry} for index, (_, entry) in enumerate(entries)]
         try:
             if len(entries) == 1:
-                told = self._client.send_message(QueueUrl=queue_url, **entries[0][1])
-                return [Started(str(told["MessageId"]), done=True)]
-            told = self._client.send_message_batch(QueueUrl=queue_url, Entries=named)
+                answer = self._client.send_message(QueueUrl=queue_url, **entries[0][1])
+                return [Started(str(answer["MessageId"]), done=True)]
+            answer = self._client.send_message_batch(QueueUrl=queue_url, Entries=named)
         except ClientError as error:
             return [refusal("SQS", error)] * len(entries)
         except BotoCoreError as error:
             return [NoAnswer(f"SQS gave no answer: {error}")] * len(entries)
-        return batch_answers("SQS", len(entries), told)
+        return batch_answers("SQS", len(entries), answer)
 
 
-def batch_answers(service: str, count: int, told: Mapping[str, Any]) -> list[Answer]:
-    """The answers to a batch of SQS or SNS, by the ids of its entries. One that it does not speak of has none."""
+def batch_answers(service: str, count: int, answer: Mapping[str, Any]) -> list[Answer]:
+    """The answers to a batch of SQS or SNS, by the ids of its entries. An entry that the result omits has no answer."""
     answers: list[Answer] = [NoAnswer(f"{service} gave no answer to this entry of a batch")] * count
-    for taken in told.get("Successful", ()):
+    for taken in answer.get("Successful", ()):
         answers[int(taken["Id"])] = Started(str(taken["MessageId"]), done=True)
-    for failed in told.get("Failed", ()):
+    for failed in answer.get("Failed", ()):
         # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_BatchResultErrorEntry.html
         code = str(failed.get("Code", ""))
         unknown = not failed.get("SenderFault") and "hrottl" not in code

@@ -1,5 +1,5 @@
-"""Pull workers as a target: nothing is called. A run is offered in its pool by the transaction that would record a
-start call (`flow/runs/launch`), and its worker hears at the next heartbeat that it is to end."""
+"""Pull workers as a target, which Sluice never calls. The transaction that would record a start call offers the run in
+its pool (`flow/runs/launch`). The worker learns of a cancellation with its next heartbeat."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class WorkerTarget:
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         del run, context
-        return Never("a run of a pull worker is offered in its pool, and never started from here")
+        return Never("a run of a pull worker is offered in its pool; Sluice makes no start call for it")
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         return [self.start(run, context) for run, context in calls]
 
     def ask(self, run: Run) -> RunUpdate | None:
-        """A worker whose lease has expired is dead. Whether it was heard of since the run was read is checked by the
-        write that this news leads to."""
+        """The update of a run whose lease has expired: its worker is lost. The write of the update checks that no
+        heartbeat arrived after the run was read."""
         now = self._now()
         if run.target_id is None or not workers.is_expired(run, now):
             return None
@@ -40,7 +40,7 @@ class WorkerTarget:
         return run.target_id
 
     def cancel(self, run: Run) -> None:
-        del run  # the answer to its next heartbeat says so
+        del run  # the answer to the next heartbeat reports the cancellation
 
     def run_name(self, target_id: str) -> str | None:
         del target_id

@@ -1,4 +1,4 @@
-"""Routes of what people do to schedules: enable, pause, skip, run, try out."""
+"""Routes of actions on schedules: enable, disable, pause, resume, skip, run now, dry run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ routes = Blueprint(__name__)
 
 @route(routes, "POST", ONE + "/enable")
 def enable_schedule(ns: str, app: str, name: str) -> Response:
-    """Enable a schedule: what is accepted from now on counts. A paused one is resumed."""
+    """Enable a schedule. It counts the events that are accepted from now on. A paused schedule is resumed."""
     from chalicelib.flow.schedules.actions import enable
 
     enable(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
@@ -25,7 +25,7 @@ def enable_schedule(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "POST", ONE + "/disable")
 def disable_schedule(ns: str, app: str, name: str) -> Response:
-    """Disable a schedule. Its waiting jobs are dropped on record, its runs go on."""
+    """Disable a schedule. Its waiting jobs are dropped and recorded; its runs continue."""
     from chalicelib.flow.schedules.actions import disable
 
     disable(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
@@ -34,9 +34,9 @@ def disable_schedule(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "POST", ONE + "/pause", body="Pause")
 def pause_schedule(ns: str, app: str, name: str) -> Response:
-    """Pause a schedule, until it is resumed. ``hold`` keeps its job and lets it gather, ``backlog`` queues each match
-    as a job of its own, ``drain`` lets go what has gathered and takes no more. ``timeouts`` of what waits count on or
-    stop."""
+    """Pause a schedule until it is resumed. With ``hold``, its job waits and goes on gathering events. With
+    ``backlog``, each match is queued as a job of its own. With ``drain``, jobs whose trigger is met go on, and the
+    schedule accepts no new events. ``timeouts`` sets whether the timeouts of waiting jobs keep counting."""
     from chalicelib.flow.schedules.pauses import pause
     from chalicelib.web.bodies import Pause
 
@@ -48,7 +48,7 @@ def pause_schedule(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "POST", ONE + "/resume")
 def resume_schedule(ns: str, app: str, name: str) -> Response:
-    """Resume a paused schedule. The very jobs that waited go on."""
+    """Resume a paused schedule. Its waiting jobs continue."""
     from chalicelib.flow.schedules.pauses import resume
 
     resume(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
@@ -57,20 +57,20 @@ def resume_schedule(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "POST", ONE + "/skip", body="Occurrence")
 def skip_occurrence(ns: str, app: str, name: str) -> Response:
-    """Leave one upcoming occurrence out, by the instant at which it would fire."""
+    """Skip one upcoming occurrence, identified by its nominal instant."""
     return _skip(ns, app, name, wanted=True)
 
 
 @route(routes, "POST", ONE + "/unskip", body="Occurrence")
 def unskip_occurrence(ns: str, app: str, name: str) -> Response:
-    """Take a skip back."""
+    """Cancel the skip of an occurrence."""
     return _skip(ns, app, name, wanted=False)
 
 
 @route(routes, "POST", ONE + "/run", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def run_now(ns: str, app: str, name: str) -> Response:
-    """Run now or at an instant, past the trigger but not past the constraints. One Idempotency-Key, one job: a repeat
-    answers with the first job and what became of it."""
+    """Run a schedule now or at an instant. The run skips the trigger, but not the constraints. Requests with the same
+    Idempotency-Key create one job; a repeat returns that job and its current state."""
     from chalicelib.core.instants import parse_when
     from chalicelib.flow.requests import became
     from chalicelib.flow.schedules.actions import run_now as start
@@ -85,8 +85,8 @@ def run_now(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "POST", ONE + "/dry-run", body="DryRun")
 def dry_run(ns: str, app: str, name: str) -> dict[str, Any]:
-    """Tell what the trigger would make of given events, played to it from the start. Nothing is stored, and
-    constraints are left out."""
+    """Show what the trigger would do with the given events, applied in order from an empty state. Nothing is stored;
+    constraints are not checked."""
     from chalicelib.core.jobs.dry_run import dry_run
     from chalicelib.flow.lookup import existing
     from chalicelib.flow.views.views import rehearsal_view

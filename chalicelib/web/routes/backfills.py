@@ -1,4 +1,4 @@
-"""Routes of backfills: begin one, see how far it is, cancel it (L12)."""
+"""Routes of backfills: start, list, read and cancel a backfill (L12)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ ALL = ONE + "/backfills"
 
 @route(routes, "POST", ALL, body="Backfill", headers=(IDEMPOTENCY_KEY,), status=(200, 201))
 def begin_backfill(ns: str, app: str, name: str) -> Response:
-    """Run a past interval of a schedule's times, or partitions that it waits for, a few at a time. A dry run
-    tells how many there would be, and the first and last of them. One Idempotency-Key, one backfill."""
+    """Run a schedule for a past interval of its time trigger, or for partitions that it waits for, a few at a time. A
+    dry run returns the number of runs, and the first and last of them. Requests with the same Idempotency-Key start
+    one backfill."""
     from chalicelib.core.backfills.request import Backfill
     from chalicelib.flow.backfills.backfill import begin, preview
     from chalicelib.flow.backfills.view import backfill_view, plan_view
@@ -35,7 +36,7 @@ def begin_backfill(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "GET", ALL, query=PAGING)
 def list_backfills(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List the backfills of a schedule, newest first. Those that are over are kept as long as runs are."""
+    """List the backfills of a schedule, newest first. Finished backfills are kept as long as runs are."""
     from chalicelib.flow.backfills.view import backfill_view
     from chalicelib.ports import Page
 
@@ -43,16 +44,16 @@ def list_backfills(ns: str, app: str, name: str) -> dict[str, Any]:
 
     def read(limit: int, cursor: str | None) -> Page[Any]:
         rows = {f"{row.created_at:015d}{row.id}": row for row in ports().jobs.backfills(full)}
-        older = sorted((place for place in rows if cursor is None or place < cursor), reverse=True)
+        older = sorted((position for position in rows if cursor is None or position < cursor), reverse=True)
         page = older[:limit]
-        return Page(tuple(rows[place] for place in page), page[-1] if len(older) > limit else None)
+        return Page(tuple(rows[position] for position in page), page[-1] if len(older) > limit else None)
 
     return listing(routes.current_request, read, lambda row: backfill_view(ports(), row))
 
 
 @route(routes, "GET", ALL + "/{backfill_id}")
 def show_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str, Any]:
-    """Tell how far a backfill is: what runs, what waits, what has become of the rest."""
+    """Read the progress of a backfill: which runs are active, waiting and finished."""
     from chalicelib.flow.backfills.backfill import existing
     from chalicelib.flow.backfills.view import backfill_view
 
@@ -61,7 +62,7 @@ def show_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str, A
 
 @route(routes, "POST", ALL + "/{backfill_id}/cancel", query=("runs",))
 def cancel_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str, Any]:
-    """Cancel a backfill: nothing of it starts any more. What runs goes on, unless ``runs=cancel``."""
+    """Cancel a backfill. It starts no more runs; active runs continue, unless ``runs=cancel``."""
     from chalicelib.core.errors import invalid
     from chalicelib.flow.backfills.backfill import stop
     from chalicelib.flow.backfills.view import backfill_view
@@ -69,13 +70,13 @@ def cancel_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str,
     request = routes.current_request
     runs = query(request, "runs")
     if runs not in (None, "cancel"):
-        raise invalid("runs", "cancel, or nothing", runs, "leave it out to let what runs go on")
+        raise invalid("runs", "cancel, or no value", runs, "leave out the parameter to let active runs continue")
     full = _known(ns, app, name)
     return backfill_view(ports(), stop(ports(), full, backfill_id, runs is not None, caller(request)))
 
 
 def _known(ns: str, app: str, name: str) -> str:
-    """The full name of a schedule that is or was: its backfills outlive it."""
+    """The full name of a schedule that exists or existed: its backfills outlive it. Raises ``not_found`` otherwise."""
     from chalicelib.core.errors import not_found
 
     full = f"{ns}.{app}.{name}"

@@ -1,4 +1,4 @@
-"""Routes of DAGs: their documents, their runs, and running parts of these again (W4)."""
+"""Routes of DAGs: their documents, their runs, and re-runs of parts of a run (W4)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def list_dags(ns: str, app: str) -> dict[str, Any]:
 
 @route(routes, "PUT", ONE, body="NewDag", headers=(IF_MATCH,), status=(200, 201))
 def put_dag(ns: str, app: str, name: str) -> Response:
-    """Create or replace a DAG. Runs that have begun go on with the graph they began with."""
+    """Create or replace a DAG. Runs that have started continue with the graph with which they started."""
     from chalicelib.core.definitions.dag import NewDag
     from chalicelib.flow.dags.actions import put
     from chalicelib.flow.lookup import require
@@ -44,13 +44,13 @@ def put_dag(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "GET", ONE)
 def get_dag(ns: str, app: str, name: str) -> Response:
-    """Read a DAG, its state, and the schedules that it became."""
+    """Read a DAG, its state, and the schedules that Sluice generated from it."""
     return _shown(f"{ns}.{app}.{name}")
 
 
 @route(routes, "DELETE", ONE, headers=(IF_MATCH,), status=(204,))
 def delete_dag(ns: str, app: str, name: str) -> Response:
-    """Delete a DAG. What waits of its runs is dropped on record, what runs goes on."""
+    """Delete a DAG. The waiting jobs of its runs are dropped and recorded; active runs continue."""
     from chalicelib.flow.dags.actions import delete
 
     request = routes.current_request
@@ -60,7 +60,7 @@ def delete_dag(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "POST", ONE + "/enable")
 def enable_dag(ns: str, app: str, name: str) -> Response:
-    """Enable a DAG: what its trigger accepts from now on starts runs of it."""
+    """Enable a DAG. Events that its trigger accepts from now on start DAG runs."""
     from chalicelib.flow.schedules.actions import enable
 
     return _act(enable, f"{ns}.{app}.{name}")
@@ -68,7 +68,7 @@ def enable_dag(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "POST", ONE + "/disable")
 def disable_dag(ns: str, app: str, name: str) -> Response:
-    """Disable a DAG: it begins no runs. Those that have begun go on to their end."""
+    """Disable a DAG. It starts no new runs; runs that have started continue to their end."""
     from chalicelib.flow.schedules.actions import disable
 
     return _act(disable, f"{ns}.{app}.{name}")
@@ -76,7 +76,8 @@ def disable_dag(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "POST", ONE + "/run", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def run_dag(ns: str, app: str, name: str) -> Response:
-    """Begin a run of a DAG now, or at an instant, past its trigger. One Idempotency-Key, one run."""
+    """Run a DAG now or at an instant. The run skips the trigger. Requests with the same Idempotency-Key start one
+    run."""
     from chalicelib.core.ids import dag_start
     from chalicelib.core.instants import parse_when
     from chalicelib.flow.dags.actions import existing
@@ -93,7 +94,7 @@ def run_dag(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "GET", ONE + "/runs", query=PAGING)
 def list_dag_runs(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List the runs of a DAG, newest first, each with the state of its nodes. A deleted one keeps its history."""
+    """List the runs of a DAG, newest first, each with the state of its nodes. A deleted DAG keeps its history."""
     from chalicelib.flow.dags.runs import page
 
     return listing(routes.current_request, partial(page, ports(), _known(ns, app, name)), lambda view: view)
@@ -101,7 +102,7 @@ def list_dag_runs(ns: str, app: str, name: str) -> dict[str, Any]:
 
 @route(routes, "GET", RUN)
 def show_dag_run(ns: str, app: str, name: str, run_id: str) -> dict[str, Any]:
-    """Tell how a run of a DAG stands, node by node, and why."""
+    """Read a DAG run: the state of each node, and why."""
     from chalicelib.flow.dags.runs import begun, view
 
     return view(ports(), begun(ports(), _known(ns, app, name), run_id), in_full=True)
@@ -109,8 +110,8 @@ def show_dag_run(ns: str, app: str, name: str, run_id: str) -> dict[str, Any]:
 
 @route(routes, "POST", RUN + "/rerun", body="Rerun", headers=(IDEMPOTENCY_KEY,))
 def rerun_dag(ns: str, app: str, name: str, run_id: str) -> dict[str, Any]:
-    """Run a part of a DAG's run again: ``from`` a node with all that follows it, ``only`` one, or ``all``. Not while
-    anything of the run is under way. One Idempotency-Key, one re-run."""
+    """Run a part of a DAG run again: ``from`` a node with all that follows it, ``only`` one node, or ``all``. The
+    request is refused while any node of the run is active. Requests with the same Idempotency-Key start one re-run."""
     from chalicelib.flow.dags.runs import rerun
     from chalicelib.web.bodies import Rerun
 
@@ -136,7 +137,7 @@ def _shown(full: str, status: int = 200) -> Response:
 
 
 def _known(ns: str, app: str, name: str) -> str:
-    """The full name of a DAG that is or was."""
+    """The full name of a DAG that exists or existed. Raises ``not_found`` otherwise."""
     from chalicelib.core.errors import not_found
     from chalicelib.core.ids import dag_start
 

@@ -1,4 +1,4 @@
-"""Routes of dead letters: what could not be delivered, to be redriven or dropped (E6)."""
+"""Routes of dead letters: list, redrive and drop events that could not be delivered (E6)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONE = ALL + "/{run_id}"
 
 @route(routes, "GET", ALL, query=("schedule", *PAGING))
 def list_dead_letters(ns: str) -> dict[str, Any]:
-    """List what could not be delivered in a namespace, newest first, with the reasons."""
+    """List the dead letters of a namespace, newest first, with their reasons."""
     from chalicelib.flow.lookup import require
     from chalicelib.flow.runs.dead_letters import listed, view
 
@@ -35,7 +35,7 @@ def list_dead_letters(ns: str) -> dict[str, Any]:
 
 @route(routes, "POST", ONE + "/redrive", status=(202,))
 def redrive_dead_letter(ns: str, run_id: str) -> Response:
-    """Deliver an event again, under the same id and as its next attempt. Asked for twice, it is delivered once."""
+    """Deliver an event again, with the same id, as its next attempt. Repeated requests deliver it once."""
     from chalicelib.flow.runs.dead_letters import redrive
 
     return answer({"run_id": run_id, "attempt": redrive(ports(), ns, run_id)}, 202)
@@ -43,7 +43,7 @@ def redrive_dead_letter(ns: str, run_id: str) -> Response:
 
 @route(routes, "POST", ALL + "/redrive", body="Redrive", status=(202,))
 def redrive_dead_letters(ns: str) -> Response:
-    """Deliver the dead letters of a schedule again, newest first, up to a limit. ``more`` says that some are left."""
+    """Deliver the dead letters of a schedule again, newest first, up to a limit. ``more`` is true if some remain."""
     from chalicelib.flow.lookup import require
     from chalicelib.flow.runs.dead_letters import redrive_all
     from chalicelib.web.bodies import Redrive
@@ -57,7 +57,7 @@ def redrive_dead_letters(ns: str) -> Response:
 
 @route(routes, "DELETE", ONE, status=(204,))
 def drop_dead_letter(ns: str, run_id: str) -> Response:
-    """Give an event up for good, on record. Its run stays in the history as it failed."""
+    """Drop a dead letter for good, and record this. Its run stays in the history as failed."""
     from chalicelib.flow.runs.dead_letters import drop
 
     drop(ports(), ns, run_id, caller(routes.current_request))
@@ -65,7 +65,7 @@ def drop_dead_letter(ns: str, run_id: str) -> Response:
 
 
 def _full(ns: str, name: str) -> str:
-    """A schedule of this namespace, by ``app.name`` or its full name."""
+    """The full name of a schedule of this namespace, from ``app.name`` or the full name."""
     from chalicelib.core.documents import check_reference
 
     parts = check_reference(name, "schedule").split(".")

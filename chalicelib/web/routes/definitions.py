@@ -1,4 +1,4 @@
-"""Routes of namespaces, apps, workflows, datasets and partitions."""
+"""Routes of namespaces, apps, workflows, datasets, partitions and policies."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def get_namespace(ns: str) -> Response:
 
 @route(routes, "DELETE", NS, headers=(IF_MATCH,), status=(204,))
 def delete_namespace(ns: str) -> Response:
-    """Delete a namespace that holds nothing."""
+    """Delete an empty namespace."""
     return _delete("namespace", ns)
 
 
@@ -53,7 +53,8 @@ def list_apps(ns: str) -> dict[str, Any]:
 
 @route(routes, "PUT", APP, query=("dry_run", "update_schedules"), body="App")
 def deploy_app(ns: str, app: str) -> Response:
-    """Deploy an app: make its workflows and schedules what the body says, in one request. Datasets are only put."""
+    """Deploy an app. Its workflows and schedules become those of the body, in one request; datasets are only created or
+    replaced, never deleted."""
     from chalicelib.core.definitions.app import App
     from chalicelib.flow.deploy.deploy import deploy
 
@@ -65,13 +66,14 @@ def deploy_app(ns: str, app: str) -> Response:
 
 @route(routes, "GET", APP)
 def get_app(ns: str, app: str) -> Response:
-    """Read an app, and what it was last deployed with."""
+    """Read an app and the document of its last deployment."""
     return _get("app", f"{ns}.{app}")
 
 
 @route(routes, "DELETE", APP, headers=(IF_MATCH,), status=(204,))
 def delete_app(ns: str, app: str) -> Response:
-    """Delete an app with its schedules and workflows, unless another app refers to one of these. Runs go on."""
+    """Delete an app with its schedules and workflows. The request is refused if another app refers to one of these.
+    Active runs continue."""
     from chalicelib.flow.deploy.deploy import delete_app as delete
 
     request = routes.current_request
@@ -81,7 +83,8 @@ def delete_app(ns: str, app: str) -> Response:
 
 @route(routes, "POST", APP + "/bulk", body="Bulk")
 def change_schedules(ns: str, app: str) -> dict[str, Any]:
-    """Enable, disable, pause (``hold``) or resume the schedules that a filter fits. One that fails harms no other."""
+    """Enable, disable, pause (``hold``) or resume the schedules that match a filter. One failure does not stop the
+    others."""
     from chalicelib.core.names import full_name
     from chalicelib.flow.lookup import require
     from chalicelib.flow.schedules.bulk import Filters, act, parse_tag
@@ -162,7 +165,7 @@ def list_partitions(ns: str, name: str) -> dict[str, Any]:
 
 @route(routes, "POST", NS + "/datasets/{name}/partitions", body="NewPartition", status=(201,))
 def register_partition(ns: str, name: str) -> Response:
-    """Say that a partition is ready. Once is enough: one that is known is not told again."""
+    """Register a partition as ready. Registering it again has no effect."""
     from chalicelib.core.definitions.dataset import Dataset
     from chalicelib.flow.definitions.store import get
     from chalicelib.flow.ingest.partitions import register_values
@@ -183,7 +186,7 @@ def list_policies(ns: str) -> dict[str, Any]:
 
 @route(routes, "PUT", NS + "/policies/{name}", body="Policy", headers=(IF_MATCH,), status=(200, 201))
 def put_policy(ns: str, name: str) -> Response:
-    """Create or replace a throttling policy. It holds from the next start on."""
+    """Create or replace a throttling policy. It takes effect with the next start."""
     from chalicelib.core.limits.policies import Policy
 
     return _put("policy", f"{ns}.{name}", Policy)
@@ -234,7 +237,7 @@ def _list(kind: Any, parent: str) -> dict[str, Any]:
 
 
 def _require_parent(kind: str, parent: str) -> None:
-    """What lives in a namespace or app that does not exist is neither stored nor listed."""
+    """Raise ``not_found`` if the namespace or app of a definition does not exist."""
     from chalicelib.flow.lookup import require
 
     if kind != "namespace":

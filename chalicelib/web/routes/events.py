@@ -14,9 +14,9 @@ routes = Blueprint(__name__)
 
 @route(routes, "POST", NS + "/events", body="Events", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def post_events(ns: str) -> Response:
-    """Post custom events. Each is stored before this answers; one that is posted again under its id counts once.
+    """Post custom events. Sluice stores each event before it answers. Events with the same type and id count once.
 
-    ``id`` in the answer is the poster's own, or the one that was made for it; ``event_id`` is what runs tell."""
+    ``id`` in the answer is the sender's id, or one that Sluice generated. ``event_id`` is the id that runs show."""
     from chalicelib.core.instants import parse_instant
     from chalicelib.flow.ingest.custom_events import Envelope, post
     from chalicelib.flow.lookup import require
@@ -28,16 +28,16 @@ def post_events(ns: str) -> Response:
     made = request_id(request)
     envelopes = [
         Envelope(
-            kind=each.type,
-            source=each.id or f"{made}/{number}",
-            payload=each.payload,
-            at=parse_instant(each.timestamp) if each.timestamp is not None else None,
+            kind=event.type,
+            source=event.id or f"{made}/{number}",
+            payload=event.payload,
+            at=parse_instant(event.timestamp) if event.timestamp is not None else None,
         )
-        for number, each in enumerate(sent)
+        for number, event in enumerate(sent)
     ]
     events = post(ports(), ns, envelopes)
-    told = [
+    accepted = [
         {"type": envelope.kind, "id": envelope.source, "event_id": event.id}
         for envelope, event in zip(envelopes, events, strict=True)
     ]
-    return answer({"accepted": told}, 202)
+    return answer({"accepted": accepted}, 202)

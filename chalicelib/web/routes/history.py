@@ -1,4 +1,4 @@
-"""Routes of jobs, runs, records and health: what waits, what ran, what became of the rest, and why."""
+"""Routes of jobs, runs, records and health."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from chalicelib.wiring import ports
 
 routes = Blueprint(__name__)
 
-# What a request for the runs in a state reads: so many pages, or so many runs, whichever comes first.
+# The most that a request with ``?state`` reads: this many pages, or this many runs, whichever is reached first.
 MAX_PAGES, MAX_READ = 10, 500
 
 
 @route(routes, "GET", "/v1/health")
 def health() -> dict[str, Any]:
-    """Answer when the tables can be read. ``lake`` is the bucket that datasets call ``lake``."""
+    """Check that the API can read its tables. ``lake`` is the bucket that datasets can name ``lake``."""
     ports().catalog.definitions("namespace", "", 1, None)
     settings = ports().settings
     return {"status": "ok", "lake": settings.lake_bucket, "control": settings.control_bucket}
@@ -29,7 +29,7 @@ def health() -> dict[str, Any]:
 
 @route(routes, "GET", NS + "/jobs", query=PAGING)
 def list_jobs(ns: str) -> dict[str, Any]:
-    """List the jobs of a namespace that wait."""
+    """List the waiting jobs of a namespace."""
     from chalicelib.flow.views.lists import jobs_of_namespace
     from chalicelib.flow.views.views import job_view
 
@@ -39,7 +39,7 @@ def list_jobs(ns: str) -> dict[str, Any]:
 
 @route(routes, "GET", NS + "/runs", query=("state", "day", *PAGING))
 def list_runs(ns: str) -> dict[str, Any]:
-    """List the runs of a namespace, newest first; without a day, those of the last two weeks."""
+    """List the runs of a namespace, newest first. Without a day, the list holds the last two weeks."""
     from chalicelib.flow.views.lists import runs_of_namespace
     from chalicelib.flow.views.views import run_view
 
@@ -51,7 +51,7 @@ def list_runs(ns: str) -> dict[str, Any]:
 
 @route(routes, "GET", NS + "/records", query=("day", *PAGING))
 def list_records(ns: str) -> dict[str, Any]:
-    """List what was aborted, dropped, coalesced, skipped or expired in a namespace, newest first."""
+    """List the aborted, dropped, coalesced, skipped and expired jobs of a namespace, newest first."""
     from chalicelib.flow.views.lists import records_of_namespace
     from chalicelib.flow.views.views import record_view
 
@@ -62,7 +62,7 @@ def list_records(ns: str) -> dict[str, Any]:
 
 @route(routes, "GET", "/v1/jobs/{job_id}")
 def get_job(job_id: str) -> dict[str, Any]:
-    """Read a job that waits."""
+    """Read a waiting job."""
     from chalicelib.flow.lookup import find_job
     from chalicelib.flow.views.views import job_view
 
@@ -71,7 +71,7 @@ def get_job(job_id: str) -> dict[str, Any]:
 
 @route(routes, "GET", "/v1/jobs/{job_id}/why")
 def why_job(job_id: str) -> dict[str, Any]:
-    """Tell what a job waits for, and what will wake it."""
+    """Explain what a job waits for, and what will wake it."""
     from chalicelib.flow import lookup
     from chalicelib.flow.views import explain
 
@@ -80,7 +80,7 @@ def why_job(job_id: str) -> dict[str, Any]:
 
 @route(routes, "POST", "/v1/jobs/{job_id}/cancel")
 def cancel_job(job_id: str) -> dict[str, Any]:
-    """Cancel a job that waits, on record. One that has become a run is a run's to cancel."""
+    """Cancel a waiting job, and record this. To cancel a job that has become a run, cancel the run."""
     from chalicelib.flow.jobs.actions import withdraw
     from chalicelib.flow.views.views import record_view
 
@@ -89,7 +89,7 @@ def cancel_job(job_id: str) -> dict[str, Any]:
 
 @route(routes, "GET", "/v1/runs/{run_id}")
 def get_run(run_id: str) -> dict[str, Any]:
-    """Read a run with its attempts and the events that fired it."""
+    """Read a run with its attempts and the events that triggered it."""
     from chalicelib.flow import lookup
     from chalicelib.flow.views import views
 
@@ -103,7 +103,7 @@ def get_run(run_id: str) -> dict[str, Any]:
 
 @route(routes, "GET", "/v1/runs/{run_id}/why")
 def why_run(run_id: str) -> dict[str, Any]:
-    """Tell what fired a run, and why it is where it is."""
+    """Explain what triggered a run, and why it is in its state."""
     from chalicelib.flow import lookup
     from chalicelib.flow.views import explain
 
@@ -111,8 +111,8 @@ def why_run(run_id: str) -> dict[str, Any]:
 
 
 def in_state(request: Request, read: Read) -> Read:
-    """``?state=FAILED`` of a list of runs. One request looks at a bounded number of them, so that its page may hold
-    less than ``limit``, or nothing, and yet lead on."""
+    """A read of the runs in the state ``?state=FAILED``. One request reads a bounded number of runs, so a page may hold
+    fewer than ``limit``, even none, and still have a next page."""
     from chalicelib.core.errors import invalid
     from chalicelib.core.states import RUN_MOVES
     from chalicelib.ports import Page

@@ -1,4 +1,4 @@
-"""Routes of approvals: a person lets a job go on, or takes it out."""
+"""Routes of approvals: a person approves a job, or refuses it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ routes = Blueprint(__name__)
 
 @route(routes, "POST", "/v1/jobs/{job_id}/approve", body="Verdict")
 def approve_job(job_id: str) -> dict[str, Any]:
-    """Approve of a job that waits for it. Who signs the request is who approves."""
+    """Approve a job that waits for an approval. The identity that signs the request is recorded as the approver."""
     from chalicelib.flow.jobs.actions import approve
     from chalicelib.flow.views.views import job_view
     from chalicelib.web.bodies import Verdict
@@ -26,7 +26,7 @@ def approve_job(job_id: str) -> dict[str, Any]:
 
 @route(routes, "POST", "/v1/jobs/{job_id}/refuse", body="Verdict")
 def refuse_job(job_id: str) -> dict[str, Any]:
-    """Refuse a job that waits for an approval: it is aborted, on record."""
+    """Refuse a job that waits for an approval. The job is aborted, and this is recorded."""
     from chalicelib.flow.jobs.actions import refuse
     from chalicelib.web.bodies import Verdict
 

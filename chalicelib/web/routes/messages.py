@@ -1,4 +1,4 @@
-"""Routes of messages (L16): a time or an expression, and data for a target."""
+"""Routes of messages (L16): an instant or a time expression, and data for a target."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONE = APP + "/messages/{name}"
 
 @route(routes, "GET", APP + "/messages", query=PAGING)
 def list_messages(ns: str, app: str) -> dict[str, Any]:
-    """List the messages of an app that still have something to send."""
+    """List the messages of an app that have something left to send."""
     from chalicelib.flow.schedules.messages import of_app, view
 
     return listing(routes.current_request, partial(of_app, ports(), f"{ns}.{app}"), view)
@@ -28,7 +28,7 @@ def list_messages(ns: str, app: str) -> dict[str, Any]:
 
 @route(routes, "PUT", ONE, body="Message", headers=(IF_MATCH,), status=(200, 201))
 def put_message(ns: str, app: str, name: str) -> Response:
-    """Create or replace a message. It is live at once, and begins anew: nothing of the one before is sent any more."""
+    """Create or replace a message. It is active at once; nothing more of the replaced message is sent."""
     from chalicelib.core.definitions.message import Message
     from chalicelib.flow.schedules.messages import put, view
 
@@ -40,7 +40,7 @@ def put_message(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "GET", ONE)
 def get_message(ns: str, app: str, name: str) -> Response:
-    """Read a message. One that has sent its last is gone."""
+    """Read a message. A message that has sent everything no longer exists."""
     from chalicelib.flow.schedules.messages import get, view
 
     return document(view(get(ports(), f"{ns}.{app}", name)))
@@ -48,7 +48,7 @@ def get_message(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "DELETE", ONE, headers=(IF_MATCH,), status=(204,))
 def delete_message(ns: str, app: str, name: str) -> Response:
-    """Delete a message. Nothing of it is sent any more; what was sent stays in the history."""
+    """Delete a message. Nothing more of it is sent; its past sends stay in the history."""
     from chalicelib.flow.schedules.messages import delete
 
     request = routes.current_request
@@ -58,7 +58,7 @@ def delete_message(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "GET", ONE + "/runs", query=PAGING)
 def message_runs(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List what a message has sent, newest first. One that is gone keeps its history."""
+    """List what a message has sent, newest first. A message that no longer exists keeps its history."""
     from chalicelib.flow.schedules.messages import known
     from chalicelib.flow.views.views import run_view
 
@@ -72,7 +72,7 @@ def message_runs(ns: str, app: str, name: str) -> dict[str, Any]:
 
 @route(routes, "GET", ONE + "/why")
 def why_message(ns: str, app: str, name: str) -> dict[str, Any]:
-    """Tell why a message has not been sent: when it is due, and what its jobs wait for."""
+    """Explain why a message has not been sent: when it is due, and what its jobs wait for."""
     from chalicelib.flow.schedules.messages import get
     from chalicelib.flow.views import explain
 

@@ -1,4 +1,4 @@
-"""Routes of pools: the slots and vCPUs that workflows share."""
+"""Routes of pools: slots and vCPUs that workflows share."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def list_pools(ns: str) -> dict[str, Any]:
 
 @route(routes, "PUT", POOLS + "/{name}", body="Pool", headers=(IF_MATCH,), status=(200, 201))
 def put_pool(ns: str, name: str) -> Response:
-    """Create or replace a pool. A larger one serves those that wait at once; a smaller one waits for runs to end."""
+    """Create or replace a pool. A larger pool starts waiting jobs at once; a smaller one lets active runs end first."""
     from chalicelib.core.limits.pools import Pool
     from chalicelib.flow.definitions.store import put
     from chalicelib.flow.lookup import require
@@ -44,7 +44,7 @@ def put_pool(ns: str, name: str) -> Response:
 
 @route(routes, "GET", POOLS + "/{name}")
 def get_pool(ns: str, name: str) -> Response:
-    """Read a pool, with how much of it is in use and how many jobs wait for it."""
+    """Read a pool, with its units in use and the number of waiting jobs."""
     from chalicelib.flow.definitions.store import get
     from chalicelib.flow.limits.pools import view
     from chalicelib.flow.views.views import definition_view
@@ -55,7 +55,7 @@ def get_pool(ns: str, name: str) -> Response:
 
 @route(routes, "DELETE", POOLS + "/{name}", headers=(IF_MATCH,), status=(204,))
 def delete_pool(ns: str, name: str) -> Response:
-    """Delete a pool that neither a schedule nor a workflow names."""
+    """Delete a pool that no schedule and no workflow names."""
     from chalicelib.flow.definitions.store import delete
 
     delete(ports(), "pool", f"{ns}.{name}", if_match(routes.current_request))

@@ -1,4 +1,4 @@
-"""History by workflow: what it has run, and what a day was like for each of them."""
+"""Routes of history by workflow: its runs, and the daily report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ routes = Blueprint(__name__)
 
 @route(routes, "GET", NS + "/reports", query=("day", *PAGING))
 def read_report(ns: str) -> dict[str, Any]:
-    """Read what a day was like, workflow by workflow; without a day, the newest that there is."""
+    """Read the report of a day, workflow by workflow. Without a day, it is the newest report."""
     from chalicelib.flow.history.reports import newest_day, report
     from chalicelib.flow.lookup import require
 
@@ -31,7 +31,7 @@ def read_report(ns: str) -> dict[str, Any]:
 
 @route(routes, "GET", APP + "/workflows/{name}/runs", query=("state", *PAGING))
 def workflow_runs(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List the runs of a workflow, newest first. A deleted one keeps its history."""
+    """List the runs of a workflow, newest first. A deleted workflow keeps its history."""
     from chalicelib.core.errors import not_found
     from chalicelib.flow.views.views import run_view
 

@@ -1,4 +1,4 @@
-"""Routes of what people do to runs: cancel, run again, read what was written (W6, W15)."""
+"""Routes of actions on runs: cancel, ping, run again, read logs (W6, W15)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ ONE = "/v1/runs/{run_id}"
 
 @route(routes, "POST", ONE + "/cancel", status=(202,))
 def cancel_run(run_id: str) -> Response:
-    """Wish the end of a run. It is cancelled at its target, which takes a while; a worker hears of it at its next
-    heartbeat."""
+    """Cancel a run. Sluice asks its target to cancel it, which takes a while; a pull worker learns of the cancellation
+    with its next heartbeat."""
     from chalicelib.flow.runs.actions import cancel
     from chalicelib.flow.views.views import run_view
 
@@ -27,7 +27,7 @@ def cancel_run(run_id: str) -> Response:
 
 @route(routes, "POST", ONE + "/ping", status=(202,))
 def ping_run(run_id: str) -> Response:
-    """Ask the target of a living run now what became of it. The answer shows in the run a second or two later."""
+    """Poll the target of an active run now. The run shows the result a second or two later."""
     from chalicelib.flow.runs.actions import ping
     from chalicelib.flow.views.views import run_view
 
@@ -36,8 +36,8 @@ def ping_run(run_id: str) -> Response:
 
 @route(routes, "POST", ONE + "/rerun", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def rerun_run(run_id: str) -> Response:
-    """Run a finished run again, with its own properties, data and context. It is a job of its own, past the trigger but
-    not past the constraints. One Idempotency-Key, one job: a repeat answers with the first job and what became of it.
+    """Run a finished run again, with its properties, data and context. The new job skips the trigger, but not the
+    constraints. Requests with the same Idempotency-Key create one job; a repeat returns that job and its current state.
     """
     from chalicelib.flow.requests import became
     from chalicelib.flow.runs.actions import rerun
@@ -48,7 +48,7 @@ def rerun_run(run_id: str) -> Response:
 
 @route(routes, "GET", ONE + "/logs", query=("attempt", "lines"))
 def read_logs(run_id: str) -> dict[str, Any]:
-    """Read the last lines that an attempt has written: an EMR driver's, or a worker's."""
+    """Read the last lines of an attempt's log, from an EMR driver or a pull worker."""
     from chalicelib.flow.views import logs
 
     request = routes.current_request

@@ -1,4 +1,4 @@
-"""Routes of schedules: their documents, and what there is to read about them. Actions are in `actions.py`."""
+"""Routes of schedules: their documents, jobs, runs, versions and upcoming fires. Actions are in `actions.py`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ routes = Blueprint(__name__)
 ONE = APP + "/schedules/{name}"
 
 
-LAST_DAY = 253_402_300_799_999  # ms: 31 December 9999, beyond which no calendar goes
+LAST_DAY = 253_402_300_799_999  # ms: 31 December 9999, the last day of the calendar
 
 
 @route(routes, "GET", APP + "/schedules", query=("tag", "workflow", "state", *PAGING))
 def list_schedules(ns: str, app: str) -> dict[str, Any]:
-    """List the schedules of an app. Those that fit each filter that is given: a tag, the workflow, the state."""
+    """List the schedules of an app that match every given filter: a tag, the workflow, the state."""
     from chalicelib.flow.lookup import require
     from chalicelib.flow.schedules.bulk import fits
     from chalicelib.flow.views.views import schedule_view
@@ -50,7 +50,8 @@ def list_schedules(ns: str, app: str) -> dict[str, Any]:
 
 @route(routes, "PUT", ONE, body="NewSchedule", headers=(IF_MATCH,), status=(200, 201))
 def put_schedule(ns: str, app: str, name: str) -> Response:
-    """Create or replace a schedule. A new one is disabled, a replaced one keeps its state, unless ``enabled`` says."""
+    """Create or replace a schedule. A new schedule is disabled and a replaced one keeps its state, unless ``enabled``
+    is given."""
     from chalicelib.core.definitions.schedule import NewSchedule
     from chalicelib.flow.lookup import require
     from chalicelib.flow.schedules.actions import put
@@ -69,7 +70,7 @@ def get_schedule(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "DELETE", ONE, headers=(IF_MATCH,), status=(204,))
 def delete_schedule(ns: str, app: str, name: str) -> Response:
-    """Delete a schedule. Its waiting jobs are dropped on record, its runs go on."""
+    """Delete a schedule. Its waiting jobs are dropped and recorded; its runs continue."""
     from chalicelib.flow.schedules.actions import delete
 
     request = routes.current_request
@@ -79,7 +80,7 @@ def delete_schedule(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "GET", ONE + "/jobs", query=PAGING)
 def schedule_jobs(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List the jobs of a schedule that wait."""
+    """List the waiting jobs of a schedule."""
     from chalicelib.flow.lookup import existing
     from chalicelib.flow.views.lists import jobs_of_schedule
     from chalicelib.flow.views.views import job_view
@@ -91,7 +92,7 @@ def schedule_jobs(ns: str, app: str, name: str) -> dict[str, Any]:
 
 @route(routes, "GET", ONE + "/runs", query=("state", "day", *PAGING))
 def schedule_runs(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List the runs of a schedule, newest first. A deleted one keeps its history."""
+    """List the runs of a schedule, newest first. A deleted schedule keeps its history."""
     from chalicelib.flow.views.views import run_view
 
     request = routes.current_request
@@ -102,7 +103,7 @@ def schedule_runs(ns: str, app: str, name: str) -> dict[str, Any]:
 
 @route(routes, "GET", ONE + "/records", query=PAGING)
 def schedule_records(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List what was aborted, dropped, coalesced, skipped or expired of a schedule, newest first."""
+    """List the aborted, dropped, coalesced, skipped and expired jobs of a schedule, newest first."""
     from chalicelib.flow.views.views import record_view
 
     full = _known(ns, app, name)
@@ -111,7 +112,7 @@ def schedule_records(ns: str, app: str, name: str) -> dict[str, Any]:
 
 @route(routes, "GET", ONE + "/why")
 def why_schedule(ns: str, app: str, name: str) -> dict[str, Any]:
-    """Tell why a schedule has not run: its state, and what its jobs wait for."""
+    """Explain why a schedule has not run: its state, and what its jobs wait for."""
     from chalicelib.flow.views import explain
 
     return explain.why_schedule(ports(), f"{ns}.{app}.{name}")
@@ -119,7 +120,7 @@ def why_schedule(ns: str, app: str, name: str) -> dict[str, Any]:
 
 @route(routes, "GET", ONE + "/versions", query=PAGING)
 def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List every definition that a schedule ever had, newest first, each with what it changed."""
+    """List all versions of a schedule's definition, newest first, each with its changes."""
     from chalicelib.flow.views.views import version_view
     from chalicelib.ports import Page
 
@@ -137,7 +138,8 @@ def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
 
 @route(routes, "GET", ONE + "/preview", query=("count",))
 def preview(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List the next fires of a schedule's time triggers; of a disabled one, those it would have if enabled now."""
+    """List the next fires of a schedule's time triggers. For a disabled schedule, these are the fires if it were
+    enabled now."""
     from chalicelib.core.fires import upcoming
     from chalicelib.core.instants import iso
     from chalicelib.core.triggers import tree
@@ -158,7 +160,7 @@ def preview(ns: str, app: str, name: str) -> dict[str, Any]:
 
 
 def shown(ns: str, app: str, name: str, status: int = 200) -> Response:
-    """A schedule, and how many fires a day its times mean: a cron expression is easily written for too many (T1)."""
+    """A schedule with the number of fires per day, which shows a cron expression that fires too often (T1)."""
     from chalicelib.core.fires import upcoming
     from chalicelib.flow.lookup import existing
     from chalicelib.flow.views.views import schedule_view
@@ -168,7 +170,7 @@ def shown(ns: str, app: str, name: str, status: int = 200) -> Response:
 
 
 def _living(full: str) -> tuple[ScheduleState, Schedule] | None:
-    """A schedule of a list, or None if it was deleted since the list was read."""
+    """A schedule of a list; None if it was deleted after the list was read."""
     from chalicelib.core.errors import SluiceError
     from chalicelib.flow.lookup import existing
 
@@ -181,7 +183,7 @@ def _living(full: str) -> tuple[ScheduleState, Schedule] | None:
 
 
 def _known(ns: str, app: str, name: str) -> str:
-    """The full name of a schedule that is or was."""
+    """The full name of a schedule that exists or existed. Raises ``not_found`` otherwise."""
     from chalicelib.core.errors import not_found
 
     full = f"{ns}.{app}.{name}"
@@ -191,7 +193,7 @@ def _known(ns: str, app: str, name: str) -> str:
 
 
 def _of_day(wanted: str | None, read: Read) -> Read:
-    """``?day`` of a schedule's runs: a run belongs to the day of its claim; after an older one there are no more."""
+    """The runs of one ``?day`` of a schedule: a run belongs to the day of its claim. An older run ends the list."""
     from chalicelib.core.instants import iso
     from chalicelib.ports import Page
 

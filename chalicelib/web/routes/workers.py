@@ -1,4 +1,4 @@
-"""Routes of pull workers: claim runs of a pool, keep them by heartbeats, report their ends, give them back (W5)."""
+"""Routes of pull workers: claim runs of a pool, send heartbeats, report ends, release runs (W5)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ routes = Blueprint(__name__)
 
 @route(routes, "POST", "/v1/workers/{pool}/claim", body="Claim")
 def claim_runs(pool: str) -> dict[str, Any]:
-    """Take runs of a pool, the most urgent first. If there are none, ``retry_after`` says in how many seconds to ask
-    again, and ``wait`` for how many a claim may wait here. Each run is leased to this worker alone, until it has not
-    been heard of for ``heartbeat_seconds``."""
+    """Claim runs of a pool, the most urgent first. If there are none, ``retry_after`` is the number of seconds until
+    the next request, and ``wait`` the number of seconds that a claim may wait here. Each run is leased to one worker;
+    the lease ends if no heartbeat arrives within ``heartbeat_seconds``."""
     from chalicelib.flow.runs.workers import claim
     from chalicelib.web.bodies import Claim
 
@@ -31,34 +31,34 @@ def claim_runs(pool: str) -> dict[str, Any]:
 
 @route(routes, "POST", "/v1/leases/{lease_id}/heartbeat", body="Heartbeat")
 def beat_heart(lease_id: str) -> dict[str, Any]:
-    """Keep a lease, and hear whether its run is to end. The first heartbeat says that the work has begun."""
+    """Extend a lease, and learn whether the run must end. The first heartbeat reports that the work has started."""
     from chalicelib.flow.runs.workers import heartbeat
     from chalicelib.web.bodies import Heartbeat
 
-    told = parse(Heartbeat, routes.current_request)
-    return heartbeat(ports(), _lease(lease_id), told.worker, told.message, told.metrics or None)
+    beat = parse(Heartbeat, routes.current_request)
+    return heartbeat(ports(), _lease(lease_id), beat.worker, beat.message, beat.metrics or None)
 
 
 @route(routes, "POST", "/v1/leases/{lease_id}/report", body="Report")
 def report_end(lease_id: str) -> dict[str, Any]:
-    """Say how an attempt ended. Said twice, it is said once; ``lease_lost`` tells who has the run now."""
+    """Report the end of an attempt. Repeated reports count once. The error ``lease_lost`` says who has the run now."""
     from chalicelib.flow.runs import workers
     from chalicelib.web.bodies import Report
 
-    told = parse(Report, routes.current_request)
-    succeeded = told.state == "succeeded"
-    end = workers.Report(succeeded, told.exit_code, told.message, told.output, told.metrics or None)
-    return workers.report(ports(), _lease(lease_id), told.worker, end)
+    report = parse(Report, routes.current_request)
+    succeeded = report.state == "succeeded"
+    end = workers.Report(succeeded, report.exit_code, report.message, report.output, report.metrics or None)
+    return workers.report(ports(), _lease(lease_id), report.worker, end)
 
 
 @route(routes, "POST", "/v1/leases/{lease_id}/release", body="Release")
 def release_run(lease_id: str) -> dict[str, Any]:
-    """Give a run back that was not begun. It goes to another worker, and no attempt is used up."""
+    """Return a run that was not started. It goes to another worker, and uses up no attempt."""
     from chalicelib.flow.runs.workers import release
     from chalicelib.web.bodies import Release
 
-    told = parse(Release, routes.current_request)
-    return release(ports(), _lease(lease_id), told.worker, told.message)
+    request_data = parse(Release, routes.current_request)
+    return release(ports(), _lease(lease_id), request_data.worker, request_data.message)
 
 
 def _lease(text: str) -> LeaseId:
@@ -66,5 +66,5 @@ def _lease(text: str) -> LeaseId:
 
     parsed = parse_lease_id(text)
     if parsed is None:
-        raise ValueError("expected a lease id that the route has checked")
+        raise ValueError("expected a lease id; the route checks it before this call")
     return parsed

@@ -1,9 +1,8 @@
-"""EMR Serverless on a laptop: AWS's wire format and promises, with jobs run by real Spark.
+"""EMR Serverless on a laptop: AWS's wire format and guarantees, with jobs run by real Spark.
 
-A request goes through `wire` (moto's parsing of the API model) and `job_runs` (what is promised) into the `ledger`, the
-one place where a run changes state; `scheduler` decides what starts when, a `driver` runs it. `docs/local-emr.md`
-tells what it keeps of AWS and where it differs.
-"""
+`wire` parses a request (by moto's parser of the API model), `job_runs` checks it, and the `ledger` is the only module
+that changes the state of a run. The `scheduler` decides which run starts when, and a `driver` runs it.
+`docs/local-emr.md` lists the behaviour that equals AWS's, and the differences."""
 
 from .server import Emulator
 from .settings import BadSetting, Settings

@@ -1,4 +1,4 @@
-"""`python -m infra.local.emr_serverless`: serve until SIGTERM or SIGINT. Exit code 2 for settings of no use."""
+"""`python -m infra.local.emr_serverless`: serve until SIGTERM or SIGINT. Exit code 2 for invalid settings."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def main() -> int:
         print(f"emr-serverless: {error}", file=sys.stderr)
         return 2
     configure_log()
-    ended, told = socket.socketpair()
-    told.setblocking(False)
-    # The system gives a signal to any thread. A main thread that waits for a lock would not notice one that another
-    # thread got; a byte in a socket it does notice.
-    signal.set_wakeup_fd(told.fileno())
+    ended, wakeup = socket.socketpair()
+    wakeup.setblocking(False)
+    # The system delivers a signal to any thread. A main thread that waits for a lock would not notice a signal that
+    # another thread received; a byte in a socket wakes it.
+    signal.set_wakeup_fd(wakeup.fileno())
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)
     with emulator:

@@ -1,4 +1,4 @@
-"""The operations on applications, apart from their wire format."""
+"""The operations on applications, independent of their wire format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EDITABLE = frozenset({"CREATED", "STOPPED"})
 
 
 class Applications:
-    """Parameters are those of the AWS API, in its spelling; refusals are raised as errors.ApiError."""
+    """Parameters are those of the AWS API, with its names; refusals are raised as `errors.ApiError`."""
 
     def __init__(self, ledger: Ledger, account: str, region: str) -> None:
         self._lock = ledger.lock

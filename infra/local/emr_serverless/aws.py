@@ -1,4 +1,4 @@
-"""Clients for the S3 and Lambda of the local cloud. The only module that knows boto3."""
+"""Clients for the S3 and Lambda of the local cloud. Only this module uses boto3."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[impor
 from .events import Undelivered
 from .settings import Settings
 
-# Whatever a call may fail with: the answer, the way to it, a transfer.
+# All exceptions of a call: of the service, of the connection, of a transfer.
 FAILURES: tuple[type[Exception], ...] = (ClientError, BotoCoreError, Boto3Error, OSError)
 
 _TEST_CREDENTIAL = "test"
 
 
 def credentials() -> dict[str, str]:
-    """Those of the environment, else the local cloud's; never a lookup of profiles or instance roles."""
+    """The credentials of the environment, or those of the local cloud; profiles and instance roles are never
+    queried."""
     return {
         "AWS_ACCESS_KEY_ID": os.environ.get("AWS_ACCESS_KEY_ID") or _TEST_CREDENTIAL,
         "AWS_SECRET_ACCESS_KEY": os.environ.get("AWS_SECRET_ACCESS_KEY") or _TEST_CREDENTIAL,
@@ -47,15 +48,15 @@ def client(service: str, settings: Settings, **config: Any) -> Any:
 
 
 class LambdaInvoker:
-    """Hands an event to a function asynchronously, as an EventBridge rule would. Called from one thread."""
+    """Invokes a function with an event asynchronously, as an EventBridge rule would. Called from one thread."""
 
     def __init__(self, settings: Settings) -> None:
-        # Short timeouts and one attempt: an event is best effort, and the ones behind it wait.
+        # Short timeouts and one attempt: delivery of events is best effort, and later events wait.
         self._client = client("lambda", settings, connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 1})
         self._function = settings.run_state_function
 
     def __call__(self, event: dict[str, Any]) -> None:
-        """Raises Undelivered when the function cannot be invoked."""
+        """Deliver an event. Raises Undelivered if the function cannot be invoked."""
         payload = json.dumps(event).encode()
         try:
             self._client.invoke(FunctionName=self._function, InvocationType="Event", Payload=payload)

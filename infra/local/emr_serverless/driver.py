@@ -1,4 +1,4 @@
-"""What runs a job: the protocol, and the instant stand-in for load tests. Real Spark is in `spark_driver`."""
+"""The interface of drivers, which run a job, and the instant driver for load tests. Real Spark is in `spark_driver`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Protocol
 
 from .records import JobRun
 
-# Why a driver was asked to stop.
+# The reason for which a driver is asked to stop.
 CANCELLED = "cancelled"
 TIMED_OUT = "timed out"
 SHUTDOWN = "shutdown"
 
 
 class Stop:
-    """A request to stop, from whoever cancels to the driver at work. The first reason stays."""
+    """A request to stop, from the caller to the working driver. The first reason is kept."""
 
     def __init__(self) -> None:
         self._asked = threading.Event()
@@ -25,7 +25,7 @@ class Stop:
         self.grace_s: float | None = None
 
     def ask(self, reason: str, grace_s: float | None = None) -> None:
-        """`grace_s`: seconds the job has to end by itself; None leaves it to the driver's setting."""
+        """Request the stop. `grace_s`: seconds in which the job may end by itself; None for the driver's setting."""
         if not self._asked.is_set():
             self.reason, self.grace_s = reason, grace_s
             self._asked.set()
@@ -35,15 +35,15 @@ class Stop:
         return self._asked.is_set()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for a request, at most `seconds`; tell whether there is one."""
+        """Wait at most `seconds` for a request; return whether there is one."""
         return self._asked.wait(seconds)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an attempt ended: the driver's exit code, and for people why it failed.
+    """The end of an attempt: the driver's exit code, and a readable reason of a failure.
 
-    `interrupted`: a stop cut the job short, so the code tells nothing about it.
+    `interrupted`: a stop ended the job early, so the exit code is meaningless.
     """
 
     exit_code: int
@@ -52,20 +52,20 @@ class Outcome:
 
 
 class Driver(Protocol):
-    """Runs one attempt after another, several at a time from several threads."""
+    """Runs attempts, several at a time from several threads."""
 
     def execute(self, run: JobRun, started: Callable[[], None], stop: Stop) -> Outcome:
-        """Run the attempt to its end and have its output in place; call `started` when the job's code runs.
+        """Run the attempt to its end and store its output; call `started` when the job's code starts.
 
-        When `stop` is asked, end early. An exception counts as a failure.
+        A request in `stop` ends the attempt early. An exception counts as a failure.
         """
 
     def close(self) -> None:
-        """Give back what the driver itself holds."""
+        """Release the resources of the driver itself."""
 
 
 class InstantDriver:
-    """Takes `duration_s` and succeeds; an entry point with `fail` in its file name fails with exit code 1."""
+    """Waits `duration_s` and succeeds; an entry point with `fail` in its file name fails with exit code 1."""
 
     def __init__(self, duration_s: float) -> None:
         self._duration_s = duration_s
@@ -78,4 +78,4 @@ class InstantDriver:
         return Outcome(1, f"{entry_point} failed, as its name asks") if "fail" in entry_point else Outcome(0)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing: the driver holds no resources."""

@@ -1,4 +1,4 @@
-"""Puts a driver's logs where EMR Serverless puts them in S3."""
+"""Uploads a driver's logs to the S3 paths that EMR Serverless uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def destination(run: JobRun) -> s3_paths.S3Path | None:
-    """`<logUri>/applications/<application>/jobs/<run>/SPARK_DRIVER/`, or None if the run wants no logs in S3.
+    """`<logUri>/applications/<application>/jobs/<run>/SPARK_DRIVER/`, or None if the run has no logs in S3.
 
     A run with a retry policy has one directory per attempt, `.../jobs/<run>/attempts/<n>/SPARK_DRIVER/`.
     """
@@ -31,13 +31,13 @@ def destination(run: JobRun) -> s3_paths.S3Path | None:
 
 
 def upload(s3: Any, run: JobRun, logs: Path) -> None:
-    """Upload `stdout.gz` and `stderr.gz`. A failure is logged: as in the cloud, it does not change how a run ends."""
-    place = destination(run)
-    if place is None:
+    """Upload `stdout.gz` and `stderr.gz`. As in AWS, a failure does not change the result of the run; it is logged."""
+    target = destination(run)
+    if target is None:
         return
     try:
         for name in ("stdout", "stderr"):
             body = gzip.compress((logs / name).read_bytes())
-            s3.put_object(Bucket=place.bucket, Key=f"{place.key}{name}.gz", Body=body)
+            s3.put_object(Bucket=target.bucket, Key=f"{target.key}{name}.gz", Body=body)
     except aws.FAILURES as error:
-        log.warning("logs of run %s could not be put to %s: %s", run.id, place, error)
+        log.warning("logs of run %s could not be put to %s: %s", run.id, target, error)

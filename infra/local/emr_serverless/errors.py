@@ -1,10 +1,10 @@
-"""Refusals of the emulated API, as values that the wire module turns into AWS's error answers."""
+"""Errors of the emulated API, as values that the wire module converts to AWS's error answers."""
 
 from __future__ import annotations
 
 
 class ApiError(Exception):
-    """An answer other than success: AWS's error code, its HTTP status, and a sentence for the caller."""
+    """An error answer: AWS's error code, its HTTP status, and a message for the caller."""
 
     def __init__(self, code: str, status: int, message: str) -> None:
         super().__init__(message)
@@ -14,7 +14,7 @@ class ApiError(Exception):
 
 
 def validation(message: str) -> ApiError:
-    """The request is malformed, or not allowed in the present state."""
+    """An error for a request that is malformed, or not allowed in the present state."""
     return ApiError("ValidationException", 400, message)
 
 
@@ -23,7 +23,7 @@ def not_found(kind: str, identifier: str) -> ApiError:
 
 
 def token_conflict(kind: str, token: str, identifier: str) -> ApiError:
-    """A client token came again with other parameters."""
+    """An error for a client token that was used before with other parameters."""
     message = (
         f"clientToken {token} already made {kind} {identifier} with other parameters: send those, or another token"
     )

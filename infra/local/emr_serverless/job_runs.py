@@ -1,4 +1,4 @@
-"""The operations on job runs, apart from their wire format: what is checked, promised and answered."""
+"""The operations on job runs, independent of their wire format: checks, guarantees and answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ATTEMPTS_AT_MOST = 10
 
 
 class JobRuns:
-    """Parameters are those of the AWS API, in its spelling; refusals are raised as errors.ApiError."""
+    """Parameters are those of the AWS API, with its names; refusals are raised as `errors.ApiError`."""
 
     def __init__(
         self, ledger: Ledger, applications: Applications, scheduler: Scheduler, throttle: Throttle, account: str
@@ -37,7 +37,7 @@ class JobRuns:
         self._account = account
 
     def start(self, application_id: str, parameters: Mapping[str, Any]) -> JobRun:
-        """Idempotent by `clientToken` for ever: the run it started first is the answer, however that run ended."""
+        """Start a run. Idempotent by `clientToken` forever: a repeat returns the first run, however it ended."""
         self._throttle.admit("StartJobRun", application_id)
         request = records.plain(parameters)
         with self._lock:
@@ -55,27 +55,27 @@ class JobRuns:
             return stored
 
     def get(self, application_id: str, run_id: str, attempt: int | None = None) -> JobRun:
-        """The run, seen as of `attempt` (its latest by default)."""
+        """The run as of `attempt`, by default its latest."""
         self._throttle.admit("GetJobRun", application_id)
         run = self._run(application_id, run_id)
         if attempt is None:
             return run
-        seen = run.as_of(attempt)
-        if seen is None:
+        found = run.as_of(attempt)
+        if found is None:
             raise errors.not_found(f"Attempt {attempt} of job run", run_id)
-        return seen
+        return found
 
     def attempts(self, application_id: str, run_id: str) -> list[JobRun]:
-        """The run as of each attempt, latest first."""
+        """The run as of each attempt, newest first."""
         run = self._run(application_id, run_id)
-        seen = (run.as_of(number) for number in range(run.attempt, 0, -1))
-        return [one for one in seen if one is not None]
+        found = (run.as_of(number) for number in range(run.attempt, 0, -1))
+        return [one for one in found if one is not None]
 
     def page(self, application_id: str, parameters: Mapping[str, Any]) -> Page:
         self._throttle.admit("ListJobRuns", application_id)
         self._applications.get(application_id)
         after, before = parameters.get("createdAtAfter"), parameters.get("createdAtBefore")
-        # Clients send whole seconds, so the second named by `before` belongs to the listing.
+        # Clients send whole seconds, so the listing includes the second of `before`.
         created = (_epoch(after) if after else 0.0, _epoch(before) + 1 if before else float("inf"))
         limit = int(parameters.get("maxResults") or _PAGE_LIMIT)
         if not 1 <= limit <= _PAGE_LIMIT:
@@ -151,7 +151,7 @@ def _epoch(value: datetime | float) -> float:
 
 
 def write_cursor(cursor: tuple[str, int]) -> str:
-    """The cursor of a page as an opaque `nextToken`."""
+    """The opaque `nextToken` of a page."""
     return base64.urlsafe_b64encode(json.dumps(cursor).encode()).decode()
 
 
@@ -160,4 +160,4 @@ def _read_cursor(token: str) -> tuple[str, int]:
         state, seq = json.loads(base64.urlsafe_b64decode(token))
         return str(state), int(seq)
     except ValueError:
-        raise errors.validation("nextToken: expected the one of the page before, got something else") from None
+        raise errors.validation("nextToken: expected that of the previous page, got another text") from None

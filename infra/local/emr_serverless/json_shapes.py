@@ -1,4 +1,4 @@
-"""Applications and runs in the shapes of the API model; the serializer picks the members that the model has."""
+"""Applications and runs in the shapes of the API model; the serializer selects the members of the model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .records import Application, JobRun, Usage
 
 
 def application(one: Application) -> dict[str, Any]:
-    """The shape `Application`: the parameters as sent, and what the service adds."""
+    """The shape `Application`: the parameters as sent, and the members that the service adds."""
     defaults = {
         "autoStartConfiguration": {"enabled": True},
         "autoStopConfiguration": {"enabled": True, "idleTimeoutMinutes": 15},
@@ -32,7 +32,7 @@ def application_summary(one: Application) -> dict[str, Any]:
 
 
 def job_run(run: JobRun) -> dict[str, Any]:
-    """The shape `JobRun`. Durations and resources are there once the run has ended."""
+    """The shape `JobRun`. It has durations and resources once the run has ended."""
     shape = {
         **run.request,
         **job_run_summary(run),

@@ -1,4 +1,4 @@
-"""The one place where a run changes: checked against the state table, stored, logged, announced."""
+"""All state changes of runs: each is checked against the state table, stored, logged and announced."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class Ledger:
-    """`lock` makes a look and the change that follows from it one step; it may be taken again by its holder."""
+    """`lock` makes a read and the change that depends on it one step; it is reentrant."""
 
     def __init__(self, store: Store, events: StateChanges, clock: Callable[[], float] = time.time) -> None:
         self.store = store
@@ -48,7 +48,7 @@ class Ledger:
             return moved
 
     def next_attempt(self, run_id: str, details: str) -> JobRun:
-        """Keep the failed attempt in the run's record and put the run back in the queue as its next attempt."""
+        """Keep the failed attempt in the run's record, and queue the run as its next attempt."""
         with self.lock:
             run = self.run(run_id)
             now = self._clock()

@@ -1,9 +1,8 @@
-"""Brings what a run needs from S3 into a directory of its own, and what the run changed there back to S3.
+"""Downloads the objects that a run needs from S3 into a directory of its own, and uploads the changes.
 
-Spark sees each bucket as a local directory. After the run the directory is compared with what was brought down: new
-and rewritten files are uploaded, objects whose file is gone are deleted, all through the S3 API, so that S3's own
-notifications fire. Objects that were not brought down are never touched.
-"""
+Spark sees each bucket as a local directory. After the run the directory is compared with the downloads: new and
+rewritten files are uploaded, and objects whose file is gone are deleted. All of this uses the S3 API, so that S3 sends
+its notifications. Objects that were not downloaded are never changed."""
 
 from __future__ import annotations
 
@@ -23,20 +22,20 @@ log = logging.getLogger(__name__)
 _PARALLEL = 8
 _DELETE_BATCH = 1000
 _JSON_BYTES_AT_MOST = 5_000_000
-# What Spark and Hadoop leave beside the data: work in progress, and checksums that only local file systems have.
+# Files that Spark and Hadoop leave next to the data: work in progress, and checksums for local file systems.
 _UNFINISHED = ("_temporary", ".spark-staging", ".sparkStaging", ".hive-staging")
 
-# Enough to tell a rewritten file from an untouched one: a file moved into place keeps the time of its writing, but
-# is another inode.
+# Enough to distinguish a rewritten file from an unchanged one: a file that was moved keeps its modification time, but
+# has another inode.
 _Mark = tuple[int, int, int]
 
 
 class RootRefused(ValueError):
-    """A job names a whole bucket, and mirroring those is switched off."""
+    """A job names a whole bucket, and mirroring of whole buckets is off."""
 
 
 class Mirror:
-    """The buckets of one run below `directory`. Used by one thread; transfers are done in parallel."""
+    """The buckets of one run below `directory`. Used by one thread; transfers run in parallel."""
 
     def __init__(self, s3: Any, directory: Path, allow_roots: bool = False) -> None:
         self._s3 = s3
@@ -46,11 +45,11 @@ class Mirror:
 
     @property
     def buckets(self) -> list[str]:
-        """The buckets that have a directory, with or without anything in it."""
+        """The buckets that have a directory, even an empty one."""
         return sorted(entry.name for entry in self._directory.iterdir()) if self._directory.exists() else []
 
     def bring(self, wanted: Iterable[S3Path]) -> None:
-        """Download the object of that key, and all objects under it as a directory. Neither need exist."""
+        """Download the object with that key, and all objects below it as a directory. Neither needs to exist."""
         starts = {path.without_glob() for path in wanted}
         objects: dict[S3Path, Any] = {}
         for start in sorted(starts):
@@ -61,7 +60,7 @@ class Mirror:
         self._each(lambda item: self._download(*item), objects.items())
 
     def uris_in_json(self, path: S3Path) -> list[S3Path]:
-        """The S3 URIs in the strings of a `.json` object that was brought; none if it is absent or no JSON."""
+        """The S3 URIs in the strings of a downloaded `.json` object; none if it is missing or not JSON."""
         local = path.under(self._directory)
         if not local.is_file() or local.stat().st_size > _JSON_BYTES_AT_MOST:
             return []
@@ -71,10 +70,10 @@ class Mirror:
             return []
 
     def take_back(self) -> tuple[int, int]:
-        """Upload and delete what the run changed; returns how many objects of each.
+        """Upload and delete what the run changed; returns the number of uploads and of deletions.
 
-        The order is Spark's own on S3: what was overwritten goes first, an old `_SUCCESS` included, then come the
-        data, and the new `_SUCCESS` last. Whoever sees the marker finds the data complete.
+        The order is Spark's own on S3: first the deletion of overwritten objects, an old `_SUCCESS` included, then the
+        data, and the new `_SUCCESS` last. So data is complete when the marker exists.
         """
         present = dict(self._scan())
         changed = [path for path, mark in present.items() if self._brought.get(path) != mark]
@@ -94,11 +93,11 @@ class Mirror:
             )
 
     def _list(self, start: S3Path) -> Iterator[tuple[S3Path, Any]]:
-        # A key `a/b` is the object `a/b` and the directory `a/b/`, but never its neighbour `a/bc`.
+        # A key `a/b` is the object `a/b` and the directory `a/b/`, but never its sibling `a/bc`.
         prefixes = [start.key] if start.is_root or start.key.endswith("/") else [start.key + "/"]
         if start.key and not start.key.endswith("/"):
             exact = self._s3.list_objects_v2(Bucket=start.bucket, Prefix=start.key, MaxKeys=1).get("Contents", [])
-            # The shortest key with this prefix comes first, so one row tells whether the object itself exists.
+            # The shortest key with this prefix is listed first, so one entry shows whether the object itself exists.
             yield from ((S3Path(start.bucket, o["Key"]), o["LastModified"]) for o in exact if o["Key"] == start.key)
         for prefix in prefixes:
             pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=start.bucket, Prefix=prefix)
@@ -153,7 +152,7 @@ def _mark(file: Path) -> _Mark:
 
 
 def _is_residue(path: S3Path) -> bool:
-    """Whether it is no data: neither brought down nor taken back, so that what lies in S3 stays as it is."""
+    """Whether a file is no data. Such files are neither downloaded nor uploaded, so those in S3 stay unchanged."""
     parts = path.key.rstrip("/").split("/")
     if any(part.startswith(_UNFINISHED) for part in parts[:-1]):
         return True

@@ -1,7 +1,7 @@
-"""Refuse a Lambda what its role does not allow, as ministack does for the services that it has.
+"""Refuse a Lambda what its role does not allow, as ministack does for its services.
 
-Callers that are no Lambdas of the local cloud may do everything: people use the keys of a developer, who may.
-"""
+Callers other than Lambdas of the local cloud may do everything: users have the keys of a developer with all
+permissions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from infra.local.permissions import Place, Policy, needs
 from . import errors
 
 _KEY = re.compile(r"Credential=([^/]+)/")
-_REMEMBERED_S = 5.0  # a role may change when the stack is deployed anew
+_REMEMBERED_S = 5.0  # a deployment of the stack may change a role
 
 
 class Permissions:
-    """`statements` tells the statements of a role's policies by its name; `directory` is that of the local cloud."""
+    """`statements` returns the policy statements of a role by its name; `directory` is that of the local cloud."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Permissions:
         self._known: dict[str, tuple[float, Policy]] = {}
 
     def admit(self, authorization: str, operation: str, parameters: Mapping[str, Any]) -> None:
-        """Raise AccessDeniedException for a request that the role of its caller does not allow."""
+        """Raise AccessDeniedException for a request that the caller's role does not allow."""
         key = _KEY.search(authorization)
         caller = self._callers.arn(key[1]) if key else None
         if caller is None:
@@ -60,7 +60,7 @@ class Permissions:
 
 
 def statements_of(iam: Any) -> Callable[[str], list[Mapping[str, Any]]]:
-    """Reads the policies of a role, by a client for IAM."""
+    """A function that reads the policies of a role with an IAM client."""
 
     def statements(role: str) -> list[Mapping[str, Any]]:
         names = iam.list_role_policies(RoleName=role)["PolicyNames"]

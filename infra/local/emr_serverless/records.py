@@ -1,4 +1,4 @@
-"""What the emulator remembers: applications and job runs, as frozen values. Instants are epoch seconds, UTC."""
+"""The records of the emulator: applications and job runs, as frozen values. Instants are epoch seconds in UTC."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Usage:
-    """Resource hours: vCPU, GB of memory, GB of storage, each times hours."""
+    """Resource hours: vCPU-hours, GB-hours of memory, and GB-hours of storage."""
 
     vcpu_hours: float
     memory_gb_hours: float
@@ -94,7 +94,7 @@ class JobRun:
 
     @property
     def timeout_minutes(self) -> int:
-        """Minutes the run may take once RUNNING; 0 is for ever. AWS's default is 720."""
+        """The maximum minutes in RUNNING; 0 means no limit. AWS's default is 720."""
         given = self.request.get("executionTimeoutMinutes")
         return DEFAULT_TIMEOUT_MINUTES if given is None else int(given)
 
@@ -103,7 +103,7 @@ class JobRun:
         return int((self.request.get("retryPolicy") or {}).get("maxAttempts") or 1)
 
     def as_of(self, attempt: int) -> JobRun | None:
-        """The run as it was at the end of an earlier attempt, or as it is in its latest; None if there is no such."""
+        """The run at the end of an earlier attempt, or in its latest; None if there is no such attempt."""
         if attempt == self.attempt:
             return self
         for past in self.past_attempts:
@@ -134,17 +134,17 @@ class JobRun:
 
 
 def new_id() -> str:
-    """An id in the form of AWS's: 16 digits and small letters."""
+    """An id in AWS's format: 16 digits and lower-case letters."""
     return "00" + "".join(secrets.choice(_ID_ALPHABET) for _ in range(14))
 
 
 def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as plain JSON without the client token: what is kept, and compared when the token comes again."""
+    """The parameters as plain JSON without the client token, as they are stored and compared with a repeat."""
     request: dict[str, Any] = json.loads(json.dumps(parameters))
     request.pop("clientToken", None)
     return request
 
 
 def fingerprint(request: Mapping[str, Any]) -> str:
-    """Equal for requests with equal parameters, whatever the order of their keys."""
+    """A text that is equal for requests with equal parameters, whatever the order of their keys."""
     return json.dumps(request, sort_keys=True, separators=(",", ":"))

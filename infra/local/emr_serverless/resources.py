@@ -1,7 +1,7 @@
-"""What a run would occupy and cost in the cloud: vCPUs, memory and storage of its workers.
+"""The resources and cost of a run in AWS: vCPUs, memory and storage of its workers.
 
 Defaults are those of EMR Serverless for Spark ("Spark job properties" of the user guide): 4 vCPU and 14 GB per worker
-plus 10 % of memory overhead, 20 GB of disk, one driver and three executors to begin with.
+plus 10 % of memory overhead, 20 GB of disk, initially one driver and three executors.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GB_PER_UNIT = {"k": 1 / 1024**2, "m": 1 / 1024, "g": 1.0, "t": 1024.0}
 
 @dataclass(frozen=True)
 class Need:
-    """What the workers of one run occupy together, and the driver's own share of the vCPUs."""
+    """The resources of all workers of one run, and the driver's own vCPUs."""
 
     vcpus: int
     driver_vcpus: int
@@ -38,13 +38,13 @@ class Need:
         return Usage(round(self.vcpus * hours, 3), round(self.memory_gb * hours, 3), round(self.storage_gb * hours, 3))
 
     def billed(self, seconds: float) -> Usage:
-        """As `over`, with AWS's minimum of one minute; the first 20 GB of storage per worker are free."""
+        """Like `over`, with AWS's minimum of one minute; the first 20 GB of storage per worker are free."""
         charged = self.over(max(seconds, _BILLED_SECONDS_AT_LEAST))
         return Usage(charged.vcpu_hours, charged.memory_gb_hours, 0.0)
 
 
 def need(properties: Mapping[str, str]) -> Need:
-    """The need of a run with these Spark properties. Raises ValueError for a number that is none."""
+    """The need of a run with these Spark properties. Raises ValueError for an invalid number."""
     driver_vcpus = _whole(properties, "spark.driver.cores", _DEFAULT_CORES)
     executor_vcpus = _whole(properties, "spark.executor.cores", _DEFAULT_CORES)
     executors = _executors(properties)
@@ -58,7 +58,7 @@ def need(properties: Mapping[str, str]) -> Need:
 
 
 def vcpus_of(maximum_capacity: Mapping[str, Any] | None, default: int) -> int:
-    """The vCPUs of an application's `maximumCapacity`, whose `cpu` is such as "16 vCPU"."""
+    """The vCPUs of an application's `maximumCapacity`, whose `cpu` has the form "16 vCPU"."""
     given = re.match(r"\s*(\d+)", str((maximum_capacity or {}).get("cpu", "")))
     return int(given.group(1)) if given else default
 

@@ -1,4 +1,4 @@
-"""S3 URIs of a run: reading them, finding them in arguments and JSON, turning them into local paths."""
+"""The S3 URIs of a run: parse them, find them in arguments and JSON, convert them to local paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GLOB = re.compile(r"[*?{\[]")
 
 @dataclass(frozen=True, order=True)
 class S3Path:
-    """A bucket and a key, or the beginning of keys. An empty key is the whole bucket."""
+    """A bucket and a key or key prefix. An empty key means the whole bucket."""
 
     bucket: str
     key: str
@@ -27,29 +27,29 @@ class S3Path:
         return self.key == ""
 
     def without_glob(self) -> S3Path:
-        """The deepest directory in front of the first wildcard, as Spark lists it."""
+        """The deepest directory before the first wildcard, as Spark lists it."""
         wildcard = _GLOB.search(self.key)
         if wildcard is None:
             return self
         return S3Path(self.bucket, self.key[: self.key.rfind("/", 0, wildcard.start()) + 1])
 
     def under(self, buckets: Path) -> Path:
-        """Where it lies, with each bucket a directory of `buckets`. Raises ValueError for a key that leads outside."""
+        """The local path, with each bucket a directory of `buckets`. Raises ValueError for a key that leaves it."""
         root = buckets / self.bucket
         path = root / self.key
         if ".." in Path(self.key).parts or self.key.startswith("/"):
-            raise ValueError(f"expected a key that can be a path below its bucket, got {self}")
+            raise ValueError(f"expected a key that is a path below its bucket, got {self}")
         return path
 
 
 def parse(uri: str) -> S3Path | None:
-    """The path of a text that is an S3 URI as a whole, spaces and commas included; None for any other text."""
+    """The path of a text that as a whole is an S3 URI, spaces and commas included; None for any other text."""
     match = re.fullmatch(r"s3[an]?://([^/]+)/?(.*)", uri, re.DOTALL)
     return S3Path(match.group(1), match.group(2)) if match else None
 
 
 def find(text: str) -> Iterator[S3Path]:
-    """Every S3 URI in a text: the text itself, or parts of it such as `--in=s3://a/b` and `s3://a/b,s3://a/c`."""
+    """All S3 URIs in a text: the text itself, or parts of it such as `--in=s3://a/b` and `s3://a/b,s3://a/c`."""
     if text.count("://") == 1 and (whole := parse(text)) is not None:
         yield whole
         return
@@ -58,7 +58,7 @@ def find(text: str) -> Iterator[S3Path]:
 
 
 def find_in_json(value: Any) -> Iterator[S3Path]:
-    """Every S3 URI in the strings of a JSON value, however deep; keys of objects count as strings too."""
+    """All S3 URIs in the strings of a JSON value, at any depth; keys of objects count too."""
     if isinstance(value, str):
         yield from find(value)
     elif isinstance(value, dict):

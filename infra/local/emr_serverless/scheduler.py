@@ -1,9 +1,8 @@
-"""Decides which run starts when, and how it ends: the queue, capacity, cancelling, timeouts, retries, restarts.
+"""Decides which run starts when, and how it ends: queue, capacity, cancellation, timeouts, retries, restarts.
 
-One dispatcher thread admits waiting runs in the order they came; each admitted run has a thread of its own for its
-driver. Two bounds hold a run back in PENDING: its application's vCPUs (a run that does not fit makes later ones of
-that application wait too, so that a large one is not starved) and `max_running`, what this machine can bear.
-"""
+One dispatcher thread admits waiting runs in the order of arrival; each admitted run has its own thread for its driver.
+Two limits keep a run in PENDING: its application's vCPUs, and `max_running`, the capacity of this machine. A run that
+exceeds the vCPUs makes later runs of its application wait too, so that a large run does not starve."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from .records import JobRun
 
 log = logging.getLogger(__name__)
 
-# The length of `stateDetails` in the API's model.
+# The maximum length of `stateDetails` in the API model.
 _DETAILS_LENGTH = 256
 _FAILED = "Job execution failed, please check complete logs in configured logging destination. "
 
@@ -45,7 +44,8 @@ class _Active:
 
 
 class Scheduler:
-    """`minute_s` is the length of a minute of a run's timeout; `max_vcpus` serves applications without a maximum."""
+    """`minute_s` is the length of a minute of a run's timeout; `max_vcpus` applies to applications without a
+    maximum."""
 
     def __init__(
         self,
@@ -70,13 +70,13 @@ class Scheduler:
         self._dispatcher = threading.Thread(target=self._dispatch, name="dispatcher", daemon=True)
 
     def start(self) -> None:
-        """Take up the runs that an earlier process left unfinished, from their beginning, and begin to dispatch."""
+        """Restart the runs that an earlier process left unfinished, and start to dispatch."""
         with self._changed:
             for run in self._ledger.store.unfinished():
                 if run.state == states.CANCELLING:
                     self._ledger.move(run.id, states.CANCELLED, run.state_details)
                 else:
-                    log.info("run %s, which was %s, begins anew", run.id, run.state)
+                    log.info("run %s, which was %s, starts again", run.id, run.state)
                     self.submit(run)
         self._dispatcher.start()
 
@@ -88,7 +88,7 @@ class Scheduler:
             self._changed.notify()
 
     def cancel(self, run_id: str, grace_s: float | None) -> None:
-        """Cancel a run that is not terminal; one that is being cancelled already stays so."""
+        """Cancel a run that is not terminal; no effect on a run that is being cancelled."""
         with self._changed:
             if self._ledger.run(run_id).state == states.CANCELLING:
                 return
@@ -100,16 +100,16 @@ class Scheduler:
             self._waiting.pop(run_id, None)
             self._new = [waiting for waiting in self._new if waiting.run_id != run_id]
             self._ledger.move(run_id, states.CANCELLED)
-            # What stood behind the cancelled run may fit now.
+            # Runs behind the cancelled one may fit now.
             self._changed.notify()
 
     def counts(self) -> dict[str, int]:
-        """How many runs are with a driver, and how many wait."""
+        """The number of runs with a driver, and of waiting runs."""
         with self._changed:
             return {"running": len(self._active), "waiting": len(self._waiting) + len(self._new)}
 
     def close(self, wait_s: float = 15.0) -> None:
-        """Stop every driver, leaving its run unfinished in the store for the next process to take up."""
+        """Stop every driver; its run stays unfinished in the store, and the next process restarts it."""
         with self._changed:
             self._closing = True
             workers = [active.thread for active in self._active.values() if active.thread]
@@ -151,7 +151,7 @@ class Scheduler:
                 details = f"The driver needs {waiting.need.driver_vcpus} vCPU, the application has at most {capacity}."
                 self._ledger.move(waiting.run_id, states.FAILED, details)
                 continue
-            # A run that asks for more executors than there can ever be gets as many as there can be.
+            # A run that requests more executors than the capacity gets as many as the capacity allows.
             reserved = min(waiting.need.vcpus, capacity)
             if reserved > capacity - self._reserved(waiting.application_id):
                 full.add(waiting.application_id)
@@ -178,8 +178,8 @@ class Scheduler:
     def _work(self, active: _Active, run: JobRun) -> None:
         try:
             outcome = self._driver.execute(run, lambda: self._started(active, run), active.stop)
-        except Exception as error:  # whatever goes wrong around a job fails that job, and only that
-            log.exception("run %s could not be run", run.id)
+        except Exception as error:  # any error fails this job only
+            log.exception("run %s failed in the emulator", run.id)
             outcome = Outcome(1, f"{type(error).__name__}: {error}")
         with self._changed:
             del self._active[run.id]

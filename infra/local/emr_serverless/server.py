@@ -1,4 +1,4 @@
-"""The emulator as one object: everything wired together behind an HTTP server of its own."""
+"""The emulator as one object: all parts, behind an HTTP server."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# How soon the HTTP server notices that it is to stop.
+# Seconds between two checks of the HTTP server whether to stop.
 _POLL_S = 0.05
 
 
@@ -78,7 +78,7 @@ class Emulator:
         return self
 
     def stop(self) -> None:
-        """Answer no more requests, end every Spark process; unfinished runs begin anew with the next start."""
+        """Answer no more requests and end all Spark processes; the next start restarts unfinished runs."""
         self._server.shutdown()
         self._server.server_close()
         self._listener.close()
@@ -106,14 +106,14 @@ class Emulator:
 
 
 class _QuietHandler(WSGIRequestHandler):
-    """The log is for state changes; a line per request would drown them."""
+    """A handler without a log line per request: the log is for state changes."""
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def _lock_state(settings: Settings) -> IO[bytes]:
-    """Hold the state directory for this process alone; the system lets go of it when the process ends."""
+    """Lock the state directory for this process; the system releases the lock when the process ends."""
     settings.state_dir.mkdir(parents=True, exist_ok=True)
     holder = (settings.state_dir / "lock").open("wb")
     try:
@@ -143,7 +143,7 @@ def _serve(listener: socket.socket, app: WSGIApplication) -> BaseWSGIServer:
 
 
 def _permissions(settings: Settings) -> Permissions | None:
-    """Roles are known where there is a local cloud around the emulator."""
+    """The permissions of roles, if the emulator is part of a local cloud."""
     if not settings.endpoint_url:
         return None
     place = Place(settings.region, settings.account_id)
@@ -160,7 +160,7 @@ def _driver(settings: Settings) -> Driver:
 
 
 def configure_log() -> None:
-    """Log lines go to standard output, with the instant in front."""
+    """Write log lines to standard output, each with its instant."""
     handler: logging.Handler = logging.StreamHandler(sys.stdout)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     logger = logging.getLogger(__package__)

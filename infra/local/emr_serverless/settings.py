@@ -1,7 +1,7 @@
-"""Every setting of the emulator in one record: a flag of the command line, an environment variable, a default.
+"""All settings of the emulator in one record: each has a command-line flag, an environment variable and a default.
 
-A field `max_running` is the flag `--max-running` and the variable `SLUICE_EMR_MAX_RUNNING` unless the field names
-another. The flag wins over the variable, the variable over the default.
+The field `max_running` has the flag `--max-running` and the variable `SLUICE_EMR_MAX_RUNNING`, unless the field names
+another. The flag overrides the variable, and the variable the default.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SWITCH = {"on": True, "off": False, "1": True, "0": False, "true": True, "false
 
 
 class BadSetting(Exception):
-    """A setting that cannot be used; the message says what was expected, what came, and what to do."""
+    """An invalid setting; the message says what was expected, what was given, and what to do."""
 
 
 def _about(about: str, least: float | None = None, most: float | None = None, **more: Any) -> dict[str, Any]:
@@ -39,29 +39,29 @@ class Settings:
     state_dir: Path = field(default=_STATE_DIR, metadata=_about("directory of the database and of running jobs"))
     region: str = _setting("us-east-1", "region in ARNs and events", env="AWS_DEFAULT_REGION")
     account_id: str = _setting("000000000000", "account in ARNs and events")
-    endpoint_url: str = _setting("", "where S3 and Lambda are; empty: neither is touched", env="AWS_ENDPOINT_URL")
-    driver: str = _setting("spark", "what runs a job: real Spark, or an instant stand-in", choices=("spark", "instant"))
-    instant_ms: int = _setting(20, "how long a run of the instant driver takes", 0)
+    endpoint_url: str = _setting("", "address of S3 and Lambda; empty: neither is used", env="AWS_ENDPOINT_URL")
+    driver: str = _setting("spark", "driver of jobs: real Spark, or an instant stand-in", choices=("spark", "instant"))
+    instant_ms: int = _setting(20, "milliseconds that a run of the instant driver takes", 0)
     spark_master: str = _setting("local[2]", "master of every Spark application")
     class_archive: bool = _setting(True, "share Java classes between runs (built once, in the background)")
-    max_running: int = _setting(2, "runs that this machine works on at once, over all applications", 1)
+    max_running: int = _setting(2, "concurrent runs on this machine, over all applications", 1)
     max_vcpus: int = _setting(32, "capacity of an application that has no maximumCapacity of its own", 1)
     start_tps: float = _setting(1.0, "StartJobRun per second; 0: no limit", 0)
-    start_burst: int = _setting(25, "StartJobRun at once", 1)
+    start_burst: int = _setting(25, "burst of StartJobRun", 1)
     cancel_tps: float = _setting(1.0, "CancelJobRun per second; 0: no limit", 0)
-    cancel_burst: int = _setting(25, "CancelJobRun at once", 1)
+    cancel_burst: int = _setting(25, "burst of CancelJobRun", 1)
     list_tps: float = _setting(1.0, "ListJobRuns per second; 0: no limit", 0)
-    list_burst: int = _setting(25, "ListJobRuns at once", 1)
+    list_burst: int = _setting(25, "burst of ListJobRuns", 1)
     get_tps: float = _setting(10.0, "GetJobRun per second; 0: no limit", 0)
-    get_burst: int = _setting(50, "GetJobRun at once", 1)
+    get_burst: int = _setting(50, "burst of GetJobRun", 1)
     run_state_function: str = _setting(
         "", "Lambda to invoke with every state change; empty: none", env="SLUICE_RUN_STATE_FUNCTION"
     )
-    drop_events: float = _setting(0.0, "share of state-change events that are lost", 0, 1)
+    drop_events: float = _setting(0.0, "share of state-change events that is dropped", 0, 1)
     minute_s: float = _setting(60.0, "length of a minute of executionTimeoutMinutes; shorten it in tests", 0.001)
-    stop_grace_s: float = _setting(5.0, "between asking a Spark process group to end and killing it", 0)
-    keep_run_dirs: bool = _setting(False, "leave the directory of each run behind, to look into")
-    mirror_bucket_roots: bool = _setting(False, "allow a job to name a whole bucket, which is then mirrored down")
+    stop_grace_s: float = _setting(5.0, "seconds from SIGTERM to SIGKILL of a Spark process group", 0)
+    keep_run_dirs: bool = _setting(False, "keep the directory of each run for inspection")
+    mirror_bucket_roots: bool = _setting(False, "allow a job to name a whole bucket, which is then downloaded")
 
     @property
     def rates(self) -> Mapping[str, Rate]:

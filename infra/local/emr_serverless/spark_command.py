@@ -1,4 +1,4 @@
-"""The `spark-submit` command line of a run, and the environment it gets."""
+"""The `spark-submit` command line of a run, and its environment."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .records import JobRun
 from .settings import Settings
 from .spark_parameters import SubmitParameters
 
-# Flags whose values are lists of files; Spark gets them from the mirror instead of from S3.
+# Flags whose values are lists of files; Spark reads these from the mirror instead of S3.
 _FILE_FLAGS = frozenset({"--py-files", "--files", "--jars", "--archives"})
 
-# The C1 compiler only: most of a small job is start-up, which the optimizing compiler makes longer.
+# The C1 compiler only: a small job is mostly start-up, which the optimizing compiler makes longer.
 _QUICK_START = ("-XX:TieredStopAtLevel=1",)
-# The collector that starts quickest; left out when the job chooses one, since Java refuses two.
+# The collector that starts fastest; left out if the job sets one, because Java refuses two.
 _QUICK_COLLECTOR = "-XX:+UseSerialGC"
 
 _LOG4J = """\
@@ -37,7 +37,7 @@ logger.native.level = error
 
 
 def spark_home() -> Path:
-    """The Spark that comes in the wheel `pyspark`. Raises LookupError when it is not installed."""
+    """The Spark in the wheel `pyspark`. Raises LookupError if it is not installed."""
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise LookupError("expected the wheel pyspark, found none: `pip install pyspark==3.5.9`")
@@ -45,7 +45,7 @@ def spark_home() -> Path:
 
 
 def write_log_settings(directory: Path) -> Path:
-    """Spark's log on stderr from WARN up; a job changes it with `spark.log.level`."""
+    """Log WARN and above to stderr; a job changes the level with `spark.log.level`."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "log4j2.properties"
     path.write_text(_LOG4J)
@@ -55,7 +55,7 @@ def write_log_settings(directory: Path) -> Path:
 def command(
     run: JobRun, parameters: SubmitParameters, settings: Settings, directory: Path, buckets: Sequence[str]
 ) -> list[str]:
-    """`spark-submit` for the run: `directory` is its own, `directory/s3/<bucket>` each bucket's mirror."""
+    """`spark-submit` for the run: `directory` is its own, `directory/s3/<bucket>` the mirror of each bucket."""
     properties = {**default_properties(directory, buckets), **parameters.properties}
     line = [str(spark_home() / "bin" / "spark-submit"), "--master", settings.spark_master]
     for name, value in properties.items():
@@ -67,20 +67,20 @@ def command(
 
 
 def default_properties(directory: Path, buckets: Sequence[str]) -> dict[str, str]:
-    """What a laptop wants instead of a cluster; the job's own properties win over these."""
+    """Properties for a laptop instead of a cluster; the job's own properties override them."""
     properties = {
         "spark.ui.enabled": "false",
         "spark.sql.shuffle.partitions": "4",
         "spark.driver.memory": "1g",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        # EMR's containers live in UTC, a laptop need not.
+        # EMR's containers use UTC; a laptop may not.
         "spark.sql.session.timeZone": "UTC",
         "spark.local.dir": str(directory / "tmp"),
         "spark.sql.warehouse.dir": (directory / "warehouse").as_uri(),
     }
     for scheme in ("s3", "s3a", "s3n"):
-        # The one stock file system that serves any scheme from a directory per authority, which is the bucket.
+        # The only built-in file system that maps any scheme to one directory per authority (the bucket).
         properties[f"spark.hadoop.fs.{scheme}.impl"] = "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme"
     for bucket in buckets:
         mirror = (directory / "s3" / bucket).as_uri()
@@ -91,7 +91,7 @@ def default_properties(directory: Path, buckets: Sequence[str]) -> dict[str, str
 def environment(
     settings: Settings, log_settings: Path, java_options: Sequence[str], job_options: str
 ) -> dict[str, str]:
-    """The environment of a Spark process; `job_options` are the Java options that the job itself asks for."""
+    """The environment of a Spark process; `job_options` are the Java options of the job itself."""
     inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "SPARK_CONF_DIR")}
     collector = () if "GC" in job_options else (_QUICK_COLLECTOR,)
     options = [f"-Dlog4j2.configurationFile={log_settings.as_uri()}", *_QUICK_START, *collector, *java_options]
@@ -105,7 +105,7 @@ def environment(
         "JAVA_HOME": str(java_home()),
         "SPARK_HOME": str(spark_home()),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        # Read by spark-submit in front of the job's own Java options, which therefore win.
+        # spark-submit puts these before the job's own Java options, which therefore override them.
         "SPARK_SUBMIT_OPTS": " ".join(options),
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -114,7 +114,7 @@ def environment(
 
 
 def java_options_of(properties: Mapping[str, str]) -> str:
-    """The Java options of the driver that the job asks for."""
+    """The Java options of the driver that the job sets."""
     return " ".join(
         properties.get(name, "") for name in ("spark.driver.extraJavaOptions", "spark.driver.defaultJavaOptions")
     )

@@ -1,4 +1,4 @@
-"""Runs a job with real Spark, on S3 data mirrored into a directory of the run's own."""
+"""Runs a job with real Spark, on S3 data mirrored into the directory of the run."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ log = logging.getLogger(__name__)
 
 
 class SparkDriver:
-    """Each attempt has a directory below `<state_dir>/runs`, removed afterwards unless `keep_run_dirs`."""
+    """Each attempt has a directory below `<state_dir>/runs`, removed afterwards unless `keep_run_dirs` is set."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        # Absolute, since Spark gets these paths while its working directory is the run's.
+        # Absolute, because Spark's working directory is that of the run.
         self._state_dir = settings.state_dir.absolute()
-        # What a killed emulator left behind, processes and files, belongs to runs that begin anew.
+        # Processes and files that a killed emulator left behind belong to runs that start again.
         spark_process.end_leftovers(self._state_dir)
         if not settings.keep_run_dirs:
             shutil.rmtree(self._runs, ignore_errors=True)
@@ -39,7 +39,7 @@ class SparkDriver:
         return self._state_dir / "runs"
 
     def execute(self, run: JobRun, started: Callable[[], None], stop: Stop) -> Outcome:
-        """Bring the data, run spark-submit, take the changes back. The logs go to S3 however it ends."""
+        """Download the data, run spark-submit, upload the changes. The logs go to S3 in any case."""
         directory = self._runs / f"{run.id}-{run.attempt}"
         shutil.rmtree(directory, ignore_errors=True)
         for part in ("s3", "logs", "tmp"):
@@ -75,7 +75,7 @@ class SparkDriver:
         ended = spark_process.run(command, environment, directory, logs, stop, self._settings.stop_grace_s)
         if ended.interrupted and stop.reason == SHUTDOWN:
             return Outcome(ended.code, stop.reason, interrupted=True)
-        # Also after a failure: what a job has finished writing before it failed is in S3 on AWS too.
+        # Also after a failure: in AWS, too, the files that a job wrote before it failed are in S3.
         uploaded, deleted = mirror.take_back()
         log.info("run %s: exit code %d, %d objects uploaded, %d deleted", run.id, ended.code, uploaded, deleted)
         driver_logs.upload(s3, run, logs)
@@ -84,7 +84,7 @@ class SparkDriver:
 
 
 def bring_needs(mirror: Mirror, run: JobRun, parameters: SubmitParameters) -> None:
-    """Bring what the run names: in its entry point, arguments, files, properties, and in JSON objects it is given."""
+    """Download the objects that the run names in its entry point, arguments, files, properties and JSON arguments."""
     submit = run.spark_submit
     arguments = [submit["entryPoint"], *(submit.get("entryPointArguments") or ())]
     texts = [*arguments, *(value for _, value in parameters.flags), *parameters.properties.values()]

@@ -1,4 +1,4 @@
-"""Reads `sparkSubmitParameters`, a command line in one string, and `spark-defaults` of configurationOverrides."""
+"""Parses `sparkSubmitParameters`, a command line in one string, and `spark-defaults` of configurationOverrides."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from .records import JobRun
 
-# Flags that are other spellings of a property. Local mode has no executors, so most only count towards capacity.
+# Flags that are aliases of a property. Local mode has no executors, so most only count towards capacity.
 _PROPERTY_FLAGS = {
     "--driver-cores": "spark.driver.cores",
     "--driver-memory": "spark.driver.memory",
@@ -18,7 +18,7 @@ _PROPERTY_FLAGS = {
     "--executor-memory": "spark.executor.memory",
     "--num-executors": "spark.executor.instances",
 }
-# Flags and properties that choose a cluster: the emulator is the cluster.
+# Flags and properties that choose a cluster. They are ignored: the emulator is the cluster.
 _CLUSTER_FLAGS = frozenset({"--master", "--deploy-mode", "--queue", "--total-executor-cores"})
 _CLUSTER_PROPERTIES = frozenset({"spark.master", "spark.submit.deployMode"})
 _BARE_FLAGS = frozenset({"--verbose", "-v", "--supervise"})
@@ -33,7 +33,7 @@ class SubmitParameters:
 
 
 def of_run(run: JobRun) -> SubmitParameters:
-    """The parameters of a run; its own `--conf` wins over its `spark-defaults`. Raises ValueError."""
+    """The parameters of a run; its own `--conf` overrides its `spark-defaults`. Raises ValueError."""
     parsed = parse(run.spark_submit.get("sparkSubmitParameters") or "")
     overrides = run.request.get("configurationOverrides") or {}
     properties = {**_spark_defaults(overrides), **parsed.properties}
@@ -41,7 +41,7 @@ def of_run(run: JobRun) -> SubmitParameters:
 
 
 def parse(text: str) -> SubmitParameters:
-    """Raises ValueError when the string is no list of `--flag value` pairs."""
+    """The parameters in a string. Raises ValueError unless it is a list of `--flag value` pairs."""
     properties: dict[str, str] = {}
     flags: list[tuple[str, str]] = []
     for flag, value in _pairs(text):

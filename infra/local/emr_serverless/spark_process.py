@@ -1,4 +1,4 @@
-"""One Spark process with everything it starts: run to the end, or ended early as a whole."""
+"""One Spark process with all its child processes: run to its end, or ended early as a whole."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from .driver import Stop
 
 _POLL_S = 0.05
-# In the environment of every process started here, and so of everything below it: how to know them again.
+# An environment variable that child processes inherit, by which all processes started here can be found again.
 _MARKER = "SLUICE_EMR_RUN_DIR"
 _LOG_BYTES_AT_MOST = 200_000
 _EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception|Exit|Interrupt)\b(?::.*)?$")
@@ -22,7 +22,7 @@ _EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended: its exit code, and whether it was ended early."""
+    """The end of a process: its exit code, and whether it was ended early."""
 
     code: int
     interrupted: bool
@@ -38,10 +38,10 @@ def run(
 ) -> Ended:
     """Run `command` in `directory`, writing `logs/stdout` and `logs/stderr`, until it ends.
 
-    When `stop` is asked the whole process group is told to end, and killed after `grace_s` or the grace of `stop`.
+    A request in `stop` ends the whole process group, by SIGKILL after `grace_s` or the grace time of `stop`.
     """
     with (logs / "stdout").open("wb") as out, (logs / "stderr").open("wb") as err:
-        # A session of its own, so that a signal reaches the JVM and the Python processes below it, and nothing else.
+        # A session of its own, so that a signal reaches exactly the JVM and its Python processes.
         process = subprocess.Popen(
             command,
             env={**environment, _MARKER: str(directory)},
@@ -61,21 +61,21 @@ def run(
 
 
 def end_group(process: subprocess.Popen[bytes], grace_s: float) -> None:
-    """SIGTERM to the group, SIGKILL to what is left of it after `grace_s`. Harmless when it has ended already."""
+    """Send SIGTERM to the group, and SIGKILL to the rest after `grace_s`. No effect if the group has ended."""
     if process.poll() is None:
         _signal_group(process.pid, signal.SIGTERM)
         until = time.monotonic() + grace_s
         while process.poll() is None and time.monotonic() < until:
             time.sleep(_POLL_S)
-    # Always: the leader may have ended while a Python worker of its group has not.
+    # Always: a Python worker of the group may outlive its leader.
     _signal_group(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def end_leftovers(below: Path) -> None:
-    """Kill processes that `run` started in a directory below `below`, where the system shows them (Linux's /proc).
+    """Kill the processes that `run` started in a directory below `below`, if the system lists them (Linux's /proc).
 
-    They are left over when the emulator itself was killed and could not end them.
+    They remain if the emulator itself was killed and could not end them.
     """
     marker = os.fsencode(f"{_MARKER}={below}{os.sep}")
     for entry in Path("/proc").glob("[0-9]*"):
@@ -84,18 +84,18 @@ def end_leftovers(below: Path) -> None:
             if any(variable.startswith(marker) for variable in variables):
                 os.kill(int(entry.name), signal.SIGKILL)
         except OSError:
-            # Another's process, or one that has ended since.
+            # A process of another user, or one that has ended meanwhile.
             continue
 
 
-def last_exceptions(logs: Path, most: int = 3) -> str:
-    """The last exceptions in a driver's logs, the latest first; the last lines of `stderr` if there is none.
+def last_exceptions(logs: Path, maximum: int = 3) -> str:
+    """The last exceptions in a driver's logs, newest first; the last lines of `stderr` if there are none.
 
-    Spark passes what a Python driver writes, tracebacks included, to `stdout`; what the JVM says is in `stderr`.
+    Spark writes the output of a Python driver, tracebacks included, to `stdout`; the JVM writes to `stderr`.
     """
     written = [_last_lines(logs / name) for name in ("stdout", "stderr")]
     latest_first = [line for lines in written for line in reversed(lines) if _EXCEPTION.match(line)]
-    return "; ".join(list(dict.fromkeys(latest_first))[:most] or written[1][-most:])
+    return "; ".join(list(dict.fromkeys(latest_first))[:maximum] or written[1][-maximum:])
 
 
 def _last_lines(log: Path) -> list[str]:

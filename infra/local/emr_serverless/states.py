@@ -6,7 +6,7 @@
     any of the first four -> CANCELLING -> CANCELLED          (cancelled, or timed out)
     any of the first three -> FAILED                          (can never be started)
 
-PENDING is where a run waits for capacity; SCHEDULED means that capacity is reserved and the driver is being started.
+In PENDING a run waits for capacity. In SCHEDULED its capacity is reserved, and its driver is starting.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FORWARD = (SUBMITTED, PENDING, SCHEDULED, RUNNING)
 
 
 class IllegalMove(Exception):
-    """A state change outside the table: a fault of the emulator. Nothing was changed."""
+    """A state change outside the table, which is a bug of the emulator. Nothing was changed."""
 
 
 def check_move(previous: str, state: str) -> None:
@@ -50,9 +50,9 @@ def check_move(previous: str, state: str) -> None:
 
 
 def reached(current: str, state: str) -> bool:
-    """Whether `current` is already at or past `state` on the way to RUNNING.
+    """Whether `current` is at or past `state` on the way to RUNNING.
 
-    A run that is started again after a restart of the emulator keeps the state its callers have seen: seen from
-    outside it was in the cloud all along, and states never go backwards within an attempt.
+    A run that starts again after a restart of the emulator keeps the state that its callers have read: for them the run
+    never stopped, and states never go backwards within an attempt.
     """
     return current not in _FORWARD or _FORWARD.index(current) >= _FORWARD.index(state)

@@ -1,7 +1,7 @@
 """Applications, runs and client tokens in one SQLite file, so that they outlive the emulator's process.
 
-Each row is a JSON document plus the columns that are searched by. The unique index on (application, client token) is
-what makes StartJobRun idempotent for ever, under any number of concurrent callers.
+Each row is a JSON document with columns for the searches. The unique index on (application, client token) makes
+StartJobRun idempotent forever, with any number of concurrent callers.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ CREATE INDEX IF NOT EXISTS runs_by_state ON runs (application_id, state, seq);
 
 @dataclass(frozen=True)
 class Page:
-    """Runs of a listing, and the cursor to go on with: state and sequence number of the last run, if there is more."""
+    """Runs of a listing, and the cursor of the next page: state and sequence number of the last run; None at the
+    end."""
 
     runs: tuple[JobRun, ...]
     cursor: tuple[str, int] | None
 
 
 class Store:
-    """Safe for threads: one connection behind a lock."""
+    """Thread-safe: one connection behind a lock."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = threading.RLock()
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        # WAL with synchronous=NORMAL survives a killed process; only a power cut can lose the last commits.
+        # WAL with synchronous=NORMAL survives a killed process; only a power failure can lose the last commits.
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.execute("PRAGMA synchronous=NORMAL")
         self._db.executescript(_SCHEMA)
@@ -51,7 +52,7 @@ class Store:
             self._db.close()
 
     def add_application(self, application: Application) -> Application:
-        """Store it, or return the one that its client token already made."""
+        """Store the application, or return the one that its client token created before."""
         with self._lock:
             self._db.execute(
                 "INSERT INTO applications (id, client_token, body) VALUES (?, ?, ?) "
@@ -73,7 +74,7 @@ class Store:
         return Application.from_json(row[0]) if row else None
 
     def applications(self) -> list[Application]:
-        """All of them, oldest first."""
+        """All applications, oldest first."""
         with self._lock:
             rows = self._db.execute("SELECT body FROM applications ORDER BY rowid").fetchall()
         return [Application.from_json(body) for (body,) in rows]
@@ -86,7 +87,7 @@ class Store:
         return JobRun.from_json(row[0]) if row else None
 
     def add_run(self, run: JobRun) -> JobRun:
-        """Store it, or return the run that its client token already started in this application."""
+        """Store the run, or return the run that its client token started before in this application."""
         with self._lock:
             self._db.execute(
                 "INSERT INTO runs (id, application_id, client_token, state, created_at, body) "
@@ -107,7 +108,7 @@ class Store:
         return JobRun.from_json(row[0]) if row else None
 
     def unfinished(self, application_id: str | None = None) -> list[JobRun]:
-        """Runs in no terminal state, in the order they were submitted."""
+        """Runs in no terminal state, in the order of submission."""
         marks = ",".join("?" * len(states.TERMINAL))
         with self._lock:
             rows = self._db.execute(
@@ -125,9 +126,9 @@ class Store:
         limit: int,
         after: tuple[str, int] | None,
     ) -> Page:
-        """Newest first; grouped by state when several states are asked for, as AWS documents ListJobRuns.
+        """Runs, newest first; with several states, grouped by state, as AWS documents for ListJobRuns.
 
-        `created` is a half-open interval of epoch seconds; `after` is the cursor of the page before.
+        `created` is a half-open interval of epoch seconds; `after` is the cursor of the previous page.
         """
         group = "state" if len(in_states) > 1 else "''"
         marks = ",".join("?" * len(in_states))

@@ -1,4 +1,4 @@
-"""The request rates that EMR Serverless grants an account, per API, and what the local cloud throttles besides."""
+"""The request rates of EMR Serverless per account and API, and the calls that the local cloud throttles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import errors
 
 
 class Throttle:
-    """One bucket per API named in `rates`; other APIs pass. The emulator serves one account in one region."""
+    """One bucket per API in `rates`; other APIs are not limited. The emulator serves one account in one region."""
 
     def __init__(
         self, rates: Mapping[str, Rate], switch: Switch | None = None, clock: Callable[[], float] = time.monotonic
@@ -22,7 +22,7 @@ class Throttle:
         self._buckets = {operation: TokenBucket(rate, clock) for operation, rate in rates.items()}
 
     def admit(self, operation: str, application_id: str = "") -> None:
-        """Raise ThrottlingException when `operation` comes faster than its rate, or is refused by the switch."""
+        """Raise ThrottlingException if `operation` exceeds its rate, or if a rule of the local cloud throttles it."""
         bucket = self._buckets.get(operation)
         if bucket is not None and not bucket.take():
             rate = self._rates[operation]

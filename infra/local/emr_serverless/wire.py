@@ -1,9 +1,8 @@
-"""The wire format: moto parses requests and writes answers from AWS's own API model; what they mean is in
-`applications` and `job_runs`.
+"""The wire format: moto parses requests and serializes answers by AWS's API model. `applications` and `job_runs`
+implement the operations.
 
-The only module that knows moto. Of moto's EMR Serverless it keeps the Flask plumbing and replaces both the handlers
-and, because moto serves fewer paths than AWS has, the URL table.
-"""
+Only this module uses moto. It keeps the Flask part of moto's EMR Serverless and replaces the handlers and the URL
+table, because moto serves fewer paths than AWS."""
 
 from __future__ import annotations
 
@@ -39,7 +38,7 @@ _Handler = Callable[["_Operations"], ActionResult]
 
 
 def _refusing(handler: _Handler) -> _Handler:
-    """Answer an ApiError as AWS does: its HTTP status, and its code in `x-amzn-ErrorType` and in the body."""
+    """Convert an ApiError to AWS's answer: its HTTP status, and its code in `x-amzn-ErrorType` and in the body."""
 
     @wraps(handler)
     def answer(operations: _Operations) -> ActionResult:
@@ -59,16 +58,16 @@ def _refusing(handler: _Handler) -> _Handler:
 
 
 def _check_request(operation: str, operations: _Operations) -> None:
-    """Refuse what AWS's model of the service refuses: patterns, lengths, words, what is required."""
-    # moto hands over a list that was not sent as an empty one.
+    """Refuse what AWS's model of the service refuses: patterns, lengths, enumerations, missing members."""
+    # moto passes a missing list as an empty one.
     sent = {name: value for name, value in operations._parameters.items() if value != []}
-    told = service_model.problems("emr-serverless", operation, sent)
-    if told:
-        raise errors.validation("; ".join(told))
+    problems = service_model.problems("emr-serverless", operation, sent)
+    if problems:
+        raise errors.validation("; ".join(problems))
 
 
 class _Operations(BaseResponse):
-    """One instance per request; moto calls the method named after the operation."""
+    """One instance per request; moto calls the method with the name of the operation."""
 
     applications: ClassVar[Applications]
     job_runs: ClassVar[JobRuns]
@@ -154,11 +153,11 @@ class _Operations(BaseResponse):
 
     @_refusing
     def get_dashboard_for_job_run(self) -> ActionResult:
-        raise errors.validation("There is no Spark UI in the local emulator: read the driver's log in S3 instead")
+        raise errors.validation("The local emulator has no Spark UI: read the driver's log in S3 instead")
 
 
 def flask_app(applications: Applications, job_runs: JobRuns, permissions: Permissions | None = None) -> Flask:
-    """The HTTP side of the operations. Apps made by several calls are independent of each other. Without permissions
+    """The HTTP interface of the operations. Apps of several calls are independent of each other. Without permissions
     every caller may do everything."""
 
     class Operations(_Operations):
@@ -169,7 +168,7 @@ def flask_app(applications: Applications, job_runs: JobRuns, permissions: Permis
     Operations.permissions = permissions
     original = dict(urls.url_paths)
     try:
-        # moto reads its URL table only while it builds an app; it is put back for whoever else uses moto here.
+        # moto reads its URL table only while it builds an app; it is restored for other users of moto.
         urls.url_paths.clear()
         urls.url_paths.update(dict.fromkeys(_PATHS, Operations.dispatch))
         app = create_backend_app("emr-serverless")
@@ -181,6 +180,6 @@ def flask_app(applications: Applications, job_runs: JobRuns, permissions: Permis
 
 
 def _unknown_operation(_: Exception) -> Response:
-    body = '{"message": "expected an operation on applications or job runs; the local emulator has no other"}'
+    body = '{"message": "expected an operation on applications or job runs; the local emulator has no others"}'
     headers = {"x-amzn-ErrorType": "UnknownOperationException"}
     return Response(body, 404, headers, content_type="application/json")

@@ -117,7 +117,7 @@ def test_o6_a_name_that_leads_inside_is_not_called(address: str) -> None:
 
 
 def test_o6_one_address_inside_among_others_is_enough() -> None:
-    with pytest.raises(Unsafe, match=r"leads to 10\.0\.0\.1"):
+    with pytest.raises(Unsafe, match=r"resolves to 10\.0\.0\.1"):
         get(SafeHttp(resolve=Names(["1.1.1.1", "10.0.0.1"])), "https://example.com/")
 
 

@@ -105,12 +105,14 @@ class Actor:
     def _run(self) -> None:
         self._go.acquire()
         error: BaseException | None = None
+        noted: Any = None
         try:
             self._act()
-        except BaseException as raised:  # told to whoever looks at the log
+            noted = self._note()
+        except BaseException as raised:  # the log carries it to the thread that plays the order
             error = raised
         number, calls = self._log.next(), len(self._log.called)
-        self._log.ended[self.number] = Ended(number, error, self._note() if error is None else None, calls)
+        self._log.ended[self.number] = Ended(number, error, noted, calls)
         self.done = True
         self._stopped.release()
 

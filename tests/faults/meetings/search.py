@@ -54,7 +54,7 @@ class Meeting:
         that is watched."""
         world, stage = self.world, self._stage
         self._begin.restore()
-        acts = [(lambda act=act: act.do(world), lambda act=act: act.notice(world)) for act in self.acts]
+        acts = [(lambda act=act: act.do(world), lambda act=act: act.note(world)) for act in self.acts]
         try:
             with stage.telling():
                 stage.play(acts, order, watch_from, self._pass_time)

@@ -107,7 +107,7 @@ def test_w12_a_next_attempt_that_is_dropped_says_so_besides_that_the_last_one_ti
 def test_w1_a_run_that_the_target_knows_no_more_is_lost_and_retries_decide() -> None:
     world = world_with(retries={"attempts": 2, "delay": "1m", "on": ["lost"]})
     run_id = begin(world)
-    gone = RunUpdate("FAILED", world.clock.now(), "the target knows no such run any more", outcome="lost")
+    gone = RunUpdate("FAILED", world.clock.now(), "the target no longer knows this run", outcome="lost")
     world.targets.emr.ask = lambda run: gone  # type: ignore[method-assign]
     world.pass_by("12m")
     first = world.runs("clean")[0]
