@@ -129,11 +129,11 @@ def _is_under(module: str, names: tuple[str, ...]) -> bool:
         ("jobs", ["pyspark", "run_context", "history_days", "flight_features", "flight_models", "training_set"]),
     ],
 )
-def test_a_package_imports_only_what_lies_below_it(folder: str, allowed: list[str]) -> None:
+def test_a_package_imports_only_what_is_below_it(folder: str, allowed: list[str]) -> None:
     assert breaches(folder, *allowed) == []
 
 
-def test_only_aws_imports_boto_and_wiring_where_it_makes_a_client() -> None:
+def test_only_aws_imports_boto_and_only_wiring_makes_clients() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{each.line} imports {each.module}"
         for path in [*modules("chalicelib"), ROOT / "app.py"]
@@ -149,7 +149,7 @@ def test_the_client_never_imports_the_service() -> None:
     assert [str(path) for path in modules("sluice") for each in imports(path) if each.top == "chalicelib"] == []
 
 
-def test_the_core_reads_no_clock_no_chance_no_environment_and_writes_no_log() -> None:
+def test_the_core_uses_no_clock_random_environment_or_log() -> None:
     """Its answers follow from its arguments, so that every decision can be repeated and tested."""
     impure = re.compile(
         r"(datetime\.)*(datetime|date)\.(now|today|utcnow)|time\.\w+|random(\.\w+)*|secrets(\.\w+)*|uuid(\.\w+)*"
@@ -172,7 +172,7 @@ def _names(node: ast.AST) -> Iterator[tuple[int, str]]:
             yield each.lineno, each.func.id
 
 
-def test_no_module_of_the_service_is_part_of_a_circle_of_imports() -> None:
+def test_no_module_of_the_service_is_in_an_import_cycle() -> None:
     names = {name_of(path): path for path in modules("chalicelib")}
     graph = {
         name: {known for each in imports(path) if (known := _known(each.module, names))} - {name}
@@ -192,7 +192,7 @@ def _known(module: str, names: dict[str, Path]) -> str | None:
     return parent if parent in names else None
 
 
-def test_a_module_imports_only_packages_that_stand_above_its_own() -> None:
+def test_a_module_imports_only_packages_above_its_own() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{each.line} imports {each.module}, of {ORDER[_place(each.module)]}"
         for path in modules("chalicelib")
@@ -211,7 +211,7 @@ def _place(module: str) -> int:
     return ORDER.index(max(fitting, key=len))
 
 
-def test_only_the_package_of_triggers_knows_the_kinds_of_leaves() -> None:
+def test_only_the_trigger_package_knows_the_kinds_of_leaves() -> None:
     """A module outside asks a leaf by the methods of `Leaf`, so a new kind is a file in the package and no more."""
     package = "chalicelib.core.triggers"
     kinds = {kind.__name__ for kind in LEAVES}
@@ -246,7 +246,7 @@ def _tested(node: ast.AST) -> Iterator[str]:
         yield from (ast.unparse(each) for each in tests if isinstance(each, ast.Name | ast.Attribute))
 
 
-def test_every_package_of_the_order_is_there() -> None:
+def test_every_package_of_the_order_exists() -> None:
     names = {name_of(path).removeprefix("chalicelib.") for path in modules("chalicelib")}
     assert [entry for entry in ORDER if entry not in names] == []
 
@@ -264,7 +264,7 @@ def test_a_name_is_imported_from_the_module_that_defines_it() -> None:
     assert found == []
 
 
-def test_only_the_package_of_constraints_asks_which_kind_one_is() -> None:
+def test_only_the_constraint_package_asks_for_the_kind_of_one() -> None:
     """A new kind is one file and one line: elsewhere its class variables and methods say what it is (C1-C16)."""
     kinds = {kind.__name__ for kind in CONSTRAINTS}
     found = [
@@ -277,7 +277,7 @@ def test_only_the_package_of_constraints_asks_which_kind_one_is() -> None:
     assert found == []
 
 
-def test_a_question_for_a_class_is_seen_in_each_of_its_forms() -> None:
+def test_a_class_check_is_detected_in_each_of_its_forms() -> None:
     forms = """
 isinstance(each, Rate)
 isinstance(each, Load | module.Probe)
@@ -309,12 +309,12 @@ def _class_names(node: ast.AST) -> Iterator[tuple[int, str]]:
             yield each.lineno, each.id
 
 
-def test_no_module_is_named_for_being_a_drawer() -> None:
+def test_no_module_has_a_catch_all_name() -> None:
     drawers = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc"}
     assert [str(path.relative_to(ROOT)) for path in kept() if path.suffix == ".py" and path.stem in drawers] == []
 
 
-def test_no_file_names_a_place_outside_the_checkout() -> None:
+def test_no_file_names_a_path_outside_the_checkout() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
         for path in kept()

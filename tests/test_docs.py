@@ -54,7 +54,7 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_requirement_stands_in_features_exactly_once() -> None:
+def test_every_requirement_is_in_features_exactly_once() -> None:
     wanted = Counter(row[0] for row in rows("requirements.md"))
     assert set(wanted.values()) == {1}
     assert Counter(row[0] for row in FEATURES) == wanted
@@ -68,7 +68,7 @@ def test_a_feature_has_a_status_and_a_done_one_is_shown(row: list[str]) -> None:
 
 
 @pytest.mark.parametrize("row", FEATURES, ids=lambda row: row[0])
-def test_the_tests_of_a_feature_exist(row: list[str]) -> None:
+def test_the_tests_named_for_a_feature_exist(row: list[str]) -> None:
     for name in named_tests(row):
         file, _, function = name.partition("::")
         assert function in functions(ROOT / "tests" / file), f"{row[0]} names {name}, which does not exist"
@@ -88,24 +88,24 @@ def test_relative_links_resolve(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_files_that_are_named_exist(page: Path) -> None:
+def test_files_named_in_the_docs_exist(page: Path) -> None:
     for name in re.findall(r"`((?:tests|chalicelib|infra|docs|examples|jobs)/[\w/.-]+\.\w+)`", prose(page)):
         assert (ROOT / name).exists(), f"{page.name} names {name}"
 
 
-def test_the_figures_of_the_lifecycle_are_those_of_the_code() -> None:
+def test_the_lifecycle_figures_are_those_of_the_code() -> None:
     page = states.PAGE.read_text()
     assert states.with_figures(page) == page, "run `python -m docs.pictures.states`"
 
 
-def test_the_routes_that_are_said_to_answer_are_those_of_the_code() -> None:
+def test_the_route_picture_is_that_of_the_code() -> None:
     from docs.pictures import routes
 
     page = routes.PAGE.read_text()
     assert routes.with_routes(page) == page, "run `python -m docs.pictures.routes`"
 
 
-def test_the_first_app_of_the_readme_is_one() -> None:
+def test_the_first_app_of_the_readme_is_valid() -> None:
     blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.S | re.M)
     assert blocks
     for block in blocks:
@@ -117,7 +117,7 @@ def test_every_decision_is_listed() -> None:
     assert sorted(listed) == sorted(page.name for page in (DOCS / "decisions").glob("[0-9]*.md"))
 
 
-def test_each_section_on_performance_says_how_its_figures_came_about() -> None:
+def test_each_performance_section_says_how_it_was_measured() -> None:
     page = (ROOT / "docs/performance.md").read_text()
     sections = re.findall(r"^## (.+)\n(.*)", page, flags=re.M)
     assert len(sections) > 10

@@ -59,7 +59,7 @@ def test_repeating_message(world: World) -> None:
     assert world.records("~beat") == []
 
 
-def test_repeating_message_with_a_ttl_of_10_s_fires_once_at_10_s_then_is_gone(world: World) -> None:
+def test_a_repeating_message_with_ttl_10s_fires_once_at_10s(world: World) -> None:
     world.message("beat", schedule="@every 10s", due_time="10s", repeats=4, ttl="10s")
     world.pass_by("15s")
     assert sent_after(world, "beat") == [10]
@@ -68,7 +68,7 @@ def test_repeating_message_with_a_ttl_of_10_s_fires_once_at_10_s_then_is_gone(wo
     assert sent_after(world, "beat") == [10]
 
 
-def test_repeating_message_in_all_three_forms_of_its_instants(world: World) -> None:
+def test_a_repeating_message_accepts_all_three_forms_of_instants(world: World) -> None:
     """An instant, a span as people write it, and one of ISO 8601 say the same (T3)."""
     for name, due, ttl in (
         ("instant", iso(NOON + 10 * SECOND), iso(NOON + 25 * SECOND)),
@@ -95,7 +95,7 @@ def test_l16_the_daily_backup_with_data(world: World) -> None:
     assert not is_gone(world, "backup")
 
 
-def test_l16_a_delayed_publish_is_one_message_at_its_time_and_no_more(world: World) -> None:
+def test_l16_a_delayed_publish_is_one_message_at_its_time(world: World) -> None:
     world.message("reminder", due_time="20m", target=SQS | {"queue_url": "https://sqs.example/other"}, data="wake up")
     doze_until(world, NOON + 20 * 60 * SECOND)
     [run] = world.runs("~reminder")
@@ -107,7 +107,7 @@ def test_l16_a_delayed_publish_is_one_message_at_its_time_and_no_more(world: Wor
     assert len(world.targets.queue.messages) == 1
 
 
-def test_interleaving_17_created_at_5_s_due_at_15_s_with_a_ttl_of_10_s_it_fires(world: World) -> None:
+def test_interleaving_17_created_at_5s_due_at_15s_ttl_10s_fires(world: World) -> None:
     """The minute's tick has been when it comes, and the next one would be too late."""
     emit_due(world.ports)
     world.clock.pass_by("5s")
@@ -119,7 +119,7 @@ def test_interleaving_17_created_at_5_s_due_at_15_s_with_a_ttl_of_10_s_it_fires(
     assert len(world.runs("~brief")) == 1
 
 
-def test_l16_a_message_that_is_gone_can_be_put_again_under_its_name(world: World) -> None:
+def test_l16_a_deleted_message_can_be_put_again_under_its_name(world: World) -> None:
     for number in (1, 2):
         put_at = world.clock.now()
         world.message("again", due_time="10s", data=number)
@@ -129,7 +129,7 @@ def test_l16_a_message_that_is_gone_can_be_put_again_under_its_name(world: World
     assert bodies(world) == ["1", "2"]
 
 
-def test_l16_a_message_whose_target_is_busy_is_gone_only_when_it_has_been_sent(world: World) -> None:
+def test_l16_a_message_to_busy_target_is_deleted_once_it_is_sent(world: World) -> None:
     world.targets.queue.refuse = 2
     world.message("late", due_time="10s", data="x")
     world.pass_by("10s")
@@ -140,7 +140,7 @@ def test_l16_a_message_whose_target_is_busy_is_gone_only_when_it_has_been_sent(w
     assert reasons(world, "~late") == []
 
 
-def test_l16_a_message_that_could_not_be_delivered_stays_until_its_dead_letter_is_redriven(world: World) -> None:
+def test_l16_an_undelivered_message_stays_until_it_is_redriven(world: World) -> None:
     world.targets.queue.refuse = 1_000
     world.message("lost", due_time="10s", data="x")
     world.pass_by("30m")
@@ -156,7 +156,7 @@ def test_l16_a_message_that_could_not_be_delivered_stays_until_its_dead_letter_i
     assert is_gone(world, "lost")
 
 
-def test_l16_a_message_to_a_job_is_gone_when_its_last_run_has_ended(world: World) -> None:
+def test_l16_a_message_to_job_is_deleted_when_its_last_run_ended(world: World) -> None:
     world.message("job", due_time="10s", workflow="clean")
     world.pass_by("30s")
     assert states(world, "~job") == ["STARTING"]

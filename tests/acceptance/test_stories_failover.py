@@ -157,11 +157,11 @@ def test_story_2_an_emitter_may_die_after_any_of_its_effects() -> None:
 
 
 @pytest.mark.parametrize("then", [missing, dies_after(1)], ids=["no tick", "another death"])
-def test_story_2_and_whoever_takes_over_may_fail_as_well(then: Tick) -> None:
+def test_story_2_the_next_tick_after_a_death_may_fail_as_well(then: Tick) -> None:
     for number in range(1, effects() + 1, 4):
         assert_all_fired_once(played(dies_after(number), then))
 
 
-def test_story_2_two_emitters_at_once_make_every_fire_once_wherever_one_overtakes_the_other() -> None:
+def test_story_2_overlapping_emitters_make_every_fire_once() -> None:
     for number in range(1, effects() + 1):
         assert_all_fired_once(played(overtaken(number), overtaken(number)))

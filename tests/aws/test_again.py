@@ -19,7 +19,7 @@ from infra.yaml_tags import load
 ARN = "arn:aws:sqs:us-east-1:123456789012:objects"
 
 
-def test_the_pauses_grow_to_six_minutes() -> None:
+def test_the_delays_grow_to_six_minutes() -> None:
     pauses = [failures.delay_s(received) for received in range(1, 8)]
     assert pauses == [5, 15, 45, 135, 360, 360, 360]
 
@@ -47,7 +47,7 @@ class Queue:
         return {"Failed": []}
 
 
-def test_each_message_has_the_pause_of_its_own_tries_ten_to_a_call() -> None:
+def test_each_message_has_its_own_delay_ten_to_a_call() -> None:
     queue = Queue()
     FailedMessages(queue, ARN).come_again([record(number, received=number + 1) for number in range(12)])
     assert [len(asked["Entries"]) for asked in queue.asked] == [10, 2]
@@ -73,7 +73,7 @@ def sqs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield boto3.client("sqs", region_name="us-east-1")
 
 
-def test_a_failed_message_is_hidden_for_its_pause(sqs: Any) -> None:
+def test_a_failed_message_is_hidden_for_its_delay(sqs: Any) -> None:
     url = sqs.create_queue(QueueName="objects", Attributes={"VisibilityTimeout": "360"})["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody=json.dumps({}))
     [message] = sqs.receive_message(QueueUrl=url, MessageSystemAttributeNames=["ApproximateReceiveCount"])["Messages"]
@@ -84,7 +84,7 @@ def test_a_failed_message_is_hidden_for_its_pause(sqs: Any) -> None:
     assert len(sqs.receive_message(QueueUrl=url)["Messages"]) == 1, "it is there at once, not in six minutes"
 
 
-def test_a_message_outlives_an_outage_of_eight_hours_and_a_hint_the_longest_lease_of_its_row() -> None:
+def test_a_message_survives_8_hours_of_outage_and_hint_its_lease() -> None:
     """What is received for the last time before a service is back is a dead letter, and nobody tries it again."""
     queues = load((Path(__file__).parents[2] / "infra/resources/queues.yaml").read_text())["Resources"]
 

@@ -25,18 +25,18 @@ def test_t23_a_change_is_read_as_cloudwatch_writes_it() -> None:
     )
 
 
-def test_t23_the_end_of_a_suppression_is_no_new_state() -> None:
+def test_t23_the_end_of_a_suppression_is_not_a_new_state() -> None:
     assert not change_of(alarm_events.suppression_ends()).is_new_state
 
 
-def test_t23_a_change_without_a_state_before_or_a_reason_is_read() -> None:
+def test_t23_a_change_without_a_previous_state_or_reason_is_read() -> None:
     event = alarm_events.event()
     del event["detail"]["previousState"], event["detail"]["state"]["reason"]
     change = change_of(event)
     assert (change.previous, change.reason, change.is_new_state) == (None, "", True)
 
 
-def test_t23_a_reason_is_as_long_as_cloudwatch_lets_it_be() -> None:
+def test_t23_a_reason_may_be_as_long_as_cloudwatch_allows() -> None:
     event = alarm_events.event()
     event["detail"]["state"]["reason"] = "x" * 5_000
     assert change_of(event).reason == "x" * MAX_REASON
@@ -66,7 +66,7 @@ BROKEN: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
-def test_t23_what_is_no_change_of_an_alarm_is_refused(change: Callable[[dict[str, Any]], Any]) -> None:
+def test_t23_an_event_that_is_no_alarm_change_is_refused(change: Callable[[dict[str, Any]], Any]) -> None:
     event = copy.deepcopy(alarm_events.event())
     change(event)
     with pytest.raises(SluiceError, match="expected an event CloudWatch Alarm State Change with"):

@@ -26,7 +26,7 @@ def written(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_o2_an_invocation_writes_one_line_at_its_end_and_one_for_each_reason(
+def test_o2_invocation_writes_one_record_and_one_for_each_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     metrics = EmfMetrics("prod")
@@ -53,7 +53,7 @@ def test_o2_an_invocation_writes_one_line_at_its_end_and_one_for_each_reason(
     assert written(capsys) == [], "nothing is written twice, and nothing for nothing"
 
 
-def test_o2_the_service_that_powertools_knows_is_no_further_dimension(
+def test_o2_the_powertools_service_is_not_a_dimension(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "sluice")
@@ -64,7 +64,7 @@ def test_o2_the_service_that_powertools_knows_is_no_further_dimension(
     assert line["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["stage"]]
 
 
-def test_o2_a_crowd_is_measured_whole_a_hundred_values_to_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_o2_many_values_are_measured_a_hundred_to_a_record(capsys: pytest.CaptureFixture[str]) -> None:
     metrics = EmfMetrics("prod")
     for late in range(250):
         metrics.add(run_metrics.FIRE_LATENESS, late)
@@ -74,7 +74,7 @@ def test_o2_a_crowd_is_measured_whole_a_hundred_values_to_a_line(capsys: pytest.
     assert [value for line in lines for value in line["FireLateness"]] == list(range(250))
 
 
-def test_o2_cloudwatch_takes_each_name_and_unit(capsys: pytest.CaptureFixture[str]) -> None:
+def test_o2_cloudwatch_accepts_each_name_and_unit(capsys: pytest.CaptureFixture[str]) -> None:
     metrics = EmfMetrics("prod")
     for measure in ALL:
         for reason in measure.reasons or ("",):
@@ -86,7 +86,7 @@ def test_o2_cloudwatch_takes_each_name_and_unit(capsys: pytest.CaptureFixture[st
     assert {reason for measure in ALL for reason in measure.reasons} == set(REASONS)
 
 
-def test_o2_what_cannot_be_measured_fails_no_invocation(capsys: pytest.CaptureFixture[str]) -> None:
+def test_o2_a_failed_measurement_fails_no_invocation(capsys: pytest.CaptureFixture[str]) -> None:
     metrics = EmfMetrics("prod")
     metrics.add(run_metrics.RUN_COST, "much")  # type: ignore[arg-type]
     metrics.add(run_metrics.WAITS_BEGUN, 1, "pool")
@@ -95,7 +95,7 @@ def test_o2_what_cannot_be_measured_fails_no_invocation(capsys: pytest.CaptureFi
     assert line["WaitsBegun"] == [1]
 
 
-def test_o2_an_invocation_that_fails_tells_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
+def test_o2_a_failing_invocation_writes_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
     def fails(event: object) -> None:
         wiring.metrics().add(run_metrics.RACES_LOST, 1)
         raise RuntimeError("it lost too many")
@@ -140,7 +140,7 @@ CANCELLED = "TransactionCanceledException"
     ],
     ids=["a single write", "a transaction", "a conflict is no throttle"],
 )
-def test_o2_table_calls_that_dynamodb_throttles_are_counted(refused: ClientError, counted: list[int]) -> None:
+def test_o2_throttled_dynamodb_calls_are_counted(refused: ClientError, counted: list[int]) -> None:
     metrics = MemoryMetrics()
     dynamo = Dynamo(Refuses(refused), settings(NAMES), Patience(sleep=lambda _: None), metrics)
 
@@ -149,7 +149,7 @@ def test_o2_table_calls_that_dynamodb_throttles_are_counted(refused: ClientError
     assert metrics.of(run_metrics.THROTTLED_CALLS) == counted
 
 
-def test_o2_a_batch_that_is_taken_in_part_was_throttled() -> None:
+def test_o2_a_partly_accepted_batch_counts_as_throttled() -> None:
     metrics = MemoryMetrics()
     client = Refuses(refusal("any"))
     Dynamo(client, settings(NAMES), Patience(sleep=lambda _: None), metrics).put_all([Put(rows.job())])

@@ -54,7 +54,7 @@ def made(fraction: int = 0, warm: bool = True) -> tuple[SqsHints, Queue, HandClo
 
 
 @pytest.mark.parametrize("fraction", FRACTIONS)
-def test_t4_a_hint_comes_before_its_instant_by_its_head_start_and_less_than_a_second(fraction: int) -> None:
+def test_t4_a_hint_arrives_less_than_a_second_before_its_instant(fraction: int) -> None:
     hints, queue, clock = made(fraction)
     for due in (NOON + 40 * SECOND, NOON + 41 * SECOND + 5):
         hints.send([A_JOB], due, clock.now())
@@ -62,7 +62,7 @@ def test_t4_a_hint_comes_before_its_instant_by_its_head_start_and_less_than_a_se
 
 
 @pytest.mark.parametrize("fraction", FRACTIONS)
-def test_t4_many_hints_of_one_tick_are_sent_when_whole_seconds_bring_them_just_before(fraction: int) -> None:
+def test_t4_many_hints_of_a_tick_are_sent_for_whole_seconds(fraction: int) -> None:
     hints, queue, clock = made(fraction)
     dues = [NOON + second * SECOND for second in range(40, 60)]
     hints.send_all([(due, [A_JOB]) for due in dues], clock.now(), True)
@@ -71,7 +71,7 @@ def test_t4_many_hints_of_one_tick_are_sent_when_whole_seconds_bring_them_just_b
     assert clock.now() - NOON - fraction < SECOND
 
 
-def test_t4_few_hints_or_those_that_somebody_waits_for_are_sent_at_once() -> None:
+def test_t4_few_or_awaited_hints_are_sent_at_once() -> None:
     several = [(NOON + second * SECOND, [A_JOB]) for second in (40, 41, 42)]
     odd, soon = ([(due + by, refs) for due, refs in several] for by in (7, -39 * SECOND))
     for told, patient in ((several[:2], True), (several, False), (odd, True), (soon, True)):
@@ -81,34 +81,34 @@ def test_t4_few_hints_or_those_that_somebody_waits_for_are_sent_at_once() -> Non
         assert len(queue.comes) == len(told)
 
 
-def test_t4_who_read_the_clock_long_ago_is_not_late_by_that() -> None:
+def test_t4_an_old_clock_reading_does_not_make_a_hint_late() -> None:
     hints, queue, clock = made()
     clock.pass_by("20s")
     hints.send([A_JOB], NOON + 40 * SECOND, now=NOON)
     assert queue.early == [SECOND]
 
 
-def test_t4_the_first_hint_after_a_pause_comes_early_enough_to_start_the_receiver() -> None:
+def test_t4_the_first_hint_after_pause_starts_its_receiver_early() -> None:
     hints, queue, clock = made(fraction=300, warm=False)
     for minutes in (1, 2, 8, 9):
         hints.send([A_JOB], NOON + minutes * MINUTE, clock.now())
     assert queue.early == [1_700, 700, 1_700, 700]
 
 
-def test_e2_more_rows_come_earlier_for_they_take_longer_to_prepare() -> None:
+def test_e2_a_hint_with_more_rows_comes_earlier() -> None:
     assert aw_hints.head_start(1) == aw_hints.head_start(50) < aw_hints.head_start(51) < aw_hints.head_start(500)
     hints, queue, clock = made()
     hints.send([A_JOB] * 120, NOON + 40 * SECOND, clock.now())
     assert queue.comes == [(NOON + 39 * SECOND, NOON + 40 * SECOND, count) for count in (50, 50, 20)]
 
 
-def test_o3_what_is_overdue_is_not_delayed() -> None:
+def test_o3_an_overdue_hint_is_not_delayed() -> None:
     hints, queue, clock = made(fraction=5)
     hints.send_all([(NOON - MINUTE, [A_JOB]), (NOON + 100, [A_JOB])], clock.now())
     assert [at for at, _, _ in queue.comes] == [NOON + 5, NOON + 5]
 
 
-def test_o3_a_message_that_sqs_fails_within_a_batch_is_sent_again() -> None:
+def test_o3_a_message_that_sqs_rejects_in_a_batch_is_sent_again() -> None:
     hints, queue, _ = made()
     queue.fails = [{"0", "2"}, {"2"}]
     hints.send_all([(NOON + MINUTE * number, [A_JOB]) for number in range(4)], NOON)

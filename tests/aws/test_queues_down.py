@@ -30,7 +30,7 @@ class Down:
         EndpointConnectionError(endpoint_url="https://sqs.example"),
     ],
 )
-def test_a_hint_that_cannot_be_sent_fails_nobody_but_who_must_send_it(error: Exception) -> None:
+def test_a_hint_that_cannot_be_sent_fails_only_its_sender(error: Exception) -> None:
     hints = SqsHints(Down(error), "hints", HandClock())
     hints.send([A_JOB], NOON, NOON)
     hints.send_all([(NOON + SECOND, [A_JOB])], NOON)

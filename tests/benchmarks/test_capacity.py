@@ -36,12 +36,12 @@ def item(length: int, **attributes: str) -> dict[str, Any]:
         ({"SS": ["ab", "c"]}, 3),
     ],
 )
-def test_a_value_has_its_size_and_so_has_its_name(value: dict[str, Any], expected: int) -> None:
+def test_a_value_is_billed_with_the_size_of_its_name(value: dict[str, Any], expected: int) -> None:
     assert capacity.size({"name": value}) == 4 + expected
 
 
 @pytest.mark.parametrize(("length", "units"), [(100, 1), (1024, 1), (1025, 2), (2048, 2), (2049, 3)])
-def test_a_write_costs_a_unit_for_each_kilobyte_and_twice_that_in_a_transaction(length: int, units: int) -> None:
+def test_a_write_costs_a_unit_per_kb_and_double_in_a_transaction(length: int, units: int) -> None:
     assert capacity.write_units(None, item(length), transactional=False) == units
     assert capacity.write_units(None, item(length), transactional=True) == 2 * units
 
@@ -56,7 +56,7 @@ def test_deleting_nothing_and_checking_nothing_cost_a_write_each() -> None:
     assert capacity.write_units(None, None, transactional=True) == 2
 
 
-def test_a_get_costs_a_unit_for_four_kilobytes_and_half_of_it_when_eventual() -> None:
+def test_a_get_costs_a_unit_per_4_kb_and_half_when_eventual() -> None:
     assert capacity.get_units(item(4096), strong=True) == 1
     assert capacity.get_units(item(4097), strong=True) == 2
     assert capacity.get_units(item(4097), strong=False) == 1
@@ -85,7 +85,7 @@ AWAKE, LATER, ASLEEP = item(200, shard="1", at="10"), item(200, shard="1", at="2
         (None, ASLEEP, 0),
     ],
 )
-def test_an_index_costs_a_write_for_each_entry_that_comes_or_goes(before: Any, after: Any, units: int) -> None:
+def test_an_index_costs_a_write_for_each_entry_added_or_removed(before: Any, after: Any, units: int) -> None:
     assert capacity.index_units(WAKE, before, after, transactional=False) == units
     # A global index follows behind, outside of the transaction.
     assert capacity.index_units(WAKE, before, after, transactional=True) == units
@@ -95,12 +95,12 @@ def test_an_index_of_keys_costs_by_the_size_of_the_keys() -> None:
     assert capacity.index_units(WAKE, None, item(5000, shard="1", at="10"), transactional=False) == 1
 
 
-def test_an_index_of_everything_costs_by_the_size_of_the_item_whatever_of_it_changes() -> None:
+def test_an_index_of_everything_costs_by_the_size_of_the_item() -> None:
     marker = item(1500, job="j")
     assert capacity.index_units(EVENTS, None, marker, transactional=False) == 2
     assert capacity.index_units(EVENTS, marker, {**marker, "y": {"S": "1"}}, transactional=False) == 2
     assert capacity.index_units(EVENTS, None, item(1500), transactional=False) == 0
 
 
-def test_a_local_index_is_written_with_its_table_in_the_transaction() -> None:
+def test_a_local_index_is_written_with_its_table_in_transaction() -> None:
     assert capacity.index_units(EVENTS, None, item(1500, job="j"), transactional=True) == 4

@@ -45,20 +45,20 @@ def test_w11_the_model_follows_from_the_cost_of_each_path() -> None:
     assert figures(dearer)["DynamoDB writes"] == "14.6 M units, 169 a second"
 
 
-def test_w11_the_table_holds_180_million_rows_of_the_measured_size() -> None:
+def test_w11_the_table_has_180_million_rows_of_the_measured_size() -> None:
     told = figures(results())
     assert told["rows kept"] == "180 M"
     # 1,000 bytes and 100 beside them, and three entries of 260 and 100
     assert told["runs table"] == "392 GB, $98 a month"
 
 
-def test_w11_what_180_million_rows_take_on_emr_is_reckoned_from_the_growth_not_from_the_start_of_spark() -> None:
+def test_w11_emr_time_for_180_million_rows_is_scaled_by_growth() -> None:
     found = results(history={"sizes": [size(2_000_000, 100.0), size(20_000_000, 280.0)]})
     assert figures(found)["compact, 180 M rows"].startswith("0.5 vCPU-hours")
     assert figures(found)["compact, at once"] == "1 min on 40 vCPUs with 160 GB"
 
 
-def test_w11_the_jobs_may_take_the_vcpus_that_the_model_gives_them() -> None:
+def test_w11_the_jobs_may_use_the_vcpus_of_the_model() -> None:
     workflows = yaml.safe_load((ROOT / "sluice/system_app.yaml").read_text())["workflows"]
     spark = workflows["compact"]["target"]["spark"]
     executors, cores = (int(spark[f"spark.{name}"]) for name in ("dynamicAllocation.maxExecutors", "executor.cores"))
@@ -87,7 +87,7 @@ def played(jobs: int, **fields: Any) -> dict[str, Any]:
     }
 
 
-def test_w11_the_model_stands_beside_what_was_played() -> None:
+def test_w11_the_model_is_shown_beside_the_measurement() -> None:
     told = figures(results(steady=played(720, offered_per_second=12), burst=played(10_000, missed=1)))
     assert told["12 deliveries a second, 1.04 M a day"] == "p99 20 ms late, 0 missed, 0 doubled"
     assert told["10,000 due at one instant"] == "all in 3.3 s, 1 missed, 0 doubled"

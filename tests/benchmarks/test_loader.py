@@ -34,7 +34,7 @@ def test_e9_a_loaded_schedule_has_the_rows_that_a_put_writes(document: dict[str,
     assert {sk for _, _, sk in _stored(loaded)} == {"STATE", "TIMER", "VERSION#0000000001", "SCHEDULE#s"}
 
 
-def test_e9_many_are_loaded_as_one_is_each_under_its_name() -> None:
+def test_e9_many_schedules_are_loaded_like_one_each_by_name() -> None:
     world = QuickWorld()
     names = [f"n.a.s{number}" for number in range(600)]
     load(world.ports.ledger, names, SHOT, world.clock.now())

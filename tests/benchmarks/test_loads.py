@@ -19,24 +19,24 @@ def test_every_measurement_can_be_loaded_and_shown() -> None:
         assert callable(load(name).measure) and callable(load(name).tables)
 
 
-def test_e9_the_app_that_is_registered_is_one_that_the_api_takes() -> None:
+def test_e9_the_registered_app_is_accepted_by_the_api() -> None:
     app = App.model_validate(registration.app_of(1_000))
     assert len(app.schedules) == 1_000
 
 
-def test_e2_one_schedule_can_fire_as_many_events_as_the_burst_has_jobs() -> None:
+def test_e2_one_schedule_can_fire_all_the_events_of_a_burst() -> None:
     assert burst.has_spread()
     document = burst.shot("deliver", 120) | {"spread": {"count": burst.JOBS}}
     spread = NewSchedule.model_validate(document).spread
     assert spread is not None and spread.count == 10_000
 
 
-def test_e9_registrations_are_told_by_the_second() -> None:
+def test_e9_registrations_are_counted_per_second() -> None:
     told = registration.figures(1_000, 12.5, 1, 2.0)
     assert (told["per_second"], told["requests"], told["unchanged_seconds"]) == (80.0, 1, 2.0)
 
 
-def test_e9_a_deployment_that_was_broken_off_is_sent_again_until_it_is_done() -> None:
+def test_e9_an_interrupted_deployment_is_sent_again_until_done() -> None:
     class Flaky:
         def __init__(self, failures: int) -> None:
             self.failures, self.sent = failures, 0
@@ -52,7 +52,7 @@ def test_e9_a_deployment_that_was_broken_off_is_sent_again_until_it_is_done() ->
         registration.deployed(Flaky(registration.MAX_REQUESTS), {})  # type: ignore[arg-type]
 
 
-def test_e9_emitters_tell_how_fast_they_were_and_that_nothing_came_twice() -> None:
+def test_e9_emitters_report_their_speed_and_no_duplicate() -> None:
     told = emitters.entry(3, registered=2.0, seconds=2.5, told={"missed": 0, "doubled": 0})
     assert told["emitters"] == 3
     assert told["registrations_per_second"] == emitters.REGISTRATIONS / 2.0
@@ -70,7 +70,7 @@ def test_the_paths_of_cost_are_those_of_the_results() -> None:
     assert by_name["batch_to_sqs"].each == BATCH >= 100
 
 
-def test_tables_are_made_of_what_is_kept() -> None:
+def test_measured_tables_are_made_of_the_stored_results() -> None:
     late = {"p50": 1, "p99": 2, "max": 3}
     one = {"jobs": 2, "seconds": 1.0, "per_second": 2.0, "lateness_ms": late, "missed": 0, "doubled": 0}
     assert burst.tables({"burst": one})[0].row_count == 1

@@ -33,7 +33,7 @@ def row(**attributes: Any) -> dict[str, Any]:
     return {**KEY, **attributes}
 
 
-def test_a_put_into_the_wake_index_costs_a_write_here_and_a_write_there(metered: MeteredDynamo) -> None:
+def test_a_put_into_the_wake_index_costs_two_writes(metered: MeteredDynamo) -> None:
     metered.put_item(TableName=JOBS, Item=row(**WOKEN))
 
     assert metered.tally.table_units.total() == 1
@@ -41,7 +41,7 @@ def test_a_put_into_the_wake_index_costs_a_write_here_and_a_write_there(metered:
     assert metered.tally.calls == {"dynamodb:PutItem": 1}
 
 
-def test_the_items_before_and_after_an_update_decide_what_its_index_costs(metered: MeteredDynamo) -> None:
+def test_items_before_and_after_an_update_decide_its_index_cost(metered: MeteredDynamo) -> None:
     metered.put_item(TableName=JOBS, Item=row(**WOKEN))
     later = {":at": {"S": "2026-03-02T13:00:00.000Z"}}
     metered.update_item(TableName=JOBS, Key=KEY, UpdateExpression="SET wake_at = :at", ExpressionAttributeValues=later)
@@ -49,7 +49,7 @@ def test_the_items_before_and_after_an_update_decide_what_its_index_costs(metere
     assert metered.tally.write_units == (1 + 1) + (1 + 2)
 
 
-def test_a_transaction_doubles_its_writes_and_checks_and_no_global_index(metered: MeteredDynamo) -> None:
+def test_a_transaction_doubles_writes_and_checks_but_no_index(metered: MeteredDynamo) -> None:
     other = {"pk": KEY["pk"], "sk": {"S": "FIRE#1"}}
     check = {"TableName": JOBS, "Key": other, "ConditionExpression": "attribute_not_exists(pk)"}
     metered.transact_write_items(
@@ -60,14 +60,14 @@ def test_a_transaction_doubles_its_writes_and_checks_and_no_global_index(metered
     assert metered.tally.index_units.total() == 1
 
 
-def test_a_marker_is_written_twice_because_its_local_index_holds_all_of_it(metered: MeteredDynamo) -> None:
+def test_a_marker_is_written_twice_for_its_local_index(metered: MeteredDynamo) -> None:
     marker = {"pk": KEY["pk"], "sk": {"S": "APPLIED#1"}, "event_job": {"S": "j1"}, "event": {"S": "x" * 1100}}
     metered.put_item(TableName=JOBS, Item=marker)
 
     assert (metered.tally.table_units.total(), metered.tally.index_units.total()) == (2, 2)
 
 
-def test_a_refused_write_is_paid_for_and_leaves_the_indexes_alone(metered: MeteredDynamo) -> None:
+def test_a_refused_write_is_billed_and_does_not_change_indexes(metered: MeteredDynamo) -> None:
     metered.put_item(TableName=JOBS, Item=row(big={"S": "x" * 1500}))
     with pytest.raises(ClientError):
         metered.put_item(TableName=JOBS, Item=row(**WOKEN), ConditionExpression="attribute_not_exists(pk)")
@@ -83,7 +83,7 @@ def test_a_batch_is_billed_item_by_item(metered: MeteredDynamo) -> None:
     assert metered.tally.write_units == 3 * (1 + 1)
 
 
-def test_reads_are_billed_by_consistency_and_answered_as_they_are(metered: MeteredDynamo) -> None:
+def test_reads_are_billed_by_consistency_and_answered_unchanged(metered: MeteredDynamo) -> None:
     metered.put_item(TableName=JOBS, Item=row(**WOKEN))
 
     assert metered.get_item(TableName=JOBS, Key=KEY, ConsistentRead=True)["Item"] == row(**WOKEN)
@@ -99,7 +99,7 @@ def test_reads_are_billed_by_consistency_and_answered_as_they_are(metered: Meter
     assert metered.tally.read_units == 1 + 0.5 + 2
 
 
-def test_what_a_lambda_does_and_waits_is_its_own(metered: MeteredDynamo) -> None:
+def test_the_calls_and_waits_of_a_lambda_are_its_own(metered: MeteredDynamo) -> None:
     with metered.tally.invocation("check"):
         metered.put_item(TableName=JOBS, Item=row())
         metered.tally.wait(1_000)
@@ -119,11 +119,11 @@ def test_what_a_lambda_does_and_waits_is_its_own(metered: MeteredDynamo) -> None
         ("LIMIT#workflow:demo.flights.clean", "WAIT#5", "WAIT"),
     ],
 )
-def test_rows_are_told_by_their_kind(pk: str, sk: str, kind: str) -> None:
+def test_rows_are_counted_by_their_kind(pk: str, sk: str, kind: str) -> None:
     assert row_kind({"pk": {"S": pk}, "sk": {"S": sk}}) == kind
 
 
-def test_deletes_of_a_batch_are_billed_as_the_items_were_that_they_take_out(metered: MeteredDynamo) -> None:
+def test_batch_deletes_are_billed_by_the_size_of_their_items(metered: MeteredDynamo) -> None:
     metered.put_item(TableName=JOBS, Item=row(**WOKEN))
     before = metered.tally.write_units
     metered.batch_write_item(RequestItems={JOBS: [{"DeleteRequest": {"Key": KEY}}]})

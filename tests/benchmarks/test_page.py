@@ -13,7 +13,7 @@ def test_e9_the_page_has_the_figures_of_the_results() -> None:
         assert f"<!-- {name} -->" in text
 
 
-def test_what_was_not_measured_says_so() -> None:
+def test_a_missing_measurement_says_so() -> None:
     assert page("<!-- tick -->\n<!-- end -->", {}) == f"<!-- tick -->\n{NOT_YET}\n<!-- end -->"
 
 

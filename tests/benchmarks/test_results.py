@@ -15,7 +15,7 @@ OLD = Origin({"commit": "aaa"}, {"cores": 2}, {"python": "3.11.1"})
 NEW = Origin({"commit": "bbb"}, {"cores": 4}, {"python": "3.11.2"})
 
 
-def test_only_what_was_measured_is_replaced() -> None:
+def test_only_measured_results_are_replaced() -> None:
     first = results.merge({}, {"event": {"p50_s": 1.0}, "cost": [1]}, OLD)
     second = results.merge(first, {"event": {"p50_s": 2.0}}, NEW)
 
@@ -24,23 +24,23 @@ def test_only_what_was_measured_is_replaced() -> None:
     assert second["origins"] == {"event": {"commit": "bbb"}, "cost": {"commit": "aaa"}}
 
 
-def test_what_is_written_is_read_back_and_nothing_is_nothing(tmp_path: Path) -> None:
+def test_results_are_read_back_and_a_missing_file_is_empty(tmp_path: Path) -> None:
     file = tmp_path / "results.json"
     assert results.read(file) == {}
     results.write({"cost": []}, file)
     assert results.read(file) == {"cost": []}
 
 
-def test_a_name_that_is_no_measurement_is_refused() -> None:
+def test_an_unknown_measurement_name_is_refused() -> None:
     assert main(["weather"]) == 2
 
 
-def test_percentiles_are_values_that_were_measured() -> None:
+def test_percentiles_are_measured_values() -> None:
     assert durations.percentile([3.0, 1.0, 2.0], 0.5) == 2.0
     assert durations.percentile([float(number) for number in range(1, 51)], 0.99) == 50.0
 
 
-def test_the_warm_up_is_told_apart_and_the_parts_add_up() -> None:
+def test_the_warm_up_is_separate_and_the_parts_add_up() -> None:
     cold, warm = Times(0.0, 3.0, 4.0, 5.0, 6.0), Times(10.0, 10.25, 10.5, 10.625, 10.75)
     found = figures([cold] * WARM_UP + [warm] * 2)
 

@@ -18,7 +18,7 @@ def _arrivals(*lateness: int) -> list[Arrival]:
     return [Arrival(f"job-{number}", DUE, DUE + late) for number, late in enumerate(lateness)]
 
 
-def test_e9_figures_count_from_the_due_instant_to_the_last_arrival() -> None:
+def test_e9_figures_count_from_due_instant_to_last_arrival() -> None:
     told = figures(_arrivals(100, 200, 2_000), expected=3)
 
     assert (told["jobs"], told["seconds"], told["per_second"]) == (3, 2.0, 1.5)
@@ -26,7 +26,7 @@ def test_e9_figures_count_from_the_due_instant_to_the_last_arrival() -> None:
     assert (told["missed"], told["doubled"]) == (0, 0)
 
 
-def test_e9_an_event_that_came_again_counts_once_and_is_told() -> None:
+def test_e9_a_repeated_event_counts_once_and_is_reported() -> None:
     again = Arrival("job-0", DUE, DUE + 9_000)
     told = figures([*_arrivals(100, 200), again], expected=3)
 
@@ -34,19 +34,19 @@ def test_e9_an_event_that_came_again_counts_once_and_is_told() -> None:
     assert told["lateness_ms"]["max"] == 200  # its first message is the one that counts
 
 
-def test_e9_a_message_before_its_instant_is_no_figure_but_a_fault() -> None:
+def test_e9_a_message_before_its_instant_is_an_error() -> None:
     with pytest.raises(ValueError, match="no message before its instant"):
         figures(_arrivals(100, -1), expected=2)
 
 
-def test_more_events_than_there_are_or_none_at_all_are_faults() -> None:
+def test_too_many_events_or_none_at_all_are_errors() -> None:
     with pytest.raises(ValueError, match="expected 1 events, got 2"):
         figures(_arrivals(1, 2), expected=1)
     with pytest.raises(ValueError, match="got none"):
         figures([], expected=1)
 
 
-def test_a_queue_is_emptied_by_several_and_each_message_is_read_with_its_stamp() -> None:
+def test_a_queue_is_emptied_by_several_readers_with_timestamps() -> None:
     with mock_aws():
         client = boto3.client("sqs", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
         queue, numbers = TargetQueue(lambda: client, "test"), count()

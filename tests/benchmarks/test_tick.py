@@ -11,7 +11,7 @@ from chalicelib.flow.schedules import actions
 from tests.faults.memory_tables import QuickWorld
 
 
-def test_e9_filled_tables_hold_the_rows_that_a_put_writes() -> None:
+def test_e9_filled_tables_have_the_rows_that_a_put_writes() -> None:
     put, filled = QuickWorld(), QuickWorld()
     document = {"workflow": tick.WORKFLOW, "enabled": True, "trigger": tick.TIME}
     for world in (put, filled):
@@ -40,7 +40,7 @@ def test_e9_a_tick_costs_the_same_among_more_schedules() -> None:
     assert (grown["calls"], grown["read_units"], grown["write_units"]) == (1.0, 1.0, 1.0)
 
 
-def test_what_passes_in_the_client_is_told_apart() -> None:
+def test_client_side_time_is_counted_separately() -> None:
     class Busy:
         def get_item(self, count: int) -> int:
             return sum(range(count))

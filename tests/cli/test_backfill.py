@@ -16,7 +16,7 @@ ONE = f"{ALL}/0a1b2c3d4e5f6071"
 PLAIN = {"concurrency": 1, "order": "oldest", "properties": {}, "dry_run": False}
 
 
-def test_l12_an_interval_of_days_is_sent_and_the_id_alone_is_printed(api: PlayedApi, sluice: Sluice) -> None:
+def test_l12_an_interval_of_days_is_sent_and_only_the_id_printed(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", ALL, Played(201, backfill()))
     asked = ["--from", "2026-01-01", "--to", "2026-02-01T01:00:00+01:00", "-c", "3", "--newest-first", "-p", "deep=yes"]
     result = sluice("backfill", "begin", CLEAN, *asked)
@@ -32,7 +32,7 @@ def test_l12_an_interval_of_days_is_sent_and_the_id_alone_is_printed(api: Played
     }
 
 
-def test_l12_a_lost_answer_is_asked_for_again_under_the_same_key(api: PlayedApi, sluice: Sluice) -> None:
+def test_l12_after_a_lost_answer_request_repeats_with_its_key(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", ALL, Played(503), Played(201, backfill()))
     assert sluice("backfill", "begin", CLEAN, "--from", "2026-01-01", "--to", "2026-01-02").exit_code == 0
     first, again = api.requests
@@ -50,7 +50,7 @@ def test_l12_a_lost_answer_is_asked_for_again_under_the_same_key(api: PlayedApi,
          {"values": [{"year": "2013", "day": "1"}, {"year": "2013", "day": "2"}]}),
     ],
 )  # fmt: skip
-def test_l12_partitions_are_named_as_their_paths_are(
+def test_l12_partitions_are_named_like_their_paths(
     api: PlayedApi, sluice: Sluice, asked: list[str], partitions: Any
 ) -> None:
     api.play("POST", ALL, Played(201, backfill()))
@@ -58,7 +58,7 @@ def test_l12_partitions_are_named_as_their_paths_are(
     assert [request.body for request in api.requests] == [{"partitions": partitions} | PLAIN]
 
 
-def test_l12_a_dry_run_tells_how_many_and_the_first_and_last(api: PlayedApi, sluice: Sluice) -> None:
+def test_l12_a_dry_run_prints_how_many_and_the_first_and_last(api: PlayedApi, sluice: Sluice) -> None:
     ends = {"first": [{"year": "2013", "day": "1"}], "last": [{"year": "2013", "day": "9"}]}
     api.play("POST", ALL, {"schedule": CLEAN, "dataset": "demo.flights", "total": 9, **ends})
     result = sluice("backfill", "begin", CLEAN, "--from", "year=2013", "--dry-run")
@@ -72,7 +72,7 @@ def test_l12_a_dry_run_tells_how_many_and_the_first_and_last(api: PlayedApi, slu
     assert api.requests[0].body["dry_run"] is True
 
 
-def test_l12_a_backfill_is_shown_with_its_counts_and_what_is_under_way(api: PlayedApi, sluice: Sluice) -> None:
+def test_l12_a_backfill_is_shown_with_counts_and_active_entries(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", ONE, backfill())
     result = sluice("backfill", "show", CLEAN, "0a1b2c3d4e5f6071")
     assert result.exit_code == 0
@@ -117,7 +117,7 @@ def test_l12_a_backfill_is_cancelled_with_its_runs_or_without(
         (["--from", "2026-01-01", "--to", "2026-01-02", "-c", "0"], "greater than or equal to 1"),
     ],
 )
-def test_l12_what_makes_no_sense_is_refused_before_anything_is_sent(
+def test_l12_invalid_arguments_are_refused_before_sending(
     api: PlayedApi, sluice: Sluice, asked: list[str], words: str
 ) -> None:
     result = sluice("backfill", "begin", CLEAN, *asked)

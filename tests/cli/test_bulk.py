@@ -46,7 +46,7 @@ def test_l18_every_switch_takes_filters(api: PlayedApi, sluice: Sluice, action: 
         ),
     ],
 )
-def test_l18_filters_are_sent_as_the_api_reads_them(
+def test_l18_filters_are_sent_in_the_form_of_the_api(
     api: PlayedApi, sluice: Sluice, args: tuple[str, ...], wish: dict[str, object]
 ) -> None:
     api.play("POST", BULK, DONE)
@@ -54,7 +54,7 @@ def test_l18_filters_are_sent_as_the_api_reads_them(
     assert [request.body for request in api.requests] == [{"action": "disable", **wish}]
 
 
-def test_l18_one_that_fails_is_told_with_its_reason_and_the_exit_code_says_so(api: PlayedApi, sluice: Sluice) -> None:
+def test_l18_a_failing_item_has_its_reason_and_sets_exit_code(api: PlayedApi, sluice: Sluice) -> None:
     error = {"code": "conflict", "message": "expected a living schedule", "field": None, "hint": "look again"}
     report = {**DONE, "failed": [{"name": "demo.flights.weekly", "error": error}]}
     api.play("POST", BULK, report)
@@ -66,7 +66,7 @@ def test_l18_one_that_fails_is_told_with_its_reason_and_the_exit_code_says_so(ap
     assert (as_json.exit_code, json.loads(as_json.stdout)) == (1, report)
 
 
-def test_l18_filters_that_choose_nothing_are_said_aside(api: PlayedApi, sluice: Sluice) -> None:
+def test_l18_filters_that_match_nothing_are_reported_on_stderr(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", BULK, {"changed": [], "unchanged": [], "failed": []})
     done = sluice("enable", "--app", "demo.flights", "--tag", "team=none")
     assert (done.exit_code, done.stdout) == (0, "")
@@ -82,7 +82,7 @@ def test_l18_schedules_are_listed_by_the_filters_of_the_api(api: PlayedApi, slui
     assert {key: request.query.get(key) for key in wish} == wish
 
 
-def test_l18_over_all_apps_a_short_workflow_is_that_of_each(api: PlayedApi, sluice: Sluice) -> None:
+def test_l18_a_short_workflow_name_means_that_of_each_app(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[f"{APP.rpartition('/')[0]}"] = [app("demo.flights"), app("demo.weather")]
     api.lists |= {SCHEDULES: [], "/v1/namespaces/demo/apps/weather/schedules": []}
     done = sluice("get", "schedules", "-n", "demo", "--workflow", "load")
@@ -112,7 +112,7 @@ def test_l18_over_all_apps_a_short_workflow_is_that_of_each(api: PlayedApi, slui
         (("get", "schedules", "-n", "demo", "--state", "drained"), "hint: did you mean drain?"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_sent(
+def test_invalid_bulk_arguments_are_refused_before_sending(
     api: PlayedApi, sluice: Sluice, args: tuple[str, ...], words: str
 ) -> None:
     done = sluice(*args)

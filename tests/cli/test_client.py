@@ -33,7 +33,7 @@ def test_every_request_is_signed_for_the_api(api: PlayedApi, client: Client) -> 
     assert "/eu-central-1/execute-api/aws4_request" in request.headers["authorization"]
 
 
-def test_the_signature_holds_for_bodies_queries_and_names_that_need_encoding(api: PlayedApi, client: Client) -> None:
+def test_the_signature_is_right_for_bodies_queries_and_odd_names(api: PlayedApi, client: Client) -> None:
     api.play("PUT", "/v1/runs/a%2Bb%20c", {"done": True})
     client.put("/v1/runs/a%2Bb%20c", {"text": "Zürich"}, {"z": "a b&c=d/+", "a": "1", "none": None, "dry_run": True})
     [request] = api.requests
@@ -52,7 +52,7 @@ def test_a_wrong_key_is_refused_with_what_to_check(
     assert "region" in str(refused.value.hint)
 
 
-def test_no_credentials_is_wrong_usage(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_wrong_usage(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     with pytest.raises(WrongUsage, match="AWS credentials"):
@@ -65,26 +65,26 @@ def test_an_unknown_profile_is_wrong_usage(api: PlayedApi, monkeypatch: pytest.M
         Client(api.url)
 
 
-def test_no_region_is_wrong_usage(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_region_is_wrong_usage(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_REGION")
     with pytest.raises(WrongUsage, match="region"):
         Client(api.url)
 
 
-def test_the_host_of_an_api_gateway_tells_its_region() -> None:
+def test_the_host_of_an_api_gateway_contains_its_region() -> None:
     http = SignedHttp("https://a1b2.execute-api.ap-south-1.amazonaws.com/api", {"AWS_REGION": "eu-central-1"})
     assert http.region == "ap-south-1"
 
 
 @pytest.mark.parametrize("url", ["", "127.0.0.1:4566", "s3://bucket", "http://"])
-def test_an_address_that_is_none_is_wrong_usage(url: str) -> None:
+def test_an_invalid_address_is_wrong_usage(url: str) -> None:
     with pytest.raises(WrongUsage) as wrong:
         Client.from_environment({"SLUICE_API_URL": url})
     assert wrong.value.field == "SLUICE_API_URL"
 
 
 @pytest.mark.parametrize("end", ["/", "/v1", "/v1/"])
-def test_an_address_may_end_as_people_write_it(api: PlayedApi, end: str) -> None:
+def test_an_address_may_end_with_a_slash(api: PlayedApi, end: str) -> None:
     api.play("GET", "/v1/health", {"status": "ok"})
     assert Client(api.url + end).get("/v1/health") == {"status": "ok"}
 
@@ -104,7 +104,7 @@ def test_a_limited_list_says_where_the_rest_begins(api: PlayedApi, client: Clien
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_what_is_idempotent_is_tried_again_later(
+def test_an_idempotent_request_is_repeated_later(
     api: PlayedApi, client: Client, pauses: list[float], method: str
 ) -> None:
     api.play(method, "/v1/namespaces/demo", LATER, Played(429, {"message": "Too Many Requests"}), {"name": "demo"})
@@ -113,7 +113,7 @@ def test_what_is_idempotent_is_tried_again_later(
     assert pauses[0] < pauses[1]
 
 
-def test_it_gives_up_after_some_attempts(api: PlayedApi, client: Client, pauses: list[float]) -> None:
+def test_the_client_gives_up_after_some_attempts(api: PlayedApi, client: Client, pauses: list[float]) -> None:
     api.play("GET", "/v1/health", LATER)
     with pytest.raises(ApiRefused, match="busy"):
         client.get("/v1/health")
@@ -121,7 +121,7 @@ def test_it_gives_up_after_some_attempts(api: PlayedApi, client: Client, pauses:
     assert len(pauses) == ATTEMPTS - 1
 
 
-def test_it_waits_as_long_as_the_server_asks_but_not_for_ever(
+def test_the_client_waits_as_long_as_the_server_asks_to_a_limit(
     api: PlayedApi, client: Client, pauses: list[float]
 ) -> None:
     asks = [Played(429, {"message": "slow down"}, {"Retry-After": seconds}) for seconds in ("2", "3600")]
@@ -137,13 +137,13 @@ def test_a_post_is_sent_once(api: PlayedApi, client: Client, pauses: list[float]
     assert len(api.requests) == 1
 
 
-def test_a_post_with_a_key_is_sent_again_under_the_same_key(api: PlayedApi, client: Client) -> None:
+def test_a_post_with_a_key_is_repeated_under_the_same_key(api: PlayedApi, client: Client) -> None:
     api.play("POST", "/v1/run", LATER, {"job_id": "j"})
     assert client.post("/v1/run", key="k1") == {"job_id": "j"}
     assert [request.headers["idempotency-key"] for request in api.requests] == ["k1", "k1"]
 
 
-def test_a_conditional_put_is_sent_once_and_carries_its_version(api: PlayedApi, client: Client) -> None:
+def test_a_conditional_put_is_sent_once_with_its_version(api: PlayedApi, client: Client) -> None:
     api.play("GET", "/v1/namespaces/demo", Played(200, {"name": "demo"}, {"ETag": '"3"'}))
     etag = client.request("GET", "/v1/namespaces/demo").etag
     api.refuse("PUT", "/v1/namespaces/demo", 412, "changed_meanwhile", "namespace demo was changed by somebody else")
@@ -153,13 +153,13 @@ def test_a_conditional_put_is_sent_once_and_carries_its_version(api: PlayedApi, 
     assert [request.headers.get("if-match") for request in api.sent("PUT", "/v1/namespaces/demo")] == ['"3"']
 
 
-def test_a_connection_that_breaks_is_made_again(api: PlayedApi, client: Client, pauses: list[float]) -> None:
+def test_a_broken_connection_is_made_again(api: PlayedApi, client: Client, pauses: list[float]) -> None:
     api.play("GET", "/v1/health", Played(hang_up=True), {"status": "ok"})
     assert client.get("/v1/health") == {"status": "ok"}
     assert len(pauses) == 1
 
 
-def test_a_post_whose_connection_breaks_is_not_repeated(api: PlayedApi, client: Client) -> None:
+def test_a_post_with_a_broken_connection_is_not_repeated(api: PlayedApi, client: Client) -> None:
     api.play("POST", "/v1/run", Played(hang_up=True))
     with pytest.raises(NotReachable, match="closed the connection") as lost:
         client.post("/v1/run")
@@ -167,7 +167,7 @@ def test_a_post_whose_connection_breaks_is_not_repeated(api: PlayedApi, client: 
     assert len(api.requests) == 1
 
 
-def test_nobody_there_is_not_reachable() -> None:
+def test_a_refused_connection_is_not_reachable() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{unused.getsockname()[1]}"
@@ -175,7 +175,7 @@ def test_nobody_there_is_not_reachable() -> None:
         Client(url).get("/v1/health")
 
 
-def test_a_silent_server_is_not_reachable() -> None:
+def test_a_server_without_an_answer_is_not_reachable() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
@@ -184,7 +184,7 @@ def test_a_silent_server_is_not_reachable() -> None:
             Client(url, SignedHttp(url, read_seconds=0.1)).get("/v1/health")
 
 
-def test_an_answer_of_something_else_is_not_reachable(api: PlayedApi, client: Client) -> None:
+def test_an_answer_of_another_service_is_not_reachable(api: PlayedApi, client: Client) -> None:
     api.play("GET", "/v1/health", Played(200, b"<html>hello</html>", {"Content-Type": "text/html"}))
     with pytest.raises(NotReachable, match="got text/html"):
         client.get("/v1/health")
@@ -206,7 +206,7 @@ def test_a_refusal_keeps_its_code_field_and_hint(api: PlayedApi, client: Client)
         (Played(502, {"message": "Internal server error"}), "http_502", "Internal server error"),
     ],
 )
-def test_what_others_answer_is_put_into_the_same_shape(
+def test_an_answer_of_a_proxy_is_put_into_the_same_shape(
     api: PlayedApi, client: Client, played: Played, code: str, message: str
 ) -> None:
     api.play("POST", "/v1/x", played)

@@ -38,7 +38,7 @@ def test_w4_a_dag_is_described_with_its_edges_and_last_runs(api: PlayedApi, slui
     assert "join FAILED: disk full" in " ".join(told.split())
 
 
-def test_w4_runs_are_listed_with_what_holds_them_up(api: PlayedApi, sluice: Sluice) -> None:
+def test_w4_dag_runs_are_listed_with_what_they_wait_for(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", f"{ONE}/runs", listed(recorded_dags.dag_run(), recorded_dags.dag_run("SUCCEEDED", nodes={})))
     told = sluice("dags", "runs", NAME).stdout
     assert "1/3" in told
@@ -53,7 +53,7 @@ def test_w4_a_run_is_shown_node_by_node(api: PlayedApi, sluice: Sluice) -> None:
     assert f"from join, by {recorded.ARN}" in told
 
 
-def test_w4_the_run_of_a_node_says_of_which_dag_it_is(api: PlayedApi, sluice: Sluice) -> None:
+def test_w4_the_run_of_a_node_names_its_dag(api: PlayedApi, sluice: Sluice) -> None:
     part = {"name": NAME, "run_id": RUN, "round": 2, "node": "join"}
     node, start = (recorded.run_page(recorded.run(dag=each)) for each in (part, {**part, "node": None}))
     api.play("GET", f"/v1/runs/{recorded.JOB}", node, start)
@@ -70,7 +70,7 @@ def test_w4_the_run_of_a_node_says_of_which_dag_it_is(api: PlayedApi, sluice: Sl
         (["--all"], {"all": True}),
     ],
 )
-def test_w4_a_part_is_run_again_once(api: PlayedApi, sluice: Sluice, asked: list[str], body: recorded.View) -> None:
+def test_w4_a_part_is_rerun_once(api: PlayedApi, sluice: Sluice, asked: list[str], body: recorded.View) -> None:
     path = f"{ONE}/runs/{RUN}/rerun"
     api.play("POST", path, Played(503), Played(200, recorded_dags.dag_run("RUNNING")))
     result = sluice("dags", "rerun", NAME, RUN, *asked, "--json")
@@ -81,7 +81,7 @@ def test_w4_a_part_is_run_again_once(api: PlayedApi, sluice: Sluice, asked: list
 
 
 @pytest.mark.parametrize("asked", [[], ["--all", "--only", "join"]])
-def test_w4_which_part_is_run_again_must_be_said(api: PlayedApi, sluice: Sluice, asked: list[str]) -> None:
+def test_w4_a_rerun_needs_the_part_to_run(api: PlayedApi, sluice: Sluice, asked: list[str]) -> None:
     result = sluice("dags", "rerun", NAME, RUN, *asked)
     assert result.exit_code == 2
     assert "expected one of --from NODE, --only NODE and --all" in result.stderr

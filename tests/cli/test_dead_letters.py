@@ -38,7 +38,7 @@ def test_recorded_letters_have_the_fields_of_the_service() -> None:
     assert set(letter()) == set(real)
 
 
-def test_e6_dead_letters_are_listed_with_their_reasons(api: PlayedApi, sluice: Sluice) -> None:
+def test_e6_the_command_lists_dead_letters_with_reasons(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", LETTERS, {"items": [letter()], "next_cursor": None})
     done = sluice("dead-letters", "list", "-n", "demo", "-s", "flights.notify")
     assert done.exit_code == 0
@@ -51,24 +51,24 @@ def test_e6_dead_letters_are_listed_with_their_reasons(api: PlayedApi, sluice: S
     assert told["items"][0]["reason"] == letter()["reason"]
 
 
-def test_e6_none_at_all_is_said_so(api: PlayedApi, sluice: Sluice) -> None:
+def test_e6_an_empty_list_of_dead_letters_says_so(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", LETTERS, {"items": [], "next_cursor": None})
     assert "no dead letters" in sluice("dead-letters", "list", "-n", "demo").stderr
 
 
-def test_e6_a_list_that_was_cut_says_how_to_see_the_rest(api: PlayedApi, sluice: Sluice) -> None:
+def test_e6_a_truncated_list_says_how_to_see_the_rest(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", LETTERS, {"items": [letter()], "next_cursor": "more"})
     assert "--limit 0 shows all" in sluice("dead-letters", "list", "-n", "demo", "--limit", "1").stderr
 
 
-def test_e6_one_is_redriven_by_its_id(api: PlayedApi, sluice: Sluice) -> None:
+def test_e6_a_dead_letter_is_redriven_by_its_id(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"{LETTERS}/{RUN}/redrive", Played(503), {"run_id": RUN, "attempt": 2})
     done = sluice("dead-letters", "redrive", RUN)
     assert (done.exit_code, done.stdout) == (0, f"{RUN} is delivered again: attempt 2\n")
     assert len(api.requests) == 2, "asking again is asking once"
 
 
-def test_e6_all_of_a_schedule_are_redriven_and_what_is_refused_is_told(api: PlayedApi, sluice: Sluice) -> None:
+def test_e6_all_of_a_schedule_are_redriven_or_shown_as_refused(api: PlayedApi, sluice: Sluice) -> None:
     answer = {"redriven": ["a", "b"], "refused": [{"run_id": "c", "why": "it was deleted"}], "more": True}
     api.play("POST", f"{LETTERS}/redrive", answer)
     done = sluice("dead-letters", "redrive", "-n", "demo", "-s", "flights.notify")
@@ -81,7 +81,7 @@ def test_e6_all_of_a_schedule_are_redriven_and_what_is_refused_is_told(api: Play
     assert api.requests[0].body == {"schedule": "flights.notify"}
 
 
-def test_e6_one_is_dropped_by_its_id(api: PlayedApi, sluice: Sluice) -> None:
+def test_e6_a_dead_letter_is_dropped_by_its_id(api: PlayedApi, sluice: Sluice) -> None:
     api.play("DELETE", f"{LETTERS}/{RUN}", Played(204))
     assert sluice("dead-letters", "drop", RUN).stdout == f"{RUN} is dropped\n"
     assert json.loads(sluice("dead-letters", "drop", RUN, "--json").stdout) == {"run_id": RUN, "dropped": True}
@@ -97,7 +97,7 @@ def test_e6_one_is_dropped_by_its_id(api: PlayedApi, sluice: Sluice) -> None:
         (("drop", "nonsense"), "expected an id such as demo.flights.notify"),
     ],
 )
-def test_e6_a_command_that_is_incomplete_says_what_is_missing(
+def test_e6_an_incomplete_command_says_what_is_missing(
     api: PlayedApi, sluice: Sluice, args: tuple[str, ...], said: str
 ) -> None:
     done = sluice("dead-letters", *args)

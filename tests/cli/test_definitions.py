@@ -71,7 +71,7 @@ def test_apply_creates_a_namespace_that_is_missing(api: PlayedApi, sluice: Sluic
     assert [request.body for request in api.sent("PUT", NS)] == [{}]
 
 
-def test_a_dry_run_stores_nothing(api: PlayedApi, sluice: Sluice, file: str) -> None:
+def test_apply_with_dry_run_stores_nothing(api: PlayedApi, sluice: Sluice, file: str) -> None:
     api.play("GET", NS, namespace())
     api.play("PUT", APP, REPORT)
     done = sluice("apply", file, "--set", "bucket=lake", "--dry-run")
@@ -79,7 +79,7 @@ def test_a_dry_run_stores_nothing(api: PlayedApi, sluice: Sluice, file: str) -> 
     assert [request.query["dry_run"] for request in api.sent("PUT", APP)] == ["true"]
 
 
-def test_a_dry_run_does_not_create_the_namespace(api: PlayedApi, sluice: Sluice, file: str) -> None:
+def test_apply_with_dry_run_does_not_create_the_namespace(api: PlayedApi, sluice: Sluice, file: str) -> None:
     api.refuse("GET", NS, 404, "not_found", "no namespace named 'demo'")
     done = sluice("apply", file, "--set", "bucket=lake", "--dry-run")
     assert done.exit_code == 1
@@ -105,14 +105,14 @@ def test_apply_reads_standard_input_and_prints_json(api: PlayedApi, sluice: Slui
     assert json.loads(done.stdout) == REPORT
 
 
-def test_apply_prints_one_json_document_a_line_for_several_files(api: PlayedApi, sluice: Sluice, file: str) -> None:
+def test_apply_prints_one_json_document_per_file_and_row(api: PlayedApi, sluice: Sluice, file: str) -> None:
     api.play("GET", NS, namespace())
     api.play("PUT", APP, REPORT)
     done = sluice("apply", file, file, "--set", "bucket=lake", "--json")
     assert [json.loads(line) for line in done.stdout.splitlines()] == [REPORT, REPORT]
 
 
-def test_what_the_api_refuses_is_told_with_field_and_hint(api: PlayedApi, sluice: Sluice, file: str) -> None:
+def test_an_api_refusal_is_shown_with_field_and_hint(api: PlayedApi, sluice: Sluice, file: str) -> None:
     api.play("GET", NS, namespace())
     message = "expected an existing workflow, got 'demo.flights.claen'"
     api.refuse(
@@ -171,7 +171,7 @@ def test_get_lists_all_pages(api: PlayedApi, sluice: Sluice) -> None:
     assert "n229" in listed.stdout
 
 
-def test_get_gathers_the_schedules_of_all_apps(api: PlayedApi, sluice: Sluice) -> None:
+def test_get_lists_the_schedules_of_all_apps(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[f"{NS}/apps"] = [app("demo.flights"), app("demo.weather")]
     api.lists[SCHEDULES] = [schedule()]
     api.lists[f"{NS}/apps/weather/schedules"] = [schedule("demo.weather.load")]
@@ -183,7 +183,7 @@ def test_get_gathers_the_schedules_of_all_apps(api: PlayedApi, sluice: Sluice) -
 @pytest.mark.parametrize(
     "args", [(CLEAN,), ("clean", "-n", "demo", "-a", "flights"), ("flights.clean", "--namespace", "demo")]
 )
-def test_get_prints_one_as_yaml_whatever_way_it_is_named(api: PlayedApi, sluice: Sluice, args: tuple[str, ...]) -> None:
+def test_get_prints_one_as_yaml_by_any_of_its_names(api: PlayedApi, sluice: Sluice, args: tuple[str, ...]) -> None:
     view = schedule()
     api.play("GET", f"{SCHEDULES}/clean", view)
     assert yaml.safe_load(sluice("get", "schedule", *args).stdout) == view
@@ -198,14 +198,14 @@ def test_the_namespace_may_come_from_the_environment(
     assert "demo.flights" in sluice("get", "datasets").stdout
 
 
-def test_nothing_to_list_is_said_aside(api: PlayedApi, sluice: Sluice) -> None:
+def test_an_empty_list_is_reported_on_stderr(api: PlayedApi, sluice: Sluice) -> None:
     api.lists["/v1/namespaces"] = []
     done = sluice("get", "namespaces")
     assert (done.exit_code, done.stdout) == (0, "")
     assert "no namespaces" in done.stderr
 
 
-def test_describe_a_schedule_tells_what_it_is_and_what_happens(api: PlayedApi, sluice: Sluice) -> None:
+def test_describe_of_a_schedule_shows_definition_and_activity(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", f"{SCHEDULES}/clean", schedule())
     api.play("GET", f"{SCHEDULES}/clean/why", schedule_why())
     api.lists[f"{SCHEDULES}/clean/runs"] = [run(state="FAILED") for _ in range(9)]
@@ -229,7 +229,7 @@ def test_describe_a_schedule_tells_what_it_is_and_what_happens(api: PlayedApi, s
     assert list(parts) == ["schedule", "why", "runs", "versions"]
 
 
-def test_describe_the_other_kinds(api: PlayedApi, sluice: Sluice) -> None:
+def test_describe_shows_the_other_kinds(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", NS, namespace())
     api.play("GET", APP, app())
     api.play("GET", f"{APP}/workflows/clean_flights", workflow())

@@ -29,7 +29,7 @@ def test_placeholders_are_filled_in_texts_wherever_they_are(tmp_path: Path) -> N
     assert load(path, {"bucket": "lake", "day": "1"}) == {"a": "s3://lake/x", "b": ["lake", {"c": "1"}], "n": 1}
 
 
-def test_two_dollar_signs_are_one(tmp_path: Path) -> None:
+def test_two_dollar_signs_become_one(tmp_path: Path) -> None:
     assert load(write(tmp_path, "a: costs 5$$, ${x}\nb: $${x}\n"), {"x": "y"}) == {"a": "costs 5$, y", "b": "${x}"}
 
 
@@ -37,7 +37,7 @@ def test_a_value_is_text_and_is_not_read_as_yaml(tmp_path: Path) -> None:
     assert load(write(tmp_path, "a: ${x}\n"), {"x": "[1, 2]: {"}) == {"a": "[1, 2]: {"}
 
 
-def test_keys_are_left_alone(tmp_path: Path) -> None:
+def test_keys_are_not_changed(tmp_path: Path) -> None:
     assert load(write(tmp_path, "${x}: 1\n"), {"x": "y"}) == {"${x}": 1}
 
 
@@ -51,39 +51,39 @@ def test_an_unknown_placeholder_is_named_with_its_field(tmp_path: Path) -> None:
     assert "or is --set bucket a typing error?" in str(wrong.value.hint)
 
 
-def test_a_lonely_dollar_sign_is_a_mistake_with_its_mending(tmp_path: Path) -> None:
+def test_a_single_dollar_sign_is_an_error_with_its_correction(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage) as wrong:
         load(write(tmp_path, "a: 5$\n"))
     assert wrong.value.hint == "write $$ for a dollar sign"
 
 
-def test_bad_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+def test_bad_yaml_is_reported_with_its_row(tmp_path: Path) -> None:
     path = write(tmp_path, "namespace: demo\napp: flights\n  x: [1\n")
     with pytest.raises(WrongUsage, match="expected YAML") as wrong:
         load(path)
     assert wrong.value.field == f"{path}, line 3"
 
 
-def test_bad_json_is_told_with_its_line(tmp_path: Path) -> None:
+def test_bad_json_is_reported_with_its_row(tmp_path: Path) -> None:
     path = write(tmp_path, '{\n"namespace": "demo",\n}', "app.json")
     with pytest.raises(WrongUsage, match="expected JSON") as wrong:
         load(path)
     assert str(wrong.value.field).startswith(f"{path}, line ")
 
 
-def test_a_name_that_comes_twice_is_a_mistake(tmp_path: Path) -> None:
+def test_a_repeated_name_is_an_error(tmp_path: Path) -> None:
     path = write(tmp_path, "schedules:\n  clean: {a: 1}\n  clean: {a: 2}\n")
     with pytest.raises(WrongUsage, match="'clean' a second time") as wrong:
         load(path)
     assert wrong.value.field == f"{path}, line 3"
 
 
-def test_anchors_and_merges_work(tmp_path: Path) -> None:
+def test_yaml_anchors_and_merges_work(tmp_path: Path) -> None:
     path = write(tmp_path, "base: &b {x: 1, y: 2}\none: {<<: *b, y: 3}\n")
     assert load(path)["one"] == {"x": 1, "y": 3}
 
 
-def test_a_day_stays_text(tmp_path: Path) -> None:
+def test_a_date_stays_text(tmp_path: Path) -> None:
     assert load(write(tmp_path, "day: 2013-01-01\nat: 2013-01-01T00:00:00Z\n")) == {
         "day": "2013-01-01",
         "at": "2013-01-01T00:00:00Z",
@@ -91,7 +91,7 @@ def test_a_day_stays_text(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "just words\n"])
-def test_what_is_no_document_is_wrong_usage(tmp_path: Path, text: str) -> None:
+def test_an_invalid_document_is_wrong_usage(tmp_path: Path, text: str) -> None:
     with pytest.raises(WrongUsage, match="expected an app document"):
         load(write(tmp_path, text))
 
@@ -103,7 +103,7 @@ def test_a_python_object_is_refused(tmp_path: Path) -> None:
         load(write(tmp_path, "a: !!binary aGVsbG8=\n"))
 
 
-def test_a_file_that_cannot_be_read_is_wrong_usage(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_wrong_usage(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match="No such file"):
         load(str(tmp_path / "missing.yaml"))
     with pytest.raises(WrongUsage, match="Is a directory"):

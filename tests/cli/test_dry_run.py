@@ -65,14 +65,14 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_l11_events_of_a_file_are_sent_as_the_api_reads_them(api: PlayedApi, sluice: Sluice, file: str) -> None:
+def test_l11_events_of_a_file_are_sent_in_the_form_of_the_api(api: PlayedApi, sluice: Sluice, file: str) -> None:
     api.play("POST", DRY_RUN, ANSWER)
     assert sluice("dry-run", CLEAN, "-f", file).exit_code == 0
     assert [request.body for request in api.requests] == [{"events": SENT}]
 
 
 @pytest.mark.parametrize("name", ["events.json", "events.yaml", "-"])
-def test_l11_a_list_may_be_bare_or_under_its_name_in_json_and_from_standard_input(
+def test_l11_events_may_be_a_bare_or_named_list_in_json_or_stdin(
     api: PlayedApi, sluice: Sluice, tmp_path: Path, name: str
 ) -> None:
     api.play("POST", DRY_RUN, ANSWER)
@@ -150,7 +150,7 @@ def test_l11_a_dry_run_changes_nothing_and_may_be_sent_again(api: PlayedApi, slu
         ("- {type: time, type: size}", "'type' a second time in one object", "-, line 1"),
     ],
 )
-def test_events_that_cannot_be_meant_are_refused_with_their_place(
+def test_invalid_events_are_refused_with_their_position(
     api: PlayedApi, sluice: Sluice, text: str, words: str, field: str
 ) -> None:
     done = sluice("dry-run", CLEAN, "-f", "-", input=text)
@@ -160,7 +160,7 @@ def test_events_that_cannot_be_meant_are_refused_with_their_place(
     assert not api.requests
 
 
-def test_l11_each_type_of_event_that_the_api_plays_may_be_sent() -> None:
+def test_l11_each_playable_type_of_event_can_be_sent() -> None:
     """The CLI shares no code with the service, so its table of types could fall behind."""
     needed = {
         kind: {name for name, field in given.model_fields.items() if field.is_required()} - {"type"}

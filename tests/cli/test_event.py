@@ -19,7 +19,7 @@ def raised(api: PlayedApi) -> list[Any]:
     return [request.body["events"] for request in api.sent("POST", EVENTS)]
 
 
-def test_t11_an_event_with_its_payload_and_id(api: PlayedApi, sluice: Sluice) -> None:
+def test_t11_an_event_is_sent_with_its_payload_and_id(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", EVENTS, Played(202, ACCEPTED))
     done = sluice("event", "demo", "orders.closed", "--payload", '{"order": 7, "tags": ["a"]}', "--id", "e7")
     assert done.exit_code == 0
@@ -28,7 +28,7 @@ def test_t11_an_event_with_its_payload_and_id(api: PlayedApi, sluice: Sluice) ->
     assert json.loads(sluice("event", "demo", "orders.closed", "--json").stdout) == ACCEPTED
 
 
-def test_t11_an_event_without_an_id_gets_one_of_its_own(api: PlayedApi, sluice: Sluice) -> None:
+def test_t11_an_event_without_an_id_gets_a_new_one(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", EVENTS, Played(202, ACCEPTED))
     sluice("event", "demo", "orders.closed")
     sluice("event", "demo", "orders.closed")
@@ -37,7 +37,7 @@ def test_t11_an_event_without_an_id_gets_one_of_its_own(api: PlayedApi, sluice: 
     assert first["id"] != second["id"]
 
 
-def test_t11_a_lost_answer_is_asked_for_again_under_the_same_id(api: PlayedApi, sluice: Sluice) -> None:
+def test_t11_after_a_lost_answer_the_event_repeats_with_its_id(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", EVENTS, Played(hang_up=True), Played(503, {"message": "later"}), Played(202, ACCEPTED))
     assert sluice("event", "demo", "orders.closed").exit_code == 0
     assert len({events[0]["id"] for events in raised(api)}) == 1
@@ -62,7 +62,7 @@ def test_t11_many_events_from_a_file_are_one_request(api: PlayedApi, sluice: Slu
     assert second["id"]
 
 
-def test_t11_what_the_api_refuses_is_exit_code_1(api: PlayedApi, sluice: Sluice) -> None:
+def test_t11_an_api_refusal_is_exit_code_1(api: PlayedApi, sluice: Sluice) -> None:
     api.refuse("POST", EVENTS, 404, "not_found", "no namespace named 'demo'")
     done = sluice("event", "demo", "orders.closed")
     assert (done.exit_code, done.stdout) == (1, "")
@@ -85,7 +85,7 @@ def test_t11_what_the_api_refuses_is_exit_code_1(api: PlayedApi, sluice: Sluice)
         (("demo", "-f", "-"), "expected the type of the event, got None"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_sent(
+def test_invalid_event_arguments_are_refused_before_sending(
     api: PlayedApi, sluice: Sluice, args: tuple[str, ...], words: str
 ) -> None:
     done = sluice("event", *args, input="- {payload: {}}")
@@ -102,7 +102,7 @@ def test_what_cannot_be_meant_is_refused_before_anything_is_sent(
         ("{type: x, timestamp: 2026-11-22}", "events.0.timestamp"),
     ],
 )
-def test_an_event_of_a_file_that_cannot_be_meant_is_refused_with_its_place(
+def test_an_invalid_event_of_a_file_is_refused_with_its_position(
     api: PlayedApi, sluice: Sluice, item: str, field: str
 ) -> None:
     done = sluice("event", "demo", "-f", "-", input=f"- {item}")

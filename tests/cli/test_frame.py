@@ -23,7 +23,7 @@ COMMANDS = [
 MESSAGES = [f"message {word}" for word in ("put", "get", "list", "delete")]
 
 
-def test_help_names_every_command_in_its_panel_and_ends_with_examples(sluice: Sluice) -> None:
+def test_help_lists_every_command_in_its_panel_and_has_examples(sluice: Sluice) -> None:
     text = sluice("--help").stdout
     places = [text.index(f"│ {command} ") for command in COMMANDS]
     assert places == sorted(places)
@@ -42,7 +42,7 @@ def test_every_command_has_help_and_json(sluice: Sluice, command: str) -> None:
     assert "--json" in shown.stdout or command in ("runs", "why", "message")
 
 
-def test_version(sluice: Sluice) -> None:
+def test_version_is_printed(sluice: Sluice) -> None:
     assert sluice("--version").stdout.startswith("sluice")
 
 
@@ -84,14 +84,14 @@ def test_a_group_without_a_command_shows_its_help(sluice: Sluice) -> None:
         assert "error" not in shown.stderr
 
 
-def test_without_an_address_it_says_where_to_get_one(sluice: Sluice) -> None:
+def test_without_an_address_the_error_says_where_to_get_one(sluice: Sluice) -> None:
     done = sluice("get", "namespaces")
     assert done.exit_code == 2
     assert "expected SLUICE_API_URL in the environment, got nothing" in done.stderr
     assert "hint: source .local/endpoints.env" in done.stderr
 
 
-def test_a_refusal_is_exit_code_1(api: PlayedApi, sluice: Sluice) -> None:
+def test_an_api_refusal_exits_with_1(api: PlayedApi, sluice: Sluice) -> None:
     api.refuse("GET", f"{SCHEDULES}/clean", 404, "not_found", f"no schedule named '{CLEAN}'")
     done = sluice("get", "schedule", CLEAN)
     assert (done.exit_code, done.stdout) == (1, "")
@@ -107,7 +107,7 @@ def test_a_wrong_signature_is_exit_code_1(api: PlayedApi, sluice: Sluice, monkey
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://sluice.invalid"])
-def test_nobody_there_is_exit_code_3(sluice: Sluice, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+def test_an_unreachable_api_is_exit_code_3(sluice: Sluice, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("SLUICE_API_URL", url)
     monkeypatch.setenv("NO_PROXY", "*")
     done = sluice("get", "namespaces")
@@ -115,7 +115,7 @@ def test_nobody_there_is_exit_code_3(sluice: Sluice, monkeypatch: pytest.MonkeyP
     assert f"error: no server answers at {url}" in done.stderr
 
 
-def test_a_fault_of_our_own_is_told_without_a_traceback(api: PlayedApi, sluice: Sluice) -> None:
+def test_an_internal_error_is_shown_without_a_traceback(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", "/v1/namespaces", {"items": [{"no": "name"}], "next_cursor": None})
     done = sluice("get", "namespaces")
     assert done.exit_code == 1
@@ -129,9 +129,7 @@ def test_errors_leave_stdout_clean_for_machines(api: PlayedApi, sluice: Sluice) 
     assert (done.exit_code, done.stdout) == (1, "")
 
 
-def test_states_have_colours_on_a_terminal_only(
-    api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_states_have_colors_on_a_terminal_only(api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch) -> None:
     api.lists["/v1/namespaces/demo/runs"] = [run(state="FAILED")]
     assert "\x1b[" not in sluice("runs", "list", "-n", "demo").stdout
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -141,12 +139,12 @@ def test_states_have_colours_on_a_terminal_only(
     assert "31m" not in sluice("runs", "list", "-n", "demo").stdout
 
 
-def test_texts_of_the_api_are_not_markup(api: PlayedApi, sluice: Sluice) -> None:
+def test_texts_of_the_api_are_not_read_as_markup(api: PlayedApi, sluice: Sluice) -> None:
     api.lists["/v1/namespaces/demo/runs"] = [run(state="FAILED", reason="[bold]index[0] :boom: [/x]")]
     assert "[bold]index[0] :boom: [/x]" in sluice("runs", "list", "-n", "demo").stdout
 
 
-def test_in_a_pipe_a_row_is_a_line(api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_in_a_pipe_a_row_is_one_text_row(api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS")
     long = "at '0 5 * * *' in America/New_York and " * 20
     api.lists[SCHEDULES] = [schedule() | {"triggered_by": long.strip()}]
@@ -155,7 +153,7 @@ def test_in_a_pipe_a_row_is_a_line(api: PlayedApi, sluice: Sluice, monkeypatch: 
     assert lines[1].endswith(long.strip())
 
 
-def test_on_a_narrow_terminal_nothing_that_one_would_copy_is_cut(
+def test_on_a_narrow_terminal_nothing_to_copy_is_truncated(
     api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "40")
@@ -164,7 +162,7 @@ def test_on_a_narrow_terminal_nothing_that_one_would_copy_is_cut(
     assert f"{name}.m3k2j9x1.0123456789abcdef0123" in sluice("runs", "list", "-n", "demo").stdout
 
 
-def test_help_is_quick_because_slow_things_are_imported_late() -> None:
+def test_help_is_quick_because_slow_modules_are_imported_late() -> None:
     code = "import sys, sluice.cli; print([m for m in ('botocore', 'yaml', 'urllib3') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
 

@@ -28,7 +28,7 @@ from tests.cli.recorded import (
 NS = "/v1/namespaces/demo"
 
 
-def test_why_job_tells_the_decision_what_came_and_what_is_missing(api: PlayedApi, sluice: Sluice) -> None:
+def test_why_job_shows_the_decision_what_came_and_is_missing(api: PlayedApi, sluice: Sluice) -> None:
     view = job_why()
     api.play("GET", f"/v1/jobs/{JOB}/why", view)
     page = sluice("why", "job", JOB)
@@ -43,7 +43,7 @@ def test_why_job_tells_the_decision_what_came_and_what_is_missing(api: PlayedApi
     assert json.loads(sluice("why", "job", JOB, "--json").stdout) == view
 
 
-def test_why_run(api: PlayedApi, sluice: Sluice) -> None:
+def test_why_run_shows_what_fired_it(api: PlayedApi, sluice: Sluice) -> None:
     view = run_why()
     api.play("GET", f"/v1/runs/{JOB}/why", view)
     page = sluice("why", "run", JOB).stdout
@@ -53,7 +53,7 @@ def test_why_run(api: PlayedApi, sluice: Sluice) -> None:
     assert json.loads(sluice("why", "run", JOB, "--json").stdout) == view
 
 
-def test_why_schedule_tells_its_jobs_and_its_next_fire(api: PlayedApi, sluice: Sluice) -> None:
+def test_why_schedule_shows_its_jobs_and_its_next_fire(api: PlayedApi, sluice: Sluice) -> None:
     view = schedule_why()
     api.play("GET", f"{SCHEDULES}/clean/why", view)
     page = sluice("why", "schedule", "clean", "-n", "demo", "-a", "flights").stdout
@@ -63,7 +63,7 @@ def test_why_schedule_tells_its_jobs_and_its_next_fire(api: PlayedApi, sluice: S
     assert json.loads(sluice("why", "schedule", CLEAN, "--json").stdout) == view
 
 
-def test_why_schedule_with_many_jobs_tells_the_rest_in_a_line_each(api: PlayedApi, sluice: Sluice) -> None:
+def test_why_schedule_with_many_jobs_lists_the_rest_briefly(api: PlayedApi, sluice: Sluice) -> None:
     jobs = [job_why(f"{JOB[:-1]}{number}") for number in range(8)]
     api.play("GET", f"{SCHEDULES}/clean/why", {**schedule_why(), "jobs": jobs})
     page = sluice("why", "schedule", CLEAN).stdout
@@ -72,7 +72,7 @@ def test_why_schedule_with_many_jobs_tells_the_rest_in_a_line_each(api: PlayedAp
     assert all(each["job_id"] in page for each in jobs)
 
 
-def test_a_job_that_has_become_a_run_is_told_with_the_hint(api: PlayedApi, sluice: Sluice) -> None:
+def test_a_job_that_has_become_a_run_is_shown_with_a_hint(api: PlayedApi, sluice: Sluice) -> None:
     hint = "it has become a run: ask for the run of the same id"
     api.refuse("GET", f"/v1/jobs/{JOB}/why", 404, "not_found", f"no job named '{JOB}'", hint=hint)
     done = sluice("why", "job", JOB)
@@ -95,7 +95,7 @@ def test_jobs_are_listed_with_what_they_wait_for(
     assert json.loads(sluice("jobs", *args, "--json").stdout) == {"items": views, "next_cursor": None}
 
 
-def test_a_list_that_is_cut_says_so_and_how_to_see_the_rest(api: PlayedApi, sluice: Sluice) -> None:
+def test_a_truncated_list_says_so_and_how_to_see_the_rest(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[f"{NS}/jobs"] = [job(f"{JOB[:-3]}{number:03d}") for number in range(130)]
     some = sluice("jobs", "-n", "demo")
     assert some.stdout.count(CLEAN + ".m3k") == 100
@@ -119,7 +119,7 @@ def test_runs_are_listed_with_their_durations(api: PlayedApi, sluice: Sluice) ->
     assert answer == {"items": views, "next_cursor": None}
 
 
-def test_an_attempt_is_told_only_where_it_matters(api: PlayedApi, sluice: Sluice) -> None:
+def test_an_attempt_is_shown_only_where_it_matters(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[f"{NS}/runs"] = [run(attempts=3), run(state="RETRYING", attempts=3), run(attempt=2, attempts=3)]
     rows = sluice("runs", "list", "-n", "demo").stdout.splitlines()[1:]
     first, failed, second = (row for row in rows if row.startswith(JOB))
@@ -128,7 +128,7 @@ def test_an_attempt_is_told_only_where_it_matters(api: PlayedApi, sluice: Sluice
     assert "SUCCEEDED 2/3" in second
 
 
-def test_runs_are_filtered_by_the_api_and_once_more_here(api: PlayedApi, sluice: Sluice) -> None:
+def test_runs_are_filtered_by_the_api_and_again_by_the_command(api: PlayedApi, sluice: Sluice) -> None:
     today = f"{datetime.now(UTC):%Y-%m-%d}"
     api.lists[f"{SCHEDULES}/clean/runs"] = [
         run(f"{JOB}a", claimed_at=f"{today}T00:00:01.000Z"),
@@ -142,7 +142,7 @@ def test_runs_are_filtered_by_the_api_and_once_more_here(api: PlayedApi, sluice:
     assert api.requests[0].query | {"limit": ""} == {"state": "FAILED", "day": today, "limit": ""}
 
 
-def test_a_search_goes_on_over_pages_until_enough_is_found(api: PlayedApi, sluice: Sluice) -> None:
+def test_a_search_reads_pages_until_enough_is_found(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[f"{NS}/runs"] = [
         run(f"{JOB[:-3]}{number:03d}", state="FAILED" if number % 50 == 0 else "SUCCEEDED") for number in range(400)
     ]
@@ -154,7 +154,7 @@ def test_a_search_goes_on_over_pages_until_enough_is_found(api: PlayedApi, sluic
     assert every.stdout.count("FAILED") == 8
 
 
-def test_show_a_run_with_its_attempts_instants_and_events(api: PlayedApi, sluice: Sluice) -> None:
+def test_show_prints_a_run_with_attempts_instants_and_events(api: PlayedApi, sluice: Sluice) -> None:
     view = run_page(run(state="RETRYING", attempts=2), run(state="SUCCEEDED", attempt=2, attempts=2))
     api.play("GET", f"/v1/runs/{JOB}", view)
     page = sluice("runs", "show", JOB).stdout
@@ -186,7 +186,7 @@ def test_show_a_run_with_its_attempts_instants_and_events(api: PlayedApi, sluice
         ({"kind": "elapsed"}, "elapsed"),
     ],
 )
-def test_show_a_run_with_what_each_kind_of_event_tells(
+def test_show_prints_the_fields_of_each_kind_of_event(
     api: PlayedApi, sluice: Sluice, fields: dict[str, Any], shown: str
 ) -> None:
     view = run_page(run()) | {"events": [{"id": "e1", "instant": 1763636400000} | fields]}
@@ -212,7 +212,7 @@ def test_a_run_of_one_attempt_has_no_table_of_attempts(api: PlayedApi, sluice: S
 
 
 @pytest.mark.parametrize("args", [("demo.flights",), ("flights", "-n", "demo")])
-def test_datasets_and_their_partitions(api: PlayedApi, sluice: Sluice, args: tuple[str, ...]) -> None:
+def test_datasets_and_their_partitions_are_listed(api: PlayedApi, sluice: Sluice, args: tuple[str, ...]) -> None:
     sets, parts = [dataset()], [partition(1), partition(2)]
     api.lists |= {f"{NS}/datasets": sets, f"{NS}/datasets/flights/partitions": parts}
     assert "s3://lake/raw/flights/" in sluice("datasets", "-n", "demo").stdout
@@ -222,7 +222,7 @@ def test_datasets_and_their_partitions(api: PlayedApi, sluice: Sluice, args: tup
 
 
 @pytest.mark.parametrize("command", [("jobs",), ("runs", "list"), ("datasets",)])
-def test_an_empty_list_is_said_aside(api: PlayedApi, sluice: Sluice, command: tuple[str, ...]) -> None:
+def test_an_empty_history_is_reported_on_stderr(api: PlayedApi, sluice: Sluice, command: tuple[str, ...]) -> None:
     empty: list[View] = []
     api.lists |= {f"{NS}/jobs": empty, f"{NS}/runs": empty, f"{NS}/datasets": empty}
     done = sluice(*command, "-n", "demo")
@@ -231,7 +231,7 @@ def test_an_empty_list_is_said_aside(api: PlayedApi, sluice: Sluice, command: tu
     assert json.loads(sluice(*command, "-n", "demo", "--json").stdout) == {"items": [], "next_cursor": None}
 
 
-def test_w15_runs_rerun_asks_under_a_key_of_its_own_and_tells_the_new_id(api: PlayedApi, sluice: Sluice) -> None:
+def test_w15_runs_rerun_uses_a_new_key_and_prints_the_new_id(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"/v1/runs/{JOB}/rerun", {"job_id": f"{JOB}2"})
     page = sluice("runs", "rerun", JOB)
     assert (page.exit_code, f"runs again as {JOB}2" in page.output) == (0, True)
@@ -240,7 +240,7 @@ def test_w15_runs_rerun_asks_under_a_key_of_its_own_and_tells_the_new_id(api: Pl
     assert len(set(keys)) == 2
 
 
-def test_w6_runs_cancel_says_that_the_end_is_wished_for(api: PlayedApi, sluice: Sluice) -> None:
+def test_w6_runs_cancel_says_that_the_end_was_requested(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"/v1/runs/{JOB}/cancel", {"run_id": JOB, "state": "RUNNING"})
     cancelled = f"{JOB} is being cancelled; it is RUNNING until its target has ended it"
     assert cancelled in sluice("runs", "cancel", JOB).output
@@ -250,7 +250,7 @@ def test_w6_runs_cancel_says_that_the_end_is_wished_for(api: PlayedApi, sluice: 
     assert (refused.exit_code, error in refused.output) == (1, True)
 
 
-def test_w15_runs_logs_prints_the_lines_as_they_are(api: PlayedApi, sluice: Sluice) -> None:
+def test_w15_runs_logs_prints_the_log_unchanged(api: PlayedApi, sluice: Sluice) -> None:
     view = {"run_id": JOB, "attempt": 2, "state": "FAILED", "streams": {"output": ["one [x]", "two"]}, "why": None}
     api.play("GET", f"/v1/runs/{JOB}/logs", view)
     page = sluice("runs", "logs", JOB, "--attempt", "2", "-l", "2")
@@ -261,7 +261,7 @@ def test_w15_runs_logs_prints_the_lines_as_they_are(api: PlayedApi, sluice: Slui
     assert (page.stdout, page.stderr) == ("", "the target has no run yet\n")
 
 
-def test_w5_worker_run_wants_a_pool_by_its_full_name(api: PlayedApi, sluice: Sluice) -> None:
+def test_w5_worker_run_needs_the_full_name_of_a_pool(api: PlayedApi, sluice: Sluice) -> None:
     page = sluice("worker", "run", "--pool", "etl", "--", "true")
     assert (page.exit_code, "expected a namespace, got none" in page.output) == (2, True)
     page = sluice("worker", "run", "--pool", "demo.flights.etl", "--", "true")

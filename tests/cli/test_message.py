@@ -30,7 +30,7 @@ def taken(api: PlayedApi) -> PlayedApi:
     return api
 
 
-def test_l16_put_sends_what_was_said_and_tells_when_it_is_sent(taken: PlayedApi, sluice: Sluice) -> None:
+def test_l16_put_sends_its_arguments_and_prints_when_it_is_sent(taken: PlayedApi, sluice: Sluice) -> None:
     done = sluice("message", "put", BACKUP, "--schedule", "@every 10s", "--due", "10s", "--repeats", "4", "--ttl",
                   "1h", "--zone", "Europe/Paris", "-d", "all of it", "-t", json.dumps(QUEUE))  # fmt: skip
     assert done.exit_code == 0
@@ -64,7 +64,7 @@ def test_l13_text_is_text_and_json_is_json(
     assert sent(taken) == {"due_time": "1h", **carried}
 
 
-def test_l13_a_file_is_carried_as_text_or_as_bytes(taken: PlayedApi, sluice: Sluice, tmp_path: Path) -> None:
+def test_l13_a_file_is_sent_as_text_or_as_bytes(taken: PlayedApi, sluice: Sluice, tmp_path: Path) -> None:
     file = tmp_path / "data"
     for content, carried in (
         (b"day;1\n", {"data": "day;1\n"}),
@@ -75,7 +75,7 @@ def test_l13_a_file_is_carried_as_text_or_as_bytes(taken: PlayedApi, sluice: Slu
         assert taken.requests.pop().body == {"due_time": "1h", "content_type": "text/csv", **carried}
 
 
-def test_l16_options_win_over_the_file(taken: PlayedApi, sluice: Sluice, tmp_path: Path) -> None:
+def test_l16_options_override_the_file(taken: PlayedApi, sluice: Sluice, tmp_path: Path) -> None:
     file = tmp_path / "backup.yaml"
     file.write_text(yaml.safe_dump({"schedule": "@daily", "data": "$old", "workflow": "clean", "tags": {"a": "b"}}))
     sluice("message", "put", BACKUP, "-f", str(file), "-t", json.dumps(QUEUE), "--due", "1h")
@@ -101,7 +101,7 @@ def test_l16_wrong_usage_sends_nothing(api: PlayedApi, sluice: Sluice, options: 
     assert not api.requests
 
 
-def test_l16_get_list_and_delete(api: PlayedApi, sluice: Sluice) -> None:
+def test_l16_messages_are_read_listed_and_deleted(api: PlayedApi, sluice: Sluice) -> None:
     view = message()
     api.play("GET", f"{MESSAGES}/backup", view)
     api.play("DELETE", f"{MESSAGES}/backup", Played(204))
@@ -120,7 +120,7 @@ def test_l16_get_list_and_delete(api: PlayedApi, sluice: Sluice) -> None:
     assert "no messages here" in sluice("message", "list", "-a", "demo.flights").stderr
 
 
-def test_l16_describe_shows_when_where_and_what_came_of_it(api: PlayedApi, sluice: Sluice) -> None:
+def test_l16_describe_shows_when_where_and_with_what_result(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", f"{MESSAGES}/backup", message())
     api.play("GET", f"{MESSAGES}/backup/why", schedule_why())
     api.lists[f"{MESSAGES}/backup/runs"] = [run()]

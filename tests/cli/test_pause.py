@@ -27,7 +27,7 @@ def described(api: PlayedApi, view: dict[str, object], state: str = "enabled") -
         (("-m", "BACKLOG", "--stop-timeouts"), {"mode": "backlog", "timeouts": "stop"}),
     ],
 )
-def test_l4_a_pause_says_its_mode_and_whether_timeouts_go_on(
+def test_l4_a_pause_shows_its_mode_and_whether_timeouts_go_on(
     api: PlayedApi, sluice: Sluice, args: tuple[str, ...], body: dict[str, str]
 ) -> None:
     view = schedule(state=body["mode"])
@@ -39,7 +39,7 @@ def test_l4_a_pause_says_its_mode_and_whether_timeouts_go_on(
     assert json.loads(sluice("pause", CLEAN, *args, "--json").stdout) == view
 
 
-def test_l4_resume_lets_it_go_on(api: PlayedApi, sluice: Sluice) -> None:
+def test_l4_resume_lets_a_schedule_go_on(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"{ONE}/resume", schedule())
     done = sluice("resume", "clean", "-n", "demo", "-a", "flights")
     assert (done.exit_code, done.stdout) == (0, f"{CLEAN} is enabled, triggered by 1 partition of demo.flights\n")
@@ -54,7 +54,7 @@ def test_an_app_may_be_named_with_its_namespace(
     assert sluice("resume", "clean", "--app", "demo.flights").exit_code == 0
 
 
-def test_l4_what_cannot_be_paused_is_told_and_the_others_are_paused(api: PlayedApi, sluice: Sluice) -> None:
+def test_l4_a_failed_pause_is_reported_and_the_others_are_paused(api: PlayedApi, sluice: Sluice) -> None:
     message = "expected an enabled schedule, got 'demo.flights.report', which is disabled"
     api.refuse("POST", f"{SCHEDULES}/report/pause", 409, "conflict", message, hint="enable it first")
     api.play("POST", f"{ONE}/pause", schedule(state="hold"))
@@ -73,18 +73,14 @@ def test_l4_what_cannot_be_paused_is_told_and_the_others_are_paused(api: PlayedA
         ("completed", "its last fire is over"),
     ],
 )
-def test_l4_a_described_schedule_says_what_its_state_means(
-    api: PlayedApi, sluice: Sluice, state: str, words: str
-) -> None:
+def test_l4_a_described_schedule_explains_its_state(api: PlayedApi, sluice: Sluice, state: str, words: str) -> None:
     described(api, schedule(state=state), state)
     page = sluice("describe", "schedule", CLEAN).stdout
     assert page.startswith(f"schedule {CLEAN}  {state}  version 3")
     assert words in page
 
 
-def test_l19_a_skipped_occurrence_is_sent_in_utc_and_all_that_is_skipped_is_told(
-    api: PlayedApi, sluice: Sluice
-) -> None:
+def test_l19_a_skip_is_sent_in_utc_and_all_skips_are_printed(api: PlayedApi, sluice: Sluice) -> None:
     view = schedule() | {"skips": ["2026-11-22T05:00:00.000Z", "2026-11-29T05:00:00.000Z"]}
     api.play("POST", f"{ONE}/skip", view)
     done = sluice("skip", CLEAN, "2026-11-22T00:00:00-05:00")
@@ -98,7 +94,7 @@ def test_l19_a_skipped_occurrence_is_sent_in_utc_and_all_that_is_skipped_is_told
     assert json.loads(sluice("skip", CLEAN, "2026-11-22T05:00:00Z", "--json").stdout) == view
 
 
-def test_l19_after_the_last_one_is_taken_in_again_nothing_is_skipped(api: PlayedApi, sluice: Sluice) -> None:
+def test_l19_after_the_last_unskip_nothing_is_skipped(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"{ONE}/unskip", schedule() | {"skips": []})
     assert sluice("unskip", CLEAN, "2026-11-22T05:00:00Z").stdout == f"{CLEAN} skips nothing\n"
     assert [request.body for request in api.requests] == [{"at": "2026-11-22T05:00:00Z"}]
@@ -128,7 +124,7 @@ def test_l19_a_described_schedule_lists_what_is_skipped(api: PlayedApi, sluice: 
         (("unskip", CLEAN, "0001-01-01T00:00:00+14:00"), "expected an instant with a time zone"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_sent(
+def test_invalid_pause_arguments_are_refused_before_sending(
     api: PlayedApi, sluice: Sluice, args: tuple[str, ...], words: str
 ) -> None:
     done = sluice(*args)

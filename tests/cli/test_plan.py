@@ -38,14 +38,14 @@ def answers(api: PlayedApi) -> None:
         (("--no-update-schedules", "--dry-run"), {"update_schedules": "false", "dry_run": "true"}),
     ],
 )
-def test_l8_whether_schedules_are_updated_is_the_installations_affair_unless_said(
+def test_l8_installation_decides_on_schedule_updates_by_default(
     api: PlayedApi, sluice: Sluice, args: tuple[str, ...], query: dict[str, str]
 ) -> None:
     assert sluice("apply", "-", *args, input=DOCUMENT).exit_code == 0
     assert [request.query for request in api.sent("PUT", APP)] == [query]
 
 
-def test_l8_a_plan_tells_first_what_changes_and_then_what_stays(api: PlayedApi, sluice: Sluice) -> None:
+def test_l8_a_plan_shows_changes_first_and_then_what_stays(api: PlayedApi, sluice: Sluice) -> None:
     done = sluice("apply", "-", "--dry-run", input=DOCUMENT)
     assert [line.split() for line in done.stdout.splitlines()] == [
         ["CHANGE", "KIND", "NAME"],
@@ -60,16 +60,14 @@ def test_l8_a_plan_tells_first_what_changes_and_then_what_stays(api: PlayedApi, 
     assert json.loads(sluice("apply", "-", "--dry-run", "--json", input=DOCUMENT).stdout) == PLAN
 
 
-def test_l8_schedules_that_are_left_alone_are_named(api: PlayedApi, sluice: Sluice) -> None:
+def test_l8_schedules_not_updated_are_named(api: PlayedApi, sluice: Sluice) -> None:
     api.play("PUT", APP, {**PLAN, "created": [], "deleted": [], "untouched": [f"schedule {CLEAN}"]})
     done = sluice("apply", "-", "--no-update-schedules", input=DOCUMENT)
     assert f"untouched  schedule  {CLEAN}" in done.stdout
     assert "demo.flights: 1 replaced, 1 untouched, 1 kept\n" in done.stdout
 
 
-def test_l8_what_is_deleted_is_red_on_a_terminal(
-    api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_l8_a_deletion_is_red_on_a_terminal(api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     text = sluice("apply", "-", "--dry-run", input=DOCUMENT).stdout
@@ -77,7 +75,7 @@ def test_l8_what_is_deleted_is_red_on_a_terminal(
     assert "\x1b[32mcreated\x1b[0m" in text
 
 
-def test_l8_a_described_app_says_what_was_deployed_last(api: PlayedApi, sluice: Sluice) -> None:
+def test_l8_a_described_app_shows_its_last_deployment(api: PlayedApi, sluice: Sluice) -> None:
     uri = "s3://control/deployments/demo.flights/0123456789abcdef.json"
     api.play("GET", APP, app() | {"deployed": {"at": past(hours=2.5), "by": ARN, "uri": uri}})
     api.lists |= {f"{APP}/workflows": [], SCHEDULES: []}
@@ -87,7 +85,7 @@ def test_l8_a_described_app_says_what_was_deployed_last(api: PlayedApi, sluice: 
     assert deployed["document"] == uri
 
 
-def test_an_app_that_was_never_deployed_has_no_such_line(api: PlayedApi, sluice: Sluice) -> None:
+def test_an_app_never_deployed_shows_no_deployment(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", APP, app())
     api.lists |= {f"{APP}/workflows": [], SCHEDULES: []}
     assert "deployed" not in sluice("describe", "app", "demo.flights").stdout

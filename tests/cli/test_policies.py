@@ -47,7 +47,7 @@ def test_l17_a_policy_is_described_with_its_queue(api: PlayedApi, sluice: Sluice
     assert told["waiting"].endswith("7")
 
 
-def test_t1_a_described_schedule_says_how_many_fires_a_day_it_means(api: PlayedApi, sluice: Sluice) -> None:
+def test_t1_a_described_schedule_shows_its_fires_per_day(api: PlayedApi, sluice: Sluice) -> None:
     described(api, schedule() | {"fires_per_day": 1440})
     [line] = [line for line in sluice("describe", "schedule", CLEAN).stdout.splitlines() if "fires a day" in line]
     assert line.split()[-1] == "1,440"

@@ -25,7 +25,7 @@ def test_t7_a_job_registers_the_partition_that_it_has_written(api: PlayedApi, cl
     assert request.body == {"partition": {"year": 2013, "month": 1, "day": "5"}}
 
 
-def test_t7_it_is_sent_again_when_the_api_is_busy_for_twice_is_once(api: PlayedApi, client: Client) -> None:
+def test_t7_a_registration_is_repeated_while_the_api_is_busy(api: PlayedApi, client: Client) -> None:
     api.play("POST", PARTITIONS, BUSY, Played(201, {"dataset": "demo.flights"}))
     assert client.register_partition("demo.flights", {"day": 5}) == {"dataset": "demo.flights"}
     assert len(api.requests) == 2

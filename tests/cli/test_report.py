@@ -40,12 +40,12 @@ def test_h3_a_report_is_a_table_with_units(api: PlayedApi, sluice: Sluice, monke
     assert api.requests[0].query["day"] == "2026-03-02"
 
 
-def test_h3_what_is_unknown_everywhere_has_no_column(api: PlayedApi, sluice: Sluice) -> None:
+def test_h3_a_column_without_any_known_value_is_omitted(api: PlayedApi, sluice: Sluice) -> None:
     play(api, line(cost_usd=None, cost_change=None))
     assert not {"MISSED", "COST", "WAITED"} & set(sluice("report", "-n", "demo").stdout.splitlines()[0].split())
 
 
-def test_h3_it_is_sorted_by_what_one_asks_for_and_the_unknown_comes_last(api: PlayedApi, sluice: Sluice) -> None:
+def test_h3_a_report_is_sorted_as_asked_with_the_unknown_last(api: PlayedApi, sluice: Sluice) -> None:
     items = [line("demo.a.x", cost_usd=1.0), line("demo.a.y", cost_usd=None), line("demo.a.z", cost_usd=5.0)]
     play(api, *items)
     told = json.loads(sluice("report", "-n", "demo", "--sort", "cost", "--json").stdout)
@@ -53,12 +53,12 @@ def test_h3_it_is_sorted_by_what_one_asks_for_and_the_unknown_comes_last(api: Pl
     assert told["day"] == "2026-03-02"
 
 
-def test_h3_a_success_rate_is_never_rounded_up_to_all(api: PlayedApi, sluice: Sluice) -> None:
+def test_h3_a_success_rate_is_never_rounded_up_to_100_percent(api: PlayedApi, sluice: Sluice) -> None:
     play(api, line(success_rate=0.99999))
     assert "99.9 %" in sluice("report", "-n", "demo").stdout
 
 
-def test_h3_a_day_on_which_nothing_ran_is_said_so(api: PlayedApi, sluice: Sluice) -> None:
+def test_h3_a_day_without_runs_is_reported_as_such(api: PlayedApi, sluice: Sluice) -> None:
     play(api)
     assert "nothing ran in demo on 2026-03-02" in sluice("report", "-n", "demo").stderr
 
@@ -70,7 +70,7 @@ def test_h3_a_day_on_which_nothing_ran_is_said_so(api: PlayedApi, sluice: Sluice
         (["--sort", "colour"], "expected one of name, cost, failed"),
     ],
 )
-def test_h3_wrong_usage_is_told_before_anything_is_asked(
+def test_h3_wrong_usage_is_reported_before_any_request(
     api: PlayedApi, sluice: Sluice, arguments: list[str], said: str
 ) -> None:
     done = sluice("report", "-n", "demo", *arguments)

@@ -22,14 +22,14 @@ def gone(hint: str | None) -> Played:
 
 
 @pytest.mark.parametrize(("action", "state"), [("enable", "enabled"), ("disable", "disabled")])
-def test_switching_a_schedule(api: PlayedApi, sluice: Sluice, action: str, state: str) -> None:
+def test_a_schedule_is_enabled_and_disabled(api: PlayedApi, sluice: Sluice, action: str, state: str) -> None:
     view = schedule(state=state)
     api.play("POST", f"{SCHEDULES}/clean/{action}", view)
     assert sluice(action, CLEAN).stdout.startswith(f"{CLEAN} is {state}")
     assert json.loads(sluice(action, "clean", "-n", "demo", "-a", "flights", "--json").stdout) == view
 
 
-def test_the_others_are_switched_also_when_one_is_refused(api: PlayedApi, sluice: Sluice) -> None:
+def test_a_refused_switch_does_not_stop_the_others(api: PlayedApi, sluice: Sluice) -> None:
     api.refuse("POST", f"{SCHEDULES}/nope/enable", 404, "not_found", "no schedule named 'demo.flights.nope'")
     api.play("POST", f"{SCHEDULES}/clean/enable", schedule())
     done = sluice("enable", "demo.flights.nope", CLEAN)
@@ -47,7 +47,7 @@ def test_run_prints_the_job_id_and_nothing_else(api: PlayedApi, sluice: Sluice) 
     assert json.loads(sluice("run", CLEAN, "--json").stdout) == {"job_id": JOB}
 
 
-def test_each_run_is_a_wish_of_its_own(api: PlayedApi, sluice: Sluice) -> None:
+def test_each_run_command_is_a_separate_request(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"{SCHEDULES}/clean/run", {"job_id": JOB})
     sluice("run", CLEAN)
     sluice("run", CLEAN)
@@ -78,7 +78,7 @@ def test_run_and_wait_exits_with_1_when_the_run_failed(api: PlayedApi, sluice: S
     assert (as_json.exit_code, json.loads(as_json.stdout), as_json.stderr) == (1, page, "")
 
 
-def test_a_job_that_never_became_a_run_is_told_in_the_words_of_its_record(api: PlayedApi, sluice: Sluice) -> None:
+def test_a_job_that_never_became_a_run_is_shown_by_its_record(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"{SCHEDULES}/clean/run", {"job_id": JOB})
     api.play("GET", f"/v1/runs/{JOB}", NONE)
     api.play("GET", f"/v1/jobs/{JOB}/why", gone("it was aborted at 2026-11-20T11:00:00.000Z: concurrency is not met"))
@@ -87,7 +87,7 @@ def test_a_job_that_never_became_a_run_is_told_in_the_words_of_its_record(api: P
     assert "hint: it was aborted at 2026-11-20T11:00:00.000Z: concurrency is not met" in followed.stderr
 
 
-def test_a_job_that_is_not_seen_at_once_is_waited_for(api: PlayedApi) -> None:
+def test_a_job_not_visible_at_once_is_waited_for(api: PlayedApi) -> None:
     api.play("GET", f"/v1/runs/{JOB}", NONE, NONE, NONE, run_page(run()))
     api.play("GET", f"/v1/jobs/{JOB}/why", gone(None))
     pauses: list[float] = []
@@ -96,7 +96,7 @@ def test_a_job_that_is_not_seen_at_once_is_waited_for(api: PlayedApi) -> None:
     assert pauses == sorted(pauses)
 
 
-def test_a_job_that_is_never_seen_is_given_up(api: PlayedApi) -> None:
+def test_a_job_that_never_becomes_visible_is_given_up(api: PlayedApi) -> None:
     api.play("GET", f"/v1/runs/{JOB}", NONE)
     api.play("GET", f"/v1/jobs/{JOB}/why", gone(None))
     pauses: list[float] = []

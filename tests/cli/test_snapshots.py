@@ -48,7 +48,7 @@ def test_t21_snapshots_are_listed_in_the_order_of_commits(api: PlayedApi, sluice
         ({"glue_table": "sales.orders"}, "the table sales.orders of the Glue catalog"),
     ],
 )
-def test_t21_a_table_says_what_counts_and_what_confirms_it(
+def test_t21_a_table_shows_what_counts_and_what_confirms_it(
     api: PlayedApi, sluice: Sluice, more: dict[str, Any], confirmed: str
 ) -> None:
     api.play("GET", f"{NS}/datasets/orders", table(**more))

@@ -58,7 +58,7 @@ def test_instants_are_exact_in_utc() -> None:
     assert spell.both(None, NOW) == "-"
 
 
-def test_a_run_that_goes_on_has_taken_as_long_as_it_runs() -> None:
+def test_the_duration_of_an_active_run_counts_up_to_now() -> None:
     run = {"created_at": "2026-11-20T11:58:00Z", "claimed_at": "2026-11-20T11:58:30Z"}
     assert spell.took(run, NOW) is None
     assert spell.waited(run) == 30
@@ -68,6 +68,6 @@ def test_a_run_that_goes_on_has_taken_as_long_as_it_runs() -> None:
     assert spell.took(run | {"ended_at": "2026-11-20T11:59:30Z"}, NOW) == 30
 
 
-def test_a_target_that_tells_no_start_counts_from_the_request() -> None:
+def test_a_target_that_reports_no_start_counts_from_the_request() -> None:
     run = {"start_requested_at": "2026-11-20T11:59:00Z", "started_at": None, "ended_at": "2026-11-20T11:59:01Z"}
     assert spell.took(run, NOW) == 1

@@ -26,7 +26,7 @@ def test_l7_versions_are_listed_with_what_they_changed(api: PlayedApi, sluice: S
     assert answer == {"items": THREE, "next_cursor": None}
 
 
-def test_l7_in_a_pipe_a_version_is_a_line_with_all_its_changes(
+def test_l7_in_a_pipe_a_version_is_one_row_with_all_its_changes(
     api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("COLUMNS")
@@ -36,7 +36,7 @@ def test_l7_in_a_pipe_a_version_is_a_line_with_all_its_changes(
     assert lines[1].endswith("constraints.0.max: 1 -> 2; tags.team: added 'a'")
 
 
-def test_a_long_history_is_cut_and_says_so(api: PlayedApi, sluice: Sluice) -> None:
+def test_a_long_history_is_truncated_and_says_so(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[VERSIONS] = [version(number) for number in range(30, 0, -1)]
     some = sluice("versions", CLEAN)
     assert len(some.stdout.splitlines()) == 21
@@ -44,7 +44,7 @@ def test_a_long_history_is_cut_and_says_so(api: PlayedApi, sluice: Sluice) -> No
     assert len(sluice("versions", CLEAN, "--limit", "0").stdout.splitlines()) == 31
 
 
-def test_c14_why_job_tells_of_each_constraint_whether_it_holds(api: PlayedApi, sluice: Sluice) -> None:
+def test_c14_why_job_shows_whether_each_constraint_is_met(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", f"/v1/jobs/{JOB}/why", job_why() | {"constraints": unmet()})
     page = sluice("why", "job", JOB).stdout
     lines = page.splitlines()
@@ -59,7 +59,7 @@ def test_c14_a_job_without_constraints_has_no_such_table(api: PlayedApi, sluice:
     assert "Constraints" not in sluice("why", "job", JOB).stdout
 
 
-def test_c14_why_schedule_tells_them_of_each_of_its_jobs(api: PlayedApi, sluice: Sluice) -> None:
+def test_c14_why_schedule_shows_the_constraints_of_each_job(api: PlayedApi, sluice: Sluice) -> None:
     jobs = [job_why() | {"constraints": unmet()}, job_why(f"{JOB}b") | {"constraints": unmet()}]
     api.play("GET", f"{SCHEDULES}/clean/why", {**schedule_why(), "jobs": jobs})
     assert sluice("why", "schedule", CLEAN).stdout.count("opens at 22:00 in Europe/Paris") == 2
@@ -99,5 +99,5 @@ def test_c14_why_schedule_tells_them_of_each_of_its_jobs(api: PlayedApi, sluice:
         ),
     ],
 )
-def test_a_constraint_is_told_in_words_whatever_its_type(rule: dict[str, object], words: str) -> None:
+def test_a_constraint_of_any_type_is_described_in_words(rule: dict[str, object], words: str) -> None:
     assert spell.constraint(rule) == words

@@ -18,7 +18,7 @@ parts = st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_charac
 
 @given(parts, parts)
 @brief
-def test_distinct_parts_have_distinct_digests_however_they_are_cut(one: list[str], other: list[str]) -> None:
+def test_distinct_parts_have_distinct_digests_however_divided(one: list[str], other: list[str]) -> None:
     assert (ids.digest(*one) == ids.digest(*other)) == (one == other)
 
 
@@ -43,7 +43,7 @@ def test_base36_of_a_negative_number_is_refused() -> None:
 
 @given(full_names, st.integers(0, 2**60), st.text(st.characters(exclude_categories=["Cs"])))
 @brief
-def test_a_job_id_tells_where_its_job_lives(schedule: str, generation: int, first: str) -> None:
+def test_a_job_id_contains_where_its_job_is_stored(schedule: str, generation: int, first: str) -> None:
     text = ids.job_id(schedule, generation, first)
     assert ids.parse_job_id(text) == JobId(schedule, generation, text.rpartition(".")[2])
 
@@ -51,7 +51,7 @@ def test_a_job_id_tells_where_its_job_lives(schedule: str, generation: int, firs
 @pytest.mark.parametrize(
     "text", ["", "x", "demo.flights.clean", f"{NAME}.7", f"{NAME}..x", f"{NAME}.7.", f"{NAME}.A!.x", "a.b.7.x"]
 )
-def test_what_is_no_job_id_is_none(text: str) -> None:
+def test_an_invalid_job_id_is_none(text: str) -> None:
     assert ids.parse_job_id(text) is None
 
 
@@ -66,13 +66,13 @@ def test_a_job_id_differs_by_schedule_generation_and_first_event() -> None:
     assert ids.job_id(NAME, 7, "e1") in made
 
 
-def test_t7_an_event_id_names_its_kind_and_follows_from_its_source_alone() -> None:
+def test_t7_an_event_id_has_its_kind_and_follows_from_its_source() -> None:
     assert ids.event_id("partition", "demo.flights", "1").startswith("partition-")
     assert ids.event_id("partition", "demo.flights", "1") == ids.event_id("partition", "demo.flights", "1")
     assert ids.event_id("partition", "demo.flights", "1") != ids.event_id("time", "demo.flights", "1")
 
 
-def test_w10_emr_gets_one_token_per_attempt_within_its_64_characters() -> None:
+def test_w10_emr_gets_one_token_per_attempt_within_64_characters() -> None:
     tokens = {ids.client_token(run, attempt) for run in ("a", "b") for attempt in (1, 2, 11)}
     assert len(tokens) == 6
     assert all(len(token) <= 64 for token in tokens)

@@ -38,7 +38,7 @@ def test_t9_a_size_is_a_number_of_bytes_or_of_a_unit(value: str | int, size: int
 
 @given(st.integers(1, MAX_BYTES), units)
 @brief
-def test_t9_so_many_of_a_unit_are_so_many_times_its_bytes(count: int, unit: str) -> None:
+def test_t9_a_number_of_units_is_that_many_times_its_bytes(count: int, unit: str) -> None:
     count = count % (MAX_BYTES // UNITS[unit]) + 1
     for text in (f"{count}{unit}", f"{count} {unit}", f"{count} {unit.lower()}", f"{count}.0 {unit.upper()}"):
         assert parse_bytes(text, "bytes") == count * UNITS[unit]
@@ -67,7 +67,7 @@ def test_t9_so_many_of_a_unit_are_so_many_times_its_bytes(count: int, unit: str)
         *[True, None, 1.5, [1], {"bytes": 1}],
     ],
 )
-def test_t9_what_is_no_size_is_refused_with_field_expected_and_got(value: object) -> None:
+def test_t9_an_invalid_size_is_refused_with_field_and_expected(value: object) -> None:
     with pytest.raises(SluiceError) as caught:
         parse_bytes(value, "trigger.bytes")  # type: ignore[arg-type]
 
@@ -118,6 +118,6 @@ def test_t9_a_few_bytes_are_spelled_exactly(size: int) -> None:
 
 @given(st.integers(1, MAX_BYTES))
 @thorough
-def test_t9_no_more_is_said_than_there_is_and_at_most_a_hundredth_less(size: int) -> None:
+def test_t9_a_shown_size_is_at_most_a_hundredth_too_small(size: int) -> None:
     said = parse_bytes(format_bytes(size), "bytes")
     assert size * 99 // 100 <= said <= size

@@ -22,7 +22,7 @@ def test_the_table_names_every_state_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_a_run_that_is_over_moves_no_more_except_from_retrying_to_failed(state: RunState) -> None:
+def test_a_finished_run_changes_only_from_retrying_to_failed(state: RunState) -> None:
     if states.is_terminal(state):
         assert RUN_MOVES[state] == (("FAILED",) if state == "RETRYING" else ())
     else:
@@ -36,7 +36,7 @@ def test_every_state_is_reached_from_starting() -> None:
     assert reached == set(STATES)
 
 
-def test_no_way_leads_back_to_a_state_once_left() -> None:
+def test_no_transition_returns_to_an_earlier_state() -> None:
     """Old news can be told from new by the table alone only if there is no circle in it."""
     ahead = {state: set(RUN_MOVES[state]) for state in STATES}
     for _ in STATES:
@@ -44,13 +44,13 @@ def test_no_way_leads_back_to_a_state_once_left() -> None:
     assert all(state not in after for state, after in ahead.items())
 
 
-def test_a_run_that_runs_was_asked_for_so_it_cannot_be_withdrawn() -> None:
+def test_a_running_run_was_requested_and_cannot_be_withdrawn() -> None:
     assert states.may_move("STARTING", "ABORTED")
     assert not states.may_move("RUNNING", "ABORTED")
 
 
 @pytest.mark.parametrize(("old", "new"), list(product(STATES, STATES)))
-def test_a_move_is_made_if_the_table_has_it_and_raises_if_not(old: RunState, new: RunState) -> None:
+def test_a_transition_in_the_table_is_made_and_any_other_raises(old: RunState, new: RunState) -> None:
     assert states.may_move(old, new) is ((old, new) in MOVES)
     if (old, new) in MOVES:
         assert states.move(old, new) == new
@@ -62,7 +62,7 @@ def test_a_move_is_made_if_the_table_has_it_and_raises_if_not(old: RunState, new
     assert allowed or str(caught.value).endswith("it may go to nothing")
 
 
-def test_t10_what_is_announced_is_how_a_run_stands_and_a_failed_attempt_is_told_to_nobody() -> None:
+def test_t10_a_status_follows_the_state_but_for_failed_attempts() -> None:
     assert states.PROGRAM_STATUS == {
         "RUNNING": "STARTED",
         "SUCCEEDED": "COMPLETED",

@@ -25,7 +25,7 @@ def told(world: World, what: str) -> str:
     return f"{what:32}{view['state']}: {nodes}"
 
 
-def test_w4_what_the_page_says_of_its_example_is_what_happens() -> None:
+def test_w4_the_dag_example_behaves_as_its_page_says() -> None:
     blocks = {each["kind"]: each["text"] for each in BLOCK.finditer((DOCS / "dags.md").read_text())}
     world = QuickWorld(wake_shards=1, history_shards=1)
     documents = {name: {**document, "enabled": True} for name, document in yaml.safe_load(blocks["example"]).items()}

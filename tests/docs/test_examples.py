@@ -56,7 +56,7 @@ EXAMPLES = [example for page in STORIES for example in examples(page)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page}-{example.name}")
-def test_what_a_page_says_of_its_example_is_what_happens(world: World, example: Example) -> None:
+def test_an_example_of_a_page_behaves_as_the_page_says(world: World, example: Example) -> None:
     story = Story(world, example.schedules)
     STORIES[example.page][example.name](story)
 
@@ -65,12 +65,12 @@ def test_what_a_page_says_of_its_example_is_what_happens(world: World, example: 
 
 
 @pytest.mark.parametrize("page", STORIES)
-def test_every_example_has_a_story_and_every_story_an_example(page: str) -> None:
+def test_every_example_has_a_test_story_and_vice_versa(page: str) -> None:
     assert [example.name for example in examples(page)] == list(STORIES[page])
 
 
 @pytest.mark.parametrize("page", STORIES)
-def test_every_schedule_that_a_page_shows_is_one_that_is_played(page: str) -> None:
+def test_every_schedule_shown_on_a_page_is_tested(page: str) -> None:
     text = (DOCS / f"{page}.md").read_text()
     blocks = len(re.findall(r"^```yaml$", text, flags=re.M))
     named = re.findall(r"^<!-- (?:example|story): (\w+) -->$", text, flags=re.M)
@@ -79,7 +79,7 @@ def test_every_schedule_that_a_page_shows_is_one_that_is_played(page: str) -> No
 
 
 @pytest.mark.parametrize("kind", [kind for each in CONSTRAINTS for kind in types_of(each)])
-def test_each_kind_of_constraint_has_a_section_and_a_story(kind: str) -> None:
+def test_each_kind_of_constraint_has_a_section_and_an_example(kind: str) -> None:
     page = (DOCS / "constraints.md").read_text()
     assert f"\n## {kind}\n" in page
     assert f"\n| [`{kind}`](#{kind}) |" in page, "a line in the table of constraints"

@@ -43,12 +43,12 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
-def test_what_the_page_says_of_a_message_is_what_happens(world: World, example: Example) -> None:
+def test_a_message_behaves_as_the_page_says(world: World, example: Example) -> None:
     story = MessageStory(world, example.messages)
     STORIES[example.name](story)
     assert story.told == example.told, "\n".join(["the page should say:", *story.told])
 
 
-def test_every_message_of_the_page_is_played() -> None:
+def test_every_message_of_the_page_is_tested() -> None:
     assert [example.name for example in EXAMPLES] == list(STORIES)
     assert PAGE.read_text().count("```yaml") == len(EXAMPLES)

@@ -44,7 +44,7 @@ def mode_of(world: World, name: str) -> str:
 
 
 @pytest.mark.parametrize("wanted", WISHES)
-def test_a_wish_leads_where_the_figure_says_and_is_refused_elsewhere(world: World, wanted: str) -> None:
+def test_a_mode_change_follows_the_figure_or_is_refused(world: World, wanted: str) -> None:
     world.deploy(flights({}))
     for mode in states.MODES:
         bring(world, mode, mode)

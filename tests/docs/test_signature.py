@@ -45,5 +45,5 @@ def test_e5_while_a_secret_is_rotated_either_key_verifies(is_ours: Callable[...,
         ("v1=00,kid=2026-11,t=1", BODY, AT),
     ],
 )
-def test_e5_anything_else_is_not_ours(is_ours: Callable[..., bool], header: str, body: bytes, now: float) -> None:
+def test_e5_any_other_signature_is_not_ours(is_ours: Callable[..., bool], header: str, body: bytes, now: float) -> None:
     assert not is_ours(header, body, {"2026-11": b"new"}, now)

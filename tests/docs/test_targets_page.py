@@ -39,6 +39,6 @@ def test_a_target_does_what_its_page_says(world: World, example: Example) -> Non
     assert story.told == example.told, "\n".join(["the page should say:", *story.told])
 
 
-def test_every_example_of_the_page_is_played() -> None:
+def test_every_example_of_the_targets_page_is_tested() -> None:
     assert [example.name for example in EXAMPLES] == list(STORIES)
     assert PAGE.read_text().count("```yaml") == len(EXAMPLES)

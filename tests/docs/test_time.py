@@ -42,7 +42,7 @@ def fires(expression: str, zone: str, after: Instant, count: int, rule: Daylight
 
 
 @pytest.mark.parametrize("row", rows("written | stored"), ids=lambda row: row[0])
-def test_t1_the_page_says_how_an_expression_is_stored_and_told(row: list[str]) -> None:
+def test_t1_page_shows_how_expression_is_stored_and_described(row: list[str]) -> None:
     stored = expressions.normalise(written(row[0]))
     told = [stored, str(expressions.fires_per_day(stored)), wording.describe(stored, ZONE)]
     assert told == row[1:]
@@ -61,7 +61,7 @@ def test_t1_the_page_says_why_an_expression_is_refused(row: list[str]) -> None:
 
 
 @pytest.mark.parametrize("row", rows("expression | rule | after"), ids=lambda row: f"{row[0]} {row[1]} {row[2]}")
-def test_t2_the_page_says_when_an_expression_fires_as_clocks_change(row: list[str]) -> None:
+def test_t2_the_page_says_when_fires_come_as_clocks_change(row: list[str]) -> None:
     gap, overlap = row[1].split(", ")
     after = parse_instant(f"{row[2].replace(' ', 'T')}:00Z")
     rule = Daylight(gap, overlap)  # type: ignore[arg-type]
@@ -73,7 +73,7 @@ def test_t3_the_page_says_which_instant_is_meant(row: list[str]) -> None:
     assert iso(instants.parse_when(row[0], NOON, "due_time")) == row[1]
 
 
-def test_t2_the_page_names_the_choices_of_the_rule_the_default_first() -> None:
+def test_t2_the_page_lists_the_rule_choices_with_default_first() -> None:
     table = (
         PAGE.read_text().split("say what its fire does; the default is the first of each.")[1].split("In New York")[0]
     )

@@ -26,7 +26,7 @@ def stage(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     yield Stage(cloud, "e2e-backups", Console(file=io.StringIO()))
 
 
-def test_h4_due_together_backups_come_at_the_pace_of_their_policy_and_each_is_its_log(stage: Stage) -> None:
+def test_h4_backups_due_together_come_at_their_policy_pace(stage: Stage) -> None:
     told = run.play(stage, SMALL)  # it verifies itself: each once, in no 5 s more than 20, the urgent first, the bytes
 
     assert told["backups"] == 40

@@ -62,7 +62,7 @@ def stage(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     made.sqs.delete_queue(QueueUrl=made.queue)
 
 
-def test_t11_a_custom_event_comes_over_the_bus_and_over_the_api(stage: Stage) -> None:
+def test_t11_a_custom_event_comes_by_the_bus_and_by_the_api(stage: Stage) -> None:
     closed = {"type": "event", "event": "order.closed", "count": 2, "pattern": {"region": [{"prefix": "eu-"}]}}
     stage.deploy(a={"trigger": closed})
 
@@ -77,7 +77,7 @@ def test_t11_a_custom_event_comes_over_the_bus_and_over_the_api(stage: Stage) ->
     assert sorted(event["payload"]["order"] for event in message["events"]) == [1, 3]
 
 
-def test_t23_the_event_of_an_alarm_reaches_the_deployed_lambda(cloud: Endpoints, stage: Stage) -> None:
+def test_t23_an_alarm_event_reaches_the_deployed_lambda(cloud: Endpoints, stage: Stage) -> None:
     """The event as AWS documents it, sent to the queue as the rule would: ministack's alarms tell EventBridge nothing,
     and nobody may put an event whose source begins with ``aws.``."""
     name = f"{stage.name} / too hot"
@@ -94,7 +94,7 @@ def test_t23_the_event_of_an_alarm_reaches_the_deployed_lambda(cloud: Endpoints,
     assert (event["instant"], event["reason"]) == (alarm_events.AT_MILLIS, alarm_events.REASON)
 
 
-def test_t23_the_deployed_rule_fits_changes_of_the_accounts_alarms(cloud: Endpoints) -> None:
+def test_t23_the_deployed_rule_matches_alarm_changes(cloud: Endpoints) -> None:
     bus = cloud.client("events")
     rule = bus.describe_rule(Name=f"{STACK}-alarm-events")
     pattern = json.loads(rule["EventPattern"])
@@ -111,7 +111,7 @@ def test_t23_the_deployed_rule_fits_changes_of_the_accounts_alarms(cloud: Endpoi
     assert not fits(source="acme.cloudwatch")
 
 
-def test_t9_an_objects_bytes_count_as_s3_tells_them(stage: Stage) -> None:
+def test_t9_object_sizes_are_those_that_s3_reports(stage: Stage) -> None:
     stage.deploy(a={"trigger": {"type": "size", "dataset": "orders", "bytes": "2KB"}})
     for number, size in enumerate((900, 900, 900)):
         stage.s3.put_object(Bucket=stage.lake, Key=f"{stage.name}/day=1/part-{number}", Body=b"x" * size)
@@ -119,7 +119,7 @@ def test_t9_an_objects_bytes_count_as_s3_tells_them(stage: Stage) -> None:
     assert sum(event["bytes"] for event in message["events"]) == 2700
 
 
-def test_l4_what_waits_in_a_hold_runs_after_the_resume(stage: Stage) -> None:
+def test_l4_a_job_waiting_in_a_hold_runs_after_the_resume(stage: Stage) -> None:
     stage.deploy(a={"trigger": {"type": "event", "event": "go"}})
     one = f"{stage.base}/apps/shop/schedules/a"
     assert stage.client.post(f"{one}/pause", {"mode": "hold"})["state"] == "hold"

@@ -20,9 +20,7 @@ def environment_of_the_cloud(monkeypatch: pytest.MonkeyPatch, cloud: Endpoints) 
         monkeypatch.setenv(name, value)
 
 
-def test_h4_a_month_of_nights_is_built_by_a_backfill_and_counted_again(
-    cloud: Endpoints, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_h4_a_month_of_nights_is_backfilled_and_verified(cloud: Endpoints, capsys: pytest.CaptureFixture[str]) -> None:
     """It verifies itself: every night once and two at a time, each row as the raw lines have it, a rerun changes
     nothing."""
     assert build.main() == 0
@@ -31,7 +29,7 @@ def test_h4_a_month_of_nights_is_built_by_a_backfill_and_counted_again(
     assert told["verified"] >= 3 * len(build.MONTH), "three airports a day"
 
 
-def test_h4_models_are_trained_again_by_a_dag_and_the_better_ones_published(
+def test_h4_a_dag_retrains_models_and_publishes_the_better_ones(
     cloud: Endpoints, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It verifies itself: one training at a time, none overtaken by a less urgent one, and what is published are the

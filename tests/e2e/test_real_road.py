@@ -72,7 +72,7 @@ def channel(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Road]
         made.client.post(f"/v1/namespaces/{made.name}/apps/flights/schedules/{schedule['name'].split('.')[2]}/disable")
 
 
-def test_a_day_of_real_flights_becomes_a_clean_one_and_its_join_waits_for_the_weather(channel: Road) -> None:
+def test_a_real_day_is_cleaned_and_its_join_waits_for_weather(channel: Road) -> None:
     for job in ("clean_flights.py", "delays_by_weather.py", "daily_report.py", "run_context.py"):
         channel.code(job, (ROOT / "jobs" / job).read_text())
     values = {"namespace": channel.name, "prefix": channel.prefix, "lake": channel.lake}
@@ -109,7 +109,7 @@ def test_a_day_of_real_flights_becomes_a_clean_one_and_its_join_waits_for_the_we
     assert upstream["run_id"] == clean["run_id"]
 
 
-def test_a_job_that_throws_leaves_its_last_error_in_the_run(channel: Road) -> None:
+def test_a_job_that_raises_leaves_its_last_error_in_the_run(channel: Road) -> None:
     entry = channel.code("throws.py", THROWS)
     app = {
         "datasets": {"drop": {"bucket": "lake", "prefix": f"{channel.prefix}drop/", "keys": ["n"]}},
@@ -132,7 +132,7 @@ def test_a_job_that_throws_leaves_its_last_error_in_the_run(channel: Road) -> No
     assert "ValueError" in log
 
 
-def test_a_clock_delivers_to_a_queue_at_its_seconds_and_not_before(channel: Road) -> None:
+def test_a_timer_delivers_to_a_queue_on_its_seconds_not_before(channel: Road) -> None:
     sqs = channel.endpoints.client("sqs")
     url = sqs.create_queue(QueueName=f"sluice-target-{channel.name}")["QueueUrl"]
     app = {

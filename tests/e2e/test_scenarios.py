@@ -35,5 +35,7 @@ def scene(cloud: Endpoints) -> Iterator[CloudWorld]:
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__.removeprefix("test_"))
-def test_it_comes_out_the_same_with_real_notifications(scenario: Callable[..., None], scene: CloudWorld) -> None:
+def test_scenarios_have_the_same_result_with_real_notifications(
+    scenario: Callable[..., None], scene: CloudWorld
+) -> None:
     scenario(scene)

@@ -22,7 +22,9 @@ CHECKS = (
 @pytest.mark.long
 @pytest.mark.cloud
 @pytest.mark.spark
-def test_o7_a_deployed_stack_is_used_and_left_as_it_was(cloud: Endpoints, capsys: pytest.CaptureFixture[str]) -> None:
+def test_o7_the_smoke_test_leaves_a_deployed_stack_as_it_was(
+    cloud: Endpoints, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = _queues(cloud)
     with patch.dict(os.environ):  # it takes the keys of the local cloud into the environment
         assert smoke.main([]) == 0
@@ -38,15 +40,13 @@ def _queues(cloud: Endpoints) -> list[str]:
     return sorted(cloud.client("sqs").list_queues(QueueNamePrefix="sluice-target-smoke").get("QueueUrls", []))
 
 
-def test_o7_it_says_what_it_costs_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
+def test_o7_the_smoke_test_states_its_cost_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
     assert smoke.main(["--stage", "prod"]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert "for about $0.10. Start it with: make smoke STAGE=prod ACCEPT_COST=yes" in told
 
 
-def test_o7_a_stack_that_is_not_there_is_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_o7_a_missing_stack_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name, value in (("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x"), ("AWS_REGION", "eu-west-1")):
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
@@ -58,7 +58,7 @@ def test_o7_a_stack_that_is_not_there_is_named(
     assert "expected a stack sluice-prod in eu-west-1, got none: make deploy STAGE=prod" in told
 
 
-def test_o7_a_figure_that_may_not_be_read_fails_no_check() -> None:
+def test_o7_an_unreadable_figure_fails_no_check() -> None:
     def refuse() -> int:
         raise smoke.ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "GetMetricStatistics")
 
@@ -76,14 +76,14 @@ class Nobody:
         return refuse
 
 
-def test_o7_a_check_that_fails_is_told_and_nothing_is_tried_on_a_stack_without_health() -> None:
+def test_o7_a_failing_check_is_reported_and_bad_health_stops_all() -> None:
     outputs = {"LakeBucket": "lake", "ControlBucket": "control"}
     stage = smoke.Stage("x", Nobody(), lambda service: Nobody(), outputs, 1)  # type: ignore[arg-type]
     checks = smoke.Smoke(stage, lambda words: None).play()
     assert [(check.name, "the API says no" in check.error) for check in checks] == [("health", True)]
 
 
-def test_o7_what_cannot_be_removed_is_named_with_its_command() -> None:
+def test_o7_a_resource_that_cannot_be_removed_is_named() -> None:
     outputs = {"LakeBucket": "lake", "ControlBucket": "control"}
     stage = smoke.Stage("x", Nobody(), lambda service: Nobody(), outputs, 1)  # type: ignore[arg-type]
     made = smoke.Smoke(stage, lambda words: None)

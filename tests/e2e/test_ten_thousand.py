@@ -29,7 +29,7 @@ def scene(cloud: Endpoints) -> Iterator[CloudWorld]:
     world.close()
 
 
-def test_t7_ten_thousand_partitions_make_one_run_which_gets_them_all(scene: CloudWorld) -> None:
+def test_t7_ten_thousand_partitions_make_one_run_with_all(scene: CloudWorld) -> None:
     scene.deploy(flights({"a": partitions(MANY)}))
     definition = scene.ports.catalog.definition("dataset", "demo.flights")
     assert definition is not None

@@ -40,7 +40,7 @@ def until(holds: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def test_e6_a_message_that_comes_twice_is_one_backup(clients: Callable[[str], Any]) -> None:
+def test_e6_a_repeated_message_is_one_backup(clients: Callable[[str], Any]) -> None:
     sqs, s3 = clients("sqs"), clients("s3")
     queue = sqs.create_queue(QueueName="q")["QueueUrl"]
     for bucket in ("source", "target"):
@@ -55,7 +55,7 @@ def test_e6_a_message_that_comes_twice_is_one_backup(clients: Callable[[str], An
     assert gzip.decompress(s3.get_object(Bucket="target", Key="a.csv.gz")["Body"].read()) == b"year,month\n2013,1\n"
 
 
-def test_e6_what_cannot_be_backed_up_stays_in_the_queue_and_the_consumer_says_why(
+def test_e6_a_log_that_cannot_be_backed_up_stays_in_the_queue(
     clients: Callable[[str], Any],
 ) -> None:
     sqs, s3 = clients("sqs"), clients("s3")

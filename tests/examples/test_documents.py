@@ -40,7 +40,7 @@ def test_h4_the_document_of_an_example_is_an_app(example: str) -> None:
 
 
 @pytest.mark.parametrize("example", FOUND)
-def test_h4_every_job_that_a_document_names_is_there_and_brings_what_it_imports(example: str) -> None:
+def test_h4_every_job_of_a_document_exists_with_its_imports(example: str) -> None:
     for workflow in load(example)["workflows"].values():
         target = workflow["target"]
         if target["type"] != "emr_serverless":
@@ -63,7 +63,7 @@ def test_h4_a_night_of_the_example_is_a_fire_of_its_schedule() -> None:
     assert [constraint.max for constraint in nightly.constraints] == [build.BATCH_SIZE]
 
 
-def test_h4_the_priorities_that_are_verified_are_those_of_the_document() -> None:
+def test_h4_the_verified_priorities_are_those_of_the_document() -> None:
     app = App.model_validate(load("retraining"))
     nodes = {name: node.priority for name, node in app.dags["retrain"].nodes.items() if node.priority is not None}
     experiment = app.workflows[app.schedules["experiment"].workflow].priority
@@ -72,7 +72,7 @@ def test_h4_the_priorities_that_are_verified_are_those_of_the_document() -> None
     assert {name for name, workflow in app.workflows.items() if workflow.pool == "training"} == {"train", "explore"}
 
 
-def test_h4_the_schedule_of_a_log_is_one_and_every_name_is_its_own() -> None:
+def test_h4_the_schedules_of_logs_are_valid_and_distinct() -> None:
     due = datetime(2026, 11, 22, 2, tzinfo=UTC)
     first, *_ = logs = busiest(Wish().logs)
     schedules = {schedule_name(log): schedule_of(log, log is first, due, 60) for log in logs}

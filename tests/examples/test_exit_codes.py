@@ -25,7 +25,7 @@ def test_a_failure_ends_an_example_with_one_sentence(failure: Failure, sentence:
     assert ended.value.__suppress_context__, "no traceback of the cause"
 
 
-def test_without_a_hint_the_sentence_says_how_to_run_it_again() -> None:
+def test_without_a_hint_the_error_says_how_to_run_again() -> None:
     def main() -> int:
         raise NotReachable("connection refused")
 

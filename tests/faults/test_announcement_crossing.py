@@ -30,7 +30,7 @@ ENDS = {"RUNNING": "STARTED", "SUCCESS": "COMPLETED", "CANCELLED": "KILLED"}
 
 @pytest.mark.parametrize("began", [-SECOND, 0, 1])
 @pytest.mark.parametrize("says", ENDS)
-def test_t10_who_begins_to_wait_before_the_last_look_hears_of_what_its_since_covers(says: str, began: Millis) -> None:
+def test_t10_a_late_waiter_gets_statuses_that_its_since_covers(says: str, began: Millis) -> None:
     calls = _cross(None, says, began)[0]
     for before in range(1, calls + 1):
         heard = _cross(before, says, began)[1]
@@ -83,14 +83,14 @@ def _ended(document: dict[str, Any], says: str = "SUCCESS") -> tuple[World, list
     return world, written
 
 
-def test_t10_a_run_that_nobody_waits_for_is_written_once_for_each_state() -> None:
+def test_t10_a_run_nobody_waits_for_is_written_once_per_state() -> None:
     world, written = _ended({})
     assert written == [1, 1]
     (run,) = world.runs("daily")
     assert (run.state, run.announce, run.wake_at) == ("SUCCEEDED", (), None)
 
 
-def test_t10_l19_what_somebody_waits_for_is_owed_until_it_is_told_and_a_failure_always() -> None:
+def test_t10_l19_awaited_statuses_and_failures_are_announced() -> None:
     listens = {"next": after("clean", "join", "COMPLETED", "STARTED")}
     for document, says, told in ((listens, "SUCCESS", 2), ({}, "FAILED", 1)):
         world, written = _ended(document, says)

@@ -51,7 +51,7 @@ DOINGS = {
 
 
 @pytest.mark.parametrize("doing", DOINGS)
-def test_l12_c13_a_backfill_and_what_people_do_meanwhile_in_every_order(doing: str) -> None:
+def test_l12_c13_a_backfill_and_user_actions_in_every_order(doing: str) -> None:
     calls = _cross(None, DOINGS[doing])
     for before in range(1, calls + 1):
         try:

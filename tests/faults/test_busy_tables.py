@@ -37,7 +37,7 @@ def _during_act(scenario: Scenario, faults: Callable[[MemoryTables], Unreliable]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_call_that_is_throttled_once_is_tried_again_and_nobody_sees_it(name: str) -> None:
+def test_a_call_throttled_once_is_repeated_without_effect(name: str) -> None:
     scenario, seen = SCENARIOS[name], list[Unreliable]()
 
     play(_during_act(scenario, lambda tables: Unreliable(tables, throttled=EVERY_OTHER), seen), world_for(scenario))
@@ -46,7 +46,7 @@ def test_a_call_that_is_throttled_once_is_tried_again_and_nobody_sees_it(name: s
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_a_write_whose_answer_is_lost_is_recognised_and_nobody_sees_it(name: str) -> None:
+def test_a_write_with_a_lost_answer_is_recognized_without_effect(name: str) -> None:
     scenario, seen = SCENARIOS[name], list[Unreliable]()
 
     play(_during_act(scenario, lambda tables: Unreliable(tables, unanswered=EVERY_OTHER), seen), world_for(scenario))
@@ -55,13 +55,13 @@ def test_a_write_whose_answer_is_lost_is_recognised_and_nobody_sees_it(name: str
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_tables_that_are_busy_for_long_at_any_call_lose_and_double_nothing(name: str) -> None:
+def test_tables_busy_for_long_at_any_call_lose_no_work(name: str) -> None:
     _busy_at_each_call(SCENARIOS[name])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if name not in SHORT])
-def test_tables_that_are_busy_for_long_at_any_call_lose_and_double_nothing_in_any_scenario(name: str) -> None:
+def test_long_busy_tables_lose_no_work_in_any_scenario(name: str) -> None:
     _busy_at_each_call(SCENARIOS[name])
 
 

@@ -62,7 +62,7 @@ def test_o3_a_death_after_any_write_loses_and_doubles_nothing(name: str) -> None
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_o3_who_repairs_may_die_too(name: str) -> None:
+def test_o3_the_repair_may_die_too(name: str) -> None:
     """Two deaths: the second one after any of the ten effects that follow the first."""
     scenario = SCENARIOS[name]
     effects = play(scenario, world_for(scenario)).in_act or 0

@@ -103,7 +103,7 @@ CROSSINGS: dict[str, tuple[Act, Act, Act, Holds]] = {
 
 
 @pytest.mark.parametrize("name", CROSSINGS)
-def test_w4_whatever_the_order_of_two_a_dag_comes_to_its_end(name: str, record_property: Any) -> None:
+def test_w4_two_requests_in_any_order_let_a_dag_end(name: str, record_property: Any) -> None:
     before, one, other, holds = CROSSINGS[name]
 
     def build() -> QuickWorld:

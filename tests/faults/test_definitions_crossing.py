@@ -86,12 +86,12 @@ def meets(make: Callable[[], QuickWorld], change: Callable[[QuickWorld], None], 
     return found
 
 
-def test_w3_a_pool_that_was_made_smaller_lets_nothing_start_beyond_its_new_size() -> None:
+def test_w3_a_reduced_pool_starts_nothing_beyond_its_new_size() -> None:
     lives = meets(lambda: a_pool(pooled(2), "two"), lambda world: put_pool(world, pooled(1)))
     assert set(lives) == {1}
 
 
-def test_w3_a_pool_that_was_cut_otherwise_never_runs_more_than_it_has() -> None:
+def test_w3_a_redivided_pool_never_runs_more_than_its_size() -> None:
     """Three of the four are in use. One is reserved for the other workflow, whose job comes right after."""
     lives = meets(
         lambda: a_pool(pooled(4), "two", "two", "two"),
@@ -102,7 +102,7 @@ def test_w3_a_pool_that_was_cut_otherwise_never_runs_more_than_it_has() -> None:
 
 
 @pytest.mark.parametrize("slots", [2, 3])
-def test_w3_a_workflow_that_takes_more_of_its_pool_starts_with_that(slots: int) -> None:
+def test_w3_a_workflow_with_more_pool_units_starts_with_them(slots: int) -> None:
     """What starts after the answer takes as many units as the workflow says by then: here more than are free."""
     lives = meets(lambda: a_pool(pooled(2), "two"), lambda world: put_workflow(world, pool="p", slots=slots))
     assert set(lives) == {1}
@@ -135,7 +135,7 @@ GROUPED = partitions(1, "one", by=["day"], constraints=[{"type": "concurrency", 
         ),
     ],
 )
-def test_c9_a_limit_that_is_named_during_a_check_counts_what_is_going_and_lets_nothing_more_start(
+def test_c9_a_limit_added_during_a_check_counts_active_runs(
     change: Callable[[QuickWorld], None],
 ) -> None:
     assert set(meets(a_run_outside, change)) == {1}

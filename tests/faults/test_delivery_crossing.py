@@ -98,21 +98,19 @@ def _at_every_call(closing: str, kind: str, count: int) -> None:
 
 @pytest.mark.parametrize("kind", TARGETS)
 @pytest.mark.parametrize("closing", CLOSINGS)
-def test_c13_whatever_a_closing_crosses_of_one_delivery_what_is_acknowledged_holds(closing: str, kind: str) -> None:
+def test_c13_a_close_during_one_delivery_holds_once_acknowledged(closing: str, kind: str) -> None:
     _at_every_call(closing, kind, 1)
 
 
 @pytest.mark.parametrize(
     ("kind", "closing", "count"), [("http", "disable", 17), *(("sqs", closing, 11) for closing in CLOSINGS)]
 )
-def test_c13_whatever_a_closing_crosses_of_a_batch_what_is_acknowledged_holds(
-    kind: str, closing: str, count: int
-) -> None:
+def test_c13_a_close_during_a_batch_holds_once_acknowledged(kind: str, closing: str, count: int) -> None:
     _at_every_call(closing, kind, count)
 
 
 @pytest.mark.parametrize("kind", TARGETS)
-def test_c13_after_an_acknowledged_disable_at_most_one_sub_batch_is_sent(kind: str) -> None:
+def test_c13_after_a_disable_at_most_one_sub_batch_is_sent(kind: str) -> None:
     for whole in (False, True):
         world = QuickWorld(**SMALL)
         deploy(world, {"daily": spread(100)}, kind)
@@ -145,7 +143,7 @@ class WhileWaiting(HandClock):
 
 
 @pytest.mark.parametrize("count", [1, 25])
-def test_w8_a_job_that_is_cancelled_five_seconds_before_its_instant_is_not_sent(count: int) -> None:
+def test_w8_a_job_cancelled_five_seconds_before_due_is_not_sent(count: int) -> None:
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(count)})
     refs, instant = fires(world), due(world)
@@ -161,7 +159,7 @@ def test_w8_a_job_that_is_cancelled_five_seconds_before_its_instant_is_not_sent(
     assert [record.id for record in world.records("daily")] == [cancelled]
 
 
-def test_w8_a_skip_and_a_disable_of_others_in_a_batch_reach_those_alone() -> None:
+def test_w8_a_skip_or_disable_in_a_batch_affects_only_its_own() -> None:
     world = QuickWorld(**SMALL)
     deploy(world, many(25))
     refs, instant = fires(world), due(world)
@@ -175,9 +173,7 @@ def test_w8_a_skip_and_a_disable_of_others_in_a_batch_reach_those_alone() -> Non
 @pytest.mark.parametrize("count", [1, 12])
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("closing", ["disable", "delete", "cancel", "hold"])
-def test_what_is_dropped_while_its_message_is_on_its_way_is_recorded_as_sent(
-    closing: str, when: str, count: int
-) -> None:
+def test_a_job_dropped_during_its_sending_is_recorded_as_sent(closing: str, when: str, count: int) -> None:
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(count)})
     refs, instant = fires(world), due(world)
@@ -205,7 +201,7 @@ def test_what_is_dropped_while_its_message_is_on_its_way_is_recorded_as_sent(
 
 
 @pytest.mark.parametrize("answer", [NoAnswer("no answer in time"), Never("no such queue")])
-def test_what_is_dropped_while_it_is_refused_stays_dropped(answer: Any) -> None:
+def test_a_job_dropped_during_its_refusal_stays_dropped(answer: Any) -> None:
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(1)})
     refs, instant = fires(world), due(world)
@@ -219,7 +215,7 @@ def test_what_is_dropped_while_it_is_refused_stays_dropped(answer: Any) -> None:
     assert world.ports.runs.dead_letters("namespace", "demo", 10, None).items == ()
 
 
-def test_a_cancel_that_is_refused_says_that_the_message_was_sent() -> None:
+def test_a_refused_cancel_says_that_the_message_was_sent() -> None:
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(1)})
     job_id = world.jobs("daily")[0].job_id

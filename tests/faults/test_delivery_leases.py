@@ -51,7 +51,7 @@ def test_a_tick_during_a_slow_delivery_does_not_send_it_again(kind: str, count: 
 
 
 @pytest.mark.parametrize("count", [1, 25])
-def test_a_repeated_hint_during_a_slow_delivery_does_not_send_it_again(count: int) -> None:
+def test_a_repeated_hint_in_a_slow_delivery_does_not_send_again(count: int) -> None:
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(count)})
     refs, instant = fires(world), due(world)
@@ -65,7 +65,7 @@ def test_a_repeated_hint_during_a_slow_delivery_does_not_send_it_again(count: in
     assert len(ids(world)) == len(set(ids(world))) == count
 
 
-def test_a_batch_that_lasts_longer_than_a_lease_renews_it() -> None:
+def test_a_batch_longer_than_its_lease_renews_it() -> None:
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(100)})
     refs, instant = fires(world), due(world)
@@ -77,7 +77,7 @@ def test_a_batch_that_lasts_longer_than_a_lease_renews_it() -> None:
     assert len(ids(world)) == len(set(ids(world))) == 100
 
 
-def test_what_a_dead_invocation_had_leased_goes_on_within_a_tick_and_ten_seconds() -> None:
+def test_a_lease_of_a_dead_invocation_ends_within_tick_and_10s() -> None:
     for when in ("before", "after"):
         world = QuickWorld(**SMALL)
         deploy(world, {"daily": spread(30)})
@@ -97,7 +97,7 @@ def test_what_a_dead_invocation_had_leased_goes_on_within_a_tick_and_ten_seconds
         _rests(world)
 
 
-def test_a_late_answer_overwrites_neither_a_run_that_failed_nor_its_dead_letter() -> None:
+def test_a_late_answer_changes_no_failed_run_and_no_dead_letter() -> None:
     """The lease expires while the first call hangs; the second invocation gives the event up for good."""
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(1)})
@@ -118,7 +118,7 @@ def test_a_late_answer_overwrites_neither_a_run_that_failed_nor_its_dead_letter(
     assert world.ports.runs.dead_letter(world.runs("daily")[0].run_id) is not None
 
 
-def test_a_late_answer_overwrites_no_run_that_was_recorded_meanwhile() -> None:
+def test_a_late_answer_overwrites_no_run_recorded_meanwhile() -> None:
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(1)})
     refs, instant = fires(world), due(world)
@@ -136,7 +136,7 @@ def test_a_late_answer_overwrites_no_run_that_was_recorded_meanwhile() -> None:
     assert world.runs("daily") == seen
 
 
-def test_a_try_counts_although_the_sweep_looked_at_the_job_meanwhile() -> None:
+def test_a_try_counts_even_if_the_sweep_read_the_job_meanwhile() -> None:
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(1)}, delivery={"tries": 2, "delay": "1s"})
     refs, instant = fires(world), due(world)
@@ -164,7 +164,7 @@ class _NoBooks(LedgerBetween):
 
 
 @pytest.mark.parametrize("count", [1, 25])
-def test_what_cannot_be_booked_is_not_sent_again_by_the_same_invocation(count: int) -> None:
+def test_an_unrecorded_delivery_is_not_sent_again_at_once(count: int) -> None:
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(count)})
     refs, instant = fires(world), due(world)
@@ -181,7 +181,7 @@ def test_what_cannot_be_booked_is_not_sent_again_by_the_same_invocation(count: i
     assert len(world.runs("daily")) == count
 
 
-def test_one_that_cannot_be_sent_with_others_does_not_fail_them() -> None:
+def test_a_job_that_cannot_be_sent_does_not_fail_the_others() -> None:
     """The target's own code fails for a batch: each is tried by itself, as its policy says."""
     world = QuickWorld(**SMALL)
     deploy(world, many(12))

@@ -159,7 +159,7 @@ class CutAhead:
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("closing", CLOSINGS)
-def test_c13_whatever_a_closing_crosses_what_is_acknowledged_holds(closing: str, channel: str) -> None:
+def test_c13_a_close_at_any_point_holds_once_acknowledged(closing: str, channel: str) -> None:
     calls = _cross(None, CLOSINGS[closing], ROADS[channel])
     for before in range(1, calls + 1):
         try:
@@ -171,7 +171,7 @@ def test_c13_whatever_a_closing_crosses_what_is_acknowledged_holds(closing: str,
     assert calls >= 15
 
 
-def test_the_crossings_are_many() -> None:
+def test_there_are_many_crossings() -> None:
     """Runs after the others of this file, and counts what they did."""
     if len(tried) < len(CLOSINGS) * len(ROADS):
         pytest.skip("the crossings were not all played in this session")

@@ -63,13 +63,13 @@ def _attended_in_time(scenario: Scenario) -> None:
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_what_is_due_after_a_death_is_attended_to_within_a_tick_and_ten_seconds(name: str) -> None:
+def test_due_work_after_a_death_is_handled_within_a_tick_and_10s(name: str) -> None:
     _attended_in_time(SCENARIOS[name])
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if name not in SHORT])
-def test_what_is_due_after_a_death_is_attended_to_in_time_in_any_scenario(name: str) -> None:
+def test_due_work_after_a_death_is_handled_in_every_scenario(name: str) -> None:
     _attended_in_time(SCENARIOS[name])
 
 
@@ -81,7 +81,7 @@ def test_what_is_due_after_a_death_is_attended_to_in_time_in_any_scenario(name: 
         ("start", 115 * SECOND),
     ],
 )
-def test_a_start_whose_caller_died_goes_on_after_its_lease_and_a_tick(deadly: str, longest: int) -> None:
+def test_a_start_whose_caller_died_resumes_after_lease_and_tick(deadly: str, longest: int) -> None:
     """A call that is on record may be under way, so it is left alone for its lease: the one exception."""
     names = _uploaded().names
     world = QuickWorld(**SMALL)
@@ -107,7 +107,7 @@ def _uploaded(world: QuickWorld | None = None, *deaths: int) -> CrashPoints:
     return points
 
 
-def test_the_lease_of_a_call_is_longer_than_the_call_can_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_lease_of_a_call_is_longer_than_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its timeouts, and fifteen seconds for the rows that are read and written between its record and the call."""
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     names = {"catalog_table": "c", "jobs_table": "j", "runs_table": "r"}

@@ -19,7 +19,7 @@ from tests.support.world import World, day, flights, full
 LIMIT = "workflow:demo.flights.clean"
 
 
-def test_a_fire_that_waits_and_is_written_again_runs_once_and_leaks_no_slot(world: World) -> None:
+def test_a_duplicate_of_waiting_fire_runs_once_and_leaks_no_slot(world: World) -> None:
     world.deploy(flights({"tick": at("@every 10s", **at_most(1))}))
     second = sorted(world.jobs("tick"), key=lambda job: job.due_at or 0)[1]
     world.pass_by("25s")
@@ -37,7 +37,7 @@ def test_a_fire_that_waits_and_is_written_again_runs_once_and_leaks_no_slot(worl
     assert world.limit_state(LIMIT).active == 0
 
 
-def test_a_refusal_for_good_after_an_unheard_start_keeps_the_run_that_lives(world: World) -> None:
+def test_a_final_refusal_after_an_unknown_answer_keeps_live_run(world: World) -> None:
     world.deploy(flights({"a": partitions(**at_most(1))}))
     world.targets.emr.lose_answers = 1
     world.upload(day(1))
@@ -52,7 +52,7 @@ def test_a_refusal_for_good_after_an_unheard_start_keeps_the_run_that_lives(worl
     assert [run.state for run in world.runs("a")] == ["SUCCEEDED"]
 
 
-def test_a_run_now_that_is_written_again_after_its_run_is_forgotten(world: World) -> None:
+def test_a_run_now_written_again_after_its_run_is_dropped(world: World) -> None:
     world.deploy(flights({"a": partitions()}))
     plain = world.ports
 
@@ -75,7 +75,7 @@ def test_a_run_now_that_is_written_again_after_its_run_is_forgotten(world: World
     assert world.jobs("a") == []
 
 
-def test_serving_a_queue_leaves_a_tombstone_where_it_lies(world: World) -> None:
+def test_serving_a_queue_leaves_a_tombstone_unchanged(world: World) -> None:
     world.deploy(flights({"a": partitions(**at_most(1))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -95,7 +95,7 @@ def test_serving_a_queue_leaves_a_tombstone_where_it_lies(world: World) -> None:
     assert (line.active, line.waiters) == (0, 0)
 
 
-def test_c1_each_concurrency_constraint_is_asked_for_its_own_limit(world: World) -> None:
+def test_c1_each_concurrency_constraint_asks_for_its_own_limit(world: World) -> None:
     constraints = [
         {"type": "concurrency", "max": 1, "on_unmet": "wait"},
         {"type": "concurrency", "max": 5, "on_unmet": "abort"},

@@ -38,7 +38,7 @@ def one_run_that(world: World, state: str) -> None:
     assert world.limit_state(LIMIT).active == (0 if state == "SUCCEEDED" else 1)
 
 
-def test_interleaving_20_all_that_emr_tells_of_a_run_comes_before_its_id_is_recorded(world: QuickWorld) -> None:
+def test_interleaving_20_emr_reports_all_before_id_is_recorded(world: QuickWorld) -> None:
     def all_of_it() -> None:
         for state in ("RUNNING", "SUCCESS"):
             world.emr_says("jr00001", state)
@@ -53,9 +53,7 @@ def test_interleaving_20_all_that_emr_tells_of_a_run_comes_before_its_id_is_reco
 
 
 @pytest.mark.parametrize("told", [(), ("RUNNING",), ("SUCCESS",), ("RUNNING", "SUCCESS"), ("SUCCESS", "RUNNING")])
-def test_interleaving_20_the_answer_to_a_start_is_lost_and_its_events_come_or_not(
-    world: QuickWorld, told: tuple[str, ...]
-) -> None:
+def test_interleaving_20_one_run_with_or_without_later_events(world: QuickWorld, told: tuple[str, ...]) -> None:
     world.targets.emr.lose_answers = 1
     world.upload(day(1))
     world.settle()
@@ -70,9 +68,7 @@ def test_interleaving_20_the_answer_to_a_start_is_lost_and_its_events_come_or_no
 
 
 @pytest.mark.parametrize("answer", ["heard", "lost"])
-def test_interleaving_20_a_start_and_its_events_in_every_order_of_their_calls(
-    answer: str, record_property: Any
-) -> None:
+def test_interleaving_20_a_start_and_its_events_in_every_order(answer: str, record_property: Any) -> None:
     """The event comes as soon as EMR has the run, wherever its caller is by then."""
 
     def build() -> QuickWorld:
@@ -139,7 +135,7 @@ def ran(world: World) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", MESSAGES)
-def test_interleaving_20_a_message_that_was_handled_and_comes_again_after_three_weeks_changes_nothing(
+def test_interleaving_20_a_handled_message_repeats_after_3_weeks(
     kind: str,
 ) -> None:
     world = deployed()
@@ -162,7 +158,7 @@ def test_interleaving_20_a_message_that_was_handled_and_comes_again_after_three_
 
 
 @pytest.mark.parametrize("kind", MESSAGES)
-def test_interleaving_20_a_message_that_nobody_has_handled_is_not_lost_for_three_weeks(kind: str) -> None:
+def test_interleaving_20_unhandled_message_is_kept_three_weeks(kind: str) -> None:
     world = deployed()
     deliver = MESSAGES[kind](world)
     world.hints.sent.clear()
@@ -177,7 +173,7 @@ def test_interleaving_20_a_message_that_nobody_has_handled_is_not_lost_for_three
     assert ran(world) == ["SUCCEEDED"]
 
 
-def test_interleaving_20_what_is_told_of_a_run_that_its_history_has_forgotten_is_nobodys() -> None:
+def test_interleaving_20_news_of_a_forgotten_run_changes_nothing() -> None:
     world = deployed()
     _object(world)()
     world.settle()

@@ -24,7 +24,7 @@ from tests.support.world import World, day, flights
 MakeWorld = Callable[..., World]
 
 
-def test_interleaving_02_six_fires_are_six_runs_each_at_its_second(world: World) -> None:
+def test_interleaving_02_six_fires_are_six_runs_on_their_seconds(world: World) -> None:
     world.deploy(flights({"tick": at("@every 10s", "notify")}))
     start = world.clock.now()
     world.pass_by("1m")
@@ -33,7 +33,7 @@ def test_interleaving_02_six_fires_are_six_runs_each_at_its_second(world: World)
     assert all(run.start_requested_at == run.nominal_at for run in world.runs("tick"))
 
 
-def test_interleaving_02_a_prepared_fire_has_not_come_before_its_second(world: World) -> None:
+def test_interleaving_02_a_prepared_fire_waits_for_its_second(world: World) -> None:
     either = {
         "workflow": "clean",
         "enabled": True,
@@ -56,7 +56,7 @@ def test_interleaving_02_a_prepared_fire_has_not_come_before_its_second(world: W
     assert len(world.runs("both")) == 1
 
 
-def test_interleaving_03_match_that_slept_over_a_disable_and_an_enable_launches_nothing(world: World) -> None:
+def test_interleaving_03_match_read_before_disable_never_starts(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     [read_before] = world.ports.catalog.subscriptions("partition:demo.flights", 10, None).items
     event = _partition_event(world, "1")
@@ -72,7 +72,7 @@ def test_interleaving_03_match_that_slept_over_a_disable_and_an_enable_launches_
     assert world.jobs("daily") == []
 
 
-def test_interleaving_04_a_duplicate_after_an_update_counts_for_nothing(world: World) -> None:
+def test_interleaving_04_a_duplicate_after_update_counts_nothing(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))
     world.clock.pass_by("1s")
@@ -82,7 +82,7 @@ def test_interleaving_04_a_duplicate_after_an_update_counts_for_nothing(world: W
     assert world.jobs("daily") == []
 
 
-def test_interleaving_05_a_run_lists_exactly_the_events_of_its_job(world: World) -> None:
+def test_interleaving_05_a_run_lists_exactly_events_of_its_job(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     inner, late = world.ports.ledger, day(3)
 
@@ -105,7 +105,7 @@ def test_interleaving_05_a_run_lists_exactly_the_events_of_its_job(world: World)
     assert sorted(told) == [["1", "2"], ["3", "4"]]
 
 
-def test_interleaving_06_match_dies_after_400_and_the_other_600_get_the_event_once(world: World) -> None:
+def test_interleaving_06_a_broken_match_resumes_for_other_600(world: World) -> None:
     names = [f"s{number:03d}" for number in range(1_000)]
     world.deploy(flights({name: partitions(2) for name in names}))
     inner, budget = world.ports.ledger, 400
@@ -129,7 +129,7 @@ def test_interleaving_06_match_dies_after_400_and_the_other_600_get_the_event_on
     assert counts == [[1]] * 1_000
 
 
-def test_interleaving_07_one_event_touches_two_leaves_once_each(world: World) -> None:
+def test_interleaving_07_one_event_counts_for_two_leaves_once(world: World) -> None:
     leaf = {"type": "partition", "dataset": "flights"}
     twice = {"type": "all", "triggers": [{**leaf, "count": 2}, {**leaf, "count": 3}]}
     world.deploy(flights({"twice": {"workflow": "clean", "enabled": True, "trigger": twice}}))
@@ -140,7 +140,7 @@ def test_interleaving_07_one_event_touches_two_leaves_once_each(world: World) ->
     assert {leaf: progress.count for leaf, progress in job.leaves.items()} == {"0": 1, "1": 1}
 
 
-def test_interleaving_18_a_row_that_always_fails_is_leased_and_blocks_nobody(world: World) -> None:
+def test_interleaving_18_an_always_failing_row_blocks_no_other(world: World) -> None:
     world.deploy(flights({"tick": at("@every 2m", "notify")}))
     schedule_state = world.ports.catalog.schedule_state("demo.flights.tick")
     assert schedule_state is not None
@@ -161,7 +161,7 @@ def test_interleaving_18_a_row_that_always_fails_is_leased_and_blocks_nobody(wor
     assert len(world.runs("tick")) == 1
 
 
-def test_interleaving_25_a_stalled_emitter_brings_back_a_fire_that_is_done(world: World) -> None:
+def test_interleaving_25_a_duplicate_of_finished_fire_is_ignored(world: World) -> None:
     world.deploy(flights({"tick": at("@every 2m", "notify"), "emr": at("@every 2m", "clean")}))
     stalled: list[Job] = [*world.jobs("tick"), *world.jobs("emr")]
     assert len(stalled) == 2
@@ -179,7 +179,7 @@ def test_interleaving_25_a_stalled_emitter_brings_back_a_fire_that_is_done(world
     assert not {fire.sort_key for fire in stalled} & set(places), "the ghosts are gone, and nothing hints them for ever"
 
 
-def test_interleaving_18_a_long_backlog_is_worked_off_tick_by_tick_each_row_once(world: World) -> None:
+def test_interleaving_18_a_long_backlog_is_swept_once_per_row(world: World) -> None:
     world.deploy(flights({"told": partitions(9, "notify")}))
     world.hints.lose = True
     for number in range(1_200):
@@ -200,7 +200,7 @@ def test_interleaving_18_a_long_backlog_is_worked_off_tick_by_tick_each_row_once
     assert len(world.targets.queue.messages) == 1_200
 
 
-def test_interleaving_20_an_event_from_before_the_markers_life_is_refused(world: World) -> None:
+def test_interleaving_20_event_older_than_its_marker_is_refused(world: World) -> None:
     """A message that comes back from the dead letters after three weeks: its partition stands in the registry."""
     world.deploy(flights({"daily": partitions()}))
     world.upload(day(1))
@@ -212,7 +212,7 @@ def test_interleaving_20_an_event_from_before_the_markers_life_is_refused(world:
     assert len(world.runs("daily")) == 1
 
 
-def test_interleaving_28_a_steady_stream_does_not_keep_a_met_trigger_from_its_claim(world: World) -> None:
+def test_interleaving_28_a_steady_stream_does_not_delay_a_claim(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     inner, stream = world.ports.ledger, iter(range(2, 12))
 
@@ -236,7 +236,7 @@ def test_interleaving_28_a_steady_stream_does_not_keep_a_met_trigger_from_its_cl
     assert max(events) == 2, "the event that came during the claim went with it"
 
 
-def test_a_status_counts_only_for_schedules_that_waited_when_it_was_taken_in(world: World) -> None:
+def test_a_status_counts_only_if_waited_for_at_acceptance(world: World) -> None:
     world.deploy(flights({"a": partitions(), "b": after("clean", "join", enabled=False)}))
     world.upload(day(1))
     world.settle()

@@ -20,7 +20,7 @@ def before(world: World, kind: str, act: Callable[[], object]) -> None:
     world.ports = world.with_ports(ledger=Before(world.ports.ledger, act, has_kind(kind)))
 
 
-def test_interleaving_01_nothing_more_starts_of_a_schedule_whose_jobs_queue_for_the_pace(world: World) -> None:
+def test_interleaving_01_jobs_queued_for_pace_stop_at_a_disable(world: World) -> None:
     world.deploy(flights({"daily": partitions(by=["day"])}))
     for number in range(300):
         world.upload(day(number))
@@ -37,7 +37,7 @@ def test_interleaving_01_nothing_more_starts_of_a_schedule_whose_jobs_queue_for_
     assert (world.limit_state("emr:starts").waiters, world.limit_state(LIMIT).active) == (0, started)
 
 
-def test_interleaving_09_the_last_run_ends_between_a_look_and_the_queue(world: World) -> None:
+def test_interleaving_09_the_last_run_ends_as_a_job_joins_queue(world: World) -> None:
     world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
     world.upload(day(1))
     world.settle()
@@ -52,7 +52,7 @@ def test_interleaving_09_the_last_run_ends_between_a_look_and_the_queue(world: W
     assert (line.active, line.waiters) == (1, 0)
 
 
-def test_interleaving_10_a_freed_slot_goes_to_who_waits_not_to_a_newcomer(world: World) -> None:
+def test_interleaving_10_a_freed_slot_goes_to_a_waiter_first(world: World) -> None:
     low = partitions(dataset="weather", by=["day"], priority=1, **at_most(1))
     world.deploy(flights({"urgent": partitions(by=["day"], priority=9, **at_most(1)), "low": low}))
     for number in (1, 2):
@@ -71,7 +71,7 @@ def test_interleaving_10_a_freed_slot_goes_to_who_waits_not_to_a_newcomer(world:
     assert world.runs("low") == []
 
 
-def test_interleaving_13_a_slow_decision_about_one_job_does_not_hit_the_next(world: World) -> None:
+def test_interleaving_13_a_slow_decision_does_not_hit_next_job(world: World) -> None:
     aborting = partitions(constraints=[{"type": "concurrency", "max": 1, "on_unmet": "abort"}])
     world.deploy(flights({"daily": aborting, "other": partitions(dataset="weather", by=["day"])}))
     world.upload(day(1, "weather", "x.csv"))
@@ -121,7 +121,7 @@ def test_interleaving_14_a_retry_waits_where_others_are_aborted(world: World) ->
     assert len(world.runs("told")) == 1
 
 
-def test_interleaving_19_one_of_many_is_disabled_and_all_others_start(make_world: Any) -> None:
+def test_interleaving_19_one_of_many_is_disabled_others_start(make_world: Any) -> None:
     world: World = make_world(start_burst=100)
     names = [f"s{number}" for number in range(49)]
     world.deploy(flights({name: partitions() for name in names}))
@@ -133,7 +133,7 @@ def test_interleaving_19_one_of_many_is_disabled_and_all_others_start(make_world
     assert started == {name: int(name != "s3") for name in names}
 
 
-def test_interleaving_20_the_event_comes_before_the_id_is_recorded(world: World) -> None:
+def test_interleaving_20_the_event_comes_before_the_recorded_id(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     told: list[str] = []
     before(world, "Put", lambda: told.append(world.emr_says("jr00001", "RUNNING")))
@@ -147,7 +147,7 @@ def test_interleaving_20_the_event_comes_before_the_id_is_recorded(world: World)
     assert [run.state for run in world.runs("daily")] == ["SUCCEEDED"]
 
 
-def test_interleaving_20_a_lost_answer_starts_one_run(world: World) -> None:
+def test_interleaving_20_a_lost_answer_still_starts_one_run(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.targets.emr.lose_answers = 1
     world.upload(day(1))
@@ -160,7 +160,7 @@ def test_interleaving_20_a_lost_answer_starts_one_run(world: World) -> None:
     assert run.target_id == f"{APPLICATION}/jr00001"
 
 
-def test_interleaving_20_events_in_any_order_and_number_move_a_run_forward_only(world: World) -> None:
+def test_interleaving_20_events_in_any_order_move_a_run_forward(world: World) -> None:
     world.deploy(flights({"daily": partitions(), "next": after("clean", "join")}))
     world.upload(day(1))
     world.settle()
@@ -173,7 +173,7 @@ def test_interleaving_20_events_in_any_order_and_number_move_a_run_forward_only(
     assert world.limit_state(LIMIT).active == 0
 
 
-def test_interleaving_21_a_completion_that_wakes_nobody_is_found_within_a_tick(world: World) -> None:
+def test_interleaving_21_an_unheard_completion_is_found_in_tick(world: World) -> None:
     world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -187,7 +187,7 @@ def test_interleaving_21_a_completion_that_wakes_nobody_is_found_within_a_tick(w
     assert len(world.runs("daily")) == 2
 
 
-def test_interleaving_23_the_slot_is_kept_while_an_unheard_run_lives(world: World) -> None:
+def test_interleaving_23_a_slot_is_kept_while_unheard_run_lives(world: World) -> None:
     """A start call gets no answer (it did start), the next is throttled, the schedule is disabled."""
     world.deploy(flights({"daily": partitions(**at_most(1)), "other": partitions(dataset="weather", **at_most(1))}))
     emr = world.targets.emr
@@ -210,7 +210,7 @@ def test_interleaving_23_the_slot_is_kept_while_an_unheard_run_lives(world: Worl
     assert len(world.runs("other")) == 1
 
 
-def test_interleaving_27_a_limit_below_what_is_running_lets_no_fourth_start(world: World) -> None:
+def test_interleaving_27_a_limit_below_active_runs_starts_none(world: World) -> None:
     world.deploy(flights({"daily": partitions(by=["day"])}))
     for number in (1, 2, 3):
         world.upload(day(number))
@@ -230,7 +230,7 @@ def test_interleaving_27_a_limit_below_what_is_running_lets_no_fourth_start(worl
     assert (len(world.runs("daily")), world.limit_state(LIMIT).active) == (4, 1)
 
 
-def test_e8_starts_keep_the_pace_of_the_application_by_priority(make_world: Any) -> None:
+def test_e8_starts_keep_the_application_pace_by_priority(make_world: Any) -> None:
     world: World = make_world(start_burst=2)
     low = partitions(dataset="weather", by=["day"], priority=1)
     world.deploy(flights({"low": low, "high": partitions(workflow="join", by=["day"], priority=9)}))

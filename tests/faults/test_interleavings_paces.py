@@ -25,7 +25,7 @@ def throttled(schedules: dict[str, Any], max_events: int = 20, interval: str = "
     return {**flights(schedules), "policies": {"calm": policy}}
 
 
-def test_interleaving_11_what_a_stall_made_overdue_is_released_at_the_pace_of_its_policy() -> None:
+def test_interleaving_11_overdue_work_leaves_at_its_policy_pace() -> None:
     world = QuickWorld()
     world.deploy(throttled({"ping": at("@every 1s", "notify", policy="calm", coalesce=False)}))
     world.pass_by("1m")
@@ -40,7 +40,7 @@ def test_interleaving_11_what_a_stall_made_overdue_is_released_at_the_pace_of_it
     check(world)
 
 
-def test_interleaving_12_a_crowd_a_halved_policy_and_an_urgent_event() -> None:
+def test_interleaving_12_many_jobs_a_halved_policy_urgent_event() -> None:
     world = QuickWorld()
     crowd = {f"s{number:03d}": at(AT_FIVE_PAST, "notify", policy="calm") for number in range(300)}
     world.deploy(throttled({**crowd, "urgent": partitions(workflow="notify", policy="calm", priority=9)}))
@@ -64,7 +64,7 @@ def test_interleaving_12_a_crowd_a_halved_policy_and_an_urgent_event() -> None:
     check(world)
 
 
-def test_interleaving_22_a_slot_and_a_pace_both_always_contended_keep_the_pace_and_the_order() -> None:
+def test_interleaving_22_contended_slot_and_pace_keep_order() -> None:
     world = QuickWorld()
     world.deploy(throttled({"daily": partitions(by=["day"], policy="calm", **at_most(2))}, max_events=6))
     for number in range(12):
@@ -90,7 +90,7 @@ def test_interleaving_22_a_slot_and_a_pace_both_always_contended_keep_the_pace_a
     check(world)
 
 
-def test_interleaving_23_a_run_whose_calls_are_unanswered_and_throttled_is_recorded_and_cancelled() -> None:
+def test_interleaving_23_unanswered_throttled_run_is_cancelled() -> None:
     world = QuickWorld()
     world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
     world.targets.emr.lose_answers = 1
@@ -113,7 +113,7 @@ def test_interleaving_23_a_run_whose_calls_are_unanswered_and_throttled_is_recor
 
 
 @pytest.mark.parametrize("refusals", [1, 3])
-def test_e8_a_throttled_start_backs_the_application_off_and_keeps_the_order_of_priority(refusals: int) -> None:
+def test_e8_a_throttled_start_slows_the_application_by_priority(refusals: int) -> None:
     world = QuickWorld()
     world.deploy(
         flights(
@@ -141,7 +141,7 @@ def test_e8_a_throttled_start_backs_the_application_off_and_keeps_the_order_of_p
     check(world)
 
 
-def test_e8_a_start_whose_permit_has_grown_old_takes_another() -> None:
+def test_e8_a_start_whose_permit_expired_takes_another() -> None:
     world = QuickWorld(start_burst=1, start_rate_per_second=0.2)
     world.deploy(flights({"daily": partitions(by=["day"])}))
     world.targets.emr.answers = [NotNow("throttled")]
@@ -156,7 +156,7 @@ def test_e8_a_start_whose_permit_has_grown_old_takes_another() -> None:
     check(world)
 
 
-def test_e8_a_run_whose_role_is_not_seen_yet_holds_nobody_else_back() -> None:
+def test_e8_a_run_whose_role_is_not_visible_yet_delays_no_other() -> None:
     """EMR refuses it for what it is: the other runs of the application start at once, and it does when it may."""
     world = QuickWorld()
     world.deploy(flights({"daily": partitions(), "other": partitions(dataset="weather", workflow="join")}))

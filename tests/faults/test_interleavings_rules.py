@@ -20,7 +20,7 @@ def _gap(**fields: Any) -> dict[str, Any]:
     return partitions(constraints=[{"type": "since_last_run", "at_least": "5m", **fields}])
 
 
-def test_interleaving_08_an_object_that_is_told_twice_counts_its_bytes_once(world: World) -> None:
+def test_interleaving_08_object_reported_twice_counts_bytes_once(world: World) -> None:
     world.deploy(flights({"bulk": _sized("100")}))
 
     world.upload(day(1, name="a.csv"), size=60, etag="e-1")
@@ -35,7 +35,7 @@ def test_interleaving_08_an_object_that_is_told_twice_counts_its_bytes_once(worl
     assert len(world.runs("bulk")) == 1
 
 
-def test_interleaving_08_an_upload_in_parts_is_one_object_of_its_whole_size(world: World) -> None:
+def test_interleaving_08_a_multipart_upload_is_one_whole_object(world: World) -> None:
     """S3 tells of a multipart upload when it is complete; a second notification may have another event name."""
     world.deploy(flights({"bulk": _sized("100")}))
     for etag in ("abc-3", "abc-3"):
@@ -49,7 +49,7 @@ def test_interleaving_08_an_upload_in_parts_is_one_object_of_its_whole_size(worl
     assert world.runs("bulk") == []
 
 
-def test_interleaving_15_a_run_that_goes_on_counts_and_one_that_failed_does_not(world: World) -> None:
+def test_interleaving_15_an_active_run_counts_a_failed_does_not(world: World) -> None:
     world.deploy(flights({"a": _gap()}))
     world.upload(day(1))
     world.settle()
@@ -68,7 +68,7 @@ def test_interleaving_15_a_run_that_goes_on_counts_and_one_that_failed_does_not(
     assert [run.state for run in world.runs("a")] == ["FAILED", "STARTING"]
 
 
-def test_interleaving_15_who_waits_for_the_gap_starts_when_the_run_has_failed(world: World) -> None:
+def test_interleaving_15_a_gap_waiter_starts_when_the_run_failed(world: World) -> None:
     world.deploy(flights({"a": _gap(on_unmet="wait")}))
     world.upload(day(1))
     world.settle()
@@ -82,7 +82,7 @@ def test_interleaving_15_who_waits_for_the_gap_starts_when_the_run_has_failed(wo
     assert [run.state for run in world.runs("a")] == ["FAILED", "STARTING"]
 
 
-def test_interleaving_16_a_span_without_any_data_ends_and_begins_with_each_start(world: World) -> None:
+def test_interleaving_16_an_elapsed_span_restarts_at_each_start(world: World) -> None:
     elapsed = {"workflow": "clean", "enabled": True, "trigger": {"type": "elapsed", "after": "4h"}}
     world.deploy(flights({"idle": elapsed, "other": partitions()}))
     enabled = world.clock.now()
@@ -116,7 +116,7 @@ def test_interleaving_24_all_repeats_run_and_then_it_is_complete(world: World) -
     assert len(world.runs("beat")) == 4
 
 
-def test_interleaving_24_a_hold_is_not_ended_by_the_last_repeat(world: World) -> None:
+def test_interleaving_24_the_last_repeat_does_not_end_a_hold(world: World) -> None:
     world.deploy(flights({"beat": at("R2/PT3M", **at_most(1))}))
     world.pause("beat")
     world.pass_by("15m")
@@ -129,7 +129,7 @@ def test_interleaving_24_a_hold_is_not_ended_by_the_last_repeat(world: World) ->
     assert _mode(world, "beat") == "completed"
 
 
-def test_interleaving_24_a_resume_runs_the_very_job_that_waited(world: World) -> None:
+def test_interleaving_24_a_resume_runs_the_job_that_waited(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))
     [gathering] = world.jobs("daily")
@@ -150,7 +150,7 @@ def test_interleaving_24_a_resume_runs_the_very_job_that_waited(world: World) ->
     assert world.records("daily") == []
 
 
-def test_interleaving_26_an_update_is_carried_past_a_checker_with_the_old_version(world: World) -> None:
+def test_interleaving_26_an_update_carries_past_an_old_check(world: World) -> None:
     world.deploy(flights({"daily": partitions(properties={"v": 1}, **at_most(1))}))
     inner = world.ports.ledger
 
@@ -170,7 +170,7 @@ def test_interleaving_26_an_update_is_carried_past_a_checker_with_the_old_versio
     assert world.context(run)["properties"] == {"v": 2}
 
 
-def test_interleaving_26_a_run_that_was_refused_so_far_starts_with_the_new_properties(world: World) -> None:
+def test_interleaving_26_refused_run_starts_with_new_properties(world: World) -> None:
     world.deploy(flights({"daily": partitions(properties={"v": 1})}))
     world.targets.emr.answers = [NotNow("throttled")]
     world.upload(day(1))

@@ -36,7 +36,7 @@ def prepared(world: World, name: str = "tick") -> rules.Emission:
 
 
 @pytest.mark.parametrize("fields", [{}, {"jitter": "2s"}, {"repeats": 6}])
-def test_interleaving_02_fires_prepared_ahead_are_runs_each_at_its_second(world: World, fields: dict[str, Any]) -> None:
+def test_interleaving_02_prepared_fires_run_on_their_seconds(world: World, fields: dict[str, Any]) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 10s", **fields))}))
     world.pass_by("60s")
     runs = world.runs("tick")
@@ -45,7 +45,7 @@ def test_interleaving_02_fires_prepared_ahead_are_runs_each_at_its_second(world:
     assert [run.start_requested_at for run in runs] == [run.due_at for run in runs]
 
 
-def test_interleaving_02_a_prepared_event_of_a_spread_fire_has_not_come_before_its_second(world: World) -> None:
+def test_interleaving_02_a_spread_event_waits_for_its_second(world: World) -> None:
     world.deploy(flights({"batch": to_queue(time("@every 30s", repeats=1), spread={"count": 3, "over": "30s"})}))
     world.clock.pass_by("29s")
     world.settle()
@@ -56,7 +56,7 @@ def test_interleaving_02_a_prepared_event_of_a_spread_fire_has_not_come_before_i
     assert dues(world, "batch") == [30, 40, 50]
 
 
-def test_interleaving_17_created_at_five_due_at_fifteen_with_a_ttl_of_ten_it_fires(world: World) -> None:
+def test_interleaving_17_created_at_5_due_at_15_ttl_10_fires(world: World) -> None:
     world.deploy(flights({}))
     world.tick()
     world.clock.pass_by("5s")
@@ -66,7 +66,7 @@ def test_interleaving_17_created_at_five_due_at_fifteen_with_a_ttl_of_ten_it_fir
     assert is_gone(world)
 
 
-def test_interleaving_17_also_when_the_tick_and_every_hint_come_late(world: World) -> None:
+def test_interleaving_17_fires_also_when_tick_and_hints_are_late(world: World) -> None:
     world.deploy(flights({}))
     world.clock.pass_by("5s")
     world.hints.lose = True
@@ -77,7 +77,7 @@ def test_interleaving_17_also_when_the_tick_and_every_hint_come_late(world: Worl
     assert is_gone(world)
 
 
-def test_interleaving_24_four_prepared_fires_of_a_schedule_that_is_used_up_all_run(world: World) -> None:
+def test_interleaving_24_all_prepared_fires_run_when_used_up(world: World) -> None:
     for name, fields in {"iso": {}, "gone": {"when_done": "delete"}, "short": {"ttl": "12s"}}.items():
         world.deploy(flights({name: to_queue(time("R4/PT3S"), **fields)}, ), app=name)  # fmt: skip
         assert why_schedule(world, f"demo.{name}.{name}")["state"] == "completed", "used up with all four prepared"
@@ -89,7 +89,7 @@ def test_interleaving_24_four_prepared_fires_of_a_schedule_that_is_used_up_all_r
     assert is_gone(world, "demo.short.short")
 
 
-def test_interleaving_24_the_very_jobs_that_a_hold_kept_run_when_it_is_resumed(world: World) -> None:
+def test_interleaving_24_jobs_kept_by_a_hold_run_at_the_resume(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 2m", repeats=2), when_done="delete", coalesce=False)}))
     world.pause("tick")
     world.pass_by("6m")
@@ -102,7 +102,7 @@ def test_interleaving_24_the_very_jobs_that_a_hold_kept_run_when_it_is_resumed(w
 
 
 @pytest.mark.parametrize("fields", [{}, {"spread": {"count": 3, "over": "30s"}}])
-def test_interleaving_25_a_stalled_emitter_writes_again_what_was_consumed(world: World, fields: dict[str, Any]) -> None:
+def test_interleaving_25_a_stalled_emitter_writes_consumed_fires(world: World, fields: dict[str, Any]) -> None:
     """It read the timer, another one emitted, the fires ran and are gone; then it goes on where it stopped."""
     world.deploy(flights({"tick": to_queue(time("@every 1m"), **fields)}))
     world.pass_by("110s")
@@ -125,7 +125,7 @@ def test_interleaving_25_a_stalled_emitter_writes_again_what_was_consumed(world:
     assert not left & {fire.sort_key for fire in stalled.fires}, "the ghosts are gone, and nothing hints them for ever"
 
 
-def test_interleaving_25_a_ghost_of_a_schedule_that_is_gone_leads_nowhere(world: World) -> None:
+def test_interleaving_25_a_duplicate_of_deleted_schedule_is_gone(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 1m", repeats=1), when_done="delete")}))
     ghosts = world.jobs("tick")
     world.pass_by("3m")
@@ -136,7 +136,7 @@ def test_interleaving_25_a_ghost_of_a_schedule_that_is_gone_leads_nowhere(world:
     assert world.jobs("tick") == []
 
 
-def test_t4_two_emitters_at_once_prepare_each_fire_once_and_skip_each_once(world: World) -> None:
+def test_t4_two_emitters_prepare_and_skip_each_fire_once(world: World) -> None:
     """The second one reads and writes everything between the first one's fires and its move of the timer."""
     world.deploy(flights({"tick": to_queue(time("0 * * * *"), catch_up={"mode": "all", "within": "3h"})}))
     world.clock.wait_until(NOON + 10 * HOUR + 90 * SECOND)
@@ -148,7 +148,7 @@ def test_t4_two_emitters_at_once_prepare_each_fire_once_and_skip_each_once(world
     assert [record.count for record in world.records("tick")] == [7]
 
 
-def test_t4_a_clock_that_goes_backwards_loses_and_doubles_nothing(world: World) -> None:
+def test_t4_clock_that_goes_backwards_loses_and_doubles_nothing(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 10s"))}))
     world.pass_by("2m")
     world.clock._now -= 90 * SECOND
@@ -160,9 +160,7 @@ def test_t4_a_clock_that_goes_backwards_loses_and_doubles_nothing(world: World) 
 
 
 @pytest.mark.parametrize("catch_up", ["all", "latest", "none"])
-def test_t5_an_emitter_that_dies_after_any_write_of_a_catch_up_loses_doubles_and_miscounts_nothing(
-    make_world: Any, catch_up: str
-) -> None:
+def test_t5_an_emitter_that_dies_in_a_catch_up_loses_nothing(make_world: Any, catch_up: str) -> None:
     """Also one that runs into its Lambda's timeout: the next tick goes on where it stopped."""
     expected = {"all": (23, 7), "latest": (1, 29), "none": (1, 29)}[catch_up]
     number, died = 0, True
@@ -184,7 +182,7 @@ def test_t5_an_emitter_that_dies_after_any_write_of_a_catch_up_loses_doubles_and
     assert number > 3
 
 
-def test_t5_catching_up_goes_on_portion_by_portion_until_it_is_done(world: World) -> None:
+def test_t5_catch_up_continues_portion_by_portion_to_the_end(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 5s"), catch_up={"mode": "all", "within": "2h"})}))
     world.clock.wait_until(NOON + HOUR)
     emit.emit_due(world.ports)
@@ -195,7 +193,7 @@ def test_t5_catching_up_goes_on_portion_by_portion_until_it_is_done(world: World
     assert len(set(overdue)) == len(overdue) == 720
 
 
-def test_t5_in_a_tree_each_time_leaf_catches_up_and_the_data_waits(world: World) -> None:
+def test_t5_in_a_tree_each_time_leaf_catches_up_and_data_waits(world: World) -> None:
     both = all_of(time("0 * * * *"), partition())
     world.deploy(flights({"both": on(both, catch_up="latest")}))
     world.clock.wait_until(NOON + 5 * HOUR)
@@ -206,7 +204,7 @@ def test_t5_in_a_tree_each_time_leaf_catches_up_and_the_data_waits(world: World)
     assert kinds(world, "both") == ["SKIPPED"]
 
 
-def test_t5_a_schedule_whose_ttl_ended_in_an_outage_fires_what_it_missed_and_is_gone(world: World) -> None:
+def test_t5_a_schedule_ended_in_an_outage_catches_up_and_is_gone(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 10m"), ttl="35m")}))
     world.clock.wait_until(NOON + 6 * HOUR)
     world.tick()
@@ -215,7 +213,7 @@ def test_t5_a_schedule_whose_ttl_ended_in_an_outage_fires_what_it_missed_and_is_
     assert is_gone(world)
 
 
-def test_l10_two_who_remove_a_schedule_at_once_remove_it_once(world: World) -> None:
+def test_l10_two_simultaneous_removals_remove_a_schedule_once(world: World) -> None:
     """And one that was put again meanwhile is not removed."""
     from chalicelib.flow.schedules import lifetime
 

@@ -55,7 +55,7 @@ def redriven(world: World, job_id: str) -> list[str]:
     return [run_id for run_id, _ in world.targets.queue.messages]
 
 
-def test_a_schedule_is_not_removed_while_its_dead_letter_is_missing_from_the_index(world: QuickWorld) -> None:
+def test_a_schedule_stays_while_its_dead_letter_index_is_late(world: QuickWorld) -> None:
     index = late(world)
     world.pass_by("5m")
     assert not is_gone(world, "once"), "its dead letter can still be redriven"
@@ -81,7 +81,7 @@ def test_a_schedule_is_removed_once_its_dead_letter_was_dropped(world: QuickWorl
     assert is_gone(world, "once")
 
 
-def test_a_redrive_under_way_keeps_the_schedule_when_it_crosses_the_look(world: QuickWorld) -> None:
+def test_a_redrive_between_two_reads_keeps_its_schedule(world: QuickWorld) -> None:
     """The redrive comes between the look for jobs and the look for dead letters: it is in neither of these."""
     world.pass_by("5m")
     [letter] = dead_letters.listed(world.ports, "demo", None, 10, None).items

@@ -25,14 +25,14 @@ LIMIT = "workflow:demo.flights.clean"
 EVERY = 8  # calls between two looks, another remainder for each scenario
 
 
-def test_every_kind_of_row_is_known_to_expire_when_it_is_final_or_never() -> None:
+def test_every_kind_of_row_expires_when_final_or_never() -> None:
     kinds = set(get_args(Row))
     with_end = {kind for kind in kinds if "expires_at" in {field.name for field in fields(kind)}}
     assert set(lifetimes.FINAL) == with_end
     assert kinds - with_end == lifetimes.NEVER
 
 
-def test_c9_no_living_row_has_a_ttl_between_any_two_calls_whatever_is_played() -> None:
+def test_c9_no_live_row_has_a_ttl_between_any_two_calls() -> None:
     """The crash scenarios once without a death, every row looked at between the calls of the tables."""
     seen: set[type] = set()
     for number, (name, scenario) in enumerate(SCENARIOS.items()):
@@ -62,7 +62,7 @@ def lives_on(world: QuickWorld, span: int) -> None:
     tick(world)
 
 
-def test_h1_a_run_without_a_timeout_keeps_its_row_and_its_slot_however_long_it_runs() -> None:
+def test_h1_a_run_without_a_timeout_keeps_its_row_and_its_slot() -> None:
     world = QuickWorld(**SMALL)
     endless = {"target": EMR, "timeout": "never"}
     world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}, clean=endless))
@@ -83,7 +83,7 @@ def test_h1_a_run_without_a_timeout_keeps_its_row_and_its_slot_however_long_it_r
     assert world.runs("daily") == []
 
 
-def test_w5_work_that_lies_in_a_pool_is_still_offered_after_the_time_that_history_is_kept() -> None:
+def test_w5_a_pool_offer_outlives_the_history_period() -> None:
     world = QuickWorld(**SMALL)
     world.deploy(flights({"daily": partitions(workflow="pulled")}, pulled={"target": PULLED}))
     world.upload(day(1))
@@ -98,7 +98,7 @@ def test_w5_work_that_lies_in_a_pool_is_still_offered_after_the_time_that_histor
     assert len(world.ports.jobs.offers("demo.etl", 5)) == 1
 
 
-def test_w7_a_run_that_has_outlived_its_pointer_hears_of_its_end_by_its_name() -> None:
+def test_w7_a_run_without_its_pointer_is_found_by_its_name() -> None:
     world = QuickWorld(**SMALL)
     world.deploy(flights({"daily": partitions(**at_most(1))}))
     world.upload(day(1))
@@ -113,7 +113,7 @@ def test_w7_a_run_that_has_outlived_its_pointer_hears_of_its_end_by_its_name() -
     assert (world.runs("daily")[0].state, world.limit_state(LIMIT).active) == ("SUCCEEDED", 0)
 
 
-def test_w1_a_failed_attempt_is_kept_while_its_retry_waits_and_expires_once_that_is_a_run() -> None:
+def test_w1_a_failed_attempt_is_kept_until_its_retry_is_a_run() -> None:
     world = QuickWorld(**SMALL)
     retried: dict[str, Any] = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     world.deploy(flights({"daily": partitions(timeout="never")}, clean=retried))
@@ -131,7 +131,7 @@ def test_w1_a_failed_attempt_is_kept_while_its_retry_waits_and_expires_once_that
 
 
 @pytest.mark.parametrize("days", [1, 30, 180])
-def test_h1_how_long_history_is_kept_stays_to_be_set(days: int) -> None:
+def test_h1_the_history_period_sets_when_rows_expire(days: int) -> None:
     world = QuickWorld(**SMALL, history_days=days)
     world.deploy(flights({"daily": partitions()}))
     world.upload(day(1))
@@ -143,7 +143,7 @@ def test_h1_how_long_history_is_kept_stays_to_be_set(days: int) -> None:
     assert int(item["ttl"]["N"]) * 1000 == ended + days * DAY
 
 
-def test_l3_a_tombstone_that_is_closed_again_has_no_end_until_that_is_done() -> None:
+def test_l3_tombstone_closed_again_never_expires_before_its_end() -> None:
     world = QuickWorld(**SMALL)
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))

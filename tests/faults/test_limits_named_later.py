@@ -54,7 +54,7 @@ def come_and_go(world: QuickWorld, *names: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["replaced", "carried"])
-def test_interleaving_27_a_group_of_one_is_named_while_three_runs_are_going(how: str) -> None:
+def test_interleaving_27_a_group_of_one_is_named_with_three_runs(how: str) -> None:
     world = running(3)
     carry = {"on_update": "carry"} if how == "carried" else {}
 
@@ -69,7 +69,7 @@ def test_interleaving_27_a_group_of_one_is_named_while_three_runs_are_going(how:
     invariants.check_rest(world)
 
 
-def test_c9_a_schedule_that_moves_to_another_group_takes_its_runs_along() -> None:
+def test_c9_a_schedule_moving_to_another_group_takes_its_runs() -> None:
     world = running(1, **in_group("light"))
     world.put("other", partitions(by=["day"], workflow="join", **in_group()))
 
@@ -83,7 +83,7 @@ def test_c9_a_schedule_that_moves_to_another_group_takes_its_runs_along() -> Non
     invariants.check_rest(world)
 
 
-def test_c9_runs_that_other_schedules_of_the_workflow_started_are_not_of_the_group() -> None:
+def test_c9_runs_of_other_schedules_are_not_in_the_group() -> None:
     world = running(2)
     world.put("grouped", partitions(by=["day"], **in_group()))
 
@@ -94,7 +94,7 @@ def test_c9_runs_that_other_schedules_of_the_workflow_started_are_not_of_the_gro
     invariants.check(world)
 
 
-def test_c9_a_group_that_was_left_and_is_named_again_counts_what_started_meanwhile() -> None:
+def test_c9_a_group_named_again_counts_runs_started_meanwhile() -> None:
     world = running(1, **in_group())
     world.put("daily", partitions(by=["day"]))
     world.upload(day(10))
@@ -111,7 +111,7 @@ def test_c9_a_group_that_was_left_and_is_named_again_counts_what_started_meanwhi
     invariants.check_rest(world)
 
 
-def test_c9_a_schedule_that_was_deleted_and_comes_back_in_a_group_brings_its_runs() -> None:
+def test_c9_a_recreated_schedule_brings_its_runs_into_its_group() -> None:
     world = running(2)
     world.delete("daily")
 
@@ -124,7 +124,7 @@ def test_c9_a_schedule_that_was_deleted_and_comes_back_in_a_group_brings_its_run
     invariants.check_rest(world)
 
 
-def test_w3_a_pool_that_a_schedule_names_counts_the_runs_that_are_going() -> None:
+def test_w3_a_pool_named_by_a_schedule_counts_its_active_runs() -> None:
     world = running(3)
     world.put("other", partitions(by=["day"], workflow="join", pool="p"))
 
@@ -138,7 +138,7 @@ def test_w3_a_pool_that_a_schedule_names_counts_the_runs_that_are_going() -> Non
     invariants.check_rest(world)
 
 
-def test_w3_a_pool_that_a_workflow_names_counts_the_runs_that_are_going() -> None:
+def test_w3_a_pool_named_by_a_workflow_counts_its_active_runs() -> None:
     world = running(3)
 
     put_workflow(world, pool="p")
@@ -151,7 +151,7 @@ def test_w3_a_pool_that_a_workflow_names_counts_the_runs_that_are_going() -> Non
     invariants.check_rest(world)
 
 
-def test_w3_a_workflow_that_moves_to_another_pool_counts_in_both_until_its_runs_have_ended() -> None:
+def test_w3_a_workflow_moved_between_pools_counts_in_both() -> None:
     world = QuickWorld(**SMALL)
     app = flights({"daily": partitions(by=["day"])}, clean={"target": EMR, "pool": "p"})
     world.deploy({**app, "pools": {"p": {"size": 2}, "q": {"size": 1}}})
@@ -169,7 +169,7 @@ def test_w3_a_workflow_that_moves_to_another_pool_counts_in_both_until_its_runs_
     invariants.check_rest(world)
 
 
-def test_w3_a_share_of_a_pool_that_is_named_later_takes_what_fits_and_the_rest_is_withheld() -> None:
+def test_w3_a_new_pool_share_takes_what_fits_and_withholds_rest() -> None:
     """Four units, two of them reserved for the workflow whose three runs are going: one unit is left, for anybody."""
     world = running(3)
     store.put(world.ports, "pool", "demo.p", {"size": 4, "shares": {"flights.clean": {"reserved": 2}}}, "tester")

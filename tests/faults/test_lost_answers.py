@@ -67,7 +67,7 @@ def dynamo(world: QuickWorld) -> Dynamo:
 
 
 @pytest.mark.parametrize(("before", "write"), SINGLE, ids=lambda part: type(part).__name__)
-def test_a_single_write_whose_answer_was_lost_has_succeeded(
+def test_a_single_write_with_a_lost_answer_has_succeeded(
     world: QuickWorld, dynamo: Dynamo, before: list[Write], write: Write
 ) -> None:
     for each in before:
@@ -79,7 +79,7 @@ def test_a_single_write_whose_answer_was_lost_has_succeeded(
     assert stored.calls == 2
 
 
-def test_a_write_that_counts_is_counted_once_when_its_answer_was_lost(world: QuickWorld, dynamo: Dynamo) -> None:
+def test_a_counting_write_with_a_lost_answer_counts_once(world: QuickWorld, dynamo: Dynamo) -> None:
     Unreliable(world.tables, unanswered=[1])
 
     assert dynamo.commit([CountFailure(rows.SCHEDULE)]) is None
@@ -87,7 +87,7 @@ def test_a_write_that_counts_is_counted_once_when_its_answer_was_lost(world: Qui
     assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
 
 
-def test_a_slot_comes_back_once_when_the_answer_was_lost(world: QuickWorld, dynamo: Dynamo) -> None:
+def test_a_slot_is_released_once_when_the_answer_was_lost(world: QuickWorld, dynamo: Dynamo) -> None:
     world.tables.update_item(
         TableName="JobsTable",
         Key={"pk": {"S": f"LIMIT#{LIMIT}"}, "sk": {"S": "STATE"}},
@@ -101,7 +101,7 @@ def test_a_slot_comes_back_once_when_the_answer_was_lost(world: QuickWorld, dyna
     assert world.limit_state(LIMIT).active == 1
 
 
-def test_a_transaction_whose_answer_was_lost_is_carried_out_once(world: QuickWorld, dynamo: Dynamo) -> None:
+def test_a_transaction_with_a_lost_answer_is_applied_once(world: QuickWorld, dynamo: Dynamo) -> None:
     assert dynamo.commit([PutState(rows.schedule_state(), None)]) is None
     Unreliable(world.tables, unanswered=[1])
 
@@ -114,7 +114,7 @@ def test_a_transaction_whose_answer_was_lost_is_carried_out_once(world: QuickWor
     assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
 
 
-def test_a_race_that_another_won_stays_lost_also_after_a_lost_answer(world: QuickWorld, dynamo: Dynamo) -> None:
+def test_a_lost_race_stays_lost_after_a_lost_answer(world: QuickWorld, dynamo: Dynamo) -> None:
     """The first try is carried out, another replaces it, and only then the second try comes."""
     assert dynamo.commit([PutState(rows.schedule_state(), None)]) is None
     mine, theirs = (
@@ -142,7 +142,7 @@ def test_a_refusal_with_an_answer_costs_no_second_call(world: QuickWorld, dynamo
     assert counted.calls == 1
 
 
-def test_tables_that_never_answer_are_unavailable_after_a_few_seconds(world: QuickWorld) -> None:
+def test_tables_that_never_answer_are_unavailable_after_seconds(world: QuickWorld) -> None:
     passed = [0.0]
     patience = Patience(now=lambda: passed[0], sleep=lambda seconds: passed.__setitem__(0, passed[0] + seconds))
     dynamo = Dynamo(world.tables, world.ports.settings, patience)
@@ -164,7 +164,7 @@ def test_tables_that_never_answer_are_unavailable_after_a_few_seconds(world: Qui
         assert 4 < passed[0] - began <= 8
 
 
-def test_a_fire_is_delivered_at_its_instant_although_no_write_of_its_road_was_answered(world: QuickWorld) -> None:
+def test_a_fire_is_delivered_on_time_with_every_answer_lost(world: QuickWorld) -> None:
     world.deploy(flights({"tick": {"workflow": "notify", "trigger": {"type": "time", "expression": "@every 1m"},
                                    "enabled": True}}))  # fmt: skip
     Unreliable(world.tables, unanswered=range(1, 100_000, 2))  # each repeat is answered
@@ -174,7 +174,7 @@ def test_a_fire_is_delivered_at_its_instant_although_no_write_of_its_road_was_an
     assert [run.started_at for run in world.runs("tick")] == [NOON + minute * 60_000 for minute in range(1, 6)]
 
 
-def test_a_start_and_a_queue_go_on_at_once_although_no_write_was_answered(world: QuickWorld) -> None:
+def test_a_start_and_a_queue_go_on_with_every_answer_lost(world: QuickWorld) -> None:
     world.deploy(flights({"daily": partitions(**at_most(1))}))
     Unreliable(world.tables, unanswered=range(1, 100_000, 2))
     world.upload(day(1))

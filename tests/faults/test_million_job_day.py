@@ -23,7 +23,7 @@ def without_a_log() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
-def test_w11_ninety_minutes_of_everything_lose_and_double_nothing() -> None:
+def test_w11_ninety_minutes_of_full_load_lose_and_double_nothing() -> None:
     """A piece of that day: an outage of half an hour in its middle, deaths of Lambdas and of workers."""
     day = Day(Load(delivered=7, spark=3, pulled=2, dags=2, dag_every=4, minutes=90), deaths=30, seed=11)
     day.play()
@@ -58,7 +58,7 @@ def fails(day: Day, why: str | None = None) -> None:
         day.check()
 
 
-def test_w11_the_check_sees_a_message_that_came_twice_and_a_run_that_was_started_twice() -> None:
+def test_w11_the_check_detects_a_doubled_message_and_run() -> None:
     for queue, emr, why in (
         (DoubleQueue, DayEmr, "came again, and nobody died over it"),
         (DayQueue, ForgetfulEmr, "a start too many, or too few"),
@@ -70,7 +70,7 @@ def test_w11_the_check_sees_a_message_that_came_twice_and_a_run_that_was_started
         fails(day, why)
 
 
-def test_w11_the_check_looks_at_every_message_every_run_and_every_lease() -> None:
+def test_w11_the_check_reads_every_message_run_and_lease() -> None:
     """One thing after the other is falsified in the books of a day that was right."""
     day = small_day()
     day.play()

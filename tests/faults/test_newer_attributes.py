@@ -46,7 +46,7 @@ def test_o11_no_write_erases_an_attribute_that_it_does_not_know(name: str) -> No
     KEPT.update(rows.kept)
 
 
-def test_each_kind_of_row_that_is_written_again_has_kept_what_it_had() -> None:
+def test_each_kind_of_rewritten_row_is_known_to_keep_attributes() -> None:
     """The scenarios above write each of them over a row with an attribute that is not known."""
     again = {"window", "backfill", "dag_run", "definition", "state", "job", "limit", "notice", "plan_part",
              "run", "last_arrival", "timer", "deadline"}  # fmt: skip
@@ -63,7 +63,7 @@ OUTBOXES = {
 
 
 @pytest.mark.parametrize("kind", OUTBOXES)
-def test_o11_an_outbox_that_another_invocation_finishes_keeps_what_is_not_known(kind: str) -> None:
+def test_o11_outbox_finished_elsewhere_keeps_unknown_attributes(kind: str) -> None:
     """The one that wrote it dies before the event is applied; the tick reads it, and goes on."""
     scenario = SCENARIOS[OUTBOXES[kind]]
     effects = play(scenario, world_for(scenario)).names

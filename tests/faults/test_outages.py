@@ -28,7 +28,7 @@ def test_o12_an_hour_without_a_service_loses_and_doubles_nothing(service: str, h
     assert result.recovery <= LONGEST
 
 
-def test_o12_the_outages_are_felt() -> None:
+def test_o12_each_outage_has_an_effect() -> None:
     """Each of them holds something back: a service that is down in name only would show nothing."""
     _, well = played()
     assert (well.late, well.worst, well.refused, well.recovery) == (0, 0, "", 0)
@@ -38,14 +38,14 @@ def test_o12_the_outages_are_felt() -> None:
         assert max(result.worst, result.spark_worst, result.data_worst, result.history_worst) > HOUR / 2, service
 
 
-def test_o12_what_callers_are_told() -> None:
+def test_o12_callers_get_the_documented_status_in_an_outage() -> None:
     assert of_single("dynamodb", "unavailable")[1].refused == "503"
     assert of_single("lambda", "unavailable")[1].refused == "502"
     for service in ("sqs", "s3", "emr", "eventbridge", "stream"):
         assert of_single(service, "unavailable")[1].refused == "", service
 
 
-def test_o12_the_check_sees_what_is_lost_and_what_is_left_behind() -> None:
+def test_o12_the_check_detects_lost_and_left_over_rows() -> None:
     """One thing after the other is falsified in the books of an hour that was right."""
     platform, _ = played()
     platform.check()
@@ -75,7 +75,7 @@ def test_o12_the_check_sees_what_is_lost_and_what_is_left_behind() -> None:
     platform.check()
 
 
-def test_o12_the_table_of_one_service_is_what_the_tests_gave() -> None:
+def test_o12_the_table_of_one_service_has_the_tested_results() -> None:
     assert outage_table.within(PAGE.read_text(), "one service") == outage_table.singles(), (
         "python -m tests.faults.outage_table --write docs/reliability.md"
     )
@@ -83,7 +83,7 @@ def test_o12_the_table_of_one_service_is_what_the_tests_gave() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("pair", PAIRS, ids="+".join)
-def test_o12_two_services_that_are_down_one_after_the_other_lose_and_double_nothing(pair: tuple[str, str]) -> None:
+def test_o12_two_outages_in_a_row_lose_and_double_nothing(pair: tuple[str, str]) -> None:
     platform, result = of_pair(*pair)
     platform.check()
     assert result.twice == 0
@@ -91,7 +91,7 @@ def test_o12_two_services_that_are_down_one_after_the_other_lose_and_double_noth
 
 
 @pytest.mark.long
-def test_o12_the_table_of_two_services_is_what_the_tests_gave() -> None:
+def test_o12_the_table_of_two_services_has_the_tested_results() -> None:
     assert outage_table.within(PAGE.read_text(), "two services") == outage_table.pairs(), (
         "python -m tests.faults.outage_table --write docs/reliability.md --pairs"
     )

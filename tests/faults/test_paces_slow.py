@@ -58,9 +58,7 @@ def test_e3_a_queue_runs_at_the_pace_of_its_policy(most: int, interval: str, wor
 
 @pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others go on"])
 @pytest.mark.parametrize(("most", "interval"), [(1, "1s"), (1, "10s")])
-def test_e3_a_policy_keeps_its_promise_though_any_call_takes_a_minute(
-    most: int, interval: str, meanwhile: bool
-) -> None:
+def test_e3_a_policy_keeps_its_limit_with_calls_of_a_minute(most: int, interval: str, meanwhile: bool) -> None:
     """Each call on the way of the first starts in turn: a table's, the bucket's, a start's."""
     jobs = 5
     calls = quiet(jobs, most, interval).calls
@@ -84,7 +82,7 @@ def test_e3_a_policy_keeps_its_promise_though_any_call_takes_a_minute(
 
 
 @pytest.mark.parametrize("workflow", ["notify", "clean"])
-def test_e3_a_server_that_dies_at_any_call_keeps_its_queue_for_a_tick_at_most(workflow: str) -> None:
+def test_e3_a_server_that_dies_delays_its_queue_by_tick_at_most(workflow: str) -> None:
     """What its own call had been recorded for waits for the lease of that call; all others go on."""
     jobs, interval = 6, "2s"
     calls = quiet(4, 1, interval, workflow).calls
@@ -111,7 +109,7 @@ def test_e3_a_server_that_dies_at_any_call_keeps_its_queue_for_a_tick_at_most(wo
         assert len(started) == jobs, f"call {number}"
 
 
-def test_e3_who_joins_the_queue_of_a_dead_server_takes_it_over() -> None:
+def test_e3_a_job_joining_the_queue_of_a_dead_server_serves_it() -> None:
     world = backlog(6, 1, "2s")
     world.work(world.clock.now() + 3 * SECOND)
     before = len(world.started_at)

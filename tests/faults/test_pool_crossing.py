@@ -18,7 +18,7 @@ POOLED = {"target": EMR, "pool": "p"}
 BOTH = {name: partitions(1, name, by=["day"]) for name in ("one", "two")}
 
 
-def test_c9_two_workflows_that_meet_at_the_last_slot_of_a_pool_never_exceed_it(record_property: Any) -> None:
+def test_c9_two_workflows_at_the_last_slot_never_exceed_the_pool(record_property: Any) -> None:
     situation = two(_world, _check("one"), _check("two"), ended=_one_has_it, rest=_one_after_the_other)
     try_two(situation, most=60, least=30, note=record_property)
 

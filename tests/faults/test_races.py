@@ -108,7 +108,7 @@ def test_c5_two_schedules_racing_for_one_rate_never_exceed_it(world: World) -> N
 
 
 @pytest.mark.parametrize("of", ["success", "any"])
-def test_c4_jobs_racing_behind_one_gap_start_one_by_one(world: World, of: str) -> None:
+def test_c4_jobs_racing_for_one_gap_start_one_by_one(world: World, of: str) -> None:
     gap = {"constraints": [{"type": "since_last_run", "at_least": "5m", "of": of, "on_unmet": "wait"}]}
     world.deploy(flights({name: partitions(by=["day"], **gap) for name in ("a", "b")}))
     for number in range(1, 4):
@@ -141,7 +141,7 @@ def test_c1_two_workflows_racing_for_one_group_never_exceed_it(world: World) -> 
     assert (world.limit_state(GROUP).active, world.limit_state(GROUP).waiters) == (0, 0)
 
 
-def test_l4_a_resume_racing_with_checks_and_ends_leaves_no_job_asleep(world: World) -> None:
+def test_l4_a_resume_racing_with_checks_leaves_no_job_unwoken(world: World) -> None:
     world.deploy(flights({"a": partitions(by=["day"], **at_most(2))}))
     for number in range(1, 4):
         world.upload(day(number))
@@ -212,7 +212,7 @@ def test_e1_several_emitters_at_once_prepare_every_fire_once(world: World) -> No
     assert len(world.targets.queue.messages) == 24
 
 
-def test_c13_a_disable_racing_with_claims_leaves_no_job_and_no_permit_behind(world: World) -> None:
+def test_c13_a_disable_racing_with_claims_leaks_no_job_or_permit(world: World) -> None:
     for number in range(1, 7):
         name = f"s{number}"
         world.deploy(flights({name: partitions(by=["day"], **at_most(2))}))

@@ -91,7 +91,7 @@ class DagWorld(QuickWorld):
 
 @settings(max_examples=40, deadline=None)
 @given(graphs(), st.integers(0, 10**6))
-def test_w4_every_node_runs_once_in_a_round_after_its_upstreams(edges: list[str], seed: int) -> None:
+def test_w4_every_node_runs_once_a_round_after_its_upstreams(edges: list[str], seed: int) -> None:
     world = DagWorld(edges, seed)
     for number in (1, 2):
         redelivered(lambda number=number: world.upload(day(number)))

@@ -186,12 +186,12 @@ patient: Any = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 @settings(max_examples=100, derandomize=True, **patient)
 @everything
-def test_whatever_happens_the_books_are_right(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
+def test_random_worlds_keep_every_invariant(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
     play(documents, steps, seed)
 
 
 @pytest.mark.long
 @settings(max_examples=4000, **patient)
 @everything
-def test_whatever_happens_the_books_are_right_at_length(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
+def test_random_worlds_at_length_keep_every_invariant(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
     play(documents, steps, seed)

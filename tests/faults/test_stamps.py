@@ -14,13 +14,13 @@ from tests.support import rows
 Rows = dict[tuple[str, str, str], Any]
 
 
-def test_what_is_read_of_a_row_is_its_stamp() -> None:
+def test_the_stamp_of_a_row_is_what_was_read_of_it() -> None:
     for kind, row in (("schedule_state", rows.schedule_state()), ("job", rows.job())):
         item = items.to_item(row, 1, 1)
         assert items.picked(item, ATTRIBUTES[kind]) == stamp_of(row)
 
 
-def test_every_write_to_a_gate_or_a_job_changes_its_stamp_in_each_crash_scenario() -> None:
+def test_every_write_to_a_state_or_job_changes_its_stamp() -> None:
     """The crash scenarios once without a death; what each call changed is compared with what was there before."""
     changes = {"schedule_state": 0, "job": 0}
     for name, scenario in SCENARIOS.items():

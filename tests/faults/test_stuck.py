@@ -71,7 +71,7 @@ class PlainHints:
         world.clock.wait_until(until)
 
 
-def test_a_stalled_emitter_does_not_put_an_old_timer_over_the_new_one(world: World) -> None:
+def test_a_stalled_emitter_does_not_overwrite_a_newer_timer(world: World) -> None:
     world.deploy(flights({"tick": at("@every 10m", "notify")}))
     world.pass_by("7m30s")
     world.clock.pass_by("25s")
@@ -105,7 +105,7 @@ def test_e8_a_queue_at_a_pace_costs_a_few_hints_per_job(make_world: Any) -> None
     assert hints.total < 5 * 30
 
 
-def test_t16_one_schedule_that_cannot_take_an_event_keeps_no_other_from_it(world: World) -> None:
+def test_t16_a_schedule_that_cannot_take_event_blocks_no_other(world: World) -> None:
     world.deploy(flights({name: partitions() for name in ("a", "b", "c")}))
     Failing(world, lambda write: isinstance(write, Create) and getattr(write.row, "schedule", "") == full("a"))
     with pytest.raises(ExceptionGroup):
@@ -118,7 +118,7 @@ def test_t16_one_schedule_that_cannot_take_an_event_keeps_no_other_from_it(world
     assert partition.wake_at is not None, "it is open still, and told again"
 
 
-def test_w2_a_waiter_whose_check_raises_holds_up_nobody_behind_it(make_world: Any) -> None:
+def test_w2_a_waiter_whose_check_raises_blocks_no_later_one(make_world: Any) -> None:
     world: World = make_world(start_burst=1)
     world.deploy(
         flights(
@@ -143,7 +143,7 @@ def test_w2_a_waiter_whose_check_raises_holds_up_nobody_behind_it(make_world: An
     assert len(world.jobs("bad")) == 1, "and it is not lost"
 
 
-def test_a_job_that_held_a_slot_gives_it_back_when_its_target_has_become_a_queue(make_world: Any) -> None:
+def test_a_job_releases_its_slot_when_its_target_became_a_queue(make_world: Any) -> None:
     world: World = make_world(start_burst=1, start_rate_per_second=0.01)
     world.deploy(flights({"x": partitions(workflow="join"), "a": at("@every 10s", **at_most(2))}))
     world.upload(day(1))
@@ -158,7 +158,7 @@ def test_a_job_that_held_a_slot_gives_it_back_when_its_target_has_become_a_queue
     assert world.limit_state(LIMIT).active == 0
 
 
-def test_w7_a_run_that_its_target_knows_no_more_fails_and_gives_its_slot_back(world: World) -> None:
+def test_w7_a_run_unknown_to_its_target_fails_and_frees_its_slot(world: World) -> None:
     world.deploy(flights({"a": partitions(**at_most(1))}))
     world.upload(day(1))
     world.settle()
@@ -170,7 +170,7 @@ def test_w7_a_run_that_its_target_knows_no_more_fails_and_gives_its_slot_back(wo
     assert world.limit_state(LIMIT).active == 0
 
 
-def test_t17_a_job_that_gathers_for_months_still_knows_its_first_events(world: QuickWorld) -> None:
+def test_t17_job_that_gathers_for_months_keeps_its_first_events(world: QuickWorld) -> None:
     world.deploy(flights({"never": partitions(2, timeout="never"), "long": partitions(2, timeout={"after": "80d"})}))
     world.upload(day(1))
     ends = {marker.schedule: marker.expires_at for marker in Stock(world).markers}
@@ -178,7 +178,7 @@ def test_t17_a_job_that_gathers_for_months_still_knows_its_first_events(world: Q
     assert (ends[full("long")] or 0) >= world.clock.now() + 95 * DAY
 
 
-def test_w1_a_second_attempt_that_is_withdrawn_tells_the_failure(world: World) -> None:
+def test_w1_a_withdrawn_second_attempt_announces_the_failure(world: World) -> None:
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "1s"}}
     world.deploy(flights({"a": partitions(), "told": after("clean", "join", "FAILED")}, clean=retried))
     world.upload(day(1))
@@ -195,7 +195,7 @@ def test_w1_a_second_attempt_that_is_withdrawn_tells_the_failure(world: World) -
     assert len(world.runs("told")) == 1
 
 
-def test_a_settled_tombstone_expires(world: World) -> None:
+def test_a_finished_tombstone_expires(world: World) -> None:
     world.deploy(flights({"a": partitions()}))
     schedule_state = world.ports.catalog.schedule_state(full("a"))
     assert schedule_state is not None

@@ -76,7 +76,7 @@ def a_run_and_a_job_that_queue_for_a_start() -> QuickWorld:
     return world
 
 
-def test_e8_two_servers_of_the_queue_for_starts_leave_no_run_without_its_place() -> None:
+def test_e8_two_servers_of_the_start_queue_lose_no_waiter() -> None:
     """One of them sleeps longer than its lease over what it has read, and a call is throttled meanwhile."""
     played = 0
     for turns in orders():
@@ -130,7 +130,7 @@ def a_job_without_its_row() -> QuickWorld:
     return world
 
 
-def test_e8_a_run_that_has_lost_its_row_in_the_queue_queues_again_and_starts() -> None:
+def test_e8_a_run_that_lost_its_waiter_queues_again_and_starts() -> None:
     world = a_run_without_its_row()
 
     world.pass_by("12m")
@@ -142,7 +142,7 @@ def test_e8_a_run_that_has_lost_its_row_in_the_queue_queues_again_and_starts() -
     invariants.check_rest(world)
 
 
-def test_c9_a_job_that_has_lost_its_row_in_the_queue_queues_again_when_it_is_looked_at() -> None:
+def test_c9_a_job_that_lost_its_waiter_queues_again_at_its_check() -> None:
     world = a_job_without_its_row()
     [job] = world.jobs("daily")
 
@@ -156,7 +156,7 @@ def test_c9_a_job_that_has_lost_its_row_in_the_queue_queues_again_when_it_is_loo
 
 
 @pytest.mark.parametrize("make", [a_run_without_its_row, a_job_without_its_row])
-def test_c13_what_has_lost_its_row_in_the_queue_is_taken_off_by_a_disable(make: Callable[[], QuickWorld]) -> None:
+def test_c13_a_job_that_lost_its_waiter_is_dropped_by_a_disable(make: Callable[[], QuickWorld]) -> None:
     world = make()
 
     world.disable("daily")
@@ -168,7 +168,7 @@ def test_c13_what_has_lost_its_row_in_the_queue_is_taken_off_by_a_disable(make: 
     invariants.check_rest(world)
 
 
-def test_w8_a_job_that_has_lost_its_row_in_the_queue_can_be_withdrawn() -> None:
+def test_w8_a_job_that_lost_its_waiter_can_be_withdrawn() -> None:
     world = a_job_without_its_row()
     [job] = world.jobs("daily")
 
@@ -178,7 +178,7 @@ def test_w8_a_job_that_has_lost_its_row_in_the_queue_can_be_withdrawn() -> None:
     invariants.check(world)
 
 
-def test_l4_a_pause_to_drain_sets_a_job_apart_that_has_lost_its_row_in_the_queue() -> None:
+def test_l4_a_drain_detaches_a_job_that_lost_its_waiter() -> None:
     world = QuickWorld(**SMALL)
     world.deploy(flights({"daily": partitions(**at_most(1))}))
     world.upload(day(1))

@@ -66,7 +66,7 @@ def test_the_join_of_a_day_waits_for_the_weather_of_that_day(world: World) -> No
     assert "1 partition of demo.weather" in waiting.reason
 
 
-def test_slots_are_queued_for_and_given_back(world: World) -> None:
+def test_slots_are_queued_for_and_released(world: World) -> None:
     world.deploy(flights({"clean": CLEAN}))
     for number in range(1, 6):
         world.upload(day(number))
@@ -88,7 +88,7 @@ def test_slots_are_queued_for_and_given_back(world: World) -> None:
     assert (line.active, line.waiters) == (0, 0)
 
 
-def test_a_clock_trigger_delivers_at_its_seconds(world: World) -> None:
+def test_a_cron_trigger_delivers_on_its_seconds(world: World) -> None:
     tick = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "@every 10s"}}
     world.deploy(flights({"tick": tick}))
 
@@ -100,7 +100,7 @@ def test_a_clock_trigger_delivers_at_its_seconds(world: World) -> None:
     assert all(run.start_requested_at == run.nominal_at for run in runs)
 
 
-def test_a_clock_trigger_starts_an_emr_run_and_coalesces_while_it_waits(world: World) -> None:
+def test_a_cron_trigger_starts_emr_run_and_coalesces_meanwhile(world: World) -> None:
     tick = {
         "workflow": "clean",
         "enabled": True,
@@ -130,7 +130,7 @@ def test_a_partition_is_delivered_to_a_queue_with_its_events(world: World) -> No
     assert (run.run_id, run.state) == (run_id, "SUCCEEDED")
 
 
-def test_e6_a_queue_that_refuses_gets_the_fire_later_under_the_same_id(world: World) -> None:
+def test_e6_a_refusing_queue_gets_the_fire_later_under_same_id(world: World) -> None:
     world.deploy(flights({"tick": {"workflow": "notify", "enabled": True, "trigger": ONCE}}))
     world.targets.queue.refuse = 2
     world.pass_by("2m")

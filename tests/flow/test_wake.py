@@ -6,7 +6,7 @@ from tests.support.schedules import at_most, partitions
 from tests.support.world import World, day, flights
 
 
-def test_l6_a_limit_that_is_raised_while_progress_is_carried_lets_the_waiting_job_go_at_once(world: World) -> None:
+def test_l6_a_limit_raised_during_a_carry_launches_waiting_job(world: World) -> None:
     world.deploy(flights({"a": partitions(by=["day"], **at_most(1))}))
     world.upload(day(1))
     world.upload(day(2))

@@ -25,7 +25,7 @@ def pattern(resources: dict[str, Any]) -> Any:
     return EventPattern(None, filled)
 
 
-def test_t23_the_rule_fits_changes_of_alarms_of_this_account_and_region(pattern: Any) -> None:
+def test_t23_the_rule_matches_alarms_of_this_account_and_region(pattern: Any) -> None:
     assert pattern.matches_event(alarm_events.event())
     assert pattern.matches_event(alarm_events.event(state="INSUFFICIENT_DATA"))
     assert pattern.matches_event(alarm_events.suppression_ends())
@@ -39,7 +39,7 @@ def test_t23_the_rule_fits_changes_of_alarms_of_this_account_and_region(pattern:
         assert not pattern.matches_event(alarm_events.event() | other), other
 
 
-def test_t23_the_rule_sends_events_as_they_are_to_the_queue_and_keeps_what_it_cannot(resources: dict[str, Any]) -> None:
+def test_t23_the_rule_sends_events_unchanged_or_keeps_them(resources: dict[str, Any]) -> None:
     [target] = resources["AlarmEventsRule"]["Properties"]["Targets"]
     assert target == {
         "Id": "custom",
@@ -61,6 +61,6 @@ def test_t23_only_the_two_rules_may_send_to_the_queue(resources: dict[str, Any])
     assert named == {f"{ARN}custom-events", f"{ARN}alarm-events"}
 
 
-def test_t23_the_rule_comes_after_its_policies_and_the_code_that_knows_alarms(resources: dict[str, Any]) -> None:
+def test_t23_the_rule_is_created_after_its_policies_and_code(resources: dict[str, Any]) -> None:
     """Older code would put each change of an alarm among the dead letters."""
     assert resources["AlarmEventsRule"]["DependsOn"] == ["CustomQueuePolicy", "CustomDeadLettersPolicy", "Custom"]

@@ -17,7 +17,7 @@ SOURCES = {
 }
 
 
-def test_every_module_that_compiles_is_there_twice_and_the_rest_is_left(tmp_path: Path) -> None:
+def test_every_compiled_module_is_there_twice_and_the_rest_stays(tmp_path: Path) -> None:
     package = _package(tmp_path / "one.zip")
     assert add_bytecode(package) == 3
     names = zipfile.ZipFile(package).namelist()
@@ -26,7 +26,7 @@ def test_every_module_that_compiles_is_there_twice_and_the_rest_is_left(tmp_path
     assert add_bytecode(package) == 0, "what is compiled already is not added again"
 
 
-def test_python_runs_what_was_compiled_without_a_look_at_the_source(tmp_path: Path) -> None:
+def test_python_runs_compiled_code_without_reading_source(tmp_path: Path) -> None:
     package = _package(tmp_path / "one.zip")
     add_bytecode(package)
     zipfile.ZipFile(package).extractall(tmp_path / "task")

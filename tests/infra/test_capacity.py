@@ -17,7 +17,7 @@ NONE = {"Ref": "AWS::NoValue"}
         ("APIHandler", "ApiIsCapped", "ApiConcurrency"),
     ],
 )
-def test_shares_of_the_account_are_reserved_when_somebody_asks_for_them(
+def test_shares_of_the_account_are_reserved_only_on_request(
     template: dict[str, Any], function: str, condition: str, parameter: str
 ) -> None:
     reserved = template["Resources"][function]["Properties"]["ReservedConcurrentExecutions"]
@@ -50,7 +50,7 @@ def test_a_warm_table_has_warm_indexes(resources: dict[str, Any], table: str) ->
         assert each["WarmThroughput"] == {"Fn::If": ["TablesAreWarm", units, NONE]}
 
 
-def test_tables_are_protected_unless_the_stage_is_thrown_away(template: dict[str, Any]) -> None:
+def test_tables_are_protected_unless_the_stage_is_temporary(template: dict[str, Any]) -> None:
     assert template["Parameters"]["DeletionProtection"]["Default"] == "true"
     kept = [
         {"Fn::Equals": [{"Ref": "DeletionProtection"}, "true"]},

@@ -89,14 +89,14 @@ def test_an_update_keeps_parameters_that_are_not_given() -> None:
 
 
 @pytest.mark.parametrize(("before", "taken_back"), [(None, True), ("CREATE_COMPLETE", False)])
-def test_a_first_deployment_that_fails_leaves_no_table_or_bucket_behind(before: str | None, taken_back: bool) -> None:
+def test_a_failed_first_deployment_leaves_no_table_or_bucket(before: str | None, taken_back: bool) -> None:
     """Their names would be taken when it is tried again. What an existing stack has is never taken back."""
     cloudformation = ScriptedCloudFormation(before, "CREATE_COMPLETE")
     apply(cloudformation, Stage="dev")
     assert [request["RetainExceptOnCreate"] for request in cloudformation.executed] == [taken_back]
 
 
-def test_a_stack_that_is_as_asked_is_left_alone() -> None:
+def test_an_up_to_date_stack_is_not_changed() -> None:
     refusal = "The submitted information didn't contain changes. Submit different information to create a change set."
     assert apply(ScriptedCloudFormation("UPDATE_COMPLETE", refusal=refusal)).action == "unchanged"
 
@@ -108,7 +108,7 @@ def test_a_refused_change_set_says_why() -> None:
         apply(ScriptedCloudFormation(None, refusal="Parameters: [X] must have values"))
 
 
-def test_the_first_failure_is_named_not_the_ones_it_caused() -> None:
+def test_the_first_failure_is_named_not_its_consequences() -> None:
     events = [
         {"LogicalResourceId": "LakeBucket", "ResourceStatus": "CREATE_FAILED", "ResourceStatusReason": "name is taken"},
         {"LogicalResourceId": "Tick", "ResourceStatus": "CREATE_FAILED", "ResourceStatusReason": "cancelled"},
@@ -122,32 +122,32 @@ def test_a_stack_that_cannot_be_updated_says_what_to_do() -> None:
         apply(ScriptedCloudFormation("DELETE_FAILED"))
 
 
-def test_a_stack_whose_first_deployment_was_rolled_back_is_created_anew() -> None:
+def test_a_stack_rolled_back_at_first_deployment_is_recreated() -> None:
     cloudformation = ScriptedCloudFormation("ROLLBACK_COMPLETE", "CREATE_COMPLETE")
     assert apply(cloudformation, Stage="dev").action == "created"
     assert cloudformation.deleted == ["sluice-dev"]
     assert cloudformation.requests[0]["ChangeSetType"] == "CREATE"
 
 
-def test_a_parameter_that_the_template_does_not_have_is_refused_before_anything_is_changed() -> None:
+def test_an_unknown_template_parameter_is_refused_at_once() -> None:
     cloudformation = ScriptedCloudFormation("CREATE_COMPLETE", "UPDATE_COMPLETE")
     with pytest.raises(stack.DeployError, match="expected parameters of AlarmTopicArn, Stage, got Stagee"):
         apply(cloudformation, Stagee="dev")
     assert cloudformation.requests == []
 
 
-def test_two_deployments_at_once_do_not_meet() -> None:
+def test_a_deployment_during_another_is_refused() -> None:
     with pytest.raises(stack.DeployError, match="is in UPDATE_IN_PROGRESS: another deployment is active"):
         apply(ScriptedCloudFormation("UPDATE_IN_PROGRESS"))
 
 
-def test_parameters_on_the_command_line() -> None:
+def test_parameters_are_read_from_the_command_line() -> None:
     assert deploy.parse_parameters(["A=1", "B=x=y", "C="]) == {"A": "1", "B": "x=y", "C": ""}
     with pytest.raises(ValueError, match="expected Parameter=value, got 'A'"):
         deploy.parse_parameters(["A"])
 
 
-def test_without_credentials_the_answer_says_what_to_set(
+def test_without_credentials_the_error_says_what_to_set(
     packaged: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
@@ -162,7 +162,7 @@ def test_without_credentials_the_answer_says_what_to_set(
     assert "Set AWS_PROFILE" in said
 
 
-def test_the_template_is_read_from_the_regions_own_endpoint(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_template_is_read_from_the_regional_endpoint(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The global one does not know a bucket of another region in its first hours."""
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     asked: list[str] = []
@@ -184,7 +184,7 @@ def test_the_template_is_read_from_the_regions_own_endpoint(packaged: Any, monke
     ],
     ids=["first", "thrown away", "unprotected", "update"],
 )
-def test_tables_are_protected_once_the_first_deployment_has_succeeded(
+def test_tables_are_protected_after_first_successful_deployment(
     packaged: Any,
     monkeypatch: pytest.MonkeyPatch,
     present: dict[str, str] | None,
@@ -201,9 +201,7 @@ def test_tables_are_protected_once_the_first_deployment_has_succeeded(
     assert asked == protections
 
 
-def test_what_the_account_cannot_bear_is_refused_before_anything_is_changed(
-    packaged: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_exceeding_account_limits_is_refused_before_any_change(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws():
         session = boto3.Session("x", "x", region_name="eu-west-1")
@@ -212,7 +210,7 @@ def test_what_the_account_cannot_bear_is_refused_before_anything_is_changed(
         assert session.client("s3").list_buckets()["Buckets"] == []
 
 
-def test_credentials_without_a_right_are_told_which_one_and_what_to_do() -> None:
+def test_a_missing_right_is_named_with_what_to_do() -> None:
     told = {"Error": {"Code": "AccessDenied", "Message": "not authorized to perform: s3:CreateBucket"}}
     said = deploy.explain(ClientError(told, "CreateBucket"))  # type: ignore[arg-type]
     assert said.startswith("These credentials lack a permission: ")
@@ -220,7 +218,7 @@ def test_credentials_without_a_right_are_told_which_one_and_what_to_do() -> None
     assert "have it added" in said
 
 
-def test_each_resource_is_told_as_it_gets_on() -> None:
+def test_each_resource_is_reported_as_it_progresses() -> None:
     steps: list[str] = []
     events = [
         {"LogicalResourceId": "JobsTable", "ResourceStatus": "CREATE_IN_PROGRESS"},

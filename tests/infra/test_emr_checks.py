@@ -46,14 +46,14 @@ def asked(session: boto3.Session, **parameters: str) -> list[stack.Step]:
     return steps
 
 
-def test_what_exists_passes(session: boto3.Session, application: str, role: str) -> None:
+def test_existing_resources_pass_the_check(session: boto3.Session, application: str, role: str) -> None:
     assert asked(session) == []
     assert asked(session, EmrApplicationIds=f"{application}, {application}", EmrRoleArns=role) == []
     assert asked(session, EmrApplicationId=application, EmrJobRoleArn=role, EmrRoleArns="") == []
 
 
 @pytest.mark.parametrize("parameter", ["EmrApplicationId", "EmrApplicationIds"])
-def test_an_application_that_is_not_there_is_named(session: boto3.Session, application: str, parameter: str) -> None:
+def test_a_missing_application_is_named(session: boto3.Session, application: str, parameter: str) -> None:
     named = "00nothing" if parameter == "EmrApplicationId" else f"{application},00nothing"
     with pytest.raises(
         stack.DeployError, match=f"expected {parameter} to name an existing EMR application, got 00nothing"
@@ -61,7 +61,7 @@ def test_an_application_that_is_not_there_is_named(session: boto3.Session, appli
         asked(session, **{parameter: named})
 
 
-def test_an_application_that_was_deleted_is_none(session: boto3.Session, application: str) -> None:
+def test_a_deleted_application_counts_as_missing(session: boto3.Session, application: str) -> None:
     emr = session.client("emr-serverless")
     emr.stop_application(applicationId=application)
     emr.delete_application(applicationId=application)
@@ -77,14 +77,14 @@ def test_an_application_that_was_deleted_is_none(session: boto3.Session, applica
         ("arn:aws:iam::999999999999:role/jobs/sales", f"while the role of that name is {ACCOUNT}:role/jobs/sales"),
     ],
 )
-def test_a_role_that_is_not_there_is_named(session: boto3.Session, role: str, arn: str, why: str) -> None:
+def test_a_missing_role_is_named(session: boto3.Session, role: str, arn: str, why: str) -> None:
     with pytest.raises(stack.DeployError) as refused:
         asked(session, EmrRoleArns=f"{role},{arn}")
     assert str(refused.value).startswith(f"expected EmrRoleArns to name an existing role, got {arn}, {why}.")
 
 
 @set_initial_no_auth_action_count(3)  # moto lets these make the user, and asks IAM from then on
-def test_who_may_not_look_roles_up_may_deploy_all_the_same(session: boto3.Session) -> None:
+def test_without_the_right_to_read_roles_a_deployment_goes_on(session: boto3.Session) -> None:
     iam = session.client("iam")
     iam.create_user(UserName="deployer")
     key = iam.create_access_key(UserName="deployer")["AccessKey"]
@@ -97,19 +97,19 @@ def test_who_may_not_look_roles_up_may_deploy_all_the_same(session: boto3.Sessio
 
 
 @pytest.mark.parametrize("emulator", ["EmrEndpointUrl", "ApiBaseUrl"])
-def test_an_emulator_is_not_asked(session: boto3.Session, emulator: str) -> None:
+def test_an_emulator_is_not_checked(session: boto3.Session, emulator: str) -> None:
     local = {emulator: "http://127.0.0.1:4566"}
     assert asked(session, EmrApplicationId="emulator-missing", EmrJobRoleArn=f"{ACCOUNT}:role/none", **local) == []
 
 
-def test_a_larger_application_asks_for_its_limit_of_runs(session: boto3.Session) -> None:
+def test_a_larger_application_needs_a_limit_of_runs(session: boto3.Session) -> None:
     with pytest.raises(stack.DeployError, match="EmrMaximumRuns=25 for runs of 16 vCPUs each"):
         asked(session, EmrMaximumVcpu="400 vCPU")
     assert asked(session, EmrMaximumVcpu="400 vCPU", EmrMaximumRuns="1") == []
     assert asked(session, EmrMaximumVcpu="16 vCPU") == []
 
 
-def test_nothing_is_uploaded_for_a_deployment_that_is_refused(session: boto3.Session, packaged: Any) -> None:
+def test_a_refused_deployment_uploads_nothing(session: boto3.Session, packaged: Any) -> None:
     with pytest.raises(stack.DeployError, match="Nothing was changed"):
         deploy.deploy(session, "sluice-dev", packaged, {"EmrApplicationIds": "00nothing"})
     assert session.client("s3").list_buckets()["Buckets"] == []

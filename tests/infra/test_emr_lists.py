@@ -42,7 +42,7 @@ def granted(template: dict[str, Any], function: str, action: str, **parameters: 
 
 
 @pytest.mark.parametrize(("function", "action", "suffix"), CASES)
-def test_a_lambda_may_use_the_stacks_application_and_those_that_are_listed_and_no_others(
+def test_a_lambda_may_use_only_the_stack_and_listed_applications(
     template: dict[str, Any], function: str, action: str, suffix: str
 ) -> None:
     assert granted(template, function, action) == [f"{EXACT}{OWN}{suffix}"]
@@ -63,7 +63,7 @@ def test_no_other_lambda_may_use_an_application(template: dict[str, Any]) -> Non
         assert not [action for action in allowed if action.startswith("emr-serverless:")]
 
 
-def test_the_stacks_role_and_those_that_are_listed_are_passed_to_emr_serverless_alone(template: dict[str, Any]) -> None:
+def test_only_the_stack_and_listed_roles_are_passed_to_emr(template: dict[str, Any]) -> None:
     more = "arn:aws:iam::123456789012:role/path/sales,arn:aws:iam::123456789012:role/hr"
     assert granted(template, "Check", "iam:PassRole") == [ROLE]
     assert granted(template, "Check", "iam:PassRole", EmrRoleArns=more) == [ROLE, *more.split(",")]
@@ -80,7 +80,7 @@ def test_the_stacks_role_and_those_that_are_listed_are_passed_to_emr_serverless_
         ({**GIVEN, "EmrApplicationIds": "00one"}, ["00given", "00one"]),
     ],
 )
-def test_the_states_of_runs_of_all_listed_applications_are_heard_of(
+def test_run_states_of_all_listed_applications_are_received(
     template: dict[str, Any], parameters: dict[str, str], heard: list[str]
 ) -> None:
     event = template["Resources"]["RunState"]["Properties"]["Events"]["RunStateEvent"]
@@ -108,7 +108,7 @@ def test_the_states_of_runs_of_all_listed_applications_are_heard_of(
         ({**GIVEN, "EmrRunLimits": "00given=15"}, ("00given",), (GIVEN["EmrJobRoleArn"],), {"00given": 15}),
     ],
 )
-def test_lambdas_know_the_applications_roles_and_limits(
+def test_lambdas_have_the_applications_roles_and_limits(
     template: dict[str, Any],
     parameters: dict[str, str],
     applications: tuple[str, ...],
@@ -131,7 +131,7 @@ def test_emr_has_the_same_limit_of_runs_as_sluice(template: dict[str, Any]) -> N
     assert Settings.from_environment(resolve(variables)).emr_run_limits == ((OWN, 7),)
 
 
-def test_the_default_limit_is_what_the_default_capacity_carries(template: dict[str, Any]) -> None:
+def test_the_default_run_limit_is_what_default_capacity_allows(template: dict[str, Any]) -> None:
     """A run of the usual size has a driver and three executors of 4 vCPUs. EMR fails what goes beyond the capacity."""
     parameters = template["Parameters"]
     vcpus = int(parameters["EmrMaximumVcpu"]["Default"].partition(" ")[0])
@@ -152,6 +152,6 @@ def test_the_default_limit_is_what_the_default_capacity_carries(template: dict[s
         ("EmrRunLimits", "00app"),
     ],
 )
-def test_a_list_with_something_else_in_it_is_refused(template: dict[str, Any], parameter: str, wrong: str) -> None:
+def test_an_invalid_list_is_refused(template: dict[str, Any], parameter: str, wrong: str) -> None:
     with pytest.raises(AssertionError, match="does not allow"):
         Resolver(template, MADE, **{parameter: wrong})

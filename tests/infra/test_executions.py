@@ -44,7 +44,7 @@ def test_executions_of_the_listed_state_machines_are_read(template: dict[str, An
     assert execution_arn(run()).rpartition(":")[2].startswith(PREFIX)
 
 
-def test_no_other_lambda_may_do_anything_to_them(template: dict[str, Any]) -> None:
+def test_no_other_lambda_has_rights_on_executions(template: dict[str, Any]) -> None:
     using = {f: {a for a in allowed(template["Resources"], f) if a.startswith("states:")} for f in LAMBDAS}
     assert {function: actions for function, actions in using.items() if actions} == {
         "Check": {"states:StartExecution", "states:DescribeExecution", "states:StopExecution"},
@@ -62,17 +62,17 @@ def test_no_other_lambda_may_do_anything_to_them(template: dict[str, Any]) -> No
         f"{TWO},",
     ],
 )
-def test_a_list_with_something_else_in_it_is_refused(template: dict[str, Any], wrong: str) -> None:
+def test_an_invalid_list_of_state_machines_is_refused(template: dict[str, Any], wrong: str) -> None:
     with pytest.raises(AssertionError, match="does not allow"):
         Resolver(template, {}, TargetStateMachineArns=wrong)
 
 
 @pytest.mark.parametrize("status", ["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"])
-def test_statuses_that_mean_something_to_a_run_match(pattern: EventPattern, status: str) -> None:
+def test_statuses_that_change_a_run_match(pattern: EventPattern, status: str) -> None:
     assert pattern.matches_event(event_of(execution(status), NOON))
 
 
-def test_what_means_nothing_to_a_run_does_not(pattern: EventPattern) -> None:
+def test_intermediate_statuses_do_not_match(pattern: EventPattern) -> None:
     event = event_of(execution("SUCCEEDED"), NOON)
     assert pattern.matches_event(event)
     assert not pattern.matches_event(event_of(execution("PENDING_REDRIVE"), NOON))

@@ -26,7 +26,7 @@ def allow(*actions: str, on: Any = "*", **more: Any) -> dict[str, Any]:
     return {"Effect": "Allow", "Action": list(actions), "Resource": on, **more}
 
 
-def test_a_transaction_needs_what_each_of_its_items_does() -> None:
+def test_a_transaction_needs_the_actions_of_each_of_its_items() -> None:
     assert told("dynamodb", "TransactWriteItems", TransactItems=[PUT, DELETE, CHECK]) == [
         ("dynamodb:PutItem", TABLE),
         ("dynamodb:DeleteItem", TABLE),
@@ -34,7 +34,7 @@ def test_a_transaction_needs_what_each_of_its_items_does() -> None:
     ]
 
 
-def test_a_batch_is_an_action_of_its_own_on_each_table() -> None:
+def test_a_batch_needs_one_action_on_each_table() -> None:
     assert told("dynamodb", "BatchGetItem", RequestItems={"jobs": {}, "runs": {}}) == [
         ("dynamodb:BatchGetItem", TABLE),
         ("dynamodb:BatchGetItem", TABLE.replace("jobs", "runs")),
@@ -73,7 +73,7 @@ def test_actions_are_not_named_as_operations(
     assert told(service, operation, **parameters) == [(action, f"arn:aws:{resource}")]
 
 
-def test_an_alias_needs_what_its_state_machine_does() -> None:
+def test_an_alias_needs_the_actions_of_its_state_machine() -> None:
     machine = "arn:aws:states:us-east-1:123456789012:stateMachine:etl"
     for qualifier in ("", ":PROD", ":7"):
         named = {"stateMachineArn": f"{machine}{qualifier}", "name": "a"}
@@ -91,12 +91,12 @@ def test_a_table_of_glue_needs_its_catalog_and_its_database_too() -> None:
 @pytest.mark.parametrize(
     ("service", "operation"), [("kinesis", "PutRecord"), ("s3", "DeleteObject"), ("glue", "GetTables")]
 )
-def test_what_no_lambda_calls_so_far_is_not_guessed(service: str, operation: str) -> None:
+def test_an_operation_no_lambda_calls_is_not_guessed(service: str, operation: str) -> None:
     with pytest.raises(LookupError, match="add a rule with the actions that it needs"):
         told(service, operation, Bucket="b", Key="k")
 
 
-def test_nothing_is_allowed_that_no_statement_allows() -> None:
+def test_an_action_without_a_statement_is_not_allowed() -> None:
     policy = Policy([allow("sqs:SendMessage", on="arn:aws:sqs:*:*:a-*")])
     assert policy.allows(Need("sqs:SendMessage", "arn:aws:sqs:us-east-1:1:a-b"))
     assert not policy.allows(Need("sqs:SendMessage", "arn:aws:sqs:us-east-1:1:b"))
@@ -110,7 +110,7 @@ def test_a_deny_is_stronger_than_any_allow() -> None:
     assert not policy.allows(Need("s3:PutObject", "arn:aws:s3:::b/closed/k"))
 
 
-def test_a_condition_is_asked_of_the_request() -> None:
+def test_a_condition_is_checked_against_the_request() -> None:
     passed = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
     policy = Policy([allow("iam:PassRole", on=ROLE, Condition=passed)])
     start = needs("emr-serverless", "StartJobRun", {"applicationId": "a", "executionRoleArn": ROLE}, PLACE)[1]
@@ -123,7 +123,7 @@ def test_a_condition_is_asked_of_the_request() -> None:
     assert not listing.allows(Need("s3:ListBucket", "arn:aws:s3:::b", (("s3:prefix", "raw/"),)))
 
 
-def test_grants_are_told_one_by_one_and_cover_what_they_allow() -> None:
+def test_grants_are_listed_singly_and_cover_what_they_allow() -> None:
     policy = Policy(
         [allow("s3:GetObject", "s3:PutObject", on=["arn:aws:s3:::b/x/*", "arn:aws:s3:::b/y/*"], Sid="Files")]
     )

@@ -22,13 +22,13 @@ def test_help_lists_every_target() -> None:
     assert set(TARGETS) <= set(listed)
 
 
-def test_the_gate_is_lint_types_and_tests() -> None:
+def test_make_test_is_lint_types_and_tests() -> None:
     commands = make("--dry-run", "test")
     order = [commands.index(part) for part in ("ruff check", "ruff format --check", "mypy --strict", "pytest -m")]
     assert order == sorted(order)
 
 
-def test_ci_runs_the_gate_and_nothing_else() -> None:
+def test_ci_runs_make_test_and_nothing_else() -> None:
     commands = [line for line in (ROOT / ".ci/run").read_text().splitlines() if line and not line.startswith("#")]
     assert commands == ["set -eu", 'cd "$(dirname "$0")/.."', "exec make test"]
     assert os.access(ROOT / ".ci/run", os.X_OK)

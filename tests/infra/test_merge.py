@@ -24,13 +24,13 @@ CHALICE: dict[str, Any] = {
 POLICY = {"run_state": {"Statement": [{"Effect": "Allow", "Action": "a:B", "Resource": "r"}]}}
 
 
-def test_nothing_that_is_given_is_changed() -> None:
+def test_merging_changes_no_input() -> None:
     before = deepcopy(CHALICE)
     template.assemble(CHALICE, [{"Resources": {"RunState": {"Properties": {"Timeout": 1}}}}], POLICY)
     assert before == CHALICE
 
 
-def test_a_fragment_lies_over_what_chalice_wrote() -> None:
+def test_a_fragment_overrides_what_chalice_wrote() -> None:
     fragment = {"Resources": {"RunState": {"Properties": {"Timeout": 5}}, "Q": {"Type": "AWS::SQS::Queue"}}}
     merged = template.assemble(CHALICE, [fragment], POLICY)
     assert merged["Resources"]["RunState"]["Properties"]["Timeout"] == 5
@@ -61,7 +61,7 @@ def test_every_lambda_gets_its_own_role_and_log() -> None:
     assert statements[0]["Resource"] == {"Fn::GetAtt": ["RunStateLog", "Arn"]}
 
 
-def test_chalices_outputs_are_dropped_in_favour_of_ours() -> None:
+def test_chalice_outputs_are_replaced_by_ours() -> None:
     merged = template.assemble(CHALICE, [{"Outputs": {"ApiUrl": {"Value": "x"}}}], POLICY)
     assert list(merged["Outputs"]) == ["ApiUrl"]
 
@@ -78,7 +78,7 @@ def test_a_policy_without_a_lambda_is_refused() -> None:
         template.assemble(CHALICE, [], POLICY | {"tock": {"Statement": []}})
 
 
-def test_a_fragment_for_a_lambda_that_app_py_has_not_is_refused() -> None:
+def test_a_fragment_for_a_lambda_missing_in_app_py_is_refused() -> None:
     with pytest.raises(template.TemplateError, match="refers to Chekc, which app.py does not define"):
         template.assemble(CHALICE, [{"Resources": {"Chekc": {"Properties": {"Timeout": 1}}}}], POLICY)
 
@@ -86,7 +86,7 @@ def test_a_fragment_for_a_lambda_that_app_py_has_not_is_refused() -> None:
 @pytest.mark.parametrize(
     ("logical_id", "handler"), [("APIHandler", "api"), ("Tick", "tick"), ("RunState", "run_state")]
 )
-def test_the_handler_of_a_logical_id(logical_id: str, handler: str) -> None:
+def test_the_handler_of_a_logical_id_is_derived(logical_id: str, handler: str) -> None:
     assert template.handler_of(logical_id) == handler
 
 

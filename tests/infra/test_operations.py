@@ -91,12 +91,12 @@ def entries() -> dict[str, str]:
     return dict(zip(found[1::2], found[2::2], strict=True))
 
 
-def test_o2_each_alarm_is_explained_and_each_explanation_has_its_alarm(resources: dict[str, Any]) -> None:
+def test_o2_each_alarm_has_an_explanation_and_vice_versa(resources: dict[str, Any]) -> None:
     assert sorted(entries()) == sorted(alarms(resources))
 
 
 @pytest.mark.parametrize("name", sorted(entries()))
-def test_o2_an_alarm_says_what_it_means_what_to_look_at_and_what_to_do(name: str) -> None:
+def test_o2_an_alarm_explains_its_meaning_and_what_to_do(name: str) -> None:
     text = entries()[name]
     for label in ("**Means**", "**Look**", "**Do**"):
         assert text.count(label) == 1, f"{name} has no {label}"
@@ -104,13 +104,13 @@ def test_o2_an_alarm_says_what_it_means_what_to_look_at_and_what_to_do(name: str
     assert re.search(r"`|\]\(#", look), f"{name} names no command and no query to look at"
 
 
-def test_o2_each_metric_that_is_watched_or_shown_is_sent(resources: dict[str, Any]) -> None:
+def test_o2_each_metric_in_an_alarm_or_dashboard_is_sent(resources: dict[str, Any]) -> None:
     used = [metric(each) for alarm in alarms(resources).values() for each in watched(alarm)]
     for each in [*used, *shown(resources)]:
         assert is_sent(*each), f"nobody sends {each}"
 
 
-def test_o2_each_of_our_metrics_is_shown_and_explained(resources: dict[str, Any]) -> None:
+def test_o2_each_sluice_metric_is_shown_and_explained(resources: dict[str, Any]) -> None:
     on_page = {
         (name, dict(dimensions).get("reason", "")) for space, name, dimensions in shown(resources) if space == NAMESPACE
     }
@@ -119,7 +119,7 @@ def test_o2_each_of_our_metrics_is_shown_and_explained(resources: dict[str, Any]
         assert f"| `{measure.name}` |" in PAGE
 
 
-def test_o2_the_dashboard_names_what_is_in_the_template(template: dict[str, Any], resources: dict[str, Any]) -> None:
+def test_o2_the_dashboard_names_resources_of_the_template(template: dict[str, Any], resources: dict[str, Any]) -> None:
     body = resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
     named = {name.partition(".")[0] for name in re.findall(r"\$\{([^}]+)\}", body)}
     assert {name for name in named if not name.startswith("AWS::")} <= set(resources) | set(template["Parameters"])
@@ -127,7 +127,7 @@ def test_o2_the_dashboard_names_what_is_in_the_template(template: dict[str, Any]
     assert len(set(places)) == len(places)
 
 
-def test_o2_only_what_the_emulator_does_not_know_is_left_out_on_a_laptop(
+def test_o2_only_what_the_emulator_lacks_is_omitted_locally(
     template: dict[str, Any], resources: dict[str, Any]
 ) -> None:
     assert template["Conditions"]["IsOnAws"] == {"Fn::Equals": [{"Ref": "ApiBaseUrl"}, ""]}
@@ -135,7 +135,7 @@ def test_o2_only_what_the_emulator_does_not_know_is_left_out_on_a_laptop(
     assert left_out == {"Dashboard", *(name for name, alarm in alarms(resources).items() if "Metrics" in alarm)}
 
 
-def test_o2_each_alarm_goes_where_alarms_go(resources: dict[str, Any]) -> None:
+def test_o2_each_alarm_is_sent_to_the_alarm_topic(resources: dict[str, Any]) -> None:
     topic = {"Fn::If": ["AlarmsAreSent", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
     for name, alarm in alarms(resources).items():
         assert alarm["AlarmActions"] == topic, name
@@ -145,9 +145,7 @@ def test_o2_each_alarm_goes_where_alarms_go(resources: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("function", LAMBDAS)
 @pytest.mark.parametrize("name", ["Errors", "Throttles"])
-def test_o2_each_lambda_that_fails_or_is_throttled_is_an_alarm(
-    resources: dict[str, Any], function: str, name: str
-) -> None:
+def test_o2_a_failing_or_throttled_lambda_raises_an_alarm(resources: dict[str, Any], function: str, name: str) -> None:
     wanted = ("AWS/Lambda", name, (("FunctionName", {"Ref": function}),))
     assert [wanted] == [
         metric(each) for alarm in alarms(resources).values() for each in watched(alarm) if metric(each) == wanted
@@ -155,7 +153,7 @@ def test_o2_each_lambda_that_fails_or_is_throttled_is_an_alarm(
 
 
 @pytest.mark.parametrize("table", ["CatalogTable", "JobsTable", "RunsTable"])
-def test_o2_a_table_or_an_index_that_refuses_calls_is_an_alarm(resources: dict[str, Any], table: str) -> None:
+def test_o2_a_throttled_table_or_index_raises_an_alarm(resources: dict[str, Any], table: str) -> None:
     found = {metric(each) for each in map(frozen, watched(alarms(resources)[f"{table}ThrottlesAlarm"]))}
     own = ("TableName", f"Ref {table}")
     indexes = [each["IndexName"] for each in resources[table]["Properties"]["GlobalSecondaryIndexes"]]
@@ -176,9 +174,7 @@ def spelt(value: Any) -> str:
     return value if isinstance(value, str) else " ".join(str(part) for part in next(iter(value.items())))
 
 
-def test_o2_lateness_is_an_alarm_whose_bound_is_a_parameter(
-    template: dict[str, Any], resources: dict[str, Any]
-) -> None:
+def test_o2_lateness_raises_an_alarm_above_a_parameter(template: dict[str, Any], resources: dict[str, Any]) -> None:
     alarm = alarms(resources)["FireLatenessAlarm"]
     assert metric(alarm) == ("Sluice", "FireLateness", (("stage", {"Ref": "Stage"}),))
     assert (alarm["ExtendedStatistic"], alarm["Threshold"]) == ("p99", {"Ref": "FireLatenessAlarmMillis"})
@@ -188,7 +184,7 @@ def test_o2_lateness_is_an_alarm_whose_bound_is_a_parameter(
 @pytest.mark.parametrize(
     ("name", "queue", "seconds"), [("HintsAgeAlarm", "HintsQueue", 1_200), ("ObjectsAgeAlarm", "ObjectsQueue", 300)]
 )
-def test_o2_what_lies_in_a_queue_for_too_long_is_an_alarm(
+def test_o2_an_old_message_in_a_queue_raises_an_alarm(
     resources: dict[str, Any], name: str, queue: str, seconds: int
 ) -> None:
     alarm = alarms(resources)[name]
@@ -197,7 +193,7 @@ def test_o2_what_lies_in_a_queue_for_too_long_is_an_alarm(
     assert alarm["Threshold"] == seconds
 
 
-def test_o2_each_rule_is_watched_by_its_name(resources: dict[str, Any]) -> None:
+def test_o2_each_rule_has_an_alarm_under_its_name(resources: dict[str, Any]) -> None:
     named = {
         resources[function]["Properties"]["Events"][event]["Properties"][key]["Fn::Sub"]
         for function, event, key in (
@@ -214,7 +210,7 @@ def test_o2_each_rule_is_watched_by_its_name(resources: dict[str, Any]) -> None:
     assert len(named) == 5
 
 
-def test_o2_the_api_has_the_name_of_its_stack_and_so_have_its_metrics(resources: dict[str, Any]) -> None:
+def test_o2_the_api_and_its_metrics_have_the_name_of_their_stack(resources: dict[str, Any]) -> None:
     stack = {"Ref": "AWS::StackName"}
     properties = resources["RestAPI"]["Properties"]
     assert properties["Name"] == properties["DefinitionBody"]["info"]["title"] == stack
@@ -223,7 +219,7 @@ def test_o2_the_api_has_the_name_of_its_stack_and_so_have_its_metrics(resources:
 
 
 @pytest.mark.parametrize("function", LAMBDAS)
-def test_o2_a_lambda_is_traced_if_the_stack_is_and_may_send_traces_only_then(
+def test_o2_a_lambda_may_send_traces_only_if_the_stack_is_traced(
     template: dict[str, Any], resources: dict[str, Any], function: str
 ) -> None:
     assert template["Parameters"]["Tracing"]["Default"] == "PassThrough"
@@ -238,9 +234,7 @@ def test_o2_a_lambda_is_traced_if_the_stack_is_and_may_send_traces_only_then(
     assert statement["Action"] == ["xray:PutTelemetryRecords", "xray:PutTraceSegments"]
 
 
-def test_o2_the_api_writes_an_access_log_if_it_is_asked_for(
-    template: dict[str, Any], resources: dict[str, Any]
-) -> None:
+def test_o2_the_api_writes_an_access_log_on_request(template: dict[str, Any], resources: dict[str, Any]) -> None:
     assert template["Parameters"]["ApiAccessLog"]["Default"] == "false"
     condition, setting, otherwise = resources["RestAPI"]["Properties"]["AccessLogSetting"]["Fn::If"]
     assert (condition, otherwise) == ("ApiIsLogged", {"Ref": "AWS::NoValue"})
@@ -253,7 +247,7 @@ def test_o2_the_api_writes_an_access_log_if_it_is_asked_for(
     assert (log["Condition"], log["Properties"]["RetentionInDays"]) == ("ApiIsLogged", {"Ref": "LogRetentionDays"})
 
 
-def test_o2_the_accounts_role_for_logs_is_set_only_if_that_is_asked_for_and_stays(
+def test_o2_the_account_role_for_logs_is_set_only_on_request(
     template: dict[str, Any], resources: dict[str, Any]
 ) -> None:
     assert template["Parameters"]["ApiLogRole"]["Default"] == "existing"
@@ -298,7 +292,7 @@ def asked(query: str) -> set[str]:
     return set(re.findall(r"[a-z_]+", plain)) - words - made
 
 
-def test_o2_the_queries_of_the_page_ask_for_lines_and_fields_that_are_logged(resources: dict[str, Any]) -> None:
+def test_o2_the_documented_queries_use_logged_records_and_fields(resources: dict[str, Any]) -> None:
     queries = re.findall(r"^```logs\n(.*?)^```", PAGE, flags=re.S | re.M)
     assert len(queries) >= 6
     wanted = {message for query in queries for message in re.findall(r'message = "([^"]+)"', query)}

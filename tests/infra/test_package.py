@@ -17,7 +17,7 @@ IMPORT_NAMES = {"aws-lambda-powertools": "aws_lambda_powertools"}
 PROVIDED = {"boto3", "botocore", "chalice", "chalicelib"}
 
 
-def test_without_dependencies_there_is_only_our_code(packaged: Path) -> None:
+def test_without_dependencies_the_package_is_only_our_code(packaged: Path) -> None:
     names = zipfile.ZipFile(packaged / "deployment.zip").namelist()
     assert {"app.py", "chalicelib/__init__.py", "chalice/app.py"} <= set(names)
     sources = {name for name in names if not name.endswith(".pyc")}

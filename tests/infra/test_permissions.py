@@ -64,16 +64,16 @@ def test_every_permission_is_used_or_has_a_reason(toured: Watch) -> None:
     assert not without, "nothing uses these: remove them, or say why they are there:\n" + "\n".join(without)
 
 
-def test_a_reason_is_given_for_nothing_else(toured: Watch) -> None:
+def test_only_an_unused_permission_has_a_reason(toured: Watch) -> None:
     needless = {(grant.statement, grant.action) for _, grant in unused(roles.policies(), toured)}
     assert REASONS.keys() - needless == set()
 
 
-def test_the_roles_allow_all_that_the_tour_needs(toured: Watch) -> None:
+def test_the_roles_allow_everything_that_the_tests_need(toured: Watch) -> None:
     assert toured.refused == []
 
 
-def test_a_permission_that_nothing_uses_is_listed(toured: Watch) -> None:
+def test_an_unused_permission_is_listed(toured: Watch) -> None:
     queue = "arn:aws:sqs:eu-west-1:123456789012:HintsQueue"
     wider = Policy(
         [{"Sid": "Wide", "Effect": "Allow", "Action": ["sqs:SendMessage", "sqs:PurgeQueue"], "Resource": queue}]
@@ -81,7 +81,7 @@ def test_a_permission_that_nothing_uses_is_listed(toured: Watch) -> None:
     assert unused({"tick": wider}, toured) == [("tick", Grant("Wide", "sqs:PurgeQueue", queue))]
 
 
-def test_a_call_beyond_the_role_is_told_although_the_call_itself_goes_through() -> None:
+def test_a_call_beyond_the_role_is_reported_though_it_succeeds() -> None:
     narrow = {**roles.policies(), "tick": Policy([])}
     with watched(narrow) as watch:
         world = QuickWorld()
@@ -93,14 +93,14 @@ def test_a_call_beyond_the_role_is_told_although_the_call_itself_goes_through() 
     assert all(told.startswith("tick may not ") for told in watch.refused)
 
 
-def test_a_test_in_which_a_lambda_calls_beyond_its_role_fails() -> None:
+def test_a_lambda_calling_beyond_its_role_fails_its_test() -> None:
     with watched({**roles.policies(), "tick": Policy([])}) as watch, acting("tick"):
         QuickWorld().hints.send([Ref("timer", ("demo.flights.clean",))], 0, 0)
         with pytest.raises(AssertionError, match="tick may not sqs:SendMessage"):
             watch.expect_all_allowed()
 
 
-def test_what_only_the_test_itself_reads_is_no_call_of_a_lambda() -> None:
+def test_reads_by_the_test_itself_are_not_calls_of_a_lambda() -> None:
     with watched({name: Policy([]) for name in roles.LAMBDAS.values()}) as watch:
         world = QuickWorld()
         assert world.ports.catalog.schedule_state("demo.flights.clean") is None
@@ -108,7 +108,7 @@ def test_what_only_the_test_itself_reads_is_no_call_of_a_lambda() -> None:
     assert watch.refused == []
 
 
-def test_of_two_invocations_that_cross_each_is_held_against_its_own_role() -> None:
+def test_two_crossing_invocations_are_each_checked_by_own_role() -> None:
     """A tick comes while the check calls EMR, and the test looks at the runs meanwhile."""
     world = QuickWorld()
     world.deploy(flights({"each": on(partition(), "clean")}))
@@ -127,13 +127,13 @@ def test_of_two_invocations_that_cross_each_is_held_against_its_own_role() -> No
     assert all(told.startswith("tick may not ") for told in watch.refused)
 
 
-def test_what_stands_in_for_a_service_is_held_against_the_role_too() -> None:
+def test_stand_ins_for_services_are_checked_by_the_role_too() -> None:
     with watched({**roles.policies(), "check": Policy([])}) as watch, acting("check"):
         QuickWorld().payloads.put_context("r1", {})
     assert watch.refused == ["check may not s3:PutObject on arn:aws:s3:::control/context/r1.json"]
 
 
-def test_the_page_says_what_each_lambda_may_do() -> None:
+def test_the_permissions_page_lists_what_each_lambda_may_do() -> None:
     """Written by `python -m tests.support.permission_page`."""
     assert permission_page.told(roles.policies()) in permission_page.PAGE.read_text()
 

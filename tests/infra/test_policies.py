@@ -47,14 +47,14 @@ def test_no_action_is_a_wildcard(resources: dict[str, Any]) -> None:
         assert not [a for s in statements(resources, role) for a in actions(s) if "*" in a]
 
 
-def test_a_resource_is_a_wildcard_only_where_iam_knows_no_other(resources: dict[str, Any]) -> None:
+def test_a_resource_is_a_wildcard_only_where_iam_needs_it(resources: dict[str, Any]) -> None:
     for role in roles(resources):
         for statement in statements(resources, role):
             if statement["Resource"] in ("*", ["*"]):
                 assert actions(statement) <= NO_RESOURCE_TYPE, f"{role}: {statement}"
 
 
-def test_no_policy_of_aws_is_attached(resources: dict[str, Any]) -> None:
+def test_no_aws_managed_policy_is_attached(resources: dict[str, Any]) -> None:
     assert not [r for r in roles(resources) if "ManagedPolicyArns" in resources[r]["Properties"]]
 
 
@@ -64,7 +64,7 @@ def test_each_lambda_writes_only_its_own_log(resources: dict[str, Any]) -> None:
         assert [s["Resource"] for s in logs] == [{"Fn::GetAtt": [f"{function}Log", "Arn"]}]
 
 
-def test_only_check_starts_anything(resources: dict[str, Any]) -> None:
+def test_only_the_check_lambda_starts_anything(resources: dict[str, Any]) -> None:
     starting = {
         "emr-serverless:StartJobRun",
         "iam:PassRole",
@@ -90,7 +90,7 @@ def test_only_check_starts_anything(resources: dict[str, Any]) -> None:
         ("ssm:GetParameter", "TargetParameterArns", "arn:*:ssm:*:*:parameter/sluice-target/*"),
     ],
 )
-def test_e5_deliveries_reach_what_the_installation_names_and_no_more(
+def test_e5_deliveries_may_reach_only_what_installation_names(
     template: dict[str, Any], resources: dict[str, Any], action: str, parameter: str, default: str
 ) -> None:
     granted = [s["Resource"] for s in statements(resources, "CheckRole") if action in actions(s)]
@@ -98,7 +98,7 @@ def test_e5_deliveries_reach_what_the_installation_names_and_no_more(
     assert template["Parameters"][parameter]["Default"] == default
 
 
-def test_e5_the_keys_of_callbacks_are_read_by_the_lambda_that_signs_alone(resources: dict[str, Any]) -> None:
+def test_e5_only_the_lambda_that_signs_reads_the_callback_keys(resources: dict[str, Any]) -> None:
     reading = {"secretsmanager:GetSecretValue", "ssm:GetParameter"}
     assert [f for f in LAMBDAS if reading & allowed(resources, f)] == ["Check"]
 
@@ -108,7 +108,7 @@ def test_o1_no_lambda_may_scan(resources: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("function", "queue"), [("Objects", "ObjectsQueue"), ("Check", "HintsQueue")])
-def test_a_queue_is_read_by_its_lambda_alone(resources: dict[str, Any], function: str, queue: str) -> None:
+def test_a_queue_is_read_only_by_its_lambda(resources: dict[str, Any], function: str, queue: str) -> None:
     readers = [f for f in LAMBDAS for s in statements(resources, f"{f}Role") if _reads(s, queue)]
     assert readers == [function]
 
@@ -121,7 +121,7 @@ def test_jobs_write_the_lake_but_no_contexts(resources: dict[str, Any]) -> None:
     ]
 
 
-def test_w5_a_claim_may_write_anew_whatever_belongs_to_the_context_of_a_run(resources: dict[str, Any]) -> None:
+def test_w5_a_claim_may_rewrite_all_of_the_context_of_a_run(resources: dict[str, Any]) -> None:
     """An update that was carried along since the run was offered, with more events than a context holds."""
     written = [s["Resource"] for s in statements(resources, "APIHandlerRole") if "s3:PutObject" in actions(s)]
     texts = json.dumps(written)
@@ -134,7 +134,7 @@ def _reads(statement: dict[str, Any], queue: str) -> bool:
 
 
 @pytest.mark.parametrize(("function", "queue"), [("Objects", "ObjectsQueue"), ("Check", "HintsQueue")])
-def test_who_reads_a_queue_may_say_when_a_failed_message_comes_again(
+def test_a_queue_reader_may_change_the_visibility_of_messages(
     resources: dict[str, Any], function: str, queue: str
 ) -> None:
     [reading] = [s for s in statements(resources, f"{function}Role") if _reads(s, queue)]

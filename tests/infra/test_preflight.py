@@ -57,7 +57,7 @@ def check(session: Any, given: Mapping[str, str], present: Mapping[str, str] | N
     preflight.check(session, STACK, given, {"CheckConcurrency": "20", **(present or {}), **given}, present or {})
 
 
-def test_reservations_that_leave_a_hundred_are_taken() -> None:
+def test_reservations_that_leave_a_hundred_are_accepted() -> None:
     check(
         account(1000, 1000), {"TickReservedConcurrency": "2", "CheckReservedConcurrency": "30", "ApiConcurrency": "50"}
     )
@@ -67,28 +67,28 @@ def test_reservations_that_leave_a_hundred_are_taken() -> None:
 @pytest.mark.parametrize(
     ("concurrency", "unreserved", "most"), [(10, 10, 0), (1000, 110, 10)], ids=["new account", "others reserve"]
 )
-def test_reservations_that_the_account_cannot_bear_are_refused(concurrency: int, unreserved: int, most: int) -> None:
+def test_reservations_beyond_the_account_are_refused(concurrency: int, unreserved: int, most: int) -> None:
     with pytest.raises(DeployError, match=rf"at most {most} together, got 12.*keeps 100.*Set them to 0, or ask AWS"):
         check(account(concurrency, unreserved), {"TickReservedConcurrency": "2", "ApiConcurrency": "10"})
 
 
-def test_what_the_stack_has_reserved_already_counts_as_free() -> None:
+def test_reservations_of_the_stack_itself_count_as_free() -> None:
     check(account(1000, 110, api=40), {"ApiConcurrency": "50"})
     with pytest.raises(DeployError, match="at most 50 together, got 51"):
         check(account(1000, 110, api=40), {"ApiConcurrency": "51"})
 
 
-def test_a_stack_without_reservations_asks_nothing_of_the_account() -> None:
+def test_a_stack_without_reservations_needs_nothing_of_account() -> None:
     check(Session(), {"Stage": "dev"})
 
 
-def test_who_may_not_ask_is_not_held_up() -> None:
+def test_without_the_right_to_read_quotas_a_deployment_goes_on() -> None:
     client, stub = stubbed("lambda")
     stub.add_client_error("get_account_settings", "AccessDeniedException")
     check(Session(**{"lambda": client}), {"ApiConcurrency": "51"})
 
 
-def test_a_reservation_below_what_its_queue_calls_is_refused() -> None:
+def test_a_reservation_below_its_queue_concurrency_is_refused() -> None:
     with pytest.raises(DeployError, match=r"expected CheckConcurrency \(20\) or more, got 5"):
         check(Session(), {"CheckReservedConcurrency": "5"})
 
@@ -97,7 +97,7 @@ def test_a_reservation_below_what_its_queue_calls_is_refused() -> None:
     ("asked", "before", "sentence"),
     [("3999", "0", "expected 0, or 4000 and more, got 3999"), ("4000", "8000", "expected 8000 or more.*got 4000")],
 )
-def test_tables_are_not_warmed_for_less_than_dynamodb_knows(asked: str, before: str, sentence: str) -> None:
+def test_tables_are_not_warmed_below_the_dynamodb_minimum(asked: str, before: str, sentence: str) -> None:
     with pytest.raises(DeployError, match=sentence):
         check(Session(), {"WarmWriteUnits": asked}, {"WarmWriteUnits": before})
     check(Session(), {"WarmWriteUnits": "8000"}, {"WarmWriteUnits": "8000"})
@@ -121,7 +121,9 @@ def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatc
         ("sns", "get_topic_attributes", "NotFound", "AlarmTopicArn", "arn:aws:sns:eu-west-1:1:none"),
     ],
 )
-def test_what_a_parameter_names_must_exist(service: str, call: str, code: str, parameter: str, value: str) -> None:
+def test_a_resource_named_by_a_parameter_must_exist(
+    service: str, call: str, code: str, parameter: str, value: str
+) -> None:
     client, stub = stubbed(service)
     stub.add_client_error(call, code, "there is no such thing")
     stub.add_client_error(call, "AccessDenied", "not yours to ask")

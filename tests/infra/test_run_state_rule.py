@@ -49,12 +49,12 @@ def envelope(**detail: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "SUCCESS", "FAILED", "CANCELLED"])
-def test_states_that_mean_something_to_a_run_match(pattern: EventPattern, state: str) -> None:
+def test_states_that_change_a_run_match(pattern: EventPattern, state: str) -> None:
     assert pattern.matches_event(envelope(state=state))
 
 
 @pytest.mark.parametrize("state", ["SUBMITTED", "QUEUED", "PENDING", "SCHEDULED", "CANCELLING"])
-def test_states_on_the_way_do_not(pattern: EventPattern, state: str) -> None:
+def test_intermediate_states_do_not_match_the_rule(pattern: EventPattern, state: str) -> None:
     assert not pattern.matches_event(envelope(state=state))
 
 
@@ -62,7 +62,7 @@ def test_runs_of_a_listed_application_match(pattern: EventPattern) -> None:
     assert pattern.matches_event(envelope(applicationId=LISTED))
 
 
-def test_other_applications_do_not(pattern: EventPattern) -> None:
+def test_other_applications_do_not_match(pattern: EventPattern) -> None:
     assert not pattern.matches_event(envelope(applicationId="00somebodyelses"))
 
 
@@ -74,5 +74,5 @@ def test_other_applications_do_not(pattern: EventPattern) -> None:
         "EMR Serverless Job Resource Utilization Update",
     ],
 )
-def test_other_events_of_the_service_do_not(pattern: EventPattern, detail_type: str) -> None:
+def test_other_events_of_the_service_do_not_match(pattern: EventPattern, detail_type: str) -> None:
     assert not pattern.matches_event({**RUNNING, "detail-type": detail_type})

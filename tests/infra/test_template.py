@@ -16,14 +16,14 @@ KEYS_ONLY = {"ProjectionType": "KEYS_ONLY"}
 TLS_ONLY = {"Bool": {"aws:SecureTransport": "false"}}
 
 
-def test_cfn_lint_has_nothing_to_say(packaged: Path) -> None:
+def test_cfn_lint_finds_nothing(packaged: Path) -> None:
     # Its exit code counts warnings as well.
     cfn_lint = Path(sys.executable).with_name("cfn-lint")
     done = subprocess.run([cfn_lint, packaged / "template.yaml"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_it_fits_cloudformation(packaged: Path, template: dict[str, Any]) -> None:
+def test_the_template_fits_cloudformation(packaged: Path, template: dict[str, Any]) -> None:
     # Limits of a template that is read from S3: 1 MB, 500 resources; SAM adds a permission per event.
     assert (packaged / "template.yaml").stat().st_size < 1_000_000
     assert len(template["Resources"]) < 300
@@ -45,7 +45,9 @@ def test_it_fits_cloudformation(packaged: Path, template: dict[str, Any]) -> Non
         ),
     ],
 )
-def test_tables(resources: dict[str, Any], table: str, indexes: dict[str, tuple[str, str]]) -> None:
+def test_every_table_has_its_keys_indexes_and_protection(
+    resources: dict[str, Any], table: str, indexes: dict[str, tuple[str, str]]
+) -> None:
     properties = resources[table]["Properties"]
     assert _keys(properties) == ("pk", "sk")
     assert {i["IndexName"]: _keys(i) for i in properties["GlobalSecondaryIndexes"]} == indexes
@@ -63,7 +65,7 @@ def test_events_of_a_job_are_readable_strongly(resources: dict[str, Any]) -> Non
     assert index["Projection"] == {"ProjectionType": "ALL"}
 
 
-def test_data_is_kept_unless_the_stage_is_thrown_away(template: dict[str, Any], resources: dict[str, Any]) -> None:
+def test_data_is_kept_unless_the_stage_is_temporary(template: dict[str, Any], resources: dict[str, Any]) -> None:
     assert template["Parameters"]["DataRetention"]["Default"] == "Retain"
     for name in ("CatalogTable", "JobsTable", "RunsTable", "LakeBucket", "ControlBucket"):
         assert resources[name]["DeletionPolicy"] == resources[name]["UpdateReplacePolicy"] == {"Ref": "DataRetention"}
@@ -77,7 +79,9 @@ def test_data_is_kept_unless_the_stage_is_thrown_away(template: dict[str, Any], 
         ("CustomQueue", "CustomDeadLetters", 85, "Custom"),
     ],
 )
-def test_queues(resources: dict[str, Any], queue: str, dead_letters: str, tries: int, handler: str) -> None:
+def test_every_queue_has_a_dead_letter_queue_and_a_handler(
+    resources: dict[str, Any], queue: str, dead_letters: str, tries: int, handler: str
+) -> None:
     properties = resources[queue]["Properties"]
     target = {"Fn::GetAtt": [dead_letters, "Arn"]}
     assert properties["RedrivePolicy"] == {"deadLetterTargetArn": target, "maxReceiveCount": tries}
@@ -88,7 +92,7 @@ def test_queues(resources: dict[str, Any], queue: str, dead_letters: str, tries:
     assert (event["Properties"]["BatchSize"], event["Properties"]["MaximumBatchingWindowInSeconds"]) == (10, 0)
 
 
-def test_every_queue_is_encrypted_has_an_alarm_if_dead_and_takes_tls_only(resources: dict[str, Any]) -> None:
+def test_every_queue_is_encrypted_has_tls_and_dead_ones_an_alarm(resources: dict[str, Any]) -> None:
     queues = dict(of_type(resources, "AWS::SQS::Queue"))
     assert all(q["SqsManagedSseEnabled"] is True for q in queues.values())
     guarded = {p["Queues"][0]["Ref"]: json.dumps(p) for _, p in of_type(resources, "AWS::SQS::QueuePolicy")}
@@ -128,7 +132,7 @@ def test_new_objects_of_the_lake_go_to_the_objects_queue(resources: dict[str, An
     }
 
 
-def test_what_runs_point_to_outlives_their_rows(resources: dict[str, Any]) -> None:
+def test_objects_that_runs_point_to_outlive_their_rows(resources: dict[str, Any]) -> None:
     rules = resources["ControlBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
     assert {r["Prefix"]: r["ExpirationInDays"] for r in rules if "Prefix" in r} == {
         "context/": 200,
@@ -137,7 +141,7 @@ def test_what_runs_point_to_outlives_their_rows(resources: dict[str, Any]) -> No
     }
 
 
-def test_tls_is_asked_for_unless_the_api_is_an_emulator(template: dict[str, Any]) -> None:
+def test_tls_is_required_unless_the_api_is_an_emulator(template: dict[str, Any]) -> None:
     assert template["Conditions"]["TransportIsTls"] == {"Fn::Equals": [{"Ref": "ApiBaseUrl"}, ""]}
     assert template["Parameters"]["ApiBaseUrl"]["Default"] == ""
 
@@ -154,7 +158,9 @@ def test_tls_is_asked_for_unless_the_api_is_an_emulator(template: dict[str, Any]
         ("Lake", 512, 120),
     ],
 )
-def test_lambdas(template: dict[str, Any], function: str, memory: int, timeout: int) -> None:
+def test_every_lambda_has_its_memory_and_timeout(
+    template: dict[str, Any], function: str, memory: int, timeout: int
+) -> None:
     properties = template["Resources"][function]["Properties"]
     condition, local, parameter = properties["MemorySize"]["Fn::If"]
     assert (condition, local, properties["Timeout"]) == ("ApiIsEmulated", memory, timeout)
@@ -166,7 +172,7 @@ def test_lambdas(template: dict[str, Any], function: str, memory: int, timeout: 
     assert set(told) == own, "the environment is set for all Lambdas at once, in Globals"
 
 
-def test_every_lambda_knows_its_surroundings(template: dict[str, Any]) -> None:
+def test_every_lambda_has_its_environment(template: dict[str, Any]) -> None:
     assert set(template["Globals"]["Function"]["Environment"]["Variables"]) == {
         "SLUICE_STAGE",
         "SLUICE_CATALOG_TABLE",
@@ -200,7 +206,7 @@ def test_every_lambda_knows_its_surroundings(template: dict[str, Any]) -> None:
         ("AWS_ENDPOINT_URL_EMR_SERVERLESS", "EmrIsEmulated", "EmrEndpointUrl"),
     ],
 )
-def test_emulators_endpoints_are_unset_in_production(
+def test_emulator_endpoints_are_unset_in_production(
     template: dict[str, Any], variable: str, condition: str, parameter: str
 ) -> None:
     value = template["Globals"]["Function"]["Environment"]["Variables"][variable]
@@ -209,7 +215,7 @@ def test_emulators_endpoints_are_unset_in_production(
     assert template["Parameters"][parameter]["Default"] == ""
 
 
-def test_o6_callbacks_go_inside_only_where_the_cloud_is_emulated(template: dict[str, Any]) -> None:
+def test_o6_internal_callbacks_are_allowed_only_on_an_emulator(template: dict[str, Any]) -> None:
     value = template["Globals"]["Function"]["Environment"]["Variables"]["SLUICE_HTTP_ALLOW_PRIVATE"]
     assert value == {"Fn::If": ["ApiIsEmulated", "true", "false"]}
 
@@ -222,7 +228,7 @@ def test_emr_is_created_unless_an_application_is_given(template: dict[str, Any],
     assert properties["MaximumCapacity"]["Cpu"] == {"Ref": "EmrMaximumVcpu"}
 
 
-def test_the_minute_tick(resources: dict[str, Any]) -> None:
+def test_the_tick_is_scheduled_every_minute(resources: dict[str, Any]) -> None:
     (event,) = resources["Tick"]["Properties"]["Events"].values()
     assert (event["Type"], event["Properties"]["Schedule"]) == ("Schedule", "rate(1 minute)")
 
@@ -243,7 +249,7 @@ def test_t11_custom_events_name_their_namespace_in_the_source(resources: dict[st
     assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 86_400, "MaximumRetryAttempts": 185}
 
 
-def test_h3_the_lake_takes_few_large_batches_of_what_has_ended_and_keeps_where_it_failed(
+def test_h3_the_lake_lambda_gets_few_large_batches_of_ended_rows(
     resources: dict[str, Any],
 ) -> None:
     assert resources["RunsTable"]["Properties"]["StreamSpecification"] == {"StreamViewType": "NEW_IMAGE"}
@@ -260,13 +266,13 @@ def test_h3_the_lake_takes_few_large_batches_of_what_has_ended_and_keeps_where_i
     assert records["dynamodb"]["Keys"]["sk"]["S"] == ["RECORD"]
 
 
-def test_outputs(template: dict[str, Any]) -> None:
+def test_the_outputs_name_the_api_the_buckets_and_the_tables(template: dict[str, Any]) -> None:
     assert {"ApiUrl", "LakeBucket", "ControlBucket", "CatalogTable", "JobsTable", "RunsTable"} < set(
         template["Outputs"]
     )
 
 
-def test_chalices_authorizers_survive_the_merge(resources: dict[str, Any]) -> None:
+def test_chalice_authorizers_survive_the_merge(resources: dict[str, Any]) -> None:
     definition = resources["RestAPI"]["Properties"]["DefinitionBody"]
     secured = [m for path in definition["paths"].values() for m in path.values() if "security" in m]
     assert bool(secured) == ("securityDefinitions" in definition)
@@ -278,7 +284,7 @@ def _keys(properties: dict[str, Any]) -> tuple[str, str]:
     return by_type["HASH"], by_type["RANGE"]
 
 
-def test_lambda_does_not_take_hints_for_a_loop(resources: dict[str, Any]) -> None:
+def test_recursion_detection_of_lambda_allows_hints(resources: dict[str, Any]) -> None:
     """Lambda stops a chain of Lambdas and queues after sixteen hops, unless its functions allow it."""
     invoked_by_a_queue = {
         name
@@ -294,7 +300,7 @@ def test_lambda_does_not_take_hints_for_a_loop(resources: dict[str, Any]) -> Non
         assert (alarm["Threshold"], alarm["Statistic"]) == (0, "Sum")
 
 
-def test_a_tick_that_is_never_invoked_is_an_alarm(resources: dict[str, Any]) -> None:
+def test_a_tick_that_is_never_invoked_raises_an_alarm(resources: dict[str, Any]) -> None:
     [alarm] = alarms_of(resources, "Tick", "Invocations")
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
     assert (alarm["Period"], alarm["EvaluationPeriods"]) == (60, 3)
@@ -302,7 +308,7 @@ def test_a_tick_that_is_never_invoked_is_an_alarm(resources: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize("function", ["Tick", "Check"])
-def test_a_lambda_that_is_throttled_is_an_alarm(resources: dict[str, Any], function: str) -> None:
+def test_a_lambda_that_is_throttled_raises_an_alarm(resources: dict[str, Any], function: str) -> None:
     [alarm] = alarms_of(resources, function, "Throttles")
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
 

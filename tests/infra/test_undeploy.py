@@ -77,7 +77,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def test_the_stack_goes_and_its_data_stays_and_is_named_with_what_removes_it() -> None:
+def test_undeploy_removes_the_stack_and_names_the_remaining_data() -> None:
     stage = Stage()
     (table,) = stage.tables
     removed = stage.undeploy()
@@ -91,7 +91,7 @@ def test_the_stack_goes_and_its_data_stays_and_is_named_with_what_removes_it() -
     assert stage.told == [f"will be removed: stack {NAME} with 3 resources"]
 
 
-def test_with_the_data_everything_goes_after_it_was_listed() -> None:
+def test_with_the_data_everything_is_listed_and_then_removed() -> None:
     stage = Stage(protected=True)
     (table,) = stage.tables
     removed = stage.undeploy(delete_data=True)
@@ -104,7 +104,7 @@ def test_with_the_data_everything_goes_after_it_was_listed() -> None:
     ]
 
 
-def test_what_stayed_is_removed_later_by_the_same_command() -> None:
+def test_remaining_data_is_removed_later_by_the_same_command() -> None:
     stage = Stage()
     stage.undeploy()
     stage.undeploy(delete_data=True)
@@ -119,7 +119,7 @@ def test_a_protected_table_is_named_with_both_commands() -> None:
     assert stage.undeploy().stays[0] == f"table {table}: {off} && aws dynamodb delete-table --table-name {table}"
 
 
-def test_a_stage_whose_tables_would_go_with_it_is_removed_only_on_demand() -> None:
+def test_a_stage_that_would_lose_its_tables_goes_only_on_demand() -> None:
     stage = Stage("Delete")
     with pytest.raises(stack.DeployError, match="expected DELETE_DATA=yes.*DataRetention=Delete"):
         stage.undeploy()
@@ -128,7 +128,7 @@ def test_a_stage_whose_tables_would_go_with_it_is_removed_only_on_demand() -> No
     assert (stage.tables, stage.buckets) == ([], [])
 
 
-def test_data_of_other_stages_and_applications_is_left_alone() -> None:
+def test_data_of_other_stages_and_applications_is_not_removed() -> None:
     stage = Stage()
     others = (f"{NAME}2-CatalogTable-ABC", f"{NAME}-Orders-ABC")
     for name in others:
@@ -190,11 +190,11 @@ def test_a_running_application_is_stopped_before_it_is_deleted() -> None:
     assert application.stopped == 1
 
 
-def test_an_application_that_is_gone_needs_no_stop() -> None:
+def test_a_missing_application_needs_no_stop() -> None:
     stopping(Application())._stop("00f")
 
 
-def test_an_application_with_job_runs_is_not_taken_away_from_them() -> None:
+def test_an_application_with_job_runs_is_not_removed() -> None:
     with pytest.raises(stack.DeployError, match="without active job runs.*Pause the schedules"):
         stopping(Application("STARTED", busy=True))._stop("00f")
 
@@ -205,9 +205,7 @@ def test_the_command_line_says_what_it_expects(capsys: pytest.CaptureFixture[str
     assert "usage: make undeploy STAGE=stage [DELETE_DATA=yes]" in capsys.readouterr().err
 
 
-def test_a_stage_that_is_not_there_is_nothing_to_remove(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_missing_stage_needs_no_removal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)

@@ -29,7 +29,7 @@ def test_t20_the_buckets_are_a_parameter_and_none_by_default(template: dict[str,
     assert template["Conditions"]["WatchesBuckets"] == {"Fn::Not": [{"Fn::Equals": [joined, ""]}]}
 
 
-def test_t20_a_rule_sends_new_objects_of_the_listed_buckets_to_the_queue(resources: dict[str, Any]) -> None:
+def test_t20_a_rule_sends_new_objects_of_listed_buckets_to_queue(resources: dict[str, Any]) -> None:
     rule = resources["WatchedBucketsRule"]
     assert rule["Condition"] == "WatchesBuckets"
     assert rule["Properties"]["EventPattern"] == {
@@ -42,7 +42,7 @@ def test_t20_a_rule_sends_new_objects_of_the_listed_buckets_to_the_queue(resourc
     assert not {"Input", "InputPath", "InputTransformer"} & set(target), "the event must come as S3 wrote it"
 
 
-def test_t20_the_rule_fits_new_objects_of_a_listed_bucket_and_no_other_event(resources: dict[str, Any]) -> None:
+def test_t20_the_rule_matches_only_new_objects_of_listed_bucket(resources: dict[str, Any]) -> None:
     """As AWS documents them: the local cloud plays the same rule with its own notion of such events."""
     filled = deepcopy(resources["WatchedBucketsRule"]["Properties"]["EventPattern"])
     filled["detail"]["bucket"]["name"] = ["acme-landing", "acme.drop-2"]
@@ -56,13 +56,13 @@ def test_t20_the_rule_fits_new_objects_of_a_listed_bucket_and_no_other_event(res
     assert not pattern.matches_event(new | {"source": "acme.s3"})
 
 
-def test_t20_what_cannot_be_delivered_is_tried_for_a_day_and_then_kept(resources: dict[str, Any]) -> None:
+def test_t20_an_undeliverable_event_is_tried_for_a_day_then_kept(resources: dict[str, Any]) -> None:
     [target] = resources["WatchedBucketsRule"]["Properties"]["Targets"]
     assert target["RetryPolicy"] == {"MaximumEventAgeInSeconds": 86_400, "MaximumRetryAttempts": 185}
     assert target["DeadLetterConfig"] == {"Arn": DEAD}
 
 
-def test_t20_the_rule_alone_may_send_and_may_do_so_before_it_exists(resources: dict[str, Any]) -> None:
+def test_t20_only_the_rule_may_send_and_before_it_exists(resources: dict[str, Any]) -> None:
     """EventBridge does not retry what a policy forbids. The ARN is spelled out, so that the policies come first."""
     rule = resources["WatchedBucketsRule"]
     assert rule["Properties"]["Name"] == {"Fn::Sub": "${AWS::StackName}-watched-buckets"}
@@ -82,7 +82,7 @@ def test_t20_the_rule_alone_may_send_and_may_do_so_before_it_exists(resources: d
         }
 
 
-def test_t20_the_lambda_of_the_queue_alone_reads_the_listed_buckets(resources: dict[str, Any]) -> None:
+def test_t20_only_the_lambda_of_the_queue_reads_listed_buckets(resources: dict[str, Any]) -> None:
     policy = resources["ReadWatchedBuckets"]
     assert policy["Condition"] == "WatchesBuckets"
     assert policy["Properties"]["Roles"] == [{"Ref": "ObjectsRole"}]
@@ -98,7 +98,7 @@ def test_t20_the_lambda_of_the_queue_alone_reads_the_listed_buckets(resources: d
     assert [name for name, each in others.items() if each["Type"] == "AWS::IAM::Policy"] == []
 
 
-def test_t20_the_api_alone_knows_the_list_so_that_a_change_restarts_no_other_lambda(
+def test_t20_only_the_api_has_the_bucket_list_in_its_environment(
     template: dict[str, Any], resources: dict[str, Any]
 ) -> None:
     told = resources["APIHandler"]["Properties"]["Environment"]["Variables"]

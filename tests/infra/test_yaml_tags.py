@@ -16,11 +16,11 @@ from infra import yaml_tags
         ("a: !Not [!Equals [!Ref B, '']]", {"Fn::Not": [{"Fn::Equals": [{"Ref": "B"}, ""]}]}),
     ],
 )
-def test_short_tags_become_long_forms(text: str, value: object) -> None:
+def test_short_yaml_tags_become_long_forms(text: str, value: object) -> None:
     assert yaml_tags.load(text) == {"a": value}
 
 
-def test_what_is_written_reads_back_and_has_no_anchors() -> None:
+def test_a_written_template_is_read_back_without_anchors() -> None:
     shared = ["x", "y"]
     text = yaml_tags.dump({"a": shared, "b": shared, "c": {"Ref": "D"}})
     assert "&" not in text
@@ -28,6 +28,6 @@ def test_what_is_written_reads_back_and_has_no_anchors() -> None:
 
 
 @pytest.mark.parametrize("text", ["- a", "a: !Nonsense b", "a: [", ""])
-def test_anything_else_is_refused(text: str) -> None:
+def test_any_other_yaml_tag_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="expected"):
         yaml_tags.load(text)

@@ -63,7 +63,7 @@ def test_a_good_row_gets_types_and_instants_in_utc(judge: Judge) -> None:
     assert row.cancelled is False
 
 
-def test_rows_that_cannot_be_used_are_rejected_with_the_reason(judge: Judge) -> None:
+def test_unusable_rows_are_rejected_with_the_reason(judge: Judge) -> None:
     broken: list[tuple[Changes, str]] = [
         ({"carrier": None, "origin": "NA"}, "missing: carrier, origin"),
         ({"flight": "", "dep_time": "oops"}, "missing: flight"),
@@ -85,7 +85,7 @@ def test_a_flight_without_a_departure_time_is_kept_as_cancelled(judge: Judge) ->
     assert (row.reason, row.cancelled, row.departure, row.dep_delay) == (None, True, None, None)
 
 
-def test_midnight_is_written_2400_or_0_and_belongs_to_the_next_day(judge: Judge) -> None:
+def test_midnight_is_2400_or_0_and_belongs_to_the_next_day(judge: Judge) -> None:
     late = {"sched_dep_time": "2355", "time_hour": "2013-01-16T04:00:00Z"}
     rows = judge(
         late | {"flight": "1", "dep_time": "2400", "dep_delay": "5"},
@@ -101,7 +101,7 @@ def test_midnight_is_written_2400_or_0_and_belongs_to_the_next_day(judge: Judge)
     assert rows[3].scheduled_departure == midnight
 
 
-def test_the_hour_that_spring_skips_is_no_time_and_those_around_it_are_one_hour_apart(judge: Judge) -> None:
+def test_the_hour_skipped_in_spring_is_invalid_and_others_adjoin(judge: Judge) -> None:
     sunday = {"month": "3", "day": "10", "dep_time": "NA", "time_hour": "NA"}
     before, skipped, after = judge(
         sunday | {"sched_dep_time": "130"},
@@ -114,7 +114,7 @@ def test_the_hour_that_spring_skips_is_no_time_and_those_around_it_are_one_hour_
     assert after.scheduled_departure == utc(2013, 3, 10, 7, 30)
 
 
-def test_the_hour_that_autumn_repeats_is_told_apart_by_time_hour(judge: Judge) -> None:
+def test_the_hour_repeated_in_autumn_is_resolved_by_time_hour(judge: Judge) -> None:
     sunday = {"month": "11", "day": "3", "sched_dep_time": "130", "dep_time": "NA"}
     rows = judge(
         sunday | {"time_hour": "2013-11-03T05:00:00Z"},
@@ -125,7 +125,7 @@ def test_the_hour_that_autumn_repeats_is_told_apart_by_time_hour(judge: Judge) -
     assert [row.scheduled_departure for row in rows] == [utc(2013, 11, 3, 5, 30), utc(2013, 11, 3, 6, 30)]
 
 
-def test_of_rows_with_one_key_the_departure_stays_then_the_fuller_row(judge: Judge) -> None:
+def test_of_duplicate_rows_departed_ones_then_fuller_ones_stay(judge: Judge) -> None:
     cancelled, thin, full, other = judge(
         {"dep_time": "NA", "dep_delay": "NA"}, {"air_time": "NA"}, {"air_time": "50"}, {"origin": "JFK"}
     )
@@ -151,7 +151,7 @@ def test_a_real_snow_day_loses_and_gains_no_flight(spark: SparkSession, lake: An
     assert {(r.carrier, r.flight, r.origin, r.time_hour) for r in ours} == set(expected)
 
 
-def test_a_repeated_run_overwrites_its_own_day_only(spark: SparkSession, lake: Any, run: Any) -> None:
+def test_a_repeated_run_overwrites_only_its_own_day(spark: SparkSession, lake: Any, run: Any) -> None:
     properties = {"flights": lake.root("raw/flights/"), "output": lake.root("clean/flights/")}
     data.upload_day(lake, "lake", "raw/", date(2013, 1, 1), kinds=["flights"])
     run(work, properties)
@@ -176,7 +176,7 @@ def test_a_repeated_run_overwrites_its_own_day_only(spark: SparkSession, lake: A
     assert (refused.reason, refused.flight, refused.dep_time) == ("missing: carrier", "1545", "517")
 
 
-def test_the_input_is_the_partition_of_the_event_where_no_root_is_given(lake: Any, run: Any, document: Any) -> None:
+def test_the_input_is_the_partition_of_the_event_without_a_root(lake: Any, run: Any, document: Any) -> None:
     data.upload_day(lake, "lake", "elsewhere/", date(2013, 1, 1), kinds=["flights"], parts=1)
     path = lake.root("elsewhere/flights/year=2013/month=1/day=1")
     event = document()["events"][0] | {"path": path}

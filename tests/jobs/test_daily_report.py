@@ -20,7 +20,7 @@ def report(spark: SparkSession, flights: list[Flight], weather: list[Weather]) -
     ).collect()
 
 
-def test_a_day_has_its_shares_and_its_mean(spark: SparkSession) -> None:
+def test_a_report_day_has_its_shares_and_its_mean(spark: SparkSession) -> None:
     delays: list[int | None] = [15, 16, 30, -1, None]
     (row,) = report(spark, [("EWR", delay is None, delay, 2013, 1, 1) for delay in delays], [])
 
@@ -28,7 +28,7 @@ def test_a_day_has_its_shares_and_its_mean(spark: SparkSession) -> None:
     assert row.worst_weather_class is None
 
 
-def test_the_trailing_mean_spans_seven_calendar_days_weighted_by_departures(spark: SparkSession) -> None:
+def test_the_trailing_mean_is_seven_days_weighted_by_departures(spark: SparkSession) -> None:
     # Given no data from the 2nd to the 6th: the 7th still sees the 1st, the 8th does not.
     flights: list[Flight] = [("EWR", False, 40, 2013, 1, 1), ("JFK", False, 999, 2013, 1, 7)]
     flights += [("EWR", False, 10, 2013, 1, 7)] * 2 + [("EWR", False, 1, 2013, 1, 8), ("EWR", True, None, 2013, 1, 9)]
@@ -46,7 +46,7 @@ def test_rows_are_in_the_order_of_day_and_origin(spark: SparkSession) -> None:
     assert found == [("2013-09-30", "LGA"), ("2013-10-01", "EWR"), ("2013-10-01", "LGA")]
 
 
-def test_the_worst_class_has_the_highest_mean_or_let_nothing_leave(spark: SparkSession) -> None:
+def test_the_worst_class_has_the_highest_mean_or_no_departure(spark: SparkSession) -> None:
     flights: list[Flight] = [("EWR", False, 1, 2013, 1, 1), ("EWR", False, 1, 2013, 1, 2)]
     weather: list[Weather] = [
         ("EWR", "calm/clear/dry", 9, 5.0, 2013, 1, 1),
@@ -59,7 +59,7 @@ def test_the_worst_class_has_the_highest_mean_or_let_nothing_leave(spark: SparkS
     assert worst == ["windy/poor/wet", "windy/poor/heavy"]
 
 
-def test_with_no_day_present_an_empty_report_is_written_and_said(spark: SparkSession, lake: Any, run: Any) -> None:
+def test_without_any_day_an_empty_report_is_written_and_logged(spark: SparkSession, lake: Any, run: Any) -> None:
     properties = {"clean_flights": lake.root("clean/"), "delays_by_weather": lake.root("j/"), "output": lake.root("r/")}
     summary = run(work, properties, correlation=None, events=[{"kind": "time", "id": "t", "instant": 0}])
 
@@ -70,9 +70,7 @@ def test_with_no_day_present_an_empty_report_is_written_and_said(spark: SparkSes
     assert Path(summary["csv"], "_SUCCESS").exists()
 
 
-def test_each_report_has_its_own_path_and_a_repeated_run_overwrites_only_that(
-    spark: SparkSession, lake: Any, run: Any
-) -> None:
+def test_each_report_has_its_own_path_overwritten_by_repetition(spark: SparkSession, lake: Any, run: Any) -> None:
     flights = spark.createDataFrame([("EWR", False, 20, 2013, 1, 1), ("EWR", False, 2, 2013, 1, 2)], FLIGHTS_SCHEMA)
     for day in (1, 2):
         of_day = flights.where(f"day = {day}").drop("year", "month", "day")

@@ -47,7 +47,7 @@ def test_a_class_has_its_counts_quantiles_and_cancelled_share(group: Group) -> N
     assert (row.mean_dep_delay, row.p50_dep_delay, row.p90_dep_delay) == (20.0, 10.0, pytest.approx(42.0))
 
 
-def test_measures_fall_into_bands_and_what_cannot_be_measured_is_unknown(group: Group) -> None:
+def test_measures_are_put_into_bands_or_are_unknown(group: Group) -> None:
     readings = [
         ({"wind_speed": "14.9", "visib": "10", "precip": "0"}, "calm/clear/dry"),
         ({"wind_speed": "15.0", "visib": "9", "precip": "0.01"}, "breezy/hazy/wet"),
@@ -72,13 +72,13 @@ def test_a_flight_without_weather_is_kept_as_unknown(group: Group) -> None:
     assert rows["JFK", "unknown"].wind == "unknown"
 
 
-def test_an_hour_reported_twice_counts_its_flights_once_and_under_the_worse_reading(group: Group) -> None:
+def test_an_hour_reported_twice_counts_once_by_the_worse_reading(group: Group) -> None:
     rows = group([("EWR", AT, False, 1)], [{"visib": "2"}, {"visib": "10"}, {"visib": "2"}])
 
     assert [(label, row.flights) for (_, label), row in rows.items()] == [("calm/poor/dry", 1)]
 
 
-def test_hours_on_both_sides_of_the_spring_gap_meet_their_own_weather(group: Group) -> None:
+def test_hours_around_the_spring_gap_join_their_own_weather(group: Group) -> None:
     # Local 1 and 3 o'clock on 2013-03-10 follow each other; by local hour, 3 would be looked for in the wrong place.
     clear = {"hour": "1", "time_hour": "2013-03-10T06:00:00Z"}
     hours = [clear, {"hour": "3", "time_hour": "2013-03-10T07:00:00Z", "visib": "1"}]

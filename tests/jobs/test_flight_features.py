@@ -86,7 +86,7 @@ def test_h4_the_features_of_a_real_day_agree_with_pandas(spark: SparkSession, la
         assert float(row.route_mean_delay) == pytest.approx(one.route_mean_delay, abs=1e-3)
 
 
-def test_h4_a_flight_is_told_nothing_of_its_own_day_nor_of_eight_days_ago(spark: SparkSession) -> None:
+def test_h4_a_flight_feature_uses_only_the_seven_days_before(spark: SparkSession) -> None:
     jfk = {"origin": "JFK", "dest": "LAX", "tailnum": "N1", "hour": 9, "dep_time": 900}
     rows = flights(
         spark,
@@ -105,7 +105,7 @@ def test_h4_a_flight_is_told_nothing_of_its_own_day_nor_of_eight_days_ago(spark:
     assert (first.late, second.airport_hour_flights) == (True, 3)
 
 
-def test_h4_the_first_day_of_all_has_no_week_and_is_built(spark: SparkSession, lake: Any, run: Any) -> None:
+def test_h4_the_first_day_has_no_week_and_is_built(spark: SparkSession, lake: Any, run: Any) -> None:
     upload(lake, date(2013, 1, 1))
     summary = run(build_features.work, {**properties(lake), "day": "2013-01-01"}, correlation=None)
 
@@ -114,15 +114,13 @@ def test_h4_the_first_day_of_all_has_no_week_and_is_built(spark: SparkSession, l
     assert {(row.route_flights, row.route_mean_delay) for row in rows} == {(0, None)}
 
 
-def test_h4_without_its_own_day_a_night_fails_whatever_the_week_has(lake: Any, run: Any) -> None:
+def test_h4_without_its_own_day_a_night_fails(lake: Any, run: Any) -> None:
     upload(lake, DAY - timedelta(days=1))
     with pytest.raises(AnalysisException, match="year=2013/month=2/day=9"):
         run(build_features.work, {**properties(lake), "day": "2013-02-09"}, correlation=None)
 
 
-def test_h4_a_night_built_twice_leaves_the_same_rows_once_and_touches_no_other(
-    spark: SparkSession, lake: Any, run: Any
-) -> None:
+def test_h4_a_night_built_twice_has_the_same_rows_once(spark: SparkSession, lake: Any, run: Any) -> None:
     upload(lake, DAY, DAY - timedelta(days=1))
     for day in ("2013-02-08", "2013-02-09"):
         run(build_features.work, {**properties(lake), "day": day}, correlation=None)
@@ -134,7 +132,7 @@ def test_h4_a_night_built_twice_leaves_the_same_rows_once_and_touches_no_other(
     assert lake.files("features/year=2013/month=2/day=8/") == kept
 
 
-def test_h4_the_day_is_that_before_the_night_on_the_clock_of_the_zone(document: Any) -> None:
+def test_h4_the_day_is_the_one_before_the_night_in_its_zone(document: Any) -> None:
     def about(**changes: Any) -> str:
         return str(build_features.day_of(RunContext.parse(document(**changes), str)))
 
@@ -147,7 +145,7 @@ def test_h4_the_day_is_that_before_the_night_on_the_clock_of_the_zone(document: 
             about(properties=wrong)
 
 
-def test_h4_a_signal_is_the_correlation_and_the_late_ones_of_both_ends(spark: SparkSession) -> None:
+def test_h4_a_signal_is_the_correlation_and_delays_at_both_ends(spark: SparkSession) -> None:
     table = ", ".join([*(f"{name} double" for name in FEATURES), "dep_delay int", "late boolean"])
     given = [(*([float(n)] * (len(FEATURES) - 1)), None, n * 10, n > 7) for n in range(1, 11)]
     first, *_, last = signals(spark.createDataFrame([*given, (*[9.0] * len(FEATURES), None, None)], table))

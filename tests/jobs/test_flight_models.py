@@ -36,7 +36,7 @@ def scored(spark: SparkSession, *given: tuple[float, float]) -> DataFrame:
     return spark.createDataFrame(list(given), "label double, score double")
 
 
-def test_h4_a_month_is_that_of_the_data_however_far_up_it_was_told(document: Any) -> None:
+def test_h4_a_month_is_read_from_any_upstream_level(document: Any) -> None:
     month = {"year": "2013", "month": "12"}
     arrived = document(correlation=None, events=[{"kind": "partition", "id": "e", "instant": 0, "dataset": "d.months",
                                                   "path": "s3://lake/m/", "partition": month}])  # fmt: skip
@@ -49,14 +49,14 @@ def test_h4_a_month_is_that_of_the_data_however_far_up_it_was_told(document: Any
         month_of(RunContext.parse(document(correlation=None, events=[]), str))
 
 
-def test_h4_the_area_is_the_share_of_pairs_in_the_right_order_and_ties_count_half(spark: SparkSession) -> None:
+def test_h4_the_area_is_share_of_ordered_pairs_ties_count_half(spark: SparkSession) -> None:
     rows = scored(spark, (1.0, 0.9), (1.0, 0.4), (0.0, 0.4), (0.0, 0.1))
     assert area(rows, F.col("score")) == pytest.approx((2 + 1.5) / 4)
     assert area(rows, -F.col("score")) == pytest.approx(0.5 / 4)
     assert area(rows, F.lit(1.0)) == 0.5
 
 
-def test_h4_a_model_learns_what_there_is_to_learn_and_reads_back_as_it_was(spark: SparkSession, tmp_path: Any) -> None:
+def test_h4_a_model_learns_the_pattern_and_reads_back_unchanged(spark: SparkSession, tmp_path: Any) -> None:
     def flight(number: int) -> tuple[Any, ...]:
         told = dict.fromkeys(INPUTS) | {"hour": number % 24, "distance": 100, "route_mean_delay": number % 7}
         return (float(number % 24 >= 12), *(None if told[name] is None else float(told[name]) for name in INPUTS))
@@ -78,15 +78,13 @@ def test_h4_a_model_learns_what_there_is_to_learn_and_reads_back_as_it_was(spark
     assert max(zip((abs(weight) for weight in model.weights), model.inputs, strict=True))[1] == "hour"
 
 
-def test_h4_of_flights_that_are_all_on_time_nothing_is_learned(spark: SparkSession) -> None:
+def test_h4_from_flights_all_on_time_nothing_is_learned(spark: SparkSession) -> None:
     rows = spark.createDataFrame([(0.0, *[1.0] * len(INPUTS))], ", ".join(f"{n} double" for n in ("label", *INPUTS)))
     with pytest.raises(ContextError, match="got 0 late of 1"):
         fit(rows, "LGA")
 
 
-def test_h4_a_month_goes_from_raw_to_published_and_a_worse_model_changes_nothing(
-    spark: SparkSession, lake: Any, run: Any
-) -> None:
+def test_h4_a_month_is_published_and_worse_model_changes_nothing(spark: SparkSession, lake: Any, run: Any) -> None:
     lake.put_object(Bucket="lake", Key="months/year=2013/month=1/flights.csv", Body=month_csv())
     roots = {name: lake.root(f"{name}/") for name in ("months", "sets", "models", "evaluation", "published")}
     keys = {"correlation": {"year": "2013", "month": "1"}, "events": []}
@@ -123,7 +121,7 @@ def test_h4_a_month_goes_from_raw_to_published_and_a_worse_model_changes_nothing
     assert read_model(spark, f"{roots['published']}origin=LGA/").origin == "LGA"
 
 
-def test_h4_an_experiment_tells_what_each_strength_is_worth(spark: SparkSession, lake: Any, run: Any) -> None:
+def test_h4_an_experiment_reports_the_area_of_each_strength(spark: SparkSession, lake: Any, run: Any) -> None:
     lake.put_object(Bucket="lake", Key="months/year=2013/month=1/flights.csv", Body=month_csv())
     asked = {"months": lake.root("months"), "output": lake.root("tried")}
     month = {"correlation": {"year": "2013", "month": "1"}, "events": []}

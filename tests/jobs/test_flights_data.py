@@ -16,7 +16,7 @@ class Recorded:
         self.objects[f"{Bucket}/{Key}"] = Body
 
 
-def test_a_day_is_the_source_s_own_lines() -> None:
+def test_a_day_has_the_original_rows_of_its_source() -> None:
     header, first, *rest = data.flights_csv(date(2013, 1, 1)).decode().splitlines()
 
     assert header.startswith("year,month,day,dep_time,sched_dep_time") and header.endswith("time_hour")
@@ -61,7 +61,7 @@ def test_reference_tables_are_whole() -> None:
     assert [data.reference_csv(table).count(b"\n") - 1 for table in data.REFERENCE] == [16, 3322, 1458]
 
 
-def test_what_is_not_there_is_refused_before_anything_is_put() -> None:
+def test_a_missing_day_is_refused_before_any_upload() -> None:
     s3 = Recorded()
     with pytest.raises(ValueError, match="expected a day of 2013, got 2014-01-01"):
         data.upload_day(s3, "lake", "raw/", date(2014, 1, 1))

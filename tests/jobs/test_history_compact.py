@@ -53,7 +53,7 @@ def settled(spark: SparkSession, lake: Any, day: date = DAY) -> list[Row]:
     return spark.read.parquet(version).orderBy("kind", "id", "attempt").collect()
 
 
-def test_h3_of_an_attempt_the_latest_revision_counts_however_often_and_in_whatever_order_it_came(
+def test_h3_the_latest_revision_of_attempt_counts_in_any_order(
     spark: SparkSession,
 ) -> None:
     lines = [
@@ -70,7 +70,7 @@ def test_h3_of_an_attempt_the_latest_revision_counts_however_often_and_in_whatev
     ]
 
 
-def test_h3_what_the_lambda_writes_the_job_reads(spark: SparkSession, lake: Any, run: Any) -> None:
+def test_h3_the_job_reads_what_the_lambda_writes(spark: SparkSession, lake: Any, run: Any) -> None:
     told = ended("r1", number=3, billed=(100, 200, 0), claimed_at=NOON - 5_000, correlation={"day": "1"})
     land(lake, 1, told, Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, count=2))
     summary = run(work, properties(lake), **NO_EVENTS)
@@ -96,7 +96,7 @@ def whole() -> Run:
     )  # fmt: skip
 
 
-def test_h3_every_field_that_a_line_may_have_is_a_column(spark: SparkSession, lake: Any, run: Any) -> None:
+def test_h3_every_field_of_a_history_line_is_a_column(spark: SparkSession, lake: Any, run: Any) -> None:
     record = Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, created_at=NOON, count=2)
     told = history_lines.line_of(whole(), Prices()) | history_lines.line_of(record, Prices())
     assert set(told) == set(spark.createDataFrame([], LINE_SCHEMA).columns)
@@ -112,9 +112,7 @@ def test_h3_every_field_that_a_line_may_have_is_a_column(spark: SparkSession, la
     assert row.end_by.astimezone(UTC) == datetime(2026, 3, 2, 11, 59, 55, tzinfo=UTC)
 
 
-def test_h3_lines_of_another_release_are_read_by_the_names_that_are_known(
-    spark: SparkSession, lake: Any, run: Any
-) -> None:
+def test_h3_lines_of_another_release_are_read_by_known_names(spark: SparkSession, lake: Any, run: Any) -> None:
     before = {"schema": 1, "kind": "run", "id": "old", "attempt": 1, "rev": 1, "sla_missed": True}
     after = {"schema": 9, "kind": "run", "id": "new", "attempt": 1, "rev": 1, "unheard_of": {"deep": [1]}}
     body = "".join(f"{json.dumps(line)}\n" for line in (before, after)).encode()
@@ -124,7 +122,7 @@ def test_h3_lines_of_another_release_are_read_by_the_names_that_are_known(
     assert (summary["rejected"], [row.id for row in settled(spark, lake)]) == (0, ["new", "old", "r1"])
 
 
-def test_h3_a_bill_that_came_later_replaces_what_was_not_known(spark: SparkSession, lake: Any, run: Any) -> None:
+def test_h3_costs_known_later_replace_unknown_ones(spark: SparkSession, lake: Any, run: Any) -> None:
     first = ended("r1", rev=7)
     land(lake, 1, first)
     land(lake, 50, replace(first, rev=9, billed=(1_500, 6_000, 0)))
@@ -133,7 +131,7 @@ def test_h3_a_bill_that_came_later_replaces_what_was_not_known(spark: SparkSessi
     assert (row.rev, row.vcpu_hours) == (9, 1.5)
 
 
-def test_h3_of_one_delivery_that_two_made_at_once_it_is_always_the_same_that_counts(spark: SparkSession) -> None:
+def test_h3_of_simultaneous_deliveries_one_and_the_same_counts(spark: SparkSession) -> None:
     twins = [
         {"kind": "run", "id": "r1", "attempt": 1, "rev": 1, "claimed_at": NOON + at, "ended_at": NOON + at, "calls": at}
         for at in range(6)
@@ -155,7 +153,7 @@ def test_h3_a_repeated_run_and_a_duplicate_change_nothing(spark: SparkSession, l
     assert len(list(Path(lake.root(f"history_compact/day={DAY}")).iterdir())) == 1, "the version before is gone"
 
 
-def test_h3_late_lines_join_their_day_and_no_other_is_touched(spark: SparkSession, lake: Any, run: Any) -> None:
+def test_h3_late_lines_are_added_to_their_day_only(spark: SparkSession, lake: Any, run: Any) -> None:
     yesterday = ended("r0", ended_at=NOON - core_instants.HOUR * 24)
     land(lake, 1, ended("r1"), yesterday)
     run(work, properties(lake, day="2026-03-01"), **NO_EVENTS)
@@ -168,9 +166,7 @@ def test_h3_late_lines_join_their_day_and_no_other_is_touched(spark: SparkSessio
     assert lake.files("history_compact/day=2026-03-01") == before
 
 
-def test_h3_a_version_that_was_not_completed_counts_for_nobody_and_is_removed_by_the_next(
-    spark: SparkSession, lake: Any, run: Any
-) -> None:
+def test_h3_an_incomplete_version_is_ignored_and_removed_next(spark: SparkSession, lake: Any, run: Any) -> None:
     land(lake, 1, ended("r1"))
     run(work, properties(lake), **NO_EVENTS)
     broken = Path(lake.root(f"history_compact/day={DAY}/as_of=20260303T000000.000Z"))
@@ -182,20 +178,20 @@ def test_h3_a_version_that_was_not_completed_counts_for_nobody_and_is_removed_by
     assert [row.id for row in settled(spark, lake)] == ["r1"]
 
 
-def test_h3_lines_that_cannot_be_read_are_counted_and_harm_no_other(spark: SparkSession, lake: Any, run: Any) -> None:
+def test_h3_unreadable_lines_are_counted_and_affect_no_other(spark: SparkSession, lake: Any, run: Any) -> None:
     land(lake, 1, ended("r1"))
     lake.put_object(Bucket="lake", Key=f"history/day={DAY}/hour=03/torn.json", Body=b'{"kind": "run", "id": \n{}\n')
     summary = run(work, properties(lake), **NO_EVENTS)
     assert (summary["rows_in"], summary["rejected"], summary["rows_out"]) == (3, 2, 1)
 
 
-def test_h3_a_day_without_history_is_settled_as_empty(spark: SparkSession, lake: Any, run: Any) -> None:
+def test_h3_a_day_without_history_is_compacted_as_empty(spark: SparkSession, lake: Any, run: Any) -> None:
     summary = run(work, properties(lake), **NO_EVENTS)
     assert (summary["rows_in"], summary["rows_out"]) == (0, 0)
     assert settled(spark, lake) == []
 
 
-def test_h3_the_number_of_files_is_bounded_whatever_came() -> None:
+def test_h3_the_number_of_files_is_bounded() -> None:
     sizes = (0, 1, BYTES_A_FILE, BYTES_A_FILE + 1, 10**15)
     assert [files_for(size) for size in sizes] == [1, 1, 1, 2, MAX_FILES]
 
@@ -234,18 +230,18 @@ UPSTREAM = {
     ],
     ids=["the day before it began", "a property", "a late day", "its upstream's", "the day before its upstream began"],
 )
-def test_h3_a_run_knows_its_day(changes: dict[str, Any], day: str) -> None:
+def test_h3_a_run_reads_its_day_from_its_context(changes: dict[str, Any], day: str) -> None:
     assert str(day_of(context(**changes))) == day
 
 
 @pytest.mark.parametrize("named", ["2026-02-30", "yesterday", ""])
-def test_h3_a_day_that_is_none_is_refused_in_words(named: str) -> None:
+def test_h3_an_invalid_day_is_refused_with_an_explanation(named: str) -> None:
     with pytest.raises(ContextError, match="expected a day such as 2026-11-21, got"):
         day_of(context(properties={"day": named}))
 
 
 @pytest.mark.parametrize("job", ["history_compact", "history_days", "history_report"])
-def test_h3_no_row_comes_to_the_driver_and_none_goes_through_python(job: str) -> None:
+def test_h3_no_row_reaches_the_driver_or_python(job: str) -> None:
     tree = ast.parse((JOBS / f"{job}.py").read_text())
     used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}

@@ -40,7 +40,7 @@ def report(spark: SparkSession, *rows: dict[str, Any], week_ago: list[Any] | Non
     return transform(history, spark.createDataFrame(week_ago or [], WEEK_AGO_SCHEMA)).collect()
 
 
-def test_h3_runs_and_success_are_counted_by_run_and_retries_apart(spark: SparkSession) -> None:
+def test_h3_runs_and_successes_are_counted_by_run_not_by_attempt(spark: SparkSession) -> None:
     (row,) = report(
         spark,
         attempt("r1", state="RETRYING"),
@@ -65,12 +65,12 @@ def test_h3_percentiles_of_lateness_duration_and_waiting(spark: SparkSession) ->
     assert (row.duration_max_ms, row.slowest_run) == (100_000, "r100")
 
 
-def test_h3_a_run_that_was_late_by_no_clock_has_no_lateness(spark: SparkSession) -> None:
+def test_h3_a_run_without_a_timer_has_no_lateness(spark: SparkSession) -> None:
     (row,) = report(spark, attempt("r1"))
     assert (row.lateness_p50_ms, row.lateness_max_ms) == (None, None)
 
 
-def test_h3_cost_is_what_the_attempts_have_cost_and_unknown_is_not_nothing(spark: SparkSession) -> None:
+def test_h3_cost_is_the_sum_of_attempts_and_unknown_is_not_zero(spark: SparkSession) -> None:
     known = report(
         spark,
         attempt("r1", state="RETRYING", cost_usd=0.25, vcpu_hours=4.0, memory_gb_hours=16.0),
@@ -82,7 +82,7 @@ def test_h3_cost_is_what_the_attempts_have_cost_and_unknown_is_not_nothing(spark
     assert unknown.cost_usd is None
 
 
-def test_h5_missed_deadlines_are_counted_where_somebody_keeps_them(spark: SparkSession) -> None:
+def test_h5_missed_deadlines_are_counted_where_one_is_set(spark: SparkSession) -> None:
     (kept,) = report(
         spark,
         attempt("r1", missed_start=True, missed_end=True),
@@ -95,13 +95,13 @@ def test_h5_missed_deadlines_are_counted_where_somebody_keeps_them(spark: SparkS
     assert (kept.sla_misses, nobody.sla_misses) == (3, None)
 
 
-def test_h3_what_only_begins_the_run_of_a_dag_is_no_run_of_a_workflow(spark: SparkSession) -> None:
+def test_h3_the_start_of_a_dag_is_no_run_of_a_workflow(spark: SparkSession) -> None:
     begins = attempt("d1", workflow="demo.flights.daily~ab12", schedule="demo.flights.daily~", target="dag")
     rows = report(spark, begins, attempt("r1", target="emr_serverless"), attempt("r2"))
     assert [(row.workflow, row.runs) for row in rows] == [("demo.flights.clean", 2)]
 
 
-def test_h3_messages_of_an_app_count_together_however_many_there_were(spark: SparkSession) -> None:
+def test_h3_messages_of_app_count_together_whatever_their_number(spark: SparkSession) -> None:
     names = ("demo.flights.~m1", "demo.flights.~m2", "demo.flights.~notice-3f")
     sent = [attempt(name, schedule=name, workflow=name) for name in names]
     default = attempt("d", schedule="demo.flights.~m4", workflow="demo.flights.~")
@@ -112,9 +112,7 @@ def test_h3_messages_of_an_app_count_together_however_many_there_were(spark: Spa
     ]  # fmt: skip
 
 
-def test_h3_a_day_that_was_settled_before_a_column_came_is_reported_on(
-    spark: SparkSession, lake: Any, run: Any
-) -> None:
+def test_h3_a_day_compacted_before_a_column_existed_is_reported(spark: SparkSession, lake: Any, run: Any) -> None:
     later = ("missed_start", "missed_end", "start_by", "end_by", "dag", "pool", "outcome")
     old = spark.createDataFrame([attempt("r1"), attempt("r2")], COMPACT_SCHEMA).drop(*later)  # type: ignore[type-var]
     old.write.parquet(Days(spark, lake.root("history_compact/")).next_version(DAY))
@@ -123,7 +121,7 @@ def test_h3_a_day_that_was_settled_before_a_column_came_is_reported_on(
     assert (row.runs, row.sla_misses) == (2, None)
 
 
-def test_h3_what_never_ran_counts_for_the_workflow_of_its_schedule(spark: SparkSession) -> None:
+def test_h3_work_that_never_ran_counts_for_its_workflow(spark: SparkSession) -> None:
     rows = report(
         spark, attempt("r1"), record("COALESCED", count=3), record("SKIPPED"), record("ABORTED", "demo.flights.other")
     )
@@ -131,7 +129,7 @@ def test_h3_what_never_ran_counts_for_the_workflow_of_its_schedule(spark: SparkS
     assert rows[0].success_rate is None
 
 
-def test_h3_drift_is_against_the_same_day_of_the_week_before(spark: SparkSession) -> None:
+def test_h3_drift_is_relative_to_the_same_day_a_week_before(spark: SparkSession) -> None:
     week_ago = [("demo", "demo.flights.clean", 2, 1.0, 40_000, 0.5), ("demo", "demo.flights.gone", 1, 1.0, 1, 1.0)]
     (row,) = report(spark, attempt("r1", cost_usd=1.0), attempt("r2", state="FAILED"), attempt("r3"), week_ago=week_ago)
     assert (row.runs_change, row.duration_p50_change, row.cost_change) == (0.5, 0.5, 1.0)
@@ -149,9 +147,7 @@ def properties(lake: Any, day: date = DAY) -> dict[str, str]:
     return {"compact": lake.root("history_compact/"), "output": lake.root("history_report/"), "day": str(day)}
 
 
-def test_h3_the_report_is_written_as_parquet_and_as_json_for_each_namespace(
-    spark: SparkSession, lake: Any, run: Any
-) -> None:
+def test_h3_the_report_is_parquet_and_json_for_each_namespace(spark: SparkSession, lake: Any, run: Any) -> None:
     write_day(spark, lake, DAY, attempt("r1"), attempt("r2", namespace="other", workflow="other.a.w"))
     summary = run(work, properties(lake), **NO_EVENTS)
 
@@ -163,9 +159,7 @@ def test_h3_the_report_is_written_as_parquet_and_as_json_for_each_namespace(
     assert line["cost_usd"] is None, "what is not known is said to be so"
 
 
-def test_h3_a_repeated_report_replaces_its_day_and_a_week_later_it_is_compared_with(
-    spark: SparkSession, lake: Any, run: Any
-) -> None:
+def test_h3_a_repeated_report_replaces_its_day_for_comparison(spark: SparkSession, lake: Any, run: Any) -> None:
     write_day(spark, lake, DAY - timedelta(days=7), attempt("r1", 30))
     for _ in range(2):
         run(work, properties(lake, DAY - timedelta(days=7)), **NO_EVENTS)
@@ -176,9 +170,7 @@ def test_h3_a_repeated_report_replaces_its_day_and_a_week_later_it_is_compared_w
     assert (row.duration_p50_change, row.runs_change) == (1.0, 0.0)
 
 
-def test_h3_a_day_that_is_not_compacted_has_an_empty_report_and_says_so(
-    spark: SparkSession, lake: Any, run: Any
-) -> None:
+def test_h3_a_day_not_compacted_has_an_empty_report_and_says_so(spark: SparkSession, lake: Any, run: Any) -> None:
     summary = run(work, properties(lake), **NO_EVENTS)
     assert summary["rows_out"] == 0
     assert "no compacted history of 2026-03-02 yet" in summary["note"]

@@ -21,13 +21,13 @@ def needs(*paths: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*vermin, *paths], capture_output=True, text=True)
 
 
-def test_every_job_and_the_run_context_need_no_newer_python_than_emr_has() -> None:
+def test_every_job_and_the_run_context_run_on_the_python_of_emr() -> None:
     done = needs(*sorted(JOBS.glob("*.py")))
     assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("code", ["datetime.UTC", "strict"])
-def test_what_emr_does_not_have_is_told(tmp_path: Path, code: str) -> None:
+def test_a_feature_that_emr_python_lacks_is_reported(tmp_path: Path, code: str) -> None:
     job = tmp_path / "job.py"
     job.write_text("\n".join(line for line in NEWER.splitlines() if "import" in line or code in line))
     done = needs(job)

@@ -27,7 +27,7 @@ def valid(document: Any) -> bool:
     return bool(jsonschema.Draft202012Validator(SCHEMA).is_valid(document))
 
 
-def test_the_schema_is_one_and_takes_the_whole_document(document: Any) -> None:
+def test_one_schema_accepts_the_whole_document(document: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     now = {"kind": "run_now", "id": "n", "instant": 5}
     whole = document(properties={"a": [1, {"b": None}]}, events=[*document()["events"], ENDED, TICK, now])
@@ -52,12 +52,12 @@ def test_the_schema_is_one_and_takes_the_whole_document(document: Any) -> None:
         {"user": "me"},
     ],
 )
-def test_the_schema_refuses_what_no_run_gets(document: Any, changes: dict[str, Any]) -> None:
+def test_the_schema_refuses_an_invalid_context(document: Any, changes: dict[str, Any]) -> None:
     assert not valid(document(**changes))
 
 
 @pytest.mark.spark
-def test_the_context_is_read_through_spark_and_its_events_from_the_manifest(
+def test_the_context_and_its_manifest_are_read_through_spark(
     spark: SparkSession, tmp_path: Path, document: Any
 ) -> None:
     manifest = tmp_path / "m.jsonl"
@@ -73,7 +73,7 @@ def test_the_context_is_read_through_spark_and_its_events_from_the_manifest(
     assert (context.attempt, context.logical_start_time) == (1, 1_700_000_000_123)
 
 
-def test_partitions_and_path_go_by_the_dataset(document: Any) -> None:
+def test_partitions_and_path_depend_on_the_dataset(document: Any) -> None:
     flights = document()["events"][0]
     weather = flights | {"dataset": "demo.weather_raw", "path": "s3://lake/w"}
     context = parse(document(events=[flights, weather, TICK]))
@@ -95,17 +95,17 @@ def test_partitions_and_path_go_by_the_dataset(document: Any) -> None:
         ({"correlation": {"year": "2013", "month": "01", "day": "03"}}, Day(2013, 1, 3)),
     ],
 )
-def test_the_day_is_that_of_the_correlation_else_of_the_events(document: Any, changes: Any, day: Day) -> None:
+def test_the_day_is_that_of_the_correlation_or_of_the_events(document: Any, changes: Any, day: Day) -> None:
     assert parse(document(**changes)).day() == day
 
 
-def test_the_day_is_looked_for_upstream_as_far_as_it_takes(document: Any) -> None:
+def test_the_day_is_searched_upstream_at_any_depth(document: Any) -> None:
     middle = document(run_id="r1", correlation=None, events=[ENDED | {"partition": None}], upstream=document())
 
     assert parse(document(correlation=None, events=[TICK], upstream=middle)).day() == Day(2013, 1, 1)
 
 
-def test_a_run_without_one_day_says_what_was_there(document: Any) -> None:
+def test_a_run_without_exactly_one_day_says_what_was_found(document: Any) -> None:
     first = document()["events"][0]
     hourly = document(run_id="r0", correlation={"hour": "5"}, events=[])
     nothing = document(correlation=None, events=[TICK], upstream=hourly)
@@ -132,24 +132,24 @@ def test_a_run_without_one_day_says_what_was_there(document: Any) -> None:
         ({"upstream": {"schema": 1}}, "upstream: expected manifest to be a text or null, got no such field"),
     ],
 )
-def test_a_malformed_context_says_what_was_expected_and_what_came(document: Any, changes: Any, message: str) -> None:
+def test_a_malformed_context_says_what_was_expected_and_got(document: Any, changes: Any, message: str) -> None:
     with pytest.raises(ContextError, match=message):
         parse(document(**changes))
 
 
-def test_a_malformed_line_of_a_manifest_is_named(document: Any) -> None:
+def test_a_malformed_manifest_row_is_named(document: Any) -> None:
     with pytest.raises(ContextError, match=r"s3://c/m.jsonl:2: expected JSON, got '\{'"):
         parse(document(events=[], manifest="s3://c/m.jsonl"), manifest=json.dumps(TICK) + "\n{\n")
 
 
-def test_fields_and_kinds_of_a_later_day_are_ignored(document: Any) -> None:
+def test_unknown_fields_and_kinds_are_ignored(document: Any) -> None:
     custom = {"kind": "custom", "id": "c", "instant": 5, "payload": {}}
 
     assert parse(document(events=[custom], colour="blue")).events[0].kind == "custom"
 
 
 @pytest.mark.spark
-def test_what_cannot_be_read_is_told_in_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+def test_an_unreadable_context_is_reported_in_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text("<html>")
 
     with pytest.raises(ContextError, match=r"expected to read .*none.json, got .*does not exist.*; check that the"):
@@ -158,7 +158,7 @@ def test_what_cannot_be_read_is_told_in_one_sentence(spark: SparkSession, tmp_pa
         RunContext.load(spark, str(tmp_path / "bad.json"))
 
 
-def test_a_property_that_is_no_path_is_told_with_those_there_are(document: Any) -> None:
+def test_a_property_that_is_no_path_is_refused_naming_the_others(document: Any) -> None:
     context = parse(document(properties={"output": "s3://lake/out", "n": 3}))
 
     assert context.root("output") == "s3://lake/out/"

@@ -35,7 +35,7 @@ def parse(document: dict[str, Any]) -> RunContext:
     return RunContext.parse(document, lambda uri: "")
 
 
-def test_t21_the_schema_takes_snapshots_and_no_snapshot_that_lacks_something(document: Any) -> None:
+def test_t21_the_schema_accepts_complete_snapshots_only(document: Any) -> None:
     validator = jsonschema.Draft202012Validator(SCHEMA)
     whole = document(events=[commit(101, None), commit(102, 101, "size")], correlation=None)
     assert [fault.message for fault in validator.iter_errors(whole)] == []
@@ -46,7 +46,7 @@ def test_t21_the_schema_takes_snapshots_and_no_snapshot_that_lacks_something(doc
     assert not validator.is_valid(document(events=[{**commit(101, None), "snapshot": {"id": 101}}]))
 
 
-def test_t21_the_span_begins_before_the_first_snapshot_and_ends_with_the_last(document: Any) -> None:
+def test_t21_an_increment_starts_before_first_and_ends_with_last(document: Any) -> None:
     # Ids are in no order, and one snapshot may be told for its bytes as well.
     events = [commit(903, 401), commit(702, 101), commit(101 + 300, 702), commit(903, 401, "size")]
     context = parse(document(events=events, correlation=None))
@@ -55,11 +55,11 @@ def test_t21_the_span_begins_before_the_first_snapshot_and_ends_with_the_last(do
     assert context.increment("demo.orders") == context.increment()
 
 
-def test_t21_from_the_beginning_of_a_table_the_span_has_no_start(document: Any) -> None:
+def test_t21_from_the_first_snapshot_the_span_has_no_start(document: Any) -> None:
     assert parse(document(events=[commit(101, None)], correlation=None)).increment() == Increment(None, "101")
 
 
-def test_t21_a_job_that_has_no_snapshots_or_those_of_two_tables_is_told_so(document: Any) -> None:
+def test_t21_a_job_without_snapshots_or_with_two_tables_says_so(document: Any) -> None:
     with pytest.raises(ContextError, match="expected snapshots of one table orders among its events, got none"):
         parse(document()).increment("orders")
     both = [commit(101, None), commit(102, 101, dataset="demo.returns")]

@@ -39,7 +39,7 @@ def submit(lake: Any, job: str, context: dict[str, Any]) -> subprocess.Completed
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=surroundings)
 
 
-def test_a_submitted_job_prints_one_line_and_leaves_its_partition(lake: Any, document: Any) -> None:
+def test_a_submitted_job_prints_summary_and_leaves_its_partition(lake: Any, document: Any) -> None:
     data.upload_day(lake, "lake", "raw/", date(2013, 1, 1), kinds=["flights"])
     properties = {"flights": "s3://lake/raw/flights/", "output": "s3://lake/clean/flights/"}
 
@@ -52,7 +52,7 @@ def test_a_submitted_job_prints_one_line_and_leaves_its_partition(lake: Any, doc
     assert Path(lake.root("clean/flights/year=2013/month=1/day=1/_SUCCESS")).exists()
 
 
-def test_a_job_that_cannot_know_its_day_exits_with_2_and_says_why(lake: Any, document: Any) -> None:
+def test_a_job_without_a_known_day_exits_with_2_and_says_why(lake: Any, document: Any) -> None:
     failed = submit(lake, "clean_flights", document(correlation=None, events=[], properties={"output": "s3://lake/x/"}))
 
     assert failed.returncode == 2

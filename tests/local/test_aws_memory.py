@@ -23,7 +23,7 @@ ARGUMENTS = {
 
 
 @pytest.mark.parametrize("name", TEXT_FUNCTIONS)
-def test_a_remembered_answer_is_the_one_that_would_be_given_again(name: str) -> None:
+def test_a_cached_answer_equals_a_fresh_one(name: str) -> None:
     remembered, plain = _remembered(), getattr(dynamodb, name)
     first = getattr(remembered, name)(*ARGUMENTS[name])
 
@@ -31,7 +31,7 @@ def test_a_remembered_answer_is_the_one_that_would_be_given_again(name: str) -> 
     assert getattr(remembered, name)(*ARGUMENTS[name]) is first
 
 
-def test_reading_an_expression_changes_nothing_of_what_is_remembered() -> None:
+def test_reading_an_expression_does_not_change_the_cache() -> None:
     tokens = dynamodb._tokenize(EXPRESSION)
     before = copy.deepcopy(tokens)
     item, values = {"rev": {"N": "1"}}, {":rev": {"N": "1"}, ":closed": {"BOOL": False}}
@@ -42,7 +42,7 @@ def test_reading_an_expression_changes_nothing_of_what_is_remembered() -> None:
     assert tokens == before
 
 
-def test_the_tables_of_a_request_are_found_once_and_told_twice() -> None:
+def test_the_tables_of_a_request_are_found_once_and_cached() -> None:
     actions = SimpleNamespace(dynamodb_resource_arns=iam_actions.dynamodb_resource_arns)
     _remember(_functions(), actions)
     body = json.dumps({"RequestItems": {"jobs": []}}).encode()

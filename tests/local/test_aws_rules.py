@@ -35,7 +35,7 @@ RUN: dict[str, Any] = {
         ({"colour": "red"}, "colour: expected one of applicationId"),
     ],
 )
-def test_a_request_that_breaks_the_model_of_its_service_is_told_where(change: dict[str, Any], told: str) -> None:
+def test_a_request_that_violates_the_service_model_says_where(change: dict[str, Any], told: str) -> None:
     assert problems("emr-serverless", "StartJobRun", RUN) == []
     found = problems("emr-serverless", "StartJobRun", RUN | change)
     assert any(told in each for each in found), found
@@ -87,7 +87,7 @@ def test_a_message_of_a_fifo_queue_has_a_group_and_no_delay() -> None:
         ("dynamodb", "BatchGetItem", {"RequestItems": {"t": {"Keys": [{}] * 101}}}, "expected 1 to 100 keys, got 101"),
     ],
 )
-def test_limits_that_stand_on_pages_only_are_kept_too(
+def test_limits_documented_only_on_pages_are_kept_too(
     service: str, operation: str, parameters: dict[str, Any], told: str
 ) -> None:
     found = problems(service, operation, parameters)
@@ -95,7 +95,7 @@ def test_limits_that_stand_on_pages_only_are_kept_too(
 
 
 @pytest.mark.breaks_aws_rules
-def test_the_emulator_of_emr_serverless_refuses_what_aws_refuses(emulators: Emulators) -> None:
+def test_the_emr_emulator_refuses_what_aws_refuses(emulators: Emulators) -> None:
     emr = emulators.start(driver="instant")
     with pytest.raises(ClientError, match="tags.sluice:schedule: expected a match of") as told:
         emr.start(tags={"sluice:schedule": "demo.flights.~note"})
@@ -103,7 +103,7 @@ def test_the_emulator_of_emr_serverless_refuses_what_aws_refuses(emulators: Emul
 
 
 @pytest.mark.parametrize("schedule", ["demo.flights.~note", "demo.flights.etl~.load", "demo.flights.daily", "a" * 300])
-def test_the_start_of_any_run_is_a_request_that_emr_serverless_takes(schedule: str) -> None:
+def test_the_start_of_any_run_is_a_valid_emr_serverless_request(schedule: str) -> None:
     target = EmrServerlessTarget(None, "00f5abc", RUN["executionRoleArn"], "control")
     document = {"entry_point": "s3://code/job.py", "arguments": [], "py_files": [], "spark": {}}
     request = replace(rows.run().request, target={**document, "application_id": None, "execution_role_arn": None})

@@ -44,19 +44,19 @@ def test_the_stack_names_what_users_need(cloud: Endpoints) -> None:
     assert found["StackStatus"] in ("CREATE_COMPLETE", "UPDATE_COMPLETE")
 
 
-def test_a_shell_can_source_the_endpoints(cloud: Endpoints) -> None:
+def test_a_shell_can_source_the_endpoints_file(cloud: Endpoints) -> None:
     names = sorted(cloud.environment())
     script = f'. "{Layout().endpoints}" && printf "%s\\n" ' + " ".join(f'"${name}"' for name in names)
     done = subprocess.run(["sh", "-euc", script], capture_output=True, text=True, env={"PATH": os.environ["PATH"]})
     assert done.stdout.splitlines() == [cloud.environment()[name] for name in names]
 
 
-def test_a_second_up_changes_nothing(cloud: Endpoints) -> None:
+def test_a_second_up_changes_nothing_in_the_cloud(cloud: Endpoints) -> None:
     again = local_cloud.up()
     assert (again.started, again.stack, again.endpoints) == (False, "unchanged", cloud)
 
 
-def test_nothing_listens_but_on_the_loopback_interface(cloud: Endpoints) -> None:
+def test_all_ports_are_on_the_loopback_interface(cloud: Endpoints) -> None:
     if not Path("/proc/net/tcp").exists():
         pytest.skip("listening sockets are read from /proc, which this system has not")
     ports = {int(url.rsplit(":", 1)[1]) for url in (cloud.aws_url, cloud.emr_url)}
@@ -83,7 +83,7 @@ def test_policies_are_enforced_as_deployed(cloud: Endpoints, action: str, resour
     assert [r["EvalDecision"] for r in done["EvaluationResults"]] == [decision]
 
 
-def test_both_queues_are_mapped_with_partial_batches(cloud: Endpoints) -> None:
+def test_both_queues_are_mapped_with_partial_batch_answers(cloud: Endpoints) -> None:
     functions = {f"{STACK}-objects", f"{STACK}-check"}
     listed = cloud.client("lambda").list_event_source_mappings()["EventSourceMappings"]
     mappings = [m for m in listed if m["FunctionArn"].rsplit(":", 1)[1] in functions]
@@ -92,7 +92,7 @@ def test_both_queues_are_mapped_with_partial_batches(cloud: Endpoints) -> None:
     assert all(m["State"] == "Enabled" for m in mappings)
 
 
-def test_rows_expire(cloud: Endpoints) -> None:
+def test_rows_expire_in_the_local_cloud(cloud: Endpoints) -> None:
     for table in ("CatalogTable", "JobsTable", "RunsTable"):
         found = cloud.client("dynamodb").describe_time_to_live(TableName=cloud.outputs[table])
         assert found["TimeToLiveDescription"] == {"TimeToLiveStatus": "ENABLED", "AttributeName": "ttl"}

@@ -82,14 +82,14 @@ def caller(cloud: Endpoints) -> Iterator[Caller]:
         ("DELETE", "", None),
     ],
 )
-def test_who_does_not_sign_changes_nothing(
+def test_an_unsigned_bad_request_changes_nothing(
     caller: Caller, secret: str | None, method: str, path: str, body: Any
 ) -> None:
     assert caller.send(method, path, body, secret=secret)[0] == 403
     assert caller.send("GET", "/datasets") == (200, {"items": [], "next_cursor": None})
 
 
-def test_a_signed_request_that_is_wrong_is_told_what_was_expected(caller: Caller) -> None:
+def test_a_wrong_signed_request_is_answered_with_the_expectation(caller: Caller) -> None:
     caller.send("PUT", "/apps/orders", {})
     path = "/apps/orders/schedules/daily"
     document = {"workflow": "ship", "trigger": {"type": "time", "expression": "0 0 30 2 *"}}
@@ -105,7 +105,7 @@ def test_a_signed_request_that_is_wrong_is_told_what_was_expected(caller: Caller
     caller.refused(404, "GET", path)
 
 
-def test_a_body_that_is_wrong_is_refused_behind_the_gateway_as_before_it(caller: Caller) -> None:
+def test_a_wrong_body_is_refused_by_the_api_behind_the_gateway(caller: Caller) -> None:
     for raw, kind in [
         (b"not json", "text/plain"),
         (b"[]", "application/x-www-form-urlencoded"),
@@ -165,7 +165,7 @@ def queue(cloud: Endpoints, caller: Caller) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.own_resources
-def test_a_poison_message_is_set_aside_and_its_neighbours_are_handled(
+def test_a_poison_message_is_removed_and_others_are_handled(
     cloud: Endpoints, caller: Caller, orders: str, queue: dict[str, str]
 ) -> None:
     sqs = cloud.client("sqs")
@@ -198,9 +198,7 @@ def test_a_poison_message_is_set_aside_and_its_neighbours_are_handled(
 
 
 @pytest.mark.own_resources
-def test_the_deployed_lambda_names_the_messages_that_failed_and_no_others(
-    cloud: Endpoints, caller: Caller, orders: str
-) -> None:
+def test_the_deployed_lambda_names_exactly_the_failed_messages(cloud: Endpoints, caller: Caller, orders: str) -> None:
     right = notification(cloud.outputs["LakeBucket"], f"{orders}day%3D1/x")
     more = {
         "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:another",

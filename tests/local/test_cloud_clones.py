@@ -97,7 +97,7 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
         made.run("reset")
 
 
-def test_what_it_holds_survives_down_and_up(clone: Clone) -> None:
+def test_the_data_of_a_cloud_survives_down_and_up(clone: Clone) -> None:
     before = clone.endpoints()
     table, bucket, queue = (before.outputs[name] for name in ("JobsTable", "ControlBucket", "HintsQueueUrl"))
     dead = _dead_letters(before, queue)
@@ -153,7 +153,7 @@ def test_changed_code_is_deployed(clone: Clone) -> None:
 
 
 @pytest.mark.long
-def test_it_can_be_moved_to_another_port(clone: Clone) -> None:
+def test_a_cloud_can_be_moved_to_another_port(clone: Clone) -> None:
     code, said = clone.run("up", SLUICE_PORT="1")
     assert code == 1
     assert "SLUICE_PORT asks for port 1, but this checkout's local cloud is up on port" in said

@@ -114,7 +114,7 @@ def test_w16_a_run_ends_as_its_execution_does(machine: Machine) -> None:
     assert {each["executionArn"] for each in started} == {done["target_id"], failed["target_id"]}
 
 
-def test_w6_a_cancelled_run_stops_its_execution(machine: Machine) -> None:
+def test_w6_a_cancelled_run_stops_its_execution_in_local_cloud(machine: Machine) -> None:
     run_id = machine.start("wait")
     arn = machine.reaches(run_id, "RUNNING")["target_id"]
     machine.client.post(f"/v1/runs/{run_id}/cancel", {})

@@ -94,16 +94,16 @@ def chain(cloud: Endpoints) -> Iterator[Chain]:
     made.remove()
 
 
-def test_a_chain_of_a_lambda_and_its_queue_ends_after_sixteen_invocations(chain: Chain) -> None:
+def test_a_loop_of_a_lambda_and_its_queue_ends_after_16_rounds(chain: Chain) -> None:
     assert chain.runs(until=FIRST_DROPPED) == list(range(1, FIRST_DROPPED))
 
 
-def test_a_chain_that_its_function_allows_goes_on(chain: Chain) -> None:
+def test_a_loop_that_its_function_allows_goes_on(chain: Chain) -> None:
     chain.allow()
     assert chain.runs(until=FIRST_DROPPED + 3) == list(range(1, FIRST_DROPPED + 4))
 
 
-def test_the_functions_that_queues_invoke_are_deployed_as_the_template_says(cloud: Endpoints) -> None:
+def test_queue_lambdas_are_deployed_as_the_template_says(cloud: Endpoints) -> None:
     """Without that, the local cloud would drop what serves a long queue."""
     lambdas = cloud.client("lambda")
     functions = lambdas.list_functions()["Functions"]

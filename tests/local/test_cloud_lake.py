@@ -39,7 +39,7 @@ def lines(cloud: Endpoints, run_id: str) -> list[Any]:
 
 
 @pytest.mark.cloud
-def test_h3_a_row_that_has_ended_reaches_the_lake(cloud: Endpoints) -> None:
+def test_h3_a_row_that_has_ended_reaches_the_local_lake(cloud: Endpoints) -> None:
     run_id, unfinished = f"lake-{uuid.uuid4().hex}", f"lake-{uuid.uuid4().hex}"
     put(cloud, unfinished, state="RUNNING", ended_at=None)
     put(cloud, run_id)

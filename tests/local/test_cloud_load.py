@@ -124,7 +124,7 @@ def stage(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 
 
 @pytest.mark.long
-def test_story_6_what_is_urgent_goes_ahead_of_a_backlog_on_the_cloud_and_the_backlog_catches_up(stage: Stage) -> None:
+def test_story_6_urgent_work_passes_a_backlog_on_the_cloud(stage: Stage) -> None:
     stage.start("occupant")
     until(lambda: stage.pool()["in_use"] == 2 * SLOTS, "a pool that is full")
     stage.start("bulk", BACKLOG)

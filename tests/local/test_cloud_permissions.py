@@ -52,7 +52,7 @@ def run_state(cloud: Endpoints) -> str:
 @pytest.mark.parametrize(
     ("statement", "action"), [("AskAboutTheRun", "emr-serverless:GetJobRun"), ("Runs", "dynamodb:GetItem")]
 )
-def test_what_a_role_does_not_allow_is_refused_and_written_down(
+def test_a_call_beyond_the_role_is_refused_and_logged(
     cloud: Endpoints, without: Callable[[str], None], statement: str, action: str
 ) -> None:
     assert KNOWN in run_state(cloud)

@@ -25,30 +25,30 @@ def free() -> int:
         return int(probe.getsockname()[1])
 
 
-def test_the_default_is_used_when_it_is_free(free: int) -> None:
+def test_the_default_port_is_used_when_it_is_free(free: int) -> None:
     assert ports.choose("SLUICE_PORT", free, {}, None) == free
 
 
-def test_the_port_of_last_time_comes_first(free: int) -> None:
+def test_the_previous_port_is_tried_first(free: int) -> None:
     assert ports.choose("SLUICE_PORT", 4566, {}, free) == free
 
 
-def test_another_is_found_when_both_are_taken(taken: int) -> None:
+def test_another_port_is_found_when_both_are_in_use(taken: int) -> None:
     found = ports.choose("SLUICE_PORT", taken, {"SLUICE_PORT": ""}, taken)
     assert found != taken
     assert ports.is_free(found)
 
 
-def test_a_port_that_was_asked_for_is_used(free: int) -> None:
+def test_a_requested_port_is_used(free: int) -> None:
     assert ports.choose("SLUICE_PORT", 4566, {"SLUICE_PORT": str(free)}, None) == free
 
 
-def test_a_port_that_was_asked_for_and_is_taken_is_refused_by_name(taken: int) -> None:
+def test_a_requested_port_in_use_is_refused_by_name(taken: int) -> None:
     with pytest.raises(ports.PortTaken, match=f"Port {taken}, set by SLUICE_EMR_PORT, is in use .* unset"):
         ports.choose("SLUICE_EMR_PORT", 4570, {"SLUICE_EMR_PORT": str(taken)}, None)
 
 
 @pytest.mark.parametrize("nonsense", ["http", "0", "65536", "-1"])
-def test_what_is_no_port_is_refused(nonsense: str) -> None:
+def test_an_invalid_port_is_refused(nonsense: str) -> None:
     with pytest.raises(ValueError, match="Expected a port number from 1 to 65535"):
         ports.choose("SLUICE_PORT", 4566, {"SLUICE_PORT": nonsense}, None)

@@ -49,12 +49,12 @@ def test_a_process_is_found_until_it_is_stopped(file: Path) -> None:
     assert not file.exists()
 
 
-def test_one_that_never_was_is_not_found(file: Path) -> None:
+def test_a_process_that_never_existed_is_not_found(file: Path) -> None:
     assert processes.find(file) is None
     assert not processes.stop(file, 5)
 
 
-def test_a_file_of_a_process_that_was_killed_is_stale(file: Path) -> None:
+def test_the_file_of_a_killed_process_is_stale(file: Path) -> None:
     started = start(file, SLEEP)
     os.kill(started.pid, 9)
     os.waitpid(started.pid, 0)
@@ -62,7 +62,7 @@ def test_a_file_of_a_process_that_was_killed_is_stale(file: Path) -> None:
     assert processes.find(file) is None
 
 
-def test_a_pid_that_was_given_to_another_program_is_left_alone(file: Path) -> None:
+def test_a_pid_reused_by_another_program_is_not_killed(file: Path) -> None:
     stranger = subprocess.Popen(SLEEP)
     file.write_text(json.dumps({"pid": stranger.pid, "port": 4711}))
     assert processes.find(file) is None
@@ -72,14 +72,14 @@ def test_a_pid_that_was_given_to_another_program_is_left_alone(file: Path) -> No
     stranger.wait()
 
 
-def test_one_that_does_not_listen_is_killed(file: Path) -> None:
+def test_a_process_that_does_not_listen_is_killed(file: Path) -> None:
     start(file, DEAF)
     assert first_line(file) == "deaf"
     assert processes.stop(file, 0.2)
     assert processes.find(file) is None
 
 
-def test_nothing_that_it_started_is_left(file: Path) -> None:
+def test_stopping_ends_everything_that_was_started(file: Path) -> None:
     start(file, WITH_CHILD)
     child = int(first_line(file))
     assert processes.stop(file, 5)

@@ -38,9 +38,7 @@ def dataset(caller: Caller, **fields: Any) -> str:
     return prefix
 
 
-def test_t20_an_object_in_a_bucket_outside_the_stack_makes_its_partition_ready(
-    cloud: Endpoints, caller: Caller
-) -> None:
+def test_t20_an_object_outside_stack_makes_its_partition_ready(cloud: Endpoints, caller: Caller) -> None:
     prefix, s3 = dataset(caller), cloud.client("s3")
     for day in DAYS:
         s3.put_object(Bucket=BUCKET, Key=f"{prefix}day={day}/part 0+1.csv", Body=b"x")
@@ -55,7 +53,7 @@ def test_t20_an_object_in_a_bucket_outside_the_stack_makes_its_partition_ready(
     eventually(lambda: caller.ready() == {*DAYS, "copy", "parts"}, PATIENCE)
 
 
-def test_t20_the_lambda_may_read_a_manifest_there(cloud: Endpoints, caller: Caller) -> None:
+def test_t20_the_lambda_may_read_a_manifest_in_a_watched_bucket(cloud: Endpoints, caller: Caller) -> None:
     prefix, s3 = dataset(caller, ready={"manifest": "MANIFEST"}), cloud.client("s3")
     s3.put_object(Bucket=BUCKET, Key=f"{prefix}day=1/MANIFEST", Body=b"a.csv\n")
     s3.put_object(Bucket=BUCKET, Key=f"{prefix}day=2/a.csv", Body=b"x")
@@ -64,7 +62,7 @@ def test_t20_the_lambda_may_read_a_manifest_there(cloud: Endpoints, caller: Call
     eventually(lambda: caller.ready() == {"2"}, PATIENCE)
 
 
-def test_t20_the_deployed_api_refuses_a_bucket_that_is_not_in_the_parameter(cloud: Endpoints, caller: Caller) -> None:
+def test_t20_the_deployed_api_refuses_an_unlisted_bucket(cloud: Endpoints, caller: Caller) -> None:
     body = {"bucket": f"closed-{uuid.uuid4().hex[:8]}", "prefix": "in/", "keys": ["day"]}
     error = caller.refused(400, "PUT", "/datasets/orders", body)
     assert f"{cloud.outputs['LakeBucket']}, {BUCKET})" in error["message"]

@@ -21,7 +21,7 @@ def test_a_waiting_run_is_cancelled_and_never_runs(emulators: Emulators) -> None
     emr.reaches(behind, "RUNNING")
 
 
-def test_a_running_run_is_cancelled_and_its_place_goes_to_the_next(emulators: Emulators) -> None:
+def test_a_running_run_is_cancelled_and_the_next_one_starts(emulators: Emulators) -> None:
     emr = emulators.start(max_running=1, instant_ms=LONG_MS)
     running, waiting = emr.start(), emr.start()
     emr.reaches(running, "RUNNING")
@@ -40,13 +40,13 @@ def test_an_ended_run_is_not_cancellable(emulators: Emulators) -> None:
     assert emr.state(run) == "SUCCESS"
 
 
-def test_a_run_that_overruns_its_timeout_is_cancelled(emulators: Emulators) -> None:
+def test_a_run_over_its_timeout_is_cancelled(emulators: Emulators) -> None:
     emr = emulators.start(instant_ms=LONG_MS, minute_s=0.02)
     run = emr.reaches(emr.start(executionTimeoutMinutes=10), "CANCELLED")
     assert run["stateDetails"] == "Job run timed out after 10 minutes."
 
 
-def test_a_timeout_of_zero_is_none(emulators: Emulators) -> None:
+def test_a_timeout_of_zero_means_none(emulators: Emulators) -> None:
     emr = emulators.start(instant_ms=100, minute_s=0.001)
     run = emr.reaches(emr.start(executionTimeoutMinutes=0), "SUCCESS", "CANCELLED")
     assert run["state"] == "SUCCESS"

@@ -23,11 +23,11 @@ LARGE = "--conf spark.driver.cores=2 --conf spark.executor.cores=2 --conf spark.
         ("--conf spark.dynamicAllocation.enabled=false --conf spark.executor.instances=2", 12),
     ],
 )
-def test_the_vcpus_of_a_run_are_those_of_its_driver_and_executors(parameters: str, vcpus: int) -> None:
+def test_the_vcpus_of_run_are_those_of_its_driver_and_executors(parameters: str, vcpus: int) -> None:
     assert resources.need(spark_parameters.parse(parameters).properties).vcpus == vcpus
 
 
-def test_memory_is_counted_with_its_overhead_and_billed_for_a_minute_at_least() -> None:
+def test_memory_is_counted_with_overhead_for_at_least_a_minute() -> None:
     need = resources.need({"spark.executor.instances": "1", "spark.driver.memory": "1G", "spark.executor.memory": "1g"})
     assert need.memory_gb == pytest.approx(2.2)
     assert need.billed(1).memory_gb_hours == pytest.approx(2.2 / 60, abs=0.001)
@@ -46,7 +46,7 @@ def test_runs_beyond_the_maximum_capacity_wait_in_order(emulators: Emulators) ->
     emr.reaches(small, "RUNNING")
 
 
-def test_one_application_being_full_does_not_hold_up_another(emulators: Emulators) -> None:
+def test_one_full_application_does_not_block_another(emulators: Emulators) -> None:
     emr = emulators.start({"maximumCapacity": {"cpu": "2 vCPU", "memory": "16 GB"}}, instant_ms=LONG_MS, max_running=9)
     emr.reaches(emr.start(spark=SMALL), "RUNNING")
     emr.start(spark=SMALL)
@@ -55,7 +55,7 @@ def test_one_application_being_full_does_not_hold_up_another(emulators: Emulator
     emr.reaches(emr.start(spark=SMALL), "RUNNING")
 
 
-def test_a_run_that_asks_for_more_executors_than_there_are_gets_what_there_is(emulators: Emulators) -> None:
+def test_a_run_that_asks_for_too_many_executors_gets_the_rest(emulators: Emulators) -> None:
     emr = emulators.start({"maximumCapacity": {"cpu": "4", "memory": "16 GB"}})
     emr.reaches(emr.start(spark="--num-executors 100"), "SUCCESS")
 

@@ -52,9 +52,7 @@ def functions() -> Iterator[Functions]:
     stub.server.server_close()
 
 
-def test_the_states_are_announced_in_order_in_the_envelope_of_eventbridge(
-    emulators: Emulators, functions: Functions
-) -> None:
+def test_states_are_announced_in_order_as_eventbridge_events(emulators: Emulators, functions: Functions) -> None:
     emr = emulators.start(endpoint_url=functions.url, run_state_function="run_state")
     run = emr.reaches(emr.start(name="hourly"), "SUCCESS")
     eventually(lambda: len(functions.calls) == 4)
@@ -90,7 +88,7 @@ def test_the_states_are_announced_in_order_in_the_envelope_of_eventbridge(
     }
 
 
-def test_failing_and_cancelling_are_announced(emulators: Emulators, functions: Functions) -> None:
+def test_failing_and_cancelling_are_announced_too(emulators: Emulators, functions: Functions) -> None:
     emr = emulators.start(endpoint_url=functions.url, run_state_function="f", instant_ms=0)
     emr.start("s3://code/fail.py")
     eventually(lambda: ("RUNNING", "FAILED") in functions.changes())
@@ -109,7 +107,7 @@ def test_dropped_events_are_not_delivered(emulators: Emulators, functions: Funct
     assert functions.calls == []
 
 
-def test_a_function_that_hangs_or_is_gone_holds_up_no_run(emulators: Emulators, functions: Functions) -> None:
+def test_a_missing_or_hanging_function_blocks_no_run(emulators: Emulators, functions: Functions) -> None:
     functions.hangs.clear()
     emr = emulators.start(endpoint_url=functions.url, run_state_function="f", instant_ms=0)
     for run in [emr.start() for _ in range(5)]:

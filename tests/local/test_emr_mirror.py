@@ -43,7 +43,7 @@ def mirror(s3: Any, tmp_path: Path) -> Mirror:
         ("new/", set()),
     ],
 )
-def test_a_uri_brings_the_object_or_what_lies_under_it_and_no_neighbours(
+def test_a_uri_mirrors_its_object_or_all_below_it_only(
     s3: Any, bucket: str, mirror: Mirror, tmp_path: Path, named: str, brought: set[str]
 ) -> None:
     put(s3, bucket, **{"raw/a.csv": "1", "raw/a.csv.bak/d.csv": "2", "raw/day=1/b.csv": "3", "rawer/c.csv": "4"})
@@ -52,7 +52,7 @@ def test_a_uri_brings_the_object_or_what_lies_under_it_and_no_neighbours(
     assert mirror.buckets == [bucket]
 
 
-def test_a_whole_bucket_is_refused_unless_that_is_asked_for(s3: Any, bucket: str, tmp_path: Path) -> None:
+def test_a_whole_bucket_is_refused_unless_requested(s3: Any, bucket: str, tmp_path: Path) -> None:
     put(s3, bucket, a="1")
     with pytest.raises(RootRefused, match=f"expected a path inside of bucket {bucket}"):
         Mirror(s3, tmp_path / "no").bring([S3Path(bucket, "")])
@@ -62,7 +62,7 @@ def test_a_whole_bucket_is_refused_unless_that_is_asked_for(s3: Any, bucket: str
     assert files(tmp_path / "yes", bucket) == {"a"}
 
 
-def test_only_what_changed_is_taken_back(s3: Any, bucket: str, mirror: Mirror, tmp_path: Path) -> None:
+def test_only_changed_files_are_uploaded(s3: Any, bucket: str, mirror: Mirror, tmp_path: Path) -> None:
     put(s3, bucket, **{"in/x": "x", "out/stale": "old", "out/_SUCCESS": "", "other/y": "y"})
     mirror.bring([S3Path(bucket, "in/"), S3Path(bucket, "out/")])
     # Somebody else writes beside the run: none of its business.
@@ -96,7 +96,7 @@ class Recorder:
         return self._s3.delete_objects(Bucket=Bucket, Delete=Delete)
 
 
-def test_the_marker_goes_first_and_comes_last(s3: Any, bucket: str, tmp_path: Path) -> None:
+def test_the_marker_is_deleted_first_and_uploaded_last(s3: Any, bucket: str, tmp_path: Path) -> None:
     put(s3, bucket, **{"out/_SUCCESS": "", "out/old": "1"})
     recorder = Recorder(s3)
     mirror = Mirror(recorder, tmp_path)
@@ -112,7 +112,7 @@ def test_the_marker_goes_first_and_comes_last(s3: Any, bucket: str, tmp_path: Pa
     assert len(recorder.changes) == 2 + 21
 
 
-def test_uris_are_read_from_a_json_document_however_deep(s3: Any, bucket: str, mirror: Mirror) -> None:
+def test_uris_are_read_from_a_json_document_of_any_depth(s3: Any, bucket: str, mirror: Mirror) -> None:
     context = {"in": [f"s3://{bucket}/raw/day=1/"], "up": {"out": f"s3a://{bucket}/out"}, "n": 1, "none": None}
     put(s3, bucket, **{"context/r.json": json.dumps(context), "context/no.json": "no json"})
     mirror.bring([S3Path(bucket, "context/")])
@@ -140,6 +140,6 @@ def test_uris_are_found_in_texts(text: str, found: list[S3Path]) -> None:
     assert list(find_in_json([{"k": text}])) == found
 
 
-def test_a_key_that_leads_outside_its_bucket_is_refused(tmp_path: Path) -> None:
+def test_a_key_outside_its_bucket_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="expected a key that is a path below its bucket"):
         S3Path("b", "../c/x").under(tmp_path)

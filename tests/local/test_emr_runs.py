@@ -39,7 +39,7 @@ def test_the_first_run_starts_its_application(emulators: Emulators) -> None:
     assert emr.boto.get_application(applicationId=emr.application)["application"]["state"] == "STARTED"
 
 
-def test_a_failed_run_is_tried_again_as_its_retry_policy_says(emulators: Emulators) -> None:
+def test_a_failed_run_is_retried_by_its_retry_policy(emulators: Emulators) -> None:
     emr = emulators.start()
     run = emr.reaches(emr.start("s3://code/fail.py", retryPolicy={"maxAttempts": 3}), "FAILED")
     assert run["attempt"] == 3
@@ -94,7 +94,7 @@ def pages(emr: Emr, **filters: Any) -> list[str]:
     return [run for page in found for run in ids(page)]
 
 
-def test_what_does_not_exist_is_not_found(emulators: Emulators) -> None:
+def test_a_missing_run_or_application_is_not_found(emulators: Emulators) -> None:
     emr = emulators.start()
     with pytest.raises(emr.boto.exceptions.ResourceNotFoundException) as refused:
         emr.get("00nosuchrun")
@@ -115,13 +115,13 @@ def test_what_does_not_exist_is_not_found(emulators: Emulators) -> None:
         ({"spark": "--py-files"}, "expected a value after --py-files"),
     ],
 )
-def test_a_run_that_cannot_be_is_refused(emulators: Emulators, change: dict[str, Any], message: str) -> None:
+def test_an_invalid_run_is_refused(emulators: Emulators, change: dict[str, Any], message: str) -> None:
     emr = emulators.start()
     with pytest.raises(ClientError, match=message):
         emr.start(**change)
 
 
-def test_an_application_is_stopped_changed_and_deleted_only_when_nothing_runs(emulators: Emulators) -> None:
+def test_an_application_is_stopped_and_deleted_only_when_idle(emulators: Emulators) -> None:
     emr = emulators.start(instant_ms=60_000)
     run = emr.start()
     with pytest.raises(emr.boto.exceptions.ValidationException, match="1 unfinished job runs"):
@@ -147,7 +147,7 @@ def test_an_application_is_stopped_changed_and_deleted_only_when_nothing_runs(em
         ({"retryPolicy": {"maxAttempts": 2}}, "s3://logs/spark/applications/{app}/jobs/{run}/attempts/1/SPARK_DRIVER/"),
     ],
 )
-def test_logs_go_where_aws_puts_them(emulators: Emulators, change: dict[str, Any], place: str) -> None:
+def test_logs_are_stored_where_aws_stores_them(emulators: Emulators, change: dict[str, Any], place: str) -> None:
     emr = emulators.start()
     monitoring = {"s3MonitoringConfiguration": {"logUri": "s3://logs/spark/"}}
     run = emr.start(configurationOverrides={"monitoringConfiguration": monitoring}, **change)

@@ -48,7 +48,7 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
         process.wait()
 
 
-def test_ended_runs_are_there_after_a_restart_and_unfinished_ones_begin_anew(emulators: Emulators) -> None:
+def test_after_restart_ended_runs_are_kept_and_others_restarted(emulators: Emulators) -> None:
     emr = emulators.start(max_running=1, instant_ms=60_000)
     cancelled, running, waiting = emr.start(name="c"), emr.start(name="r"), emr.start(name="w")
     emr.cancel(cancelled)
@@ -65,7 +65,7 @@ def test_ended_runs_are_there_after_a_restart_and_unfinished_ones_begin_anew(emu
     assert [run["name"] for run in emr.boto.list_job_runs(applicationId=emr.application)["jobRuns"]] == ["w", "r", "c"]
 
 
-def test_health_tells_what_is_going_on(emulators: Emulators) -> None:
+def test_health_shows_the_current_activity(emulators: Emulators) -> None:
     emr = emulators.start(max_running=1, instant_ms=60_000)
     run = emr.start()
     emr.start()
@@ -81,7 +81,7 @@ def test_an_unknown_path_is_answered_in_json(emulators: Emulators) -> None:
     assert "expected an operation" in json.load(refused.value)["message"]
 
 
-def test_the_process_ends_on_sigterm_and_goes_on_where_it_was(tmp_path: Path, serve: Serve) -> None:
+def test_the_process_ends_on_sigterm_and_resumes_its_state(tmp_path: Path, serve: Serve) -> None:
     process, url = serve("--instant-ms", "60000")
     boto = client("emr-serverless", url)
     application = boto.create_application(type="SPARK", releaseLabel="emr-7.1.0")["applicationId"]
@@ -100,7 +100,7 @@ def test_the_process_ends_on_sigterm_and_goes_on_where_it_was(tmp_path: Path, se
     assert f"run {run} RUNNING -> SUCCESS" in (tmp_path / "log").read_text()
 
 
-def test_a_taken_port_is_told_and_exits_with_2(tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported_and_exits_with_2(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = subprocess.run(command(tmp_path, str(port)), cwd=REPOSITORY, capture_output=True, text=True, timeout=30)
@@ -115,7 +115,7 @@ def test_a_state_directory_serves_one_emulator_at_a_time(emulators: Emulators) -
         emulators.start()
 
 
-def test_a_flag_wins_over_its_variable_and_the_variable_over_the_default() -> None:
+def test_a_flag_overrides_its_variable_which_overrides_default() -> None:
     environment = {"SLUICE_EMR_MAX_RUNNING": "7", "SLUICE_EMR_START_TPS": "2.5", "AWS_ENDPOINT_URL": "http://cloud"}
     chosen = settings.read(["--max-running", "9", "--keep-run-dirs", "on"], environment)
     assert (chosen.max_running, chosen.start_tps, chosen.endpoint_url) == (9, 2.5, "http://cloud")
@@ -134,6 +134,6 @@ def test_a_flag_wins_over_its_variable_and_the_variable_over_the_default() -> No
         (["--run-state-function", "f"], {}, "expected an endpoint to invoke 'f' at, got none: set --endpoint-url"),
     ],
 )
-def test_a_setting_of_no_use_is_explained(arguments: list[str], environment: dict[str, str], message: str) -> None:
+def test_an_invalid_setting_is_explained(arguments: list[str], environment: dict[str, str], message: str) -> None:
     with pytest.raises(BadSetting, match=message):
         settings.read(arguments, environment)

@@ -174,7 +174,7 @@ def test_the_marker_is_announced_after_the_data(lake: Lake) -> None:
     assert announced[-1] == "out/_SUCCESS"
 
 
-def test_runs_at_the_same_time_do_not_see_each_other(lake: Lake) -> None:
+def test_simultaneous_runs_do_not_see_each_other(lake: Lake) -> None:
     one, other = lake.run("count"), lake.run("beside")
     assert (one["state"], other["state"]) == ("SUCCESS", "SUCCESS"), lake.log("beside", "stderr")
     assert one["startedAt"] < other["endedAt"]
@@ -183,7 +183,7 @@ def test_runs_at_the_same_time_do_not_see_each_other(lake: Lake) -> None:
     assert lake.log("beside", "stdout") == "counted s3://lake/beside\n"
 
 
-def test_a_failed_job_tells_why(lake: Lake) -> None:
+def test_a_failed_job_reports_why(lake: Lake) -> None:
     run = lake.run("fail")
     assert run["state"] == "FAILED"
     assert run["stateDetails"].startswith("Job execution failed, please check complete logs")
@@ -194,12 +194,12 @@ def test_a_failed_job_tells_why(lake: Lake) -> None:
     assert lake.log("fail", "stdout").startswith("half done\nTraceback")
 
 
-def test_a_failed_job_leaves_what_it_had_finished_and_nothing_half_done(lake: Lake) -> None:
+def test_a_failed_job_leaves_finished_output_and_nothing_partial(lake: Lake) -> None:
     assert "_SUCCESS" in lake.keys("fail/done/")
     assert lake.keys("fail/half/") == set()
 
 
-def test_cancelling_ends_everything_that_the_job_started(lake: Lake) -> None:
+def test_a_cancel_ends_everything_that_the_job_started(lake: Lake) -> None:
     process = Path("/proc") / lake.grandchild.read_text()
     assert process.exists() or not Path("/proc/self").exists()
     lake.emr.cancel(lake.runs["sleep"])
@@ -207,7 +207,7 @@ def test_cancelling_ends_everything_that_the_job_started(lake: Lake) -> None:
     eventually(lambda: not process.exists())
 
 
-def test_nothing_is_left_of_a_run_on_this_machine(lake: Lake) -> None:
+def test_a_finished_run_leaves_no_files_on_this_machine(lake: Lake) -> None:
     ended = [lake.runs[name] for name in ("count", "beside", "fail")]
     left = {path.name for path in (lake.emr.emulator.state_dir / "runs").iterdir()}
     assert not left & {f"{run}-1" for run in ended}

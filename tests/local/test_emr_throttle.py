@@ -28,7 +28,7 @@ def test_a_bucket_gives_its_burst_at_once_and_then_its_rate() -> None:
 
 
 @given(st.lists(st.floats(0, 3), max_size=60), st.integers(1, 10))
-def test_no_interval_sees_more_than_burst_and_rate(pauses: list[float], burst: int) -> None:
+def test_no_interval_has_more_calls_than_burst_and_rate(pauses: list[float], burst: int) -> None:
     clock = Clock()
     bucket = TokenBucket(Rate(2.0, burst), clock)
     taken: list[float] = []
@@ -51,7 +51,7 @@ def test_a_start_beyond_the_burst_is_refused_as_aws_refuses_it(emulators: Emulat
     assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 429
 
 
-def test_each_api_has_a_rate_of_its_own(emulators: Emulators) -> None:
+def test_each_api_has_its_own_rate(emulators: Emulators) -> None:
     emr = emulators.start(
         instant_ms=60_000, list_tps=0.001, list_burst=1, get_tps=0.001, get_burst=2, cancel_tps=0.001, cancel_burst=1
     )

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 from tests.local.conftest import Emulators
 
 
-def test_a_token_starts_one_run_however_many_callers_come_at_once(emulators: Emulators) -> None:
+def test_a_token_starts_one_run_for_any_number_of_callers(emulators: Emulators) -> None:
     emr = emulators.start()
     with ThreadPoolExecutor(20) as pool:
         runs = list(pool.map(lambda _: emr.start(clientToken="once", name="n"), range(20)))
@@ -18,14 +18,14 @@ def test_a_token_starts_one_run_however_many_callers_come_at_once(emulators: Emu
     assert len(emr.boto.list_job_runs(applicationId=emr.application)["jobRuns"]) == 1
 
 
-def test_a_token_is_answered_with_its_run_also_when_that_run_has_failed(emulators: Emulators) -> None:
+def test_a_token_is_answered_with_its_run_even_after_a_failure(emulators: Emulators) -> None:
     emr = emulators.start()
     failed = emr.start("s3://code/fail.py", clientToken="t")
     emr.reaches(failed, "FAILED")
     assert emr.start("s3://code/fail.py", clientToken="t") == failed
 
 
-def test_a_token_outlives_the_emulator(emulators: Emulators) -> None:
+def test_a_token_survives_a_restart_of_the_emulator(emulators: Emulators) -> None:
     emr = emulators.start()
     run = emr.start(clientToken="t")
     emr.reaches(run, "SUCCESS")

@@ -46,7 +46,7 @@ def allowing(*actions: str, on: str = f"{APPLICATION}/jobruns/*") -> list[dict[s
     return [{"Effect": "Allow", "Action": list(actions), "Resource": on}]
 
 
-def test_a_lambda_is_refused_what_its_role_does_not_allow_and_that_is_written_down(known: Path) -> None:
+def test_a_lambda_is_refused_what_its_role_forbids_on_record(known: Path) -> None:
     permissions = Permissions(lambda role: allowing("emr-serverless:GetJobRun"), known, Place())
 
     permissions.admit(SIGNED, "GetJobRun", RUN)
@@ -60,7 +60,7 @@ def test_a_lambda_is_refused_what_its_role_does_not_allow_and_that_is_written_do
     ]
 
 
-def test_a_start_is_refused_without_the_right_to_pass_its_role_on(known: Path) -> None:
+def test_a_start_is_refused_without_the_right_to_pass_its_role(known: Path) -> None:
     start = {"applicationId": "00app", "executionRoleArn": ROLE}
     allowed = allowing("emr-serverless:StartJobRun", on=APPLICATION)
     with pytest.raises(errors.ApiError, match="iam:PassRole"):
@@ -69,7 +69,7 @@ def test_a_start_is_refused_without_the_right_to_pass_its_role_on(known: Path) -
     Permissions(lambda role: allowed, known, Place()).admit(SIGNED, "StartJobRun", start)
 
 
-def test_who_is_no_lambda_of_the_cloud_is_not_asked_for_a_role(tmp_path: Path) -> None:
+def test_a_caller_that_is_no_cloud_lambda_needs_no_role(tmp_path: Path) -> None:
     def nobody(role: str) -> list[Any]:
         raise AssertionError(f"expected no role to be asked for, got {role}")
 
@@ -77,7 +77,7 @@ def test_who_is_no_lambda_of_the_cloud_is_not_asked_for_a_role(tmp_path: Path) -
     Permissions(nobody, tmp_path, Place()).admit("", "CancelJobRun", RUN)
 
 
-def test_a_role_that_was_deployed_anew_holds_within_seconds(known: Path) -> None:
+def test_a_redeployed_role_is_effective_within_seconds(known: Path) -> None:
     allowed, clock, asked = allowing("emr-serverless:GetJobRun"), Clock(), []
 
     def statements(role: str) -> list[dict[str, Any]]:
@@ -106,7 +106,7 @@ def test_the_statements_of_a_role_are_those_of_all_its_policies(monkeypatch: pyt
         assert sorted(each["Action"] for each in statements_of(iam)("check")) == ["s3:GetObject", "s3:PutObject"]
 
 
-def test_a_lambda_hears_of_it_as_from_aws(emulators: Emulators, cloud: str, known: Path) -> None:
+def test_a_lambda_gets_the_refusal_in_the_form_of_aws(emulators: Emulators, cloud: str, known: Path) -> None:
     """The role is that of the cloud around the emulator; people are not asked for one."""
     iam = client("iam", cloud)
     iam.create_role(RoleName="sluice-local-CheckRole-X", AssumeRolePolicyDocument="{}")
@@ -125,7 +125,7 @@ def test_a_lambda_hears_of_it_as_from_aws(emulators: Emulators, cloud: str, know
     emr.cancel(run)
 
 
-def test_refusals_of_the_stacks_roles_alone_are_written_down(tmp_path: Path) -> None:
+def test_only_refusals_of_the_stack_roles_are_logged(tmp_path: Path) -> None:
     path = tmp_path / "refusals.jsonl"
     somebody = CHECK.replace("sluice", "x")
     answers: list[Any] = [None, SimpleNamespace(principal_arn=CHECK), SimpleNamespace(principal_arn=somebody)]

@@ -47,7 +47,7 @@ def test_a_call_is_named_by_service_operation_and_resource(service: str, request
     assert calls_of(service, *request_) == calls
 
 
-def test_a_call_to_several_tables_is_one_of_each() -> None:
+def test_a_call_to_several_tables_counts_once_for_each() -> None:
     assert dynamodb("GetItem", TableName="jobs") == ["dynamodb:GetItem:jobs"]
     batch = dynamodb("BatchGetItem", RequestItems={"jobs": {}, "runs": {}})
     assert batch == ["dynamodb:BatchGetItem:jobs", "dynamodb:BatchGetItem:runs"]
@@ -58,7 +58,7 @@ def test_a_call_to_several_tables_is_one_of_each() -> None:
     ]
 
 
-def test_a_share_of_the_calls_that_a_rule_names_is_refused(tmp_path: Path) -> None:
+def test_a_share_of_the_calls_named_by_a_rule_is_refused(tmp_path: Path) -> None:
     chances = cycle([0.04, 0.05, 0.9])
     switch = Switch(tmp_path / "throttle.json", lambda: next(chances))
     assert not switch.refuses(["dynamodb:GetItem:jobs"]), "without a file nothing is refused"
@@ -93,7 +93,7 @@ def test_calls_beyond_a_rate_are_refused_and_other_calls_pass(tmp_path: Path) ->
         ("events", "put_events", {"Entries": [{"Source": "a", "DetailType": "b", "Detail": "{}"}]}, "Throttling"),
     ],
 )
-def test_boto3_takes_the_refusal_for_throttling_and_tries_again(
+def test_boto3_takes_the_refusal_for_throttling_and_retries(
     service: str, operation: str, arguments: dict[str, Any], code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("time.sleep", lambda seconds: None)
@@ -126,7 +126,7 @@ class _Raw:
         return self._body
 
 
-def test_a_service_answers_what_is_not_refused_itself(tmp_path: Path) -> None:
+def test_a_service_answers_calls_that_are_not_refused(tmp_path: Path) -> None:
     path = tmp_path / "throttle.json"
 
     async def handle_request(
@@ -143,7 +143,7 @@ def test_a_service_answers_what_is_not_refused_itself(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("arguments", [["*"], ["*", "--share", "2"], ["*", "--share", "-1"]])
-def test_a_rule_that_says_nothing_is_refused_with_what_it_expects(
+def test_an_invalid_rule_is_refused_with_what_it_expects(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as told:

@@ -32,7 +32,7 @@ def test_a_clone_without_the_commit_says_how_to_get_it(tmp_path: Path) -> None:
         trees.baseline_source(tmp_path)
 
 
-def test_source_without_a_repository_is_told_from_a_clone_that_lacks_the_commit(
+def test_source_without_a_repository_differs_from_shallow_clone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))

@@ -31,7 +31,7 @@ def test_o11_the_layout_of_rows_is_the_recorded_one() -> None:
     )
 
 
-def test_rows_of_a_played_world_hold_nothing_but_what_is_recorded(old: Version, new: Version) -> None:
+def test_rows_of_a_played_world_have_only_recorded_attributes(old: Version, new: Version) -> None:
     """The description is made of the classes of rows; updates write attributes by name."""
     world = RollingWorld(current(), old, new, lambda minute: 0.5, 2)
     with world.logged():
@@ -89,14 +89,14 @@ NOT_COMPATIBLE: dict[str, Callable[[Described], Any]] = {
 
 
 @pytest.mark.parametrize("what", COMPATIBLE)
-def test_what_older_code_can_live_with_is_recorded_without_a_new_number(what: str) -> None:
+def test_a_compatible_change_is_recorded_under_the_same_number(what: str) -> None:
     found = changed(COMPATIBLE[what])
 
     assert found and all(each.compatible for each in found), found
 
 
 @pytest.mark.parametrize("what", NOT_COMPATIBLE)
-def test_what_older_code_would_misread_wants_a_new_number(what: str) -> None:
+def test_a_change_older_code_would_misread_needs_a_new_number(what: str) -> None:
     found = changed(NOT_COMPATIBLE[what])
 
     assert found and not all(each.compatible for each in found), found
@@ -111,7 +111,7 @@ def test_a_renamed_attribute_in_the_code_changes_the_layout() -> None:
     assert "Job.queues_at is new: it may be missing" in {each.text for each in found}
 
 
-def test_what_is_not_compatible_is_not_recorded_under_the_same_number(
+def test_an_incompatible_change_needs_a_new_layout_number(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     released = tmp_path / "layout.json"

@@ -44,9 +44,7 @@ def play(old: Version, new: Version, share: Callable[[int], float], seed: int) -
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_o11_two_versions_side_by_side_lose_nothing_and_double_nothing(
-    channel: str, old: Version, new: Version
-) -> None:
+def test_o11_two_versions_side_by_side_lose_and_double_nothing(channel: str, old: Version, new: Version) -> None:
     world = play(old, new, ROADS[channel], 1)
 
     nothing_is_lost_or_doubled(world)
@@ -76,7 +74,7 @@ def test_o11_two_versions_side_by_side_at_length(channel: str, seed: int, old: V
     answers_are_alike(world)
 
 
-def test_the_versions_share_nothing_but_the_account(old: Version, new: Version, environment: Account) -> None:
+def test_the_versions_share_only_the_account(old: Version, new: Version, environment: Account) -> None:
     """Otherwise one code would be played against itself."""
     assert old.module("core.states") is not new.module("core.states")
     assert old.request("PUT", "/v1/namespaces/demo", {})[0] == 201

@@ -63,14 +63,14 @@ def test_o11_jobs_and_runs_keep_what_newer_code_adds_to_them(old: Version) -> No
     assert world.rows.has_kept("hue") >= {"job", "run"}
 
 
-def test_an_older_writer_that_erases_what_it_does_not_know_is_found_out(baseline_tree: Path, new: Version) -> None:
+def test_an_older_writer_that_erases_attributes_is_detected(baseline_tree: Path, new: Version) -> None:
     forgetful = Version(baseline_tree, "forgets", FORGETS)
 
     with deployment(forgetful, new) as world, pytest.raises(AssertionError, match="newer code that older code erased"):
         world.hour()
 
 
-def test_an_attribute_that_goes_by_another_name_is_found_out(baseline_tree: Path, new: Version) -> None:
+def test_a_renamed_attribute_in_a_writer_is_detected(baseline_tree: Path, new: Version) -> None:
     renamed = Version(baseline_tree, "renames", RENAMES)
 
     with deployment(renamed, new) as world, pytest.raises(AssertionError, match="place in a queue|read in two ways"):
@@ -80,7 +80,7 @@ def test_an_attribute_that_goes_by_another_name_is_found_out(baseline_tree: Path
             rows_read_alike(world)
 
 
-def test_o11_older_code_refuses_rows_of_a_newer_layout_and_leaves_them_alone(baseline_tree: Path, new: Version) -> None:
+def test_o11_older_code_refuses_rows_of_a_newer_layout_unchanged(baseline_tree: Path, new: Version) -> None:
     """As long as older Lambdas run, what needs such a row fails and is tried again. Then the newer code does it all."""
     older = Version(baseline_tree, "lower", LOWER_LAYOUT)
 
@@ -97,7 +97,7 @@ def test_o11_older_code_refuses_rows_of_a_newer_layout_and_leaves_them_alone(bas
     assert sum(world.rows.lowered.values()) == 0
 
 
-def test_o11_a_kind_of_event_that_code_does_not_know_is_read_and_told(old: Version) -> None:
+def test_o11_an_unknown_kind_of_event_is_read_and_passed_on(old: Version) -> None:
     """As `layout.OPEN` says: the older code of a deployment meets the events of leaves that only newer code knows."""
     rows, items = old.module("core.rows.event"), old.module("aws.tables.items")
     event = rows.Event("e1", "zz_newer", "key", 1, 2, payload={"hue": "green"})
@@ -116,6 +116,6 @@ def causes(error: BaseException | str) -> set[str]:
     return {type(error).__name__}
 
 
-def test_a_change_that_finds_nothing_to_change_is_refused() -> None:
+def test_a_change_that_matches_nothing_is_refused() -> None:
     with pytest.raises(AssertionError, match="nothing to change for .*no such words"):
         trees.copied(trees.present_source(), "unchanged", {ROWS: {"no such words": ""}})

@@ -22,7 +22,7 @@ def runs(api: Api, path: str = ONE) -> list[dict[str, Any]]:
     return found
 
 
-def test_t23_the_event_of_an_alarm_starts_the_schedule_that_waits_for_it(api: Api) -> None:
+def test_t23_an_alarm_event_starts_the_waiting_schedule(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
     assert received(api, json.dumps(alarm_events.event(state="OK", previous="ALARM"))) == []
     assert runs(api) == []
@@ -43,7 +43,7 @@ def test_t23_the_event_of_an_alarm_starts_the_schedule_that_waits_for_it(api: Ap
     assert set_aside(api) == []
 
 
-def test_t23_an_event_that_is_delivered_again_counts_once(api: Api) -> None:
+def test_t23_an_alarm_event_delivered_again_counts_once(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING | {"count": 2}, enabled=True)
     once, twice = alarm_events.event(), alarm_events.event(event_id="00000000")
     assert received(api, json.dumps(once), json.dumps(once), json.dumps(twice)) == []
@@ -61,7 +61,7 @@ def test_t23_the_end_of_a_suppression_starts_nothing(api: Api) -> None:
     assert set_aside(api) == []
 
 
-def test_t23_events_of_alarms_and_custom_events_share_a_queue(api: Api) -> None:
+def test_t23_alarm_and_custom_events_share_a_queue(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
     broken, nowhere = alarm_events.event(), alarm_events.event() | {"source": "sluice/nowhere", "detail-type": "go"}
     del broken["detail"]["state"]["value"]
@@ -71,7 +71,7 @@ def test_t23_events_of_alarms_and_custom_events_share_a_queue(api: Api) -> None:
     assert set(set_aside(api)) == {bodies[0], bodies[2], "[]", "7", '"aws.cloudwatch"'}
 
 
-def test_t23_an_event_that_comes_while_the_tables_are_down_comes_again(api: Api) -> None:
+def test_t23_an_alarm_event_during_a_table_outage_comes_again(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
     body = json.dumps(alarm_events.event())
     with tables_down():
@@ -82,7 +82,7 @@ def test_t23_an_event_that_comes_while_the_tables_are_down_comes_again(api: Api)
 
 
 @pytest.mark.parametrize("name", ["a:OK", "50 % / 日 #1", "x" * 255, "alarm$", "😀" * 255])
-def test_t23_any_name_of_an_alarm_goes_through_the_tables(api: Api, name: str) -> None:
+def test_t23_any_alarm_name_passes_through_the_tables(api: Api, name: str) -> None:
     api.schedule("nightly", trigger=WAITING | {"alarm": name}, enabled=True)
     for other in ("a", "a:ALARM", name[:-1] or "b", name):
         assert received(api, json.dumps(alarm_events.event(name=other))) == []
@@ -91,7 +91,7 @@ def test_t23_any_name_of_an_alarm_goes_through_the_tables(api: Api, name: str) -
     assert event["alarm"] == name
 
 
-def test_t23_a_schedule_that_waits_for_an_alarm_reads_as_it_was_put(api: Api) -> None:
+def test_t23_a_schedule_of_an_alarm_is_read_back_as_it_was_put(api: Api) -> None:
     trigger = WAITING | {"state": ["OK", "ALARM"], "count": 1}
     api.schedule("nightly", trigger=WAITING | {"state": ["OK", "ALARM"]}, enabled=True)
     [stored] = api.get(f"{ONE}/versions")["items"]
@@ -103,7 +103,7 @@ def test_t23_a_schedule_that_waits_for_an_alarm_reads_as_it_was_put(api: Api) ->
     assert api.schedule("nightly", trigger=trigger, enabled=True)["version"] == 1
 
 
-def test_t23_no_producer_can_play_an_alarm(api: Api) -> None:
+def test_t23_no_producer_can_post_an_alarm_event(api: Api) -> None:
     """A custom event of this type under another source is a custom event, and one by the API has another kind."""
     api.schedule("nightly", trigger=WAITING, enabled=True)
     api.post(f"{NS}/events", {"events": [{"type": f"alarm:{alarm_events.NAME}:ALARM", "id": "1"}]})

@@ -52,7 +52,7 @@ def job(api: Api) -> str:
     return made
 
 
-def test_c16_who_has_the_role_approves_and_the_job_runs_with_its_name_on_record(api: Api, job: str) -> None:
+def test_c16_a_person_with_the_role_approves_and_is_on_record(api: Api, job: str) -> None:
     status, told = says(ADA, job, "approve", "the figures are in")
     assert status == 200
     [given] = told["approvals"]
@@ -64,7 +64,7 @@ def test_c16_who_has_the_role_approves_and_the_job_runs_with_its_name_on_record(
     assert run["fired_by"].endswith(": the figures are in")
 
 
-def test_c16_who_has_the_role_refuses_and_the_job_is_aborted_on_record(api: Api, job: str) -> None:
+def test_c16_a_person_with_the_role_refuses_and_job_is_aborted(api: Api, job: str) -> None:
     status, told = says(ADA, job, "refuse", "not this week")
     assert (status, told["job_id"], told["state"]) == (200, job, "ABORTED")
     assert told["reason"].startswith(f"refused by {ADA} at ")
@@ -86,7 +86,7 @@ def test_c16_others_are_refused_and_change_nothing(api: Api, job: str, stranger:
     assert api.everything() == before
 
 
-def test_c16_a_named_person_may_and_both_words_are_needed_where_two_are_asked_for(api: Api) -> None:
+def test_c16_a_named_person_approves_and_two_names_need_both(api: Api) -> None:
     both = [BY_OWNER, {"type": "approval", "people": [BOB]}]
     api.schedule("nightly", workflow="notify", trigger=WEEKDAYS, constraints=both)
     job = api.post(f"{APP}/schedules/nightly/run")["job_id"]

@@ -24,7 +24,7 @@ def schedules(api: Api, path: str = PATH) -> dict[str, str]:
     return {item["name"].rpartition(".")[2]: item["state"] for item in api.get(f"{path}/schedules")["items"]}
 
 
-def test_l8_an_app_lives_from_its_creation_to_its_deletion(api: Api) -> None:
+def test_l8_an_app_is_created_updated_and_deleted(api: Api) -> None:
     assert api.put(PATH, ORDERS)["created"][0] == "app demo.orders"
     first = api.send("GET", PATH)
     assert "demo.orders" in [item["name"] for item in api.get(f"{NS}/apps")["items"]]
@@ -55,7 +55,7 @@ def test_l8_an_app_that_another_needs_is_not_deleted(api: Api) -> None:
     assert api.everything() == before
 
 
-def test_l8_an_app_tells_what_was_deployed_and_the_bucket_holds_it(api: Api) -> None:
+def test_l8_an_app_shows_what_was_deployed_and_the_bucket_has_it(api: Api) -> None:
     api.put(f"{PATH}?update_schedules=false", ORDERS)
     told = api.get(PATH)["deployed"]
     assert told["counts"] == {"datasets": 0, "workflows": 1, "schedules": 2}
@@ -99,9 +99,7 @@ def test_l8_a_request_says_whether_schedules_are_updated(api: Api, query: str, f
 
 
 @pytest.mark.parametrize("text", ["true", "false"])
-def test_l8_the_installation_says_what_a_request_leaves_out(
-    api: Api, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
+def test_l8_the_installation_sets_what_a_request_omits(api: Api, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     api.put(PATH, ORDERS)
     monkeypatch.setenv("SLUICE_UPDATE_SCHEDULES", text)
     ports.cache_clear()
@@ -113,7 +111,7 @@ def test_l8_the_installation_says_what_a_request_leaves_out(
 
 
 @pytest.mark.parametrize("text", ["yes", "True", "0", ""])
-def test_l8_a_setting_that_is_neither_true_nor_false_stops_the_process(text: str) -> None:
+def test_l8_a_setting_neither_true_nor_false_stops_the_process(text: str) -> None:
     names = ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "HINTS_QUEUE_URL", "LAKE_BUCKET", "CONTROL_BUCKET")
     environment = {f"SLUICE_{name}": "x" for name in names}
     assert Settings.from_environment(environment).update_schedules is True
@@ -125,7 +123,7 @@ def test_l8_a_setting_that_is_neither_true_nor_false_stops_the_process(text: str
 # -- many schedules at once ------------------------------------------------------------------------------------------
 
 
-def test_l18_schedules_are_disabled_and_enabled_by_tag_workflow_and_state(api: Api) -> None:
+def test_l18_schedules_are_switched_by_tag_workflow_and_state(api: Api) -> None:
     api.schedule("a", tags={"team": "x"}, enabled=True)
     api.schedule("b", tags={"team": "x"})
     api.schedule("c", workflow="clean", enabled=True)
@@ -141,7 +139,7 @@ def test_l18_schedules_are_disabled_and_enabled_by_tag_workflow_and_state(api: A
     assert schedules(api, APP) == dict.fromkeys("abc", "enabled")
 
 
-def test_l18_one_that_fails_is_told_with_its_error_and_the_others_are_changed(api: Api) -> None:
+def test_l18_a_failing_item_has_its_error_and_the_others_change(api: Api) -> None:
     api.put(f"{APP}/workflows/refine", {"target": {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}})
     for name, workflow, upstream in (("m", "clean", "refine"), ("n", "refine", "clean")):
         api.schedule(name, workflow=workflow, trigger={"type": "program_status", "workflow": upstream})
@@ -170,7 +168,7 @@ def test_l18_one_that_fails_is_told_with_its_error_and_the_others_are_changed(ap
         ({"action": "enable", "tags": "team=x"}, "unknown_field", "tags"),
     ],
 )
-def test_l18_a_bulk_request_that_does_not_say_which_changes_nothing(
+def test_l18_a_bulk_request_without_a_filter_changes_nothing(
     api: Api, body: dict[str, Any], code: str, field: str
 ) -> None:
     api.schedule("a", tags={"team": "x"}, enabled=True)

@@ -28,7 +28,7 @@ def api() -> Iterator[Api]:
         yield made
 
 
-def test_l12_a_backfill_is_begun_seen_listed_and_cancelled(api: Api) -> None:
+def test_l12_a_backfill_is_begun_shown_listed_and_cancelled(api: Api) -> None:
     told = api.answer(api.send("POST", f"{ONE}/backfills", JANUARY | {"concurrency": 3, "order": "newest"}), 201)
     assert (told["state"], told["total"], told["waiting"], told["order"]) == ("RUNNING", 31, 31, "newest")
     assert set(told) == set(recorded.backfill())
@@ -48,7 +48,7 @@ def test_l12_a_backfill_is_begun_seen_listed_and_cancelled(api: Api) -> None:
     assert listed == after
 
 
-def test_l12_a_dry_run_tells_how_many_there_would_be_and_stores_nothing(api: Api) -> None:
+def test_l12_a_dry_run_answers_how_many_and_stores_nothing(api: Api) -> None:
     before = api.everything()
     told = api.answer(api.send("POST", f"{ONE}/backfills", JANUARY | {"dry_run": True}), 200)
     assert told == {
@@ -67,7 +67,7 @@ def test_l12_one_idempotency_key_is_one_backfill(api: Api) -> None:
     api.post(f"{ONE}/backfills/{first['backfill_id']}/cancel")
 
 
-def test_l12_partitions_are_told_by_their_keys_and_newer_backfills_come_first(api: Api) -> None:
+def test_l12_partitions_have_their_keys_newest_backfill_first(api: Api) -> None:
     for number in (9, 10, 11):
         api.post(f"{NS}/datasets/flights/partitions", {"partition": {"year": 2013, "month": 1, "day": number}})
     wish = {"partitions": {"from": {"year": 2013}, "to": {"year": 2013, "month": 1, "day": 10}}}
@@ -83,7 +83,7 @@ def test_l12_partitions_are_told_by_their_keys_and_newer_backfills_come_first(ap
     assert rest["next_cursor"] is None
 
 
-def test_l12_the_backfills_of_a_deleted_schedule_can_still_be_seen(api: Api) -> None:
+def test_l12_backfills_of_a_deleted_schedule_can_still_be_read(api: Api) -> None:
     api.schedule("gone", trigger=NIGHTLY, workflow="clean")
     told = api.post(f"{APP}/schedules/gone/backfills", JANUARY)
     api.delete(f"{APP}/schedules/gone")
@@ -110,13 +110,13 @@ def test_l12_the_backfills_of_a_deleted_schedule_can_still_be_seen(api: Api) -> 
         ({"partitions": {"values": [{"day": "1"}], "to": {"day": "1"}}}, "partitions.values", "either a range"),
     ],
 )
-def test_l12_a_wish_that_makes_no_sense_is_refused_by_field(api: Api, body: Any, field: str, words: str) -> None:
+def test_l12_an_invalid_backfill_request_is_refused_by_field(api: Api, body: Any, field: str, words: str) -> None:
     error = api.refused(400, "POST", f"{ONE}/backfills", body)
     assert error["field"] == field, error
     assert words in error["message"]
 
 
-def test_l12_what_is_not_there_is_told(api: Api) -> None:
+def test_l12_a_missing_schedule_or_backfill_is_not_found(api: Api) -> None:
     assert api.refused(404, "POST", f"{APP}/schedules/none/backfills", JANUARY)["code"] == "not_found"
     assert api.refused(404, "GET", f"{APP}/schedules/none/backfills")["code"] == "not_found"
     for method, path in (("GET", "nope"), ("POST", "nope/cancel")):

@@ -26,7 +26,7 @@ CHAINED = {"workflow": "clean", "enabled": True, "trigger": after("refine")}
     ],
 )
 @pytest.mark.parametrize("query", ["", "?dry_run=true"])
-def test_an_app_whose_third_schedule_is_wrong_stores_nothing_at_all(
+def test_an_app_with_one_wrong_schedule_stores_nothing_at_all(
     standing: Api, third: Any, code: str, field: str, query: str
 ) -> None:
     document = {
@@ -66,7 +66,7 @@ def test_an_app_with_a_prefix_that_is_taken_stores_nothing(
     assert (error["code"], error["field"]) == ("conflict", field)
 
 
-def test_a_deployment_means_its_own_parts_too(standing: Api) -> None:
+def test_a_deployment_may_refer_to_its_own_parts(standing: Api) -> None:
     document = {
         "datasets": {"orders": DATASET},
         "workflows": LIVING | {"ship": WORKFLOW},
@@ -87,7 +87,7 @@ def test_a_deployment_means_its_own_parts_too(standing: Api) -> None:
         ({"namespace": "demmo"}, "namespace"),
     ],
 )
-def test_a_wrong_app_is_refused(standing: Api, document: dict[str, Any], field: str) -> None:
+def test_an_invalid_app_is_refused(standing: Api, document: dict[str, Any], field: str) -> None:
     assert refused(standing, 400, "PUT", APP, document)["field"].startswith(field)
 
 
@@ -96,7 +96,7 @@ def test_a_wrong_app_is_refused(standing: Api, document: dict[str, Any], field: 
     [(schedule(workflow="clean"), "workflow"), ({"workflow": "notify", "trigger": after("clean")}, "trigger")],
 )
 @pytest.mark.parametrize("query", ["", "?update_schedules=false"])
-def test_a_schedule_of_a_workflow_that_its_document_forgot_is_refused(
+def test_a_schedule_of_a_workflow_missing_in_its_app_is_refused(
     standing: Api, third: Any, field: str, query: str
 ) -> None:
     """`clean` lives, so its name is right; but the document would remove it."""

@@ -112,7 +112,7 @@ def test_a_wrong_constraint_is_named_by_its_number_and_field(
 
 
 @pytest.mark.parametrize("constraint", [{}, 7, "concurrency", {"type": "moon"}, {"max": 1}, None])
-def test_what_is_no_constraint_is_told_which_there_are(standing: Api, constraint: Any) -> None:
+def test_an_unknown_constraint_is_refused_naming_the_types(standing: Api, constraint: Any) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(workflow="clean", constraints=[constraint]))
     kinds = "concurrency, delay, time_window, since_last_run, rate, fresh, load, approval, probe, calendar"
     assert (error["code"], error["field"]) == ("invalid", "constraints.0")
@@ -142,7 +142,9 @@ def test_c1_and_c4_need_a_target_whose_runs_can_be_followed(standing: Api, const
         ("notify", "invalid", "expected a workflow whose target reports the status of its runs, got "),
     ],
 )
-def test_c7_an_upstream_is_there_and_reports_its_success(standing: Api, upstream: str, code: str, message: str) -> None:
+def test_c7_an_upstream_must_exist_and_report_its_success(
+    standing: Api, upstream: str, code: str, message: str
+) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(constraints=[delay(), fresh(workflows=["refine", upstream])]))
     assert (error["code"], error["field"]) == (code, "constraints.1")
     assert error["message"].startswith(message)
@@ -160,7 +162,7 @@ def test_c7_an_upstream_is_there_and_reports_its_success(standing: Api, upstream
          "expected a target that reports how its runs end, got "),
     ],
 )  # fmt: skip
-def test_the_other_rules_of_a_schedule_are_checked_alike(
+def test_the_other_rules_of_a_schedule_are_checked_too(
     standing: Api, changed: dict[str, Any], field: str, message: str
 ) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(workflow="clean") | changed)

@@ -71,7 +71,7 @@ CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh, loa
         (schedule(properties=[1]), "invalid", "properties", ""),
     ],
 )  # fmt: skip
-def test_a_wrong_schedule_is_neither_created_nor_put_in_the_place_of_a_right_one(
+def test_a_wrong_schedule_is_not_created_and_replaces_no_other(
     standing: Api, document: dict[str, Any], code: str, field: str, message: str
 ) -> None:
     for path in (f"{APP}/schedules/wrong", ONE):
@@ -100,7 +100,7 @@ def test_a_wrong_schedule_is_neither_created_nor_put_in_the_place_of_a_right_one
         (schedule(description=7), "description", "expected text, got 7"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_named_in_the_words_of_json(
+def test_a_value_of_the_wrong_kind_is_named_by_its_json_type(
     standing: Api, document: dict[str, Any], field: str, message: str
 ) -> None:
     error = refused(standing, 400, "PUT", ONE, document)
@@ -133,7 +133,7 @@ def test_a_refusal_says_what_to_do(standing: Api, document: dict[str, Any], hint
          "demo.flights.refine -> demo.flights.clean -> demo.flights.refine"),
     ],
 )  # fmt: skip
-def test_a_cycle_of_triggers_is_refused_and_its_way_is_told(standing: Api, document: dict[str, Any], way: str) -> None:
+def test_a_cycle_of_triggers_is_refused_with_its_path(standing: Api, document: dict[str, Any], way: str) -> None:
     error = refused(standing, 400, "PUT", f"{APP}/schedules/back", document)
     assert (error["code"], error["field"]) == ("cycle", "trigger")
     assert error["message"] == f"expected triggers without a cycle, got {way}"
@@ -170,7 +170,9 @@ def test_a_cycle_of_triggers_is_refused_and_its_way_is_told(standing: Api, docum
         pytest.param(f"{NS}/datasets/new", DATASET | {"bucket": "My Bucket"}, "bucket"),
     ],
 )
-def test_a_wrong_document_is_refused(standing: Api, path: str, document: dict[str, Any], field: str) -> None:
+def test_an_invalid_document_is_refused_by_the_api(
+    standing: Api, path: str, document: dict[str, Any], field: str
+) -> None:
     error = refused(standing, 400, "PUT", path, document)
     assert error["field"] == field
     assert error["code"] in ("invalid", "unknown_field")
@@ -210,7 +212,7 @@ def test_a_wrong_partition_is_refused(standing: Api, content: dict[str, Any], fi
         (f"{ONE}/disable", {"mode": "drain"}, "mode"),
     ],
 )
-def test_a_wrong_wish_is_refused(standing: Api, path: str, content: dict[str, Any], field: str) -> None:
+def test_an_invalid_action_is_refused(standing: Api, path: str, content: dict[str, Any], field: str) -> None:
     assert refused(standing, 400, "POST", path, content)["field"] == field
 
 
@@ -230,7 +232,9 @@ def test_a_wrong_wish_is_refused(standing: Api, path: str, content: dict[str, An
         ("GET", f"{NS}/apps/nowhere/schedules", None, "demo.nowhere"),
     ],
 )
-def test_nothing_lives_in_what_does_not_exist(standing: Api, method: str, path: str, body: Any, missing: str) -> None:
+def test_a_document_in_a_missing_parent_is_refused(
+    standing: Api, method: str, path: str, body: Any, missing: str
+) -> None:
     error = refused(standing, 404, method, path, body)
     assert repr(missing) in error["message"]
     assert error["hint"].startswith("create the ")

@@ -94,7 +94,7 @@ ODD = [
         (NS + "/datasets/{}", "name"),
     ],
 )
-def test_a_name_in_the_path_is_a_name(standing: Api, path: str, field: str, name: str) -> None:
+def test_a_name_in_the_path_must_be_valid(standing: Api, path: str, field: str, name: str) -> None:
     if "#" in name:
         name = name.replace("#", "%23")  # a bare one never leaves the client
     for method in ("PUT", "GET", "DELETE"):
@@ -108,12 +108,12 @@ def test_a_name_in_the_path_is_a_name(standing: Api, path: str, field: str, name
 @pytest.mark.parametrize(
     "text", ["x", "demo.flights.nightly", "a.b.c.d.e.f", "demo.flights.nightly.!.x", "%20", "a" * 3000]
 )
-def test_an_id_that_is_none_names_nothing(standing: Api, kind: str, text: str) -> None:
+def test_an_invalid_id_is_not_found(standing: Api, kind: str, text: str) -> None:
     for path in (f"/v1/{kind}s/{text}", f"/v1/{kind}s/{text}/why"):
         assert refused(standing, 404, "GET", path)["code"] == "not_found"
 
 
-def test_an_id_of_something_that_is_over_names_nothing(standing: Api) -> None:
+def test_an_id_of_a_deleted_thing_is_not_found(standing: Api) -> None:
     for kind in ("job", "run"):
         error = refused(standing, 404, "GET", f"/v1/{kind}s/demo.flights.nightly.1.0a1b2c3d4e5f60718293")
         assert error["message"] == f"no {kind} named 'demo.flights.nightly.1.0a1b2c3d4e5f60718293'"
@@ -123,21 +123,21 @@ def test_an_id_of_something_that_is_over_names_nothing(standing: Api) -> None:
 
 
 @pytest.mark.parametrize("etag", ["*", "three", '"1", "2"', 'W/"1"', '"²"'])
-def test_an_etag_is_one_of_ours(standing: Api, etag: str) -> None:
+def test_an_etag_must_be_one_of_ours(standing: Api, etag: str) -> None:
     error = refused(standing, 400, "PUT", NS, {}, if_match=etag)
     assert error["field"] == "If-Match"
     assert error["message"] == f'expected an ETag of an answer of this API, such as "3", got {etag!r}'
 
 
 @pytest.mark.parametrize("path", [f"{ONE}/run", f"{ONE}/enable", f"{NS}/datasets/flights/partitions"])
-def test_a_condition_that_nobody_would_check_is_refused(standing: Api, path: str) -> None:
+def test_a_condition_that_is_not_checked_is_refused(standing: Api, path: str) -> None:
     assert refused(standing, 400, "POST", path, if_match='"1"')["field"] == "If-Match"
 
 
 # -- what Chalice refuses by itself ----------------------------------------------------------------------------------
 
 
-def test_a_method_that_a_path_does_not_take_is_told_which_it_does(standing: Api) -> None:
+def test_a_method_not_allowed_answers_the_allowed_ones(standing: Api) -> None:
     """API Gateway answers this before the Lambda sees it (403); whoever reaches the Lambda still gets our shape."""
     for method, path, allowed in [("POST", NS, "PUT, GET, DELETE"), ("DELETE", f"{NS}/runs", "GET")]:
         error = refused(standing, 405, method, path, {})
@@ -146,7 +146,7 @@ def test_a_method_that_a_path_does_not_take_is_told_which_it_does(standing: Api)
 
 
 @pytest.mark.parametrize(("resource", "status", "code"), [("/v1/moons", 404, "not_found"), (NS, 500, "internal")])
-def test_an_event_that_fits_no_route_gets_an_error_of_our_shape(resource: str, status: int, code: str) -> None:
+def test_an_event_without_a_route_gets_an_error_in_our_format(resource: str, status: int, code: str) -> None:
     """As from an API Gateway that was deployed with other code than the Lambda's."""
     event = {
         "requestContext": {"httpMethod": "GET", "resourcePath": resource.replace("demo", "{ns}"), "identity": {}},

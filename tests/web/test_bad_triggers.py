@@ -153,7 +153,7 @@ def test_a_wrong_tree_is_named(standing: Api, trigger: Any, field: str, message:
         ({"type": "absent", "of": size(5), "within": "1h"}, "expected an absent leaf of single events, got ", None),
     ],
 )  # fmt: skip
-def test_a_leaf_within_a_leaf_refers_to_what_is_there(standing: Api, leaf: Any, message: str, hint: str | None) -> None:
+def test_a_nested_leaf_must_refer_to_existing_parts(standing: Api, leaf: Any, message: str, hint: str | None) -> None:
     for trigger in (leaf, every(FLIGHTS, leaf)):
         error = refused(standing, 400, "PUT", ONE, schedule(workflow="clean", trigger=trigger))
         assert (error["field"], error["hint"]) == ("trigger", hint)
@@ -161,7 +161,7 @@ def test_a_leaf_within_a_leaf_refers_to_what_is_there(standing: Api, leaf: Any, 
 
 
 @pytest.mark.parametrize("of", [quiet, lambda leaf: {"type": "absent", "of": leaf, "within": "1h"}])
-def test_a_cycle_through_a_leaf_within_a_leaf_is_refused(standing: Api, of: Any) -> None:
+def test_a_cycle_through_a_nested_leaf_is_refused(standing: Api, of: Any) -> None:
     document = schedule(workflow="refine", trigger=of(after("clean")))
     error = refused(standing, 400, "PUT", ONE, document)
     assert (error["code"], error["field"]) == ("cycle", "trigger")
@@ -178,14 +178,14 @@ def test_each_status_and_each_fresh_upstream_counts_as_a_leaf(standing: Api) -> 
 
 
 @pytest.mark.parametrize("leaf", [{"type": "elapsed", "after": "4h"}, absent(within="1h")])
-def test_what_a_timer_tells_belongs_to_no_partition(standing: Api, leaf: Any) -> None:
+def test_an_event_of_a_timer_belongs_to_no_partition(standing: Api, leaf: Any) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(trigger={"type": "any", "triggers": [FLIGHTS, leaf]}, by=KEYS))
     assert error["field"] == "by"
     assert error["hint"] == "a time has no partition; use two schedules"
 
 
 @pytest.mark.parametrize("leaf", [size(5), quiet(FLIGHTS)])
-def test_correlation_keys_are_those_of_the_dataset_however_it_is_named(standing: Api, leaf: Any) -> None:
+def test_correlation_keys_are_those_of_the_dataset_by_any_name(standing: Api, leaf: Any) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(trigger=leaf, by=["hour"]))
     assert (error["field"], error["message"]) == (
         "by",

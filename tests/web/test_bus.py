@@ -32,7 +32,7 @@ def told(event_id: str = "6a7e8feb-b491-4cf7-a9f1-bf3703467718", **changed: Any)
     return event | {name.replace("_", "-"): value for name, value in changed.items()}
 
 
-def test_t11_an_event_of_the_bus_makes_progress_of_the_triggers_of_its_namespace(api: Api) -> None:
+def test_t11_a_bus_event_advances_the_triggers_of_its_namespace(api: Api) -> None:
     api.put("/v1/namespaces/other")
     api.schedule("nightly", trigger=WAITING | {"count": 1}, enabled=True)
     handlers.custom_event(told("e1", source="sluice/other"))
@@ -49,7 +49,7 @@ def test_t11_an_event_of_the_bus_makes_progress_of_the_triggers_of_its_namespace
     assert event["instant"] == 1_795_176_000_000  # its time, 2026-11-20T12:00:00Z
 
 
-def test_t16_an_event_that_is_delivered_again_counts_once(api: Api) -> None:
+def test_t16_an_event_delivered_again_counts_once(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
     first = handlers.custom_event(told("e1"))
     before = api.everything()
@@ -63,7 +63,7 @@ def test_t16_an_event_that_is_delivered_again_counts_once(api: Api) -> None:
     assert job["progress"] == {"0": 2}
 
 
-def test_t11_the_bus_and_the_api_tell_the_same_schedules(api: Api) -> None:
+def test_t11_the_bus_and_the_api_reach_the_same_schedules(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
     handlers.custom_event(told("e1"))
     posted = {"events": [{"type": "orders.closed", "id": "e1", "payload": {"order": 7}}]}
@@ -92,7 +92,7 @@ def set_aside(api: Api) -> list[str]:
     return [each["Body"] for each in api.messages(url)]
 
 
-def test_t11_events_of_the_queue_are_taken_in_and_what_can_never_be_is_set_aside_at_once(api: Api) -> None:
+def test_t11_queue_events_are_accepted_and_bad_ones_removed(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
     nowhere = json.dumps(told("e2", source="sluice/nowhere"))
     assert received(api, json.dumps(told("e1")), nowhere, "no event", json.dumps(told("e3", time="noon"))) == []
@@ -101,7 +101,7 @@ def test_t11_events_of_the_queue_are_taken_in_and_what_can_never_be_is_set_aside
     assert set(set_aside(api)) == {nowhere, "no event", json.dumps(told("e3", time="noon"))}
 
 
-def test_t11_an_event_that_comes_while_the_tables_are_down_comes_again(api: Api) -> None:
+def test_t11_an_event_during_a_table_outage_comes_again(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
     body = json.dumps(told("e1"))
     with tables_down():
@@ -112,7 +112,7 @@ def test_t11_an_event_that_comes_while_the_tables_are_down_comes_again(api: Api)
     assert job["progress"] == {"0": 1}
 
 
-def test_t11_an_event_that_meets_a_row_of_a_newer_layout_comes_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_t11_an_event_at_a_row_of_a_newer_layout_comes_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """While Lambdas are being replaced, older code meets rows that only newer code reads."""
     api.schedule("nightly", trigger=WAITING, enabled=True)
     body = json.dumps(told("e1"))
@@ -139,7 +139,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("event", "kind", "message"), WRONG.values(), ids=WRONG)
-def test_t11_what_cannot_be_taken_in_is_an_error_so_that_it_is_kept(
+def test_t11_an_unacceptable_event_is_error_so_that_it_is_kept(
     standing: Api, event: dict[str, Any], kind: type[Exception], message: str
 ) -> None:
     """The handler of the queue sets it aside among the dead letters."""
@@ -150,7 +150,7 @@ def test_t11_what_cannot_be_taken_in_is_an_error_so_that_it_is_kept(
 
 
 @pytest.mark.parametrize("missing", ["source", "detail-type", "detail", "time", "id"])
-def test_t11_an_event_without_its_parts_is_an_error_too(standing: Api, missing: str) -> None:
+def test_t11_an_incomplete_event_is_an_error_too(standing: Api, missing: str) -> None:
     before = standing.everything()
     with pytest.raises(KeyError, match=missing):
         handlers.custom_event({name: value for name, value in told().items() if name != missing})

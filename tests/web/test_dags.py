@@ -36,7 +36,7 @@ def ends(api: Api, view: Any, node: str, state: Any) -> None:
     api.work()
 
 
-def test_w4_a_dag_is_put_run_seen_run_again_and_deleted(api: Api) -> None:
+def test_w4_a_dag_is_put_run_shown_rerun_and_deleted(api: Api) -> None:
     told = api.answer(api.send("PUT", ONE, CHAIN), 201)
     assert set(told) == set(recorded_dags.dag())
     assert (told["version"], told["state"]) == (1, "enabled")
@@ -75,7 +75,7 @@ def test_w4_a_dag_is_put_run_seen_run_again_and_deleted(api: Api) -> None:
     assert api.get(run)["state"] == "SUCCEEDED", "its history stays"
 
 
-def test_w4_the_schedules_of_a_dag_are_seen_and_not_changed_alone(api: Api) -> None:
+def test_w4_dag_schedules_are_shown_and_not_changed_individually(api: Api) -> None:
     view = api.put(f"{ALL}/seen", CHAIN)
     start, node = (name.rpartition(".")[2] for name in view["schedules"][:2])
     names = [item["name"] for item in api.get(f"{APP}/schedules")["items"]]
@@ -123,7 +123,7 @@ def test_w4_a_bad_dag_is_refused_and_nothing_is_stored(api: Api, body: Any, fiel
 
 
 @pytest.mark.parametrize("body", [{}, {"from": "a", "all": True}, {"from": "a", "only": "b"}, {"form": "a"}])
-def test_w4_a_bad_wish_to_run_again_is_refused(api: Api, body: Any) -> None:
+def test_w4_an_invalid_rerun_request_is_refused(api: Api, body: Any) -> None:
     api.put(f"{ALL}/again", CHAIN)
     run = api.post(f"{ALL}/again/run")["run_id"]
     assert api.refused(400, "POST", f"{ALL}/again/runs/{run}/rerun", body)["code"] in ("invalid", "unknown_field")
@@ -131,7 +131,7 @@ def test_w4_a_bad_wish_to_run_again_is_refused(api: Api, body: Any) -> None:
     api.refused(404, "GET", f"{ALL}/none/runs")
 
 
-def test_l8_dags_are_a_part_of_an_apps_deployment(api: Api) -> None:
+def test_l8_dags_are_a_part_of_an_app_deployment(api: Api) -> None:
     api.put(f"{NS}/apps/nightly")
     app = {"workflows": {"clean": {"target": EMR}, "join": {"target": EMR}}, "dags": {"daily": CHAIN}}
     dry = api.put(f"{NS}/apps/nightly?dry_run=true", app)

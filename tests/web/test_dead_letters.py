@@ -51,7 +51,7 @@ def test_e6_dead_letters_are_listed_with_their_reasons(api: Api) -> None:
     assert api.get(f"{LETTERS}?limit=1&cursor={page['next_cursor']}")["items"] == [letter]
 
 
-def test_e6_a_redrive_delivers_it_under_the_same_id(api: Api) -> None:
+def test_e6_a_redrive_delivers_an_event_under_the_same_id(api: Api) -> None:
     run_id = undelivered(api)
     repair(api)
     assert api.post(f"{LETTERS}/{run_id}/redrive") == {"run_id": run_id, "attempt": 2}
@@ -62,7 +62,7 @@ def test_e6_a_redrive_delivers_it_under_the_same_id(api: Api) -> None:
     assert [each["kind"] for each in run["events"]] == ["run_now"]
 
 
-def test_e6_all_of_a_schedule_are_redriven_together(api: Api) -> None:
+def test_e6_all_dead_letters_of_a_schedule_are_redriven_together(api: Api) -> None:
     run_id = undelivered(api)
     undelivered(api, "weekly")
     repair(api)
@@ -71,7 +71,7 @@ def test_e6_all_of_a_schedule_are_redriven_together(api: Api) -> None:
     assert [each["schedule"] for each in api.get(LETTERS)["items"]] == ["demo.flights.weekly"]
 
 
-def test_e6_one_that_cannot_be_redriven_is_told_with_the_reason(api: Api) -> None:
+def test_e6_an_event_that_cannot_be_redriven_has_the_reason(api: Api) -> None:
     run_id = undelivered(api)
     api.delete(f"{APP}/schedules/nightly")
     done = api.post(f"{LETTERS}/redrive", {"schedule": "flights.nightly", "limit": 5})
@@ -81,7 +81,7 @@ def test_e6_one_that_cannot_be_redriven_is_told_with_the_reason(api: Api) -> Non
     assert (error["code"], error["hint"]) == ("conflict", "create it again, or drop the dead letter")
 
 
-def test_e6_what_is_dropped_is_gone_on_record(api: Api) -> None:
+def test_e6_a_dropped_dead_letter_is_gone_on_record(api: Api) -> None:
     run_id = undelivered(api)
     api.delete(f"{LETTERS}/{run_id}")
     assert api.get(LETTERS)["items"] == []
@@ -106,14 +106,14 @@ def test_e6_what_is_dropped_is_gone_on_record(api: Api) -> None:
         ("DELETE", f"{LETTERS}/nonsense", None, 404, None),
     ],
 )
-def test_e6_a_wish_that_makes_no_sense_is_refused(
+def test_e6_an_invalid_dead_letter_request_is_refused(
     api: Api, method: str, path: str, body: Any, status: int, field: str | None
 ) -> None:
     assert refused(api, status, method, path, body)["field"] == field
 
 
 @pytest.mark.parametrize("url", ["http://example.com/hook", "http://10.0.0.1/"])
-def test_o6_a_callback_by_plain_http_is_refused_when_it_is_stored(api: Api, url: str) -> None:
+def test_o6_a_callback_by_plain_http_is_refused_at_put(api: Api, url: str) -> None:
     target = {"type": "http", "url": url}
     put = refused(api, 400, "PUT", f"{APP}/workflows/call", {"target": target})
     assert put["field"] == "target.url"

@@ -18,7 +18,7 @@ WORKFLOW = {"target": {"type": "sqs", "queue_url": "https://sqs.example/target"}
         (f"{NS}/datasets/orders", DATASET, {"prefix": "raw/orders-v2/"}),
     ],
 )
-def test_a_document_lives_from_its_creation_to_its_deletion(
+def test_a_document_is_created_updated_and_deleted(
     api: Api, path: str, body: dict[str, Any], change: dict[str, Any]
 ) -> None:
     created = api.send("PUT", path, body)
@@ -38,7 +38,7 @@ def test_a_document_lives_from_its_creation_to_its_deletion(
     assert api.get(path)["version"] == 1
 
 
-def test_putting_what_is_there_changes_nothing(api: Api) -> None:
+def test_putting_an_equal_document_changes_nothing(api: Api) -> None:
     first = api.put(f"{NS}/datasets/orders", DATASET)
     before = api.everything()
 
@@ -49,7 +49,7 @@ def test_putting_what_is_there_changes_nothing(api: Api) -> None:
     assert api.everything() == before
 
 
-def test_lake_stands_for_the_bucket_of_the_installation(api: Api) -> None:
+def test_lake_is_the_name_of_the_installation_bucket(api: Api) -> None:
     assert api.get(f"{NS}/datasets/flights")["bucket"] == "lake-bucket"
     assert api.get("/v1/health") == {"status": "ok", "lake": "lake-bucket", "control": "control"}
 
@@ -63,7 +63,7 @@ def test_lake_stands_for_the_bucket_of_the_installation(api: Api) -> None:
         (f"{APP}/workflows/clean", ["schedule demo.flights.after"]),
     ],
 )
-def test_what_is_referred_to_is_not_deleted(api: Api, path: str, referrers: list[str]) -> None:
+def test_a_document_in_use_is_not_deleted(api: Api, path: str, referrers: list[str]) -> None:
     api.schedule("nightly", trigger={"type": "partition", "dataset": "flights"})
     api.schedule("after", trigger={"type": "program_status", "workflow": "clean"})
     before = api.everything()
@@ -76,7 +76,7 @@ def test_what_is_referred_to_is_not_deleted(api: Api, path: str, referrers: list
     assert api.everything() == before
 
 
-def test_what_is_no_longer_referred_to_can_go(api: Api) -> None:
+def test_a_document_no_longer_in_use_can_be_deleted(api: Api) -> None:
     api.schedule("nightly", trigger={"type": "partition", "dataset": "flights"})
     api.delete(f"{APP}/schedules/nightly")
     api.delete(f"{NS}/datasets/flights")
@@ -99,7 +99,7 @@ def test_a_prefix_belongs_to_one_dataset(api: Api) -> None:
     assert api.everything() == before
 
 
-def test_a_prefix_that_was_given_up_can_be_taken(api: Api) -> None:
+def test_a_released_prefix_can_be_used_again(api: Api) -> None:
     api.put(f"{NS}/datasets/weather", {"bucket": "lake", "prefix": "raw/weather-v2/", "keys": KEYS})
     api.put(f"{NS}/datasets/orders", DATASET | {"prefix": "raw/weather/"})
     api.delete(f"{NS}/datasets/orders")
@@ -121,7 +121,7 @@ def test_no_name_is_reserved(empty: Api) -> None:
         assert len(empty.get(f"{one}/jobs")["items"]) == 1
 
 
-def test_a_body_may_come_as_any_content_type_and_none_is_an_empty_object(empty: Api) -> None:
+def test_a_body_of_any_content_type_is_read_and_none_is_empty(empty: Api) -> None:
     empty.put("/v1/namespaces/nothing", b"")
     kinds = ("text/plain", "application/x-www-form-urlencoded", "application/octet-stream", "x")
     for number, kind in enumerate(kinds):
@@ -178,7 +178,7 @@ def test_a_deployment_reports_what_it_did_to_each_part(api: Api) -> None:
     assert api.get(f"{path}/schedules/daily")["enabled"] is True
 
 
-def test_a_dry_run_tells_the_same_and_stores_nothing(api: Api) -> None:
+def test_a_dry_run_answers_the_same_and_stores_nothing(api: Api) -> None:
     path = f"{NS}/apps/orders"
     before = api.everything()
     foreseen = api.put(f"{path}?dry_run=true", ORDERS)
@@ -190,13 +190,13 @@ def test_a_dry_run_tells_the_same_and_stores_nothing(api: Api) -> None:
     assert api.everything() == before
 
 
-def test_a_document_may_hand_a_prefix_from_one_dataset_to_another(api: Api) -> None:
+def test_a_document_may_move_a_prefix_between_datasets(api: Api) -> None:
     moved = {"bucket": "lake", "prefix": "raw/weather-v2/", "keys": KEYS}
     api.put(APP, {"datasets": {"weather": moved, "storms": DATASET | {"prefix": "raw/weather/"}}})
     assert api.get(f"{NS}/datasets/storms")["prefix"] == "raw/weather/"
 
 
-def test_an_app_says_where_it_belongs_or_says_nothing(api: Api) -> None:
+def test_an_app_names_its_own_path_or_nothing(api: Api) -> None:
     api.put(f"{APP}?dry_run=true", {"namespace": "demo", "app": "flights"})
     error = api.refused(400, "PUT", APP, {"namespace": "demo", "app": "fligths"})
     assert (error["field"], error["message"]) == ("app", "expected 'flights', as the path says, got 'fligths'")
@@ -221,7 +221,7 @@ def circle(**enabled: Any) -> dict[str, Any]:
     return {"workflows": workflows, "schedules": {"there": there | enabled, "back": back | enabled}}
 
 
-def test_a_circle_of_schedules_that_stay_enabled_stores_nothing(api: Api) -> None:
+def test_a_cycle_of_enabled_schedules_stores_nothing(api: Api) -> None:
     """A document that leaves `enabled` out keeps what is enabled so, and that is what would go round."""
     api.put(f"{APP}/workflows/refine", spark("refine"))
     for name, workflow in [("there", "clean"), ("back", "refine")]:
@@ -234,7 +234,7 @@ def test_a_circle_of_schedules_that_stay_enabled_stores_nothing(api: Api) -> Non
     assert api.everything() == before
 
 
-def test_a_document_may_turn_a_chain_around(api: Api) -> None:
+def test_a_document_may_reverse_a_chain(api: Api) -> None:
     """Halfway through, old and new together are a circle; what counts is how it ends."""
     api.put(f"{APP}/workflows/refine", spark("refine"))
     api.schedule("there", workflow="clean", trigger=after("refine"), enabled=True)

@@ -44,7 +44,7 @@ def fates(told: dict[str, Any]) -> list[str]:
     return ["fires" if step["fires"] else "counts" if step["touched"] else "-" for step in told["steps"]]
 
 
-def test_l11_each_event_is_a_step_that_says_what_came_and_what_is_missing(api: Api) -> None:
+def test_l11_each_event_is_a_step_with_what_came_and_is_missing(api: Api) -> None:
     two = partition("flights", count=2)
     told = rehearse(api, two, at("11:00:00", READY), at("12:00:00", READY | {"partition": NEXT_DAY}))
 
@@ -63,7 +63,7 @@ def test_l11_each_event_is_a_step_that_says_what_came_and_what_is_missing(api: A
     assert (told["fires"], told["left"]) == (1, [])
 
 
-def test_l11_firing_consumes_what_came_and_the_rest_is_left(api: Api) -> None:
+def test_l11_firing_consumes_what_came_and_keeps_the_rest(api: Api) -> None:
     told = rehearse(api, partition("flights", count=2), READY, READY, READY)
     assert fates(told) == ["counts", "fires", "counts"]
     [left] = told["left"]
@@ -82,7 +82,7 @@ def test_l11_events_are_played_in_the_order_of_their_instants(api: Api) -> None:
     assert fates(told) == ["counts", "fires", "counts"]
 
 
-def test_l11_without_an_instant_an_event_comes_now(api: Api) -> None:
+def test_l11_an_event_without_an_instant_comes_now(api: Api) -> None:
     view = api.put(ONE, schedule())
     [step] = rehearse(api, partition("flights"), READY)["steps"]
     assert step["at"] >= view["updated_at"]
@@ -125,16 +125,14 @@ def test_l11_without_an_instant_an_event_comes_now(api: Api) -> None:
         ({"type": "absent", "of": partition("flights"), "within": "1h"}, {"type": "absent"}, "fires"),
     ],
 )  # fmt: skip
-def test_l11_every_kind_of_event_counts_for_the_leaves_that_wait_for_it(
-    api: Api, trigger: Any, event: Any, fate: str
-) -> None:
+def test_l11_every_kind_of_event_counts_for_its_waiting_leaves(api: Api, trigger: Any, event: Any, fate: str) -> None:
     told = rehearse(api, trigger, event)
     assert fates(told) == [fate]
     [step] = told["steps"]
     assert (step["why"] == "no leaf of the trigger counts this event") == (fate == "-")
 
 
-def test_t19_each_value_of_the_correlation_keys_gathers_by_itself(api: Api) -> None:
+def test_t19_a_dry_run_gathers_each_correlation_by_itself(api: Api) -> None:
     both = {"type": "all", "triggers": [partition("flights"), partition("weather")]}
     weather = {"type": "partition", "dataset": "weather", "partition": NEXT_DAY}
     told = rehearse(api, both, READY, weather, READY | {"partition": NEXT_DAY}, by=KEYS)
@@ -144,7 +142,7 @@ def test_t19_each_value_of_the_correlation_keys_gathers_by_itself(api: Api) -> N
     assert left["why"].startswith("waits for 1 partition of demo.weather ")
 
 
-def test_t12_quiet_is_told_to_turn_when_time_has_passed(api: Api) -> None:
+def test_t12_quiet_becomes_met_when_time_has_passed(api: Api) -> None:
     quiet = {"type": "quiet", "of": partition("flights"), "after": "15m"}
     told = rehearse(api, quiet, at("11:00:00", READY), at("11:10:00", READY))
     assert fates(told) == ["counts", "counts"]
@@ -152,7 +150,7 @@ def test_t12_quiet_is_told_to_turn_when_time_has_passed(api: Api) -> None:
     assert left["changes_at"] == "2026-11-20T11:25:00.000Z"
 
 
-def test_t12_time_that_passes_between_events_may_complete_a_match(api: Api) -> None:
+def test_t12_time_between_events_may_complete_a_match(api: Api) -> None:
     quiet = {"type": "quiet", "of": partition("flights"), "after": "15m"}
     told = rehearse(api, quiet, at("11:00:00", READY), at("11:20:00", READY | {"dataset": "weather"}))
     assert fates(told) == ["counts", "fires", "-"]
@@ -169,7 +167,7 @@ def test_t19_an_event_without_the_correlation_keys_says_so(api: Api) -> None:
     assert told["steps"][0]["why"] == "the event does not carry a value of every correlation key (year, month, day)"
 
 
-def test_t14_a_partial_match_that_is_too_old_is_gone(api: Api) -> None:
+def test_t14_an_expired_partial_match_is_dropped_in_a_dry_run(api: Api) -> None:
     both = {"type": "all", "triggers": [partition("flights"), partition("weather")], "within": "1h"}
     weather = {"type": "partition", "dataset": "weather"}
     told = rehearse(api, both, at("11:00:00", READY), at("12:00:00", weather), at("12:30:00", READY))
@@ -177,13 +175,13 @@ def test_t14_a_partial_match_that_is_too_old_is_gone(api: Api) -> None:
     assert told["steps"][1]["missing"] == ["1 partition of demo.flights"]
 
 
-def test_l11_of_no_events_it_tells_what_the_trigger_waits_for(api: Api) -> None:
+def test_l11_without_events_a_dry_run_shows_what_trigger_needs(api: Api) -> None:
     told = rehearse(api, partition("flights"))
     assert (told["steps"], told["fires"], told["left"]) == ([], 0, [])
     assert "1 partition of demo.flights" in told["why"]
 
 
-def test_l11_it_does_not_matter_whether_the_schedule_is_enabled_or_what_it_holds(api: Api) -> None:
+def test_l11_a_dry_run_ignores_the_mode_and_what_is_gathered(api: Api) -> None:
     api.put(ONE, schedule(trigger=partition("flights", count=2), enabled=True))
     api.post(f"{NS}/datasets/flights/partitions", {"partition": DAY})
     assert len(api.get(f"{ONE}/jobs")["items"]) == 1

@@ -30,7 +30,7 @@ def progress(api: Api) -> list[dict[str, int]]:
     return [job["progress"] for job in api.get(f"{ONE}/jobs")["items"]]
 
 
-def test_t11_an_event_starts_the_schedule_that_waits_for_it_and_its_run_is_told(api: Api) -> None:
+def test_t11_an_event_starts_waiting_schedule_and_its_run_has_it(api: Api) -> None:
     api.schedule("nightly", trigger=waiting(), enabled=True)
     payload = {"order": 7, "lines": [1.5, None, True], "who": "Zoë"}
     event = CLOSED | {"id": "o-7", "payload": payload, "timestamp": "2026-11-20T13:00:00+01:00"}
@@ -50,7 +50,7 @@ def test_t11_an_event_starts_the_schedule_that_waits_for_it_and_its_run_is_told(
     }
 
 
-def test_t11_an_event_reaches_every_schedule_and_only_those_that_wait_for_it(api: Api) -> None:
+def test_t11_an_event_reaches_exactly_the_waiting_schedules(api: Api) -> None:
     api.put("/v1/namespaces/other")
     triggers = {
         "all": waiting(count=9),
@@ -70,7 +70,7 @@ def test_t11_an_event_reaches_every_schedule_and_only_those_that_wait_for_it(api
     assert gathered == {"all": [3], "west": [2], "theirs": [1], "opened": []}
 
 
-def test_t11_the_same_id_is_the_same_event_however_often_it_is_posted(api: Api) -> None:
+def test_t11_the_same_id_is_the_same_event_however_often_posted(api: Api) -> None:
     api.schedule("nightly", trigger=waiting(count=9), enabled=True)
     mine = CLOSED | {"id": "o-7"}
     first = post(api, mine)
@@ -85,7 +85,7 @@ def test_t11_the_same_id_is_the_same_event_however_often_it_is_posted(api: Api) 
     assert opened["event_id"] != first[0]["event_id"]
 
 
-def test_t11_without_an_id_each_event_is_one_of_its_own(api: Api) -> None:
+def test_t11_without_an_id_each_event_is_distinct(api: Api) -> None:
     api.schedule("nightly", trigger=waiting(count=9), enabled=True)
     accepted = post(api, CLOSED, CLOSED) + post(api, CLOSED)
     assert len({each["id"] for each in accepted}) == len({each["event_id"] for each in accepted}) == 3
@@ -105,7 +105,7 @@ def test_t11_a_request_repeated_under_one_key_posts_once(api: Api) -> None:
     assert progress(api) == [{"0": 4}]
 
 
-def test_l3_an_event_counts_from_the_enabling_on(api: Api) -> None:
+def test_l3_an_event_counts_from_the_enabling(api: Api) -> None:
     api.schedule("nightly", trigger=waiting(count=9))
     post(api, CLOSED | {"id": "early"})
     api.post(f"{ONE}/enable")
@@ -113,7 +113,7 @@ def test_l3_an_event_counts_from_the_enabling_on(api: Api) -> None:
     assert progress(api) == [{"0": 1}]
 
 
-def test_t11_a_request_holds_up_to_a_hundred_events_of_ten_kilobytes(api: Api) -> None:
+def test_t11_a_request_has_up_to_a_hundred_events_of_10_kb(api: Api) -> None:
     api.schedule("nightly", trigger=waiting(count=1_000), enabled=True)
     large = CLOSED | {"payload": {"x": "x" * (10_000 - len('{"x": ""}'))}}
     accepted = post(api, *[large] * 98, CLOSED | {"id": "x" * 200}, {"type": "A" * 128})
@@ -121,7 +121,7 @@ def test_t11_a_request_holds_up_to_a_hundred_events_of_ten_kilobytes(api: Api) -
     assert progress(api) == [{"0": 99}]
 
 
-def test_t11_a_schedule_that_cannot_take_an_event_makes_no_request_fail(api: Api) -> None:
+def test_t11_a_schedule_that_cannot_take_event_fails_no_request(api: Api) -> None:
     """The event is stored: a poster who gave it no id, and tried again, would post a second one."""
     for name in ("broken", "nightly"):
         api.schedule(name, trigger=waiting(count=9), enabled=True)
@@ -168,7 +168,7 @@ AGE = "expected an instant from the year 1970 to 9998, got "
         (CLOSED | {"paylaod": {}}, "unknown_field", ".paylaod", "unknown field 'paylaod'"),
     ],
 )
-def test_t11_one_wrong_event_is_named_by_its_number_and_none_is_stored(
+def test_t11_a_wrong_event_is_named_by_number_and_none_is_stored(
     standing: Api, event: Any, code: str, field: str, message: str
 ) -> None:
     error = refused(standing, 400, "POST", EVENTS, {"events": [CLOSED, event]})
@@ -208,14 +208,16 @@ def test_t11_a_wrong_request_stores_nothing(standing: Api, body: Any, code: str,
         ([CLOSED | {"payload": {"x": "x" * 9_900}}] * 101, "body", "expected a body of at most 1000000 bytes, got "),
     ],
 )  # fmt: skip
-def test_t11_what_is_too_large_is_to_go_by_reference(standing: Api, events: Any, field: str, message: str) -> None:
+def test_t11_a_payload_that_is_too_large_must_go_by_reference(
+    standing: Api, events: Any, field: str, message: str
+) -> None:
     error = refused(standing, 413, "POST", EVENTS, {"events": events})
     assert (error["code"], error["field"]) == ("too_large", field)
     assert error["message"].startswith(message)
     assert error["hint"] == "put large data into S3 and pass a reference"
 
 
-def test_t11_events_are_posted_to_a_namespace_that_there_is(standing: Api) -> None:
+def test_t11_events_are_posted_to_an_existing_namespace_only(standing: Api) -> None:
     error = refused(standing, 404, "POST", "/v1/namespaces/nowhere/events", {"events": [CLOSED]})
     assert (error["code"], error["message"]) == ("not_found", "no namespace named 'nowhere'")
     assert error["hint"] == "create the namespace first"
@@ -223,7 +225,7 @@ def test_t11_events_are_posted_to_a_namespace_that_there_is(standing: Api) -> No
     assert refused(standing, 400, "POST", EVENTS, {"events": [CLOSED]}, if_match='"1"')["field"] == "If-Match"
 
 
-def test_t11_a_trigger_waits_for_types_that_can_be_posted(standing: Api) -> None:
+def test_t11_a_trigger_waits_only_for_types_that_can_be_posted(standing: Api) -> None:
     for kind in ("orders closed", "", ".closed", "a" * 129):
         error = refused(standing, 400, "PUT", ONE, schedule(trigger={"type": "event", "event": kind}))
         assert error["field"] == "trigger.event"

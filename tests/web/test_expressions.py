@@ -26,7 +26,7 @@ def test_t1_an_expression_is_stored_in_its_normal_form(api: Api, expression: Any
     assert api.get(ONE)["trigger"]["expression"] == stored
 
 
-def test_t1_a_schedule_whose_expression_is_written_otherwise_has_not_changed(api: Api) -> None:
+def test_t1_an_equivalent_expression_does_not_change_a_schedule(api: Api) -> None:
     api.schedule("nightly", trigger={"type": "time", "expression": {"hour": 5}})
     first = api.get(ONE)["version"]
     api.schedule("nightly", trigger={"type": "time", "expression": "0 0 5 * * ?"})
@@ -44,7 +44,7 @@ def test_t1_a_schedule_whose_expression_is_written_otherwise_has_not_changed(api
         ("0 */90 * * * *", "invalid", "trigger.expression", CRON + "'0 */90 * * * *'"),
     ],
 )
-def test_t1_what_is_no_expression_is_refused_and_nothing_is_stored(
+def test_t1_invalid_expression_is_refused_and_nothing_is_stored(
     api: Api, expression: Any, code: str, field: str, message: str
 ) -> None:
     error = refused(api, 400, "PUT", ONE, time(expression))
@@ -53,12 +53,12 @@ def test_t1_what_is_no_expression_is_refused_and_nothing_is_stored(
 
 
 @pytest.mark.parametrize(("expression", "rate"), [({"minute": "*"}, 1_440), ({"hour": 5}, 1), ("R4/PT3S", 4)])
-def test_t1_the_answer_says_how_many_fires_a_day_that_is(api: Api, expression: Any, rate: int) -> None:
+def test_t1_the_answer_to_an_expression_has_its_fires_per_day(api: Api, expression: Any, rate: int) -> None:
     api.schedule("nightly", trigger={"type": "time", "expression": expression})
     assert api.get(f"{ONE}/preview")["fires_per_day"] == rate
 
 
-def test_t2_the_rule_for_daylight_saving_is_two_fields_of_the_trigger(api: Api) -> None:
+def test_t2_the_daylight_saving_rule_is_two_fields_of_trigger(api: Api) -> None:
     rule = {"gap": "skip", "overlap": "both"}
     api.schedule("nightly", trigger={"type": "time", "expression": "30 1 * * *", "zone": "Europe/Paris", **rule})
     assert {name: api.get(ONE)["trigger"][name] for name in rule} == rule

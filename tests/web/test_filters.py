@@ -74,7 +74,7 @@ def listed(api: Api, query: str) -> str:
         ("limit=500", "abcdefghi"),
     ],
 )
-def test_l18_a_list_holds_what_fits_every_filter(api: Api, query: str, names: str) -> None:
+def test_l18_a_list_has_what_matches_every_filter(api: Api, query: str, names: str) -> None:
     assert listed(api, query) == names
 
 
@@ -124,12 +124,12 @@ REFERENCE = "expected a name, or a full name with dots such as namespace.app.nam
         ("tags=team=x", "tags", "unknown query parameter 'tags'"),
     ],
 )
-def test_l18_a_filter_that_means_nothing_is_refused(api: Api, query: str, field: str, message: str) -> None:
+def test_l18_an_invalid_filter_is_refused(api: Api, query: str, field: str, message: str) -> None:
     error: dict[str, Any] = api.refused(400, "GET", f"{LIST}?{query}")
     assert (error["field"], error["message"]) == (field, message)
     if error["code"] == "unknown_field":
         assert error["hint"] == "use one of tag, workflow, state, limit, cursor"
 
 
-def test_l18_filters_are_of_an_app_that_there_is(api: Api) -> None:
+def test_l18_filters_need_an_existing_app(api: Api) -> None:
     assert api.refused(404, "GET", f"{NS}/apps/nowhere/schedules?tag=team")["code"] == "not_found"

@@ -22,12 +22,12 @@ TICK = {"type": "time", "expression": "@every 10m"}
         ({"type": "elapsed", "after": "4h"}, 0),
     ],
 )
-def test_t1_a_put_and_a_get_say_how_many_fires_a_day_the_times_mean(api: Api, trigger: Any, rate: int) -> None:
+def test_t1_a_put_and_a_get_answer_the_fires_per_day(api: Api, trigger: Any, rate: int) -> None:
     assert api.schedule("nightly", trigger=trigger)["fires_per_day"] == rate
     assert api.get(ONE)["fires_per_day"] == rate
 
 
-def test_t1_the_answer_to_a_replacement_says_the_new_rate(api: Api) -> None:
+def test_t1_the_answer_to_a_replacement_has_the_new_rate(api: Api) -> None:
     api.schedule("nightly")
     spread = {"count": 380, "over": "1h"}
     daily = {"type": "time", "expression": "0 5 * * *"}

@@ -79,7 +79,7 @@ def days(api: Api) -> set[str]:
 
 
 @pytest.mark.parametrize("day", ["1", "1 of 2", "1+2", "Zürich", "日", "50%", "a=b", "a&b"])
-def test_a_key_is_read_as_the_object_is_named(api: Api, day: str) -> None:
+def test_an_object_key_is_decoded_before_it_is_used(api: Api, day: str) -> None:
     answer = handlers.objects(sqs(told(flag(day))))
     assert failed(answer) == []
     [item] = api.get(f"{NS}/datasets/flights/partitions")["items"]
@@ -87,20 +87,20 @@ def test_a_key_is_read_as_the_object_is_named(api: Api, day: str) -> None:
     assert (item["object"], item["put_at"]) == (flag(day), "2026-03-02T12:00:00.123Z")
 
 
-def test_a_message_may_tell_of_several_objects_and_a_batch_hold_several_messages(api: Api) -> None:
+def test_a_message_may_have_several_objects_and_a_batch_messages(api: Api) -> None:
     answer = handlers.objects(sqs(told(flag("1"), flag("2")), told(flag("3")), told(flag("3"))))
     assert failed(answer) == []
     assert days(api) == {"1", "2", "3"}
 
 
-def test_the_test_event_of_s3_is_no_failure(api: Api) -> None:
+def test_the_test_event_of_s3_is_not_a_failure(api: Api) -> None:
     event = {"Service": "Amazon S3", "Event": "s3:TestEvent", "Time": "2026-03-02T12:00:00.000Z", "Bucket": LAKE}
     body = json.dumps(event | {"RequestId": "5582815E1AEA5ADF", "HostId": "8cLeGAmw098X5cv4Zkwcmo8vvZa3"})
     assert failed(handlers.objects(sqs(body))) == []
     assert days(api) == set()
 
 
-def test_what_is_not_about_a_new_object_of_a_dataset_changes_nothing(api: Api) -> None:
+def test_a_notification_of_no_new_dataset_object_changes_nothing(api: Api) -> None:
     before = api.everything()
     removed = told(flag("1"), event="ObjectRemoved:Delete")
     elsewhere = told(flag("1"), bucket="another")
@@ -134,7 +134,7 @@ POISON = {
 
 
 @pytest.mark.parametrize("poison", POISON.values(), ids=POISON)
-def test_a_message_that_is_no_notification_fails_alone(api: Api, poison: str) -> None:
+def test_a_message_without_a_notification_fails_alone(api: Api, poison: str) -> None:
     answer = handlers.objects(sqs(told(flag("1")), poison, told(flag("2"))))
     assert failed(answer) == ["m1"]
     assert days(api) == {"1", "2"}
@@ -157,13 +157,13 @@ def wish(api: Api) -> tuple[str, Ref]:
     return job_id, ref
 
 
-def test_a_hint_that_is_due_is_acted_on(api: Api) -> None:
+def test_a_due_hint_is_handled(api: Api) -> None:
     job_id, ref = wish(api)
     assert failed(handlers.hints(sqs(hint(ref), queue="hints"))) == []
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
 
 
-def test_the_last_moment_before_it_is_due_is_waited_out(api: Api) -> None:
+def test_the_last_moment_before_a_due_hint_is_waited_for(api: Api) -> None:
     job_id, ref = wish(api)
     begin = time.monotonic()
     assert failed(handlers.hints(sqs(hint(ref, due_in=300), queue="hints"))) == []
@@ -171,7 +171,7 @@ def test_the_last_moment_before_it_is_due_is_waited_out(api: Api) -> None:
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
 
 
-def test_a_hint_that_is_early_is_sent_on_its_way_again(api: Api) -> None:
+def test_an_early_hint_is_sent_again(api: Api) -> None:
     job_id, ref = wish(api)
     body = hint(ref, due_in=600_000)
 
@@ -193,7 +193,7 @@ def test_a_hint_that_is_early_is_sent_on_its_way_again(api: Api) -> None:
         Ref("timer", ("demo.flights.nightly",)),
     ],
 )
-def test_a_hint_about_something_that_is_gone_changes_nothing(api: Api, ref: Ref) -> None:
+def test_a_hint_about_a_deleted_row_changes_nothing(api: Api, ref: Ref) -> None:
     before = api.everything()
     assert failed(handlers.hints(sqs(hint(ref), queue="hints"))) == []
     assert api.everything() == before
@@ -216,13 +216,13 @@ JUNK = [
 
 
 @pytest.mark.parametrize("junk", JUNK)
-def test_a_hint_that_is_none_fails_alone(api: Api, junk: str) -> None:
+def test_an_invalid_hint_fails_alone(api: Api, junk: str) -> None:
     job_id, ref = wish(api)
     assert failed(handlers.hints(sqs(junk, hint(ref), queue="hints"))) == ["m0"]
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
 
 
-def test_one_ref_that_fails_keeps_no_other_from_its_turn(api: Api) -> None:
+def test_one_failing_ref_does_not_block_the_others(api: Api) -> None:
     job_id, ref = wish(api)
     assert failed(handlers.hints(sqs(hint(Ref("job", ("no-such",)), ref), queue="hints"))) == ["m0"]
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
@@ -231,7 +231,7 @@ def test_one_ref_that_fails_keeps_no_other_from_its_turn(api: Api) -> None:
 # -- the map of app.py -----------------------------------------------------------------------------------------------
 
 
-def test_the_lambdas_of_the_queues_lead_to_these_handlers(api: Api) -> None:
+def test_the_queue_lambdas_call_these_handlers(api: Api) -> None:
     invoke = api.client.lambda_.invoke
     assert failed(invoke("objects", sqs("poison", told(flag("1")))).payload) == ["m0"]
     assert days(api) == {"1"}

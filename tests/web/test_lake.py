@@ -76,7 +76,7 @@ def lines(s3: Any) -> list[Any]:
     return [json.loads(line) for text in told for line in text.splitlines()]
 
 
-def test_h3_runs_that_ended_and_records_land_in_the_lake(lake: Any) -> None:
+def test_h3_ended_runs_and_records_are_written_to_the_lake(lake: Any) -> None:
     record = Record("j1", "EXPIRED", "demo.flights.clean", 1, "too late", NOON)
     assert invoke(change(1, ended("r1")), change(2, record, "INSERT"), change(3, ended("r2"))) == []
     assert [(line["kind"], line["id"], line["state"]) for line in lines(lake)] == [
@@ -86,7 +86,7 @@ def test_h3_runs_that_ended_and_records_land_in_the_lake(lake: Any) -> None:
     ]
 
 
-def test_h3_what_goes_on_and_what_is_removed_or_no_history_does_not(lake: Any) -> None:
+def test_h3_active_and_removed_rows_are_not_in_the_lake(lake: Any) -> None:
     pointer = Pointer("app/run", "r1", 1, NOON)
     told = (
         change(1, rows.run()),
@@ -98,7 +98,7 @@ def test_h3_what_goes_on_and_what_is_removed_or_no_history_does_not(lake: Any) -
     assert objects(lake) == {}
 
 
-def test_h3_a_bill_that_came_later_is_a_later_line_of_the_same_hour(lake: Any) -> None:
+def test_h3_late_costs_are_a_later_line_in_the_same_hour(lake: Any) -> None:
     first = ended("r1", target_id="a/1", wake_at=NOON + 120_000)
     invoke(change(1, first))
     invoke(change(2, replace(first, rev=first.rev + 1, leases=1)))
@@ -109,7 +109,7 @@ def test_h3_a_bill_that_came_later_is_a_later_line_of_the_same_hour(lake: Any) -
     }
 
 
-def test_h3_a_batch_that_is_repeated_overwrites_its_objects(lake: Any) -> None:
+def test_h3_a_repeated_batch_overwrites_its_objects(lake: Any) -> None:
     batch = [change(1, ended("r1")), change(2, ended("r2"))]
     invoke(*batch)
     before = objects(lake)
@@ -118,19 +118,19 @@ def test_h3_a_batch_that_is_repeated_overwrites_its_objects(lake: Any) -> None:
     assert len(lines(lake)) == 2
 
 
-def test_h3_a_row_that_cannot_be_read_is_named_and_keeps_no_other_from_the_lake(lake: Any) -> None:
+def test_h3_an_unreadable_row_is_named_and_blocks_no_other(lake: Any) -> None:
     broken = change(2, ended("r2"))
     broken["dynamodb"]["NewImage"]["packed"] = {"B": base64.b64encode(b"no deflated text").decode()}
     assert invoke(change(1, ended("r1")), broken, change(3, ended("r3"))) == [f"{2:030}"]
     assert [line["id"] for line in lines(lake)] == ["r1", "r3"]
 
 
-def test_h3_a_bucket_that_cannot_be_written_sends_the_stream_back_to_the_first_of_it(lake: Any) -> None:
+def test_h3_a_missing_bucket_returns_stream_to_its_first_record(lake: Any) -> None:
     lake.delete_bucket(Bucket=BUCKET)
     assert invoke(change(7, rows.run()), change(8, ended("r8")), change(9, ended("r9"))) == [f"{8:030}"]
 
 
-def test_h3_what_comes_after_its_day_was_settled_is_told_after_it_was_written(lake: Any) -> None:
+def test_h3_a_late_change_is_announced_after_it_was_written(lake: Any) -> None:
     # NOON lies in the past of the clock that the Lambda reads, so this day was compacted long ago.
     invoke(change(1, ended("r1")))
     (late,) = [key for key in objects(lake) if key.startswith("history_late/")]

@@ -19,7 +19,7 @@ def target(api: Api) -> dict[str, Any]:
     return {"type": "sqs", "queue_url": api.sqs.get_queue_url(QueueName="target")["QueueUrl"]}
 
 
-def test_l16_put_get_list_delete(api: Api) -> None:
+def test_l16_a_message_is_put_read_listed_and_deleted(api: Api) -> None:
     sent = {"schedule": "@every 10s", "due_time": "1h", "repeats": 4, "data": {"a": 1}, "target": target(api)}
     created = api.send("PUT", PING, sent)
     assert (created.status_code, created.headers["ETag"]) == (201, '"1"')
@@ -40,7 +40,7 @@ def test_l16_put_get_list_delete(api: Api) -> None:
     assert api.get(f"{APP}/messages") == {"items": [], "next_cursor": None}
 
 
-def test_l16_if_match_guards_what_was_seen(api: Api) -> None:
+def test_l16_if_match_guards_the_version_that_was_read(api: Api) -> None:
     sent = {"schedule": "@daily", "target": target(api)}
     assert api.refused(412, "PUT", PING, sent, if_match='"1"')["code"] == "changed_meanwhile"
     api.put(PING, sent)
@@ -61,7 +61,7 @@ def test_l16_messages_are_listed_page_by_page(api: Api) -> None:
     assert api.refused(404, "GET", f"{NS}/apps/none/messages")["code"] == "not_found"
 
 
-def test_l16_a_message_that_is_due_is_sent_and_its_history_is_there(api: Api) -> None:
+def test_l16_a_due_message_is_sent_and_its_history_is_readable(api: Api) -> None:
     api.put(APP, {"default_target": target(api)})
     api.put(PING, {"due_time": "1ms", "data": "now", "description": "once"})
     api.work()
@@ -72,7 +72,7 @@ def test_l16_a_message_that_is_due_is_sent_and_its_history_is_there(api: Api) ->
     assert api.refused(404, "GET", f"{APP}/messages/never/runs")["code"] == "not_found"
 
 
-def test_l16_why_tells_when_a_message_is_due(api: Api) -> None:
+def test_l16_why_says_when_a_message_is_due(api: Api) -> None:
     view = api.put(PING, {"due_time": "2h", "workflow": "notify"})
     why = api.get(f"{PING}/why")
     assert (why["schedule"], why["state"], why["next_fire"]) == ("demo.flights.~ping", "enabled", view["next_fire"])
@@ -91,20 +91,20 @@ def test_l16_why_tells_when_a_message_is_due(api: Api) -> None:
         ({"schedule": "@daily", "workflow": "notify", "tags": []}, "tags"),
     ],
 )
-def test_l16_bad_input_is_told_by_its_field_and_nothing_is_stored(api: Api, body: dict[str, Any], field: str) -> None:
+def test_l16_bad_input_is_refused_by_its_field_and_not_stored(api: Api, body: dict[str, Any], field: str) -> None:
     before = api.everything()
     assert api.refused(400, "PUT", PING, body)["field"] == field
     assert api.everything() == before
 
 
-def test_l16_the_tilde_is_no_name(api: Api) -> None:
+def test_l16_the_tilde_is_not_a_valid_name(api: Api) -> None:
     api.put(PING, {"schedule": "@daily", "workflow": "notify"})
     for path in ("messages/~ping", "schedules/~ping", "schedules/~ping/run", "workflows/~", "workflows/~ping"):
         method = "POST" if path.endswith("run") else "GET"
         assert api.refused(400, method, f"{APP}/{path}")["field"] == "name"
 
 
-def test_l13_data_of_256_kb_is_taken_and_lies_in_s3(api: Api) -> None:
+def test_l13_data_of_256_kb_is_accepted_and_stored_in_s3(api: Api) -> None:
     api.put(PING, {"due_time": "1h", "workflow": "notify", "data": "x" * MAX_INLINE})
     assert api.get(PING)["data"] == "x" * MAX_INLINE
     content = bytes(range(256)) * (MAX_DATA // 256)
@@ -120,14 +120,14 @@ def test_l13_data_of_256_kb_is_taken_and_lies_in_s3(api: Api) -> None:
     assert (error["code"], error["field"]) == ("too_large", "data_base64")
 
 
-def test_l13_a_bucket_that_does_not_take_the_data_is_told(api: Api) -> None:
+def test_l13_a_bucket_that_refuses_the_data_is_reported(api: Api) -> None:
     api.put(APP, {"default_target": target(api), "data_bucket": "nobodys-bucket"})
     error = api.refused(400, "PUT", PING, {"due_time": "1h", "data": "x" * (MAX_INLINE + 1)})
     assert error["message"] == "expected a bucket nobodys-bucket that takes large data, got 'NoSuchBucket from S3'"
     assert "s3:PutObject on nobodys-bucket/data/*" in error["hint"]
 
 
-def test_l13_a_schedule_carries_data_too(api: Api) -> None:
+def test_l13_a_schedule_may_have_data_too(api: Api) -> None:
     view = api.schedule("nightly", data=[1, 2], content_type="application/vnd.own+json")
     assert (view["data"], view["content_type"]) == ([1, 2], "application/vnd.own+json")
     assert "data_uri" not in api.schedule("plain")
@@ -149,12 +149,12 @@ def test_w8_a_run_at_an_instant_is_listed_and_cancelled(api: Api) -> None:
 
 
 @pytest.mark.parametrize("at", ["yesterday", "9999-12-31T23:59:59Z", "2026-01-01T00:00:00", ""])
-def test_w8_what_is_no_instant_is_refused(api: Api, at: str) -> None:
+def test_w8_an_invalid_instant_is_refused(api: Api, at: str) -> None:
     api.schedule("nightly")
     assert api.refused(400, "POST", f"{APP}/schedules/nightly/run", {"at": at})["field"] == "at"
 
 
-def test_l16_a_delayed_publish_reaches_the_subscribers_of_a_topic_with_its_content_type(api: Api) -> None:
+def test_l16_a_delayed_publish_reaches_subscribers_with_its_type(api: Api) -> None:
     sns, queue = boto3.client("sns"), target(api)["queue_url"]
     arn = api.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     topic = sns.create_topic(Name="news")["TopicArn"]

@@ -50,7 +50,7 @@ def test_w9_rules_and_deadlines_are_stored_as_they_are_sent(api: Api) -> None:
         ({"deadline": {"end_within": "2h", "from": "then"}}, "deadline.from"),
     ],
 )
-def test_w9_what_is_wrong_is_refused_on_workflows_and_schedules(api: Api, wrong: Any, field: str) -> None:
+def test_w9_invalid_rules_are_refused_on_workflows_and_schedules(api: Api, wrong: Any, field: str) -> None:
     assert api.refused(400, "PUT", f"{APP}/workflows/bad", {"target": EMR, **wrong})["field"] == field
     schedule = {"workflow": "notify", "trigger": WEEKDAYS, **wrong}
     assert api.refused(400, "PUT", f"{APP}/schedules/bad", schedule)["field"] == field

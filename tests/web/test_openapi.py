@@ -30,12 +30,12 @@ def operations(document: Any) -> dict[tuple[str, str], Any]:
     return {(path, method): each for path, methods in document["paths"].items() for method, each in methods.items()}
 
 
-def test_it_is_a_valid_document(document: Any) -> None:
+def test_the_openapi_document_is_valid(document: Any) -> None:
     assert document["openapi"] == "3.1.0"
     OpenAPIV31SpecValidator(document).validate()
 
 
-def test_every_route_is_listed_with_a_summary_of_its_own(document: Any) -> None:
+def test_every_route_is_listed_with_its_own_summary(document: Any) -> None:
     routes = {(path, method.lower()) for path, methods in app.routes.items() for method in methods}
     found = operations(document)
     assert set(found) == routes
@@ -44,7 +44,7 @@ def test_every_route_is_listed_with_a_summary_of_its_own(document: Any) -> None:
     assert len({each["operationId"] for each in found.values()}) == len(found)
 
 
-def test_every_operation_tells_its_parameters_body_and_errors(document: Any) -> None:
+def test_every_operation_has_its_parameters_body_and_errors(document: Any) -> None:
     for (path, method), each in operations(document).items():
         named = {(one["in"], one["name"]) for one in each["parameters"]}
         assert {name for kind, name in named if kind == "path"} == set(re.findall(r"{(\w+)}", path))
@@ -59,7 +59,7 @@ def test_every_operation_tells_its_parameters_body_and_errors(document: Any) -> 
     assert set(run["responses"]) == {"202", "default"}
 
 
-def test_a_body_is_required_where_it_has_a_field_that_is(document: Any) -> None:
+def test_a_body_is_required_where_one_of_its_fields_is(document: Any) -> None:
     required = {
         path.rpartition("/")[2]: each["requestBody"]["required"]
         for (path, method), each in operations(document).items()
@@ -122,13 +122,13 @@ def test_every_union_of_typed_documents_has_its_discriminator(document: Any) -> 
         assert set(union["discriminator"]["mapping"].values()) == {member["$ref"] for member in union["oneOf"]}
 
 
-def test_errors_have_the_schema_that_it_tells(api: Api, document: Any) -> None:
+def test_errors_have_the_documented_schema(api: Api, document: Any) -> None:
     schema = Draft202012Validator(document["components"]["schemas"]["Error"])
     for method, path in [("GET", "/v1/namespaces/no-such"), ("PUT", "/v1/namespaces/Bad"), ("POST", "/v1/health")]:
         schema.validate(api.send(method, path).json_body)
 
 
-def test_the_page_for_people_lists_the_same_routes_and_every_code() -> None:
+def test_the_api_page_lists_the_same_routes_and_every_code() -> None:
     page = (
         (Path(__file__).parents[2] / "docs" / "api.md").read_text().replace("{app}/", "/v1/namespaces/{ns}/apps/{app}/")
     )

@@ -82,7 +82,7 @@ RIGHT = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), RIGHT)
-def test_what_it_calls_right_is_taken(api: Api, document: Any, method: str, path: str, body: Any) -> None:
+def test_a_body_valid_by_the_document_is_accepted(api: Api, document: Any, method: str, path: str, body: Any) -> None:
     assert faults(document, method, path, body) == []
     api.put(ONE, {"workflow": "refine", "trigger": WEEKDAYS, "enabled": True})
     api.answer(api.send(method.upper(), path, body), 200, 201, 202)
@@ -109,7 +109,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("method", "path", "body"), WRONG)
-def test_what_it_calls_wrong_is_refused(api: Api, document: Any, method: str, path: str, body: Any) -> None:
+def test_a_body_invalid_by_the_document_is_refused(api: Api, document: Any, method: str, path: str, body: Any) -> None:
     assert faults(document, method, path, body)
     api.refused(400, method.upper(), path, body)
 

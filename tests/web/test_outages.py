@@ -24,7 +24,7 @@ REQUESTS = [
 
 @pytest.mark.parametrize("how", [answers_503, is_unreachable])
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
-def test_without_tables_each_request_is_answered_503_and_says_what_to_do(
+def test_without_tables_each_request_is_answered_503_with_advice(
     api: Api, how: Any, method: str, path: str, body: Any
 ) -> None:
     api.schedule("nightly")
@@ -36,7 +36,7 @@ def test_without_tables_each_request_is_answered_503_and_says_what_to_do(
 
 
 @pytest.mark.parametrize("how", [answers_503, is_unreachable])
-def test_without_the_queue_of_hints_a_request_is_carried_out(api: Api, how: Any) -> None:
+def test_without_the_hint_queue_a_request_is_carried_out(api: Api, how: Any) -> None:
     api.schedule("nightly")
     hints: Any = ports().hints
     with down(hints._client, how):
@@ -47,7 +47,7 @@ def test_without_the_queue_of_hints_a_request_is_carried_out(api: Api, how: Any)
 
 
 @pytest.mark.parametrize("how", [answers_503, is_unreachable])
-def test_without_s3_a_request_that_needs_it_is_answered_503_and_says_what_to_do(api: Api, how: Any) -> None:
+def test_without_s3_a_request_that_needs_it_is_answered_503(api: Api, how: Any) -> None:
     payloads: Any = ports().payloads
     with down(payloads._client, how):
         told = api.refused(503, "PUT", APP, {"datasets": {}})

@@ -52,7 +52,7 @@ def test_l4_without_a_body_a_pause_is_a_hold(api: Api) -> None:
     assert api.post(f"{ONE}/pause")["state"] == "hold"
 
 
-def test_l4_pausing_the_same_way_and_resuming_twice_change_nothing(api: Api) -> None:
+def test_l4_pausing_same_way_and_resuming_twice_change_nothing(api: Api) -> None:
     api.schedule("nightly", enabled=True)
     for action, body in [("pause", {"mode": "backlog", "timeouts": "stop"}), ("resume", None)]:
         first = api.post(f"{ONE}/{action}", body)
@@ -61,14 +61,14 @@ def test_l4_pausing_the_same_way_and_resuming_twice_change_nothing(api: Api) -> 
         assert api.everything() == before
 
 
-def test_l4_one_mode_may_take_the_place_of_another(api: Api) -> None:
+def test_l4_one_pause_mode_may_replace_another(api: Api) -> None:
     api.schedule("nightly", enabled=True)
     for mode in ("hold", "drain", "backlog", "hold"):
         assert api.post(f"{ONE}/pause", {"mode": mode})["state"] == mode
     assert api.post(f"{ONE}/enable")["state"] == "enabled"
 
 
-def test_l4_a_held_job_gathers_on_and_that_very_job_runs_on_resume(api: Api) -> None:
+def test_l4_a_held_job_goes_on_gathering_and_runs_on_resume(api: Api) -> None:
     api.schedule("nightly", trigger=waiting_for(2), enabled=True)
     arrive(api, 1)
     [waited] = jobs(api)
@@ -90,7 +90,7 @@ def test_l4_a_held_job_gathers_on_and_that_very_job_runs_on_resume(api: Api) -> 
     assert len(api.get(f"/v1/runs/{held['job_id']}")["events"]) == 3
 
 
-def test_l4_a_backlog_is_one_job_for_each_match_and_all_run_on_resume(api: Api) -> None:
+def test_l4_a_backlog_is_one_job_per_match_and_all_run_on_resume(api: Api) -> None:
     api.schedule("nightly", trigger=waiting_for(1), enabled=True)
     api.post(f"{ONE}/pause", {"mode": "backlog"})
 
@@ -105,7 +105,7 @@ def test_l4_a_backlog_is_one_job_for_each_match_and_all_run_on_resume(api: Api) 
     assert sorted(ran(api)) == sorted(job["job_id"] for job in queued)
 
 
-def test_l4_a_drained_schedule_takes_no_more_and_tells_what_it_let_go(api: Api) -> None:
+def test_l4_a_drained_schedule_takes_no_more_and_shows_its_drops(api: Api) -> None:
     api.schedule("nightly", trigger=waiting_for(2), enabled=True)
     arrive(api, 1)
     [half] = jobs(api)
@@ -121,7 +121,7 @@ def test_l4_a_drained_schedule_takes_no_more_and_tells_what_it_let_go(api: Api) 
     assert len(ran(api)) == 1
 
 
-def test_l3_disabling_a_paused_schedule_drops_what_it_held(api: Api) -> None:
+def test_l3_disabling_a_paused_schedule_drops_its_held_jobs(api: Api) -> None:
     api.schedule("nightly", trigger=waiting_for(1), enabled=True)
     api.post(f"{ONE}/pause")
     arrive(api, 1)
@@ -140,7 +140,7 @@ def test_l2_a_replaced_schedule_stays_paused(api: Api) -> None:
     assert api.schedule("nightly", enabled=False)["state"] == "disabled"
 
 
-def test_l18_many_are_paused_and_resumed_at_once(api: Api) -> None:
+def test_l18_many_schedules_are_paused_and_resumed_at_once(api: Api) -> None:
     api.schedule("nightly", tags={"team": "x"}, enabled=True)
     api.schedule("weekly", tags={"team": "x"})
     nightly, weekly = "demo.flights.nightly", "demo.flights.weekly"
@@ -156,7 +156,7 @@ def test_l18_many_are_paused_and_resumed_at_once(api: Api) -> None:
     assert api.get(ONE)["state"] == "enabled"
 
 
-def test_l19_a_schedule_that_failed_too_often_says_why_it_is_held(api: Api) -> None:
+def test_l19_schedule_with_too_many_failures_says_why_it_is_held(api: Api) -> None:
     api.schedule("nightly", workflow="clean", pause_after_failures=1, enabled=True)
     job_id = api.post(f"{ONE}/run")["job_id"]
     api.work()
@@ -181,7 +181,7 @@ COMPLETE = {"trigger": {"type": "time", "expression": "R1/PT1S"}, "enabled": Tru
     ("action", "state", "document"),
     [("pause", "disabled", {}), ("resume", "disabled", {}), ("pause", "completed", COMPLETE)],
 )
-def test_l4_what_does_not_run_is_neither_paused_nor_resumed(
+def test_l4_a_disabled_schedule_is_neither_paused_nor_resumed(
     api: Api, action: str, state: str, document: dict[str, Any]
 ) -> None:
     api.schedule("nightly", **document)
@@ -192,7 +192,7 @@ def test_l4_what_does_not_run_is_neither_paused_nor_resumed(
     assert error["hint"] == f"enable the schedule before you {action} it"
 
 
-def test_l4_resuming_what_has_fired_as_often_as_it_was_to_changes_nothing(api: Api) -> None:
+def test_l4_resuming_a_schedule_of_used_up_fires_changes_nothing(api: Api) -> None:
     api.schedule("nightly", **COMPLETE)
     before = api.everything()
     assert api.post(f"{ONE}/resume")["state"] == "completed"
@@ -200,7 +200,7 @@ def test_l4_resuming_what_has_fired_as_often_as_it_was_to_changes_nothing(api: A
 
 
 @pytest.mark.parametrize("action", ["pause", "resume", "skip", "unskip", "dry-run"])
-def test_what_is_not_there_or_was_deleted_is_told(api: Api, action: str) -> None:
+def test_an_action_on_a_missing_or_deleted_schedule_is_not_found(api: Api, action: str) -> None:
     body = {"skip": {"at": "2030-01-01T05:00:00Z"}, "dry-run": {"events": []}}
     body["unskip"] = body["skip"]
     api.put(f"{APP}/schedules/gone", {"workflow": "notify", "trigger": WEEKDAYS})
@@ -232,7 +232,7 @@ def test_l4_a_wrong_pause_changes_nothing(standing: Api, body: Any, code: str, f
     assert error["message"].startswith(message)
 
 
-def test_l4_a_resume_takes_no_body_and_neither_takes_a_condition(standing: Api) -> None:
+def test_l4_a_resume_takes_no_body_and_no_condition(standing: Api) -> None:
     assert refused(standing, 400, "POST", f"{ONE}/resume", {"mode": "hold"})["field"] == "mode"
     for action in ("pause", "resume"):
         assert refused(standing, 400, "POST", f"{ONE}/{action}", if_match='"1"')["field"] == "If-Match"

@@ -41,7 +41,7 @@ def run_of(api: Api, workflow: dict[str, Any], **schedule: Any) -> dict[str, Any
     return found
 
 
-def test_w13_a_listed_application_and_role_of_a_workflow_reach_emr(api: Api, other: str) -> None:
+def test_w13_a_listed_application_and_role_of_workflow_reach_emr(api: Api, other: str) -> None:
     run = run_of(api, {"target": {**EMR, "application_id": other, "execution_role_arn": ROLE}})
     assert run["target_id"].startswith(f"{other}/")
     assert (run["target"]["application_id"], run["target"]["execution_role_arn"]) == (other, ROLE)
@@ -51,16 +51,14 @@ def test_w13_a_listed_application_and_role_of_a_workflow_reach_emr(api: Api, oth
     assert told["executionRole"] == ROLE
 
 
-def test_w13_the_stacks_own_application_and_role_may_be_named(api: Api) -> None:
+def test_w13_the_application_and_role_of_the_stack_may_be_named(api: Api) -> None:
     own = ports().settings.emr_application_id
     run = run_of(api, {"target": {**EMR, "application_id": own, "execution_role_arn": OWN_ROLE}})
     assert run["target_id"].startswith(f"{own}/")
 
 
 @pytest.mark.parametrize("where", ["target", "resources of the workflow", "resources of the schedule"])
-def test_w13_a_listed_application_that_emr_refuses_fails_the_run_with_the_reason(
-    api: Api, other: str, where: str
-) -> None:
+def test_w13_a_listed_application_refused_by_emr_fails_the_run(api: Api, other: str, where: str) -> None:
     workflow: dict[str, Any] = {"target": {**EMR, "application_id": GONE} if where == "target" else EMR}
     if where == "resources of the workflow":
         workflow["resources"] = {"application": GONE}
@@ -89,7 +87,7 @@ def test_w13_a_listed_application_that_emr_refuses_fails_the_run_with_the_reason
         ),
     ],
 )
-def test_w13_a_workflow_with_an_application_or_role_that_is_not_listed_is_refused(
+def test_w13_a_workflow_with_an_unlisted_application_is_refused(
     api: Api, other: str, workflow: dict[str, Any], field: str, got: str, parameter: str
 ) -> None:
     before = api.everything()
@@ -102,7 +100,7 @@ def test_w13_a_workflow_with_an_application_or_role_that_is_not_listed_is_refuse
     assert api.everything() == before
 
 
-def test_w13_the_deployment_of_an_app_is_refused_for_an_application_that_is_not_listed(api: Api, other: str) -> None:
+def test_w13_an_app_with_an_unlisted_application_is_not_deployed(api: Api, other: str) -> None:
     before = api.everything()
     document = {"workflows": {"spark": {"target": {**EMR, "application_id": UNLISTED}}}, "schedules": {}}
     error = api.refused(400, "PUT", "/v1/namespaces/demo/apps/more", document)
@@ -120,7 +118,7 @@ def test_w13_the_deployment_of_an_app_is_refused_for_an_application_that_is_not_
         ),
     ],
 )
-def test_w13_a_schedule_that_names_an_application_that_is_not_listed_is_refused(
+def test_w13_a_schedule_with_an_unlisted_application_is_refused(
     api: Api, other: str, changed: dict[str, Any], field: str
 ) -> None:
     body = {"workflow": "clean", "trigger": WEEKDAYS, **changed}
@@ -129,7 +127,7 @@ def test_w13_a_schedule_that_names_an_application_that_is_not_listed_is_refused(
     assert "EmrApplicationIds" in error["hint"]
 
 
-def test_w13_a_message_to_an_application_that_is_not_listed_is_refused(api: Api, other: str) -> None:
+def test_w13_a_message_to_an_unlisted_application_is_refused(api: Api, other: str) -> None:
     body = {"due_time": "10m", "target": {**EMR, "application_id": UNLISTED}}
     error = api.refused(400, "PUT", f"{APP}/messages/hello", body)
     assert (error["code"], error["field"]) == ("invalid", "target.application_id")

@@ -30,7 +30,7 @@ def test_l17_a_policy_is_put_read_listed_replaced_and_deleted(api: Api) -> None:
     assert [each["name"] for each in api.get(POLICIES)["items"]] == ["demo.other"]
 
 
-def test_l17_a_policy_that_schedules_name_is_not_deleted_and_the_refusal_names_them(api: Api) -> None:
+def test_l17_a_policy_in_use_is_not_deleted_naming_its_schedules(api: Api) -> None:
     api.put(ONE, {"max_events": 20})
     for name in ("nightly", "weekly"):
         api.schedule(name, policy="calm")
@@ -46,7 +46,7 @@ def test_l17_a_policy_that_schedules_name_is_not_deleted_and_the_refusal_names_t
     api.delete(ONE)
 
 
-def test_l17_a_wrong_policy_is_refused_with_its_field_and_stores_nothing(api: Api) -> None:
+def test_l17_a_wrong_policy_is_refused_by_field_and_not_stored(api: Api) -> None:
     before = api.everything()
     assert api.refused(400, "PUT", ONE, {})["field"] == "max_events"
     assert api.refused(400, "PUT", ONE, {"max_events": 0})["field"] == "max_events"
@@ -55,7 +55,7 @@ def test_l17_a_wrong_policy_is_refused_with_its_field_and_stores_nothing(api: Ap
     assert api.everything() == before
 
 
-def test_l17_a_schedule_cannot_name_a_policy_that_is_not_there(api: Api) -> None:
+def test_l17_a_schedule_cannot_name_a_missing_policy(api: Api) -> None:
     body = {"workflow": "notify", "trigger": {"type": "time", "expression": "@daily"}, "policy": "nowhere"}
     error = api.refused(400, "PUT", f"{APP}/schedules/nightly", body)
     assert (error["code"], error["field"]) == ("unknown_reference", "policy")

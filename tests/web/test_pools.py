@@ -19,7 +19,7 @@ def put(api: Api, **schedule: Any) -> str:
     return job
 
 
-def test_w3_a_pool_is_put_read_with_its_use_and_deleted_when_nothing_names_it(api: Api) -> None:
+def test_w3_a_pool_is_put_read_with_its_use_and_deleted(api: Api) -> None:
     assert api.put(POOL, {"size": 4, "shares": {"flights.spark": {"reserved": 2}}})["did"] == "created"
     told = api.get(POOL)
     assert (told["size"], told["unit"], told["in_use"], told["waiting"]) == (4, "slots", 0, 0)
@@ -36,7 +36,7 @@ def test_w3_a_pool_is_put_read_with_its_use_and_deleted_when_nothing_names_it(ap
     api.refused(404, "GET", POOL)
 
 
-def test_w3_bad_pools_are_refused_with_the_field_at_fault(api: Api) -> None:
+def test_w3_bad_pools_are_refused_by_field(api: Api) -> None:
     assert api.refused(400, "PUT", POOL, {"size": 0})["field"] == "size"
     assert api.refused(400, "PUT", POOL, {"size": 1, "unit": "gpu"})["field"] == "unit"
     assert api.refused(400, "PUT", POOL, {"size": 1, "shares": {"a": {"reserved": 2}}})["field"] == "shares"
@@ -46,7 +46,7 @@ def test_w3_bad_pools_are_refused_with_the_field_at_fault(api: Api) -> None:
     assert "a pool as name or namespace.name" in error["message"]
 
 
-def test_c16_a_job_is_approved_and_refused_by_who_signs_the_request(api: Api) -> None:
+def test_c16_only_a_person_who_may_approve_can_approve_or_refuse(api: Api) -> None:
     """The client of these tests signs as nobody in particular, whom no rule names."""
     api.put(POOL, {"size": 4})
     job = put(api, constraints=[{"type": "approval", "role": "DataOwner"}])

@@ -7,7 +7,7 @@ from tests.web.conftest import APP, Api
 ONE = f"{APP}/schedules/nightly"
 
 
-def test_a_repeat_tells_what_became_of_the_first_request(api: Api) -> None:
+def test_a_repeated_request_answers_the_state_of_the_first(api: Api) -> None:
     api.schedule("nightly")
     first = api.post(f"{ONE}/run", {"at": "2h"}, idempotency_key="k1")
     assert (first["state"], first["reason"][:6]) == ("PENDING_CONSTRAINTS", "due at")

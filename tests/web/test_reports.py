@@ -58,7 +58,7 @@ def test_h3_of_several_versions_the_latest_complete_one_counts(api: Api, lake: A
     assert [item["runs"] for item in api.get(f"{REPORTS}?day=2026-03-02")["items"]] == [2]
 
 
-def test_h3_a_long_report_comes_page_by_page_over_its_files(api: Api, lake: Any) -> None:
+def test_h3_a_long_report_is_paged_over_its_files(api: Api, lake: Any) -> None:
     put(lake, "2026-03-02", LINES_A_FILE + 120)
     found: list[str] = []
     query = f"{REPORTS}?day=2026-03-02&limit=200"
@@ -72,7 +72,7 @@ def test_h3_a_long_report_comes_page_by_page_over_its_files(api: Api, lake: Any)
     assert found == [f"demo.flights.w{n:04}" for n in range(LINES_A_FILE + 120)]
 
 
-def test_h3_without_a_day_it_is_the_newest_one_there_is(api: Api, lake: Any) -> None:
+def test_h3_without_a_day_the_newest_report_is_answered(api: Api, lake: Any) -> None:
     from datetime import UTC, datetime, timedelta
 
     today = datetime.fromtimestamp(ports().clock.now() / 1000, UTC).date()
@@ -82,12 +82,12 @@ def test_h3_without_a_day_it_is_the_newest_one_there_is(api: Api, lake: Any) -> 
     assert (answer["day"], len(answer["items"])) == (str(today - timedelta(days=2)), 2)
 
 
-def test_h3_a_namespace_that_did_nothing_that_day_has_an_empty_report(api: Api, lake: Any) -> None:
+def test_h3_a_namespace_without_runs_that_day_has_empty_report(api: Api, lake: Any) -> None:
     put(lake, "2026-03-02", 0)
     assert api.get(f"{REPORTS}?day=2026-03-02")["items"] == []
 
 
-def test_h3_a_day_without_a_report_is_said_so_with_what_to_do(api: Api, lake: Any) -> None:
+def test_h3_a_day_without_a_report_is_reported_with_what_to_do(api: Api, lake: Any) -> None:
     for query in ("?day=2026-03-02", ""):
         error = api.refused(404, "GET", REPORTS + query)
         assert (error["code"], error["field"]) == ("not_found", "day")
@@ -95,7 +95,7 @@ def test_h3_a_day_without_a_report_is_said_so_with_what_to_do(api: Api, lake: An
 
 
 @pytest.mark.parametrize("query", ["?day=yesterday", "?day=2026-02-30", "?state=FAILED", "?limit=0", "?cursor=x"])
-def test_h3_what_is_no_question_is_refused(api: Api, lake: Any, query: str) -> None:
+def test_h3_an_invalid_report_query_is_refused(api: Api, lake: Any, query: str) -> None:
     put(lake, "2026-03-02", 1)
     day = "" if "day" in query else "&day=2026-03-02"
     api.refused(400, "GET", f"{REPORTS}{query}{day}")

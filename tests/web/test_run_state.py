@@ -83,7 +83,7 @@ def test_w16_a_status_of_an_execution_moves_its_run(api: Api) -> None:
     assert told == f"{arn}x of step_functions was not started by Sluice"
 
 
-def test_a_state_change_of_somebody_elses_job_changes_nothing(api: Api) -> None:
+def test_a_state_change_of_a_foreign_job_changes_nothing(api: Api) -> None:
     emr = boto3.client("emr-serverless")
     theirs = emr.start_job_run(
         applicationId=ports().settings.emr_application_id,
@@ -102,14 +102,14 @@ def test_a_state_change_of_somebody_elses_job_changes_nothing(api: Api) -> None:
 
 
 @pytest.mark.parametrize("missing", ["detail", "time", "source"])
-def test_a_state_change_without_its_parts_is_an_error_so_that_it_is_kept(api: Api, missing: str) -> None:
+def test_an_incomplete_state_change_is_error_so_that_it_is_kept(api: Api, missing: str) -> None:
     """Lambda retries it, and keeps it among the dead letters in the end."""
     event = {name: value for name, value in change("x", "SUCCESS").items() if name != missing}
     with pytest.raises(KeyError):
         handlers.run_state(event)
 
 
-def test_the_lambdas_of_the_rules_lead_to_these_handlers(api: Api) -> None:
+def test_the_rule_lambdas_call_these_handlers(api: Api) -> None:
     invoke = api.client.lambda_.invoke
     assert "was not started by Sluice" in invoke("run_state", change("00nosuchjobrun", "SUCCESS")).payload
     assert set(invoke("tick", change("x", "x")).payload) == {"emitted", "soon", "hinted"}

@@ -18,7 +18,7 @@ def start(api: Api, schedule: str, workflow: str, key: str = "k1", **more: Any) 
     return job
 
 
-def test_w6_a_run_is_cancelled_and_its_end_is_asked_for_until_it_has_come(api: Api) -> None:
+def test_w6_a_run_is_cancelled_and_polled_until_its_end_has_come(api: Api) -> None:
     """moto's EMR ends its runs at once, so it is a run of a pool that lives long enough."""
     api.put(f"{APP}/workflows/pulled", {"target": {"type": "worker", "pool": "etl"}})
     run_id = start(api, "pull", "pulled")
@@ -33,7 +33,7 @@ def test_w6_a_run_is_cancelled_and_its_end_is_asked_for_until_it_has_come(api: A
     assert api.refused(404, "POST", "/v1/runs/demo.flights.pull.1.nothing/cancel")["code"] == "not_found"
 
 
-def test_w15_a_finished_run_is_run_again_with_its_own_arguments_once_per_key(api: Api) -> None:
+def test_w15_a_finished_run_is_rerun_with_arguments_once_per_key(api: Api) -> None:
     first = start(api, "send", "notify", properties={"day": "2026-03-01"})
     target = ports().catalog.definition("workflow", "demo.flights.notify")
     assert target is not None
@@ -54,7 +54,7 @@ def test_w15_a_finished_run_is_run_again_with_its_own_arguments_once_per_key(api
     assert len(api.messages(url)) == 2
 
 
-def test_w15_what_still_runs_or_whose_schedule_is_gone_is_not_run_again(api: Api) -> None:
+def test_w15_an_active_or_orphaned_run_is_not_rerun(api: Api) -> None:
     api.put(f"{APP}/workflows/pulled", {"target": {"type": "worker", "pool": "etl"}})
     living = start(api, "pull", "pulled")
     error = api.refused(409, "POST", f"/v1/runs/{living}/rerun")
@@ -85,7 +85,7 @@ def test_w15_a_delivery_has_no_logs_and_says_so(api: Api) -> None:
     assert "a delivery to sqs writes no log here" in logs["why"]
 
 
-def test_w6_a_run_that_lives_is_pinged_and_one_that_has_ended_is_not(api: Api) -> None:
+def test_w6_an_active_run_is_pinged_and_a_finished_one_is_not(api: Api) -> None:
     api.put(f"{APP}/workflows/pulled", {"target": {"type": "worker", "pool": "etl"}})
     living = start(api, "pull", "pulled")
     assert api.post(f"/v1/runs/{living}/ping")["run_id"] == living

@@ -35,21 +35,21 @@ def test_a_schedule_can_be_created_enabled(api: Api) -> None:
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_a_replaced_schedule_keeps_its_state(api: Api, enabled: bool) -> None:
+def test_a_replaced_schedule_keeps_its_mode(api: Api, enabled: bool) -> None:
     api.schedule("nightly", enabled=enabled)
     replaced = api.send("PUT", ONE, {"workflow": "notify", "trigger": WEEKDAYS, "priority": 9})
     assert replaced.status_code == 200
     assert (replaced.json_body["enabled"], replaced.json_body["version"]) == (enabled, 2)
 
 
-def test_putting_what_is_there_changes_nothing(api: Api) -> None:
+def test_putting_an_equal_schedule_changes_nothing_over_http(api: Api) -> None:
     first = api.schedule("nightly", enabled=True)
     before = api.everything()
     assert api.schedule("nightly") == first
     assert api.everything() == before
 
 
-def test_a_deleted_schedule_is_gone_and_may_come_again(api: Api) -> None:
+def test_a_deleted_schedule_is_gone_and_can_be_created_again(api: Api) -> None:
     first = api.schedule("nightly", enabled=True)
     api.delete(ONE)
 
@@ -90,7 +90,7 @@ def test_every_version_is_kept_newest_first(api: Api) -> None:
     api.refused(404, "GET", f"{APP}/schedules/never/versions")
 
 
-def test_forty_five_leaves_are_not_too_many_and_twenty_levels_not_too_deep(api: Api) -> None:
+def test_forty_five_leaves_and_twenty_levels_are_allowed(api: Api) -> None:
     deep: dict[str, Any] = EVERY_DAY
     for _ in range(20):
         deep = {"type": "all", "triggers": [deep]}
@@ -110,7 +110,7 @@ def test_forty_five_leaves_are_not_too_many_and_twenty_levels_not_too_deep(api: 
         ("/v1/namespaces/x", {}, {"owner": "ops"}),
     ],
 )
-def test_a_change_may_be_made_on_condition(api: Api, path: str, first: Any, second: Any) -> None:
+def test_a_change_may_have_a_condition(api: Api, path: str, first: Any, second: Any) -> None:
     # Given a condition on a document that does not exist
     assert api.refused(412, "PUT", path, first, if_match='"1"')["code"] == "changed_meanwhile"
     api.refused(404, "GET", path)
@@ -160,7 +160,7 @@ def test_one_idempotency_key_gives_one_job(api: Api) -> None:
     assert [run["run_id"] for run in api.get(f"{ONE}/runs")["items"]] == [first["job_id"]]
 
 
-def test_without_a_key_each_request_is_a_wish_of_its_own(api: Api) -> None:
+def test_without_a_key_each_request_is_a_run_of_its_own(api: Api) -> None:
     api.schedule("nightly")
     ids = {api.post(f"{ONE}/run")["job_id"] for _ in range(3)}
     assert {job["job_id"] for job in api.get(f"{ONE}/jobs")["items"]} == ids
@@ -170,7 +170,7 @@ def test_without_a_key_each_request_is_a_wish_of_its_own(api: Api) -> None:
 # -- why and preview -------------------------------------------------------------------------------------------------
 
 
-def test_why_tells_what_is_missing(api: Api) -> None:
+def test_why_shows_what_is_missing(api: Api) -> None:
     both = {"type": "all", "triggers": [EVERY_DAY, {"type": "partition", "dataset": "weather"}]}
     api.schedule("nightly", trigger=both, by=KEYS, enabled=True)
     assert api.get(f"{ONE}/why")["why"].startswith(
@@ -189,7 +189,7 @@ def test_why_tells_what_is_missing(api: Api) -> None:
     assert listed == api.get(f"/v1/jobs/{job['job_id']}") == api.get(f"{ONE}/jobs")["items"][0]
 
 
-def test_why_of_a_run_tells_what_fired_it(api: Api) -> None:
+def test_why_of_a_run_shows_what_fired_it(api: Api) -> None:
     api.schedule("nightly")
     job_id = api.post(f"{ONE}/run")["job_id"]
     api.work()
@@ -198,7 +198,7 @@ def test_why_of_a_run_tells_what_fired_it(api: Api) -> None:
     assert why["waited_ms"] >= 0
 
 
-def test_what_was_dropped_is_on_record(api: Api) -> None:
+def test_a_dropped_job_is_on_record(api: Api) -> None:
     api.schedule("nightly", trigger={"type": "partition", "dataset": "flights", "count": 2}, enabled=True)
     api.post(f"{NS}/datasets/flights/partitions", {"partition": {"year": "2013", "month": "1", "day": "1"}})
     api.post(f"{ONE}/disable")
@@ -210,7 +210,7 @@ def test_what_was_dropped_is_on_record(api: Api) -> None:
     assert api.get(f"{NS}/records?day=2013-01-01")["items"] == []
 
 
-def test_a_dropped_job_is_no_longer_read_as_one_that_waits(api: Api) -> None:
+def test_a_dropped_job_is_no_longer_shown_as_waiting(api: Api) -> None:
     api.schedule("nightly", trigger={"type": "partition", "dataset": "flights", "count": 2}, enabled=True)
     api.post(f"{NS}/datasets/flights/partitions", {"partition": {"year": "2013", "month": "1", "day": "1"}})
     [job] = api.get(f"{ONE}/jobs")["items"]
@@ -229,7 +229,7 @@ def test_a_preview_lists_the_next_fires(api: Api) -> None:
     assert api.get(f"{ONE}/preview")["items"] == []
 
 
-def test_a_preview_says_how_many_fires_a_day_that_is_and_describes_the_trigger(api: Api) -> None:
+def test_a_preview_has_the_fires_per_day_and_describes_trigger(api: Api) -> None:
     api.schedule("nightly", trigger={"type": "time", "expression": {"minute": "*"}, "jitter": "30s"})
     shown = api.get(f"{ONE}/preview?count=5")
     assert shown["fires_per_day"] == 1_440
@@ -237,19 +237,19 @@ def test_a_preview_says_how_many_fires_a_day_that_is_and_describes_the_trigger(a
     assert all(nominal <= due for nominal, due in zip(shown["items"], shown["due"], strict=True))
 
 
-def test_a_preview_counts_from_the_enabling_of_an_interval(api: Api) -> None:
+def test_a_preview_counts_an_interval_from_its_enabling(api: Api) -> None:
     api.schedule("nightly", trigger={"type": "time", "expression": "@every 1h"})
     view = api.post(f"{ONE}/enable")
     [first] = api.get(f"{ONE}/preview?count=1")["items"]
     assert datetime.fromisoformat(first) - datetime.fromisoformat(view["updated_at"]) == timedelta(hours=1)
 
 
-def test_why_tells_the_fire_that_will_come(api: Api) -> None:
+def test_why_shows_the_next_fire(api: Api) -> None:
     api.schedule("nightly", trigger={"type": "time", "expression": "@every 1h"}, enabled=True)
     assert api.get(f"{ONE}/why")["next_fire"] == api.get(f"{ONE}/preview")["items"][0]
 
 
-def test_h2_one_page_holds_the_runs_in_a_state_that_are_far_apart(api: Api) -> None:
+def test_h2_one_page_has_runs_of_a_state_however_far_between(api: Api) -> None:
     ended = [rows.run(f"demo.flights.clean.1.r{at:02}", claimed_at=NOON + at, wake_at=None,
                       state="FAILED" if at in (3, 27) else "SUCCEEDED") for at in range(30)]  # fmt: skip
     api.schedule("clean")

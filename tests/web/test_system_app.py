@@ -46,7 +46,7 @@ def test_h3_sluice_schedules_its_own_history(empty: Api, installed: Any) -> None
     assert "01:10" in schedules["system.history.compact"]["triggered_by"]
 
 
-def test_h3_the_late_settling_finds_all_that_came_within_a_slot(empty: Api, installed: Any) -> None:
+def test_h3_the_late_compaction_waits_for_the_whole_slot(empty: Api, installed: Any) -> None:
     """A partition of late days counts once, so what is told by the same one must be there before its day is settled."""
     (late,) = [each for each in empty.get(f"{APP}/schedules")["items"] if each["name"] == "system.history.compact_late"]
     (waits,) = [duration(each["after"]) for each in late["constraints"] if each["type"] == "delay"]
@@ -54,7 +54,7 @@ def test_h3_the_late_settling_finds_all_that_came_within_a_slot(empty: Api, inst
     assert LATE_SLOT + configured["lambda_functions"]["lake"]["lambda_timeout"] * SECOND < waits
 
 
-def test_h3_every_file_that_its_jobs_need_lies_in_the_control_bucket(empty: Api, installed: Any) -> None:
+def test_h3_every_file_of_the_system_jobs_is_in_control_bucket(empty: Api, installed: Any) -> None:
     s3 = boto3.client("s3")
     stored = {f"s3://control/{each['Key']}" for each in s3.list_objects_v2(Bucket="control")["Contents"]}
     for name in ("compact", "report"):
@@ -62,7 +62,7 @@ def test_h3_every_file_that_its_jobs_need_lies_in_the_control_bucket(empty: Api,
         assert {target["entry_point"], *target["py_files"]} <= stored
 
 
-def test_h3_deploying_it_again_changes_nothing(empty: Api, installed: Any) -> None:
+def test_h3_deploying_the_system_app_again_changes_nothing(empty: Api, installed: Any) -> None:
     before = {each["name"]: each["version"] for each in empty.get(f"{APP}/schedules")["items"]}
     report = system_app.install(boto3.client("s3"), OUTPUTS, Wire(empty))
     assert report["created"] == [] and report.get("replaced", []) == []

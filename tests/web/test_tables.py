@@ -31,7 +31,7 @@ def put_object(key: str, content: bytes) -> None:
     boto3.client("s3").put_object(Bucket="lake-bucket", Key=key, Body=content)
 
 
-def test_t21_a_table_is_put_with_its_location_alone_and_its_snapshots_are_listed(api: Api) -> None:
+def test_t21_a_table_needs_only_a_location_and_lists_snapshots(api: Api) -> None:
     boto3.client("s3").create_bucket(Bucket="lake-bucket")
     api.put(ORDERS, TABLE)
     assert {"keys": ["snapshot"], "operations": ["append", "overwrite"]}.items() <= api.get(ORDERS).items()
@@ -48,9 +48,7 @@ def test_t21_a_table_is_put_with_its_location_alone_and_its_snapshots_are_listed
     ].items()
 
 
-def test_t21_a_bad_metadata_file_fails_alone_comes_again_and_is_named_in_the_log(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_t21_bad_metadata_file_fails_alone_is_retried_and_logged(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     boto3.client("s3").create_bucket(Bucket="lake-bucket")
     api.put(ORDERS, TABLE | {"single_writer": True})
     put_object(file(1), b"{")
@@ -90,7 +88,7 @@ def test_t21_a_table_is_confirmed_by_glue(api: Api) -> None:
         ({"format": "files", "single_writer": True, "keys": ["day"]}, "single_writer"),
     ],
 )
-def test_t21_what_does_not_fit_a_table_is_refused(api: Api, change: dict[str, Any], field: str) -> None:
+def test_t21_an_invalid_table_document_is_refused(api: Api, change: dict[str, Any], field: str) -> None:
     assert api.refused(400, "PUT", ORDERS, TABLE | change)["field"] == field
 
 
@@ -101,13 +99,13 @@ def test_t21_a_dataset_keeps_its_format(api: Api) -> None:
     assert "has, iceberg, got 'files'" in error["message"]
 
 
-def test_t21_nobody_registers_a_snapshot_by_hand(api: Api) -> None:
+def test_t21_no_snapshot_can_be_registered_by_hand(api: Api) -> None:
     api.put(ORDERS, TABLE)
     error = api.refused(400, "POST", f"{ORDERS}/partitions", {"partition": {"snapshot": "1"}})
     assert "the table demo.orders, whose partitions are its snapshots" in error["message"]
 
 
-def test_t21_a_snapshot_leaf_waits_for_a_table_and_tables_are_told_apart_by_snapshot_alone(api: Api) -> None:
+def test_t21_a_snapshot_leaf_needs_a_table_and_correlates_by_it(api: Api) -> None:
     api.put(ORDERS, TABLE)
     files = {"workflow": "clean", "trigger": {"type": "snapshot", "dataset": "flights"}}
     assert api.refused(400, "PUT", f"{APP}/schedules/each", files)["field"] == "trigger.dataset"

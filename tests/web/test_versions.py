@@ -17,7 +17,7 @@ def changes(api: Api) -> list[list[str]]:
     return [item["changes"] for item in reversed(api.get(VERSIONS)["items"])]
 
 
-def test_l7_each_version_tells_what_it_changed_newest_first(api: Api) -> None:
+def test_l7_each_version_has_its_changes_newest_first(api: Api) -> None:
     one_at_a_time = {"type": "concurrency", "max": 1}
     api.schedule("nightly", workflow="clean", constraints=[one_at_a_time], tags={"team": "a"})
     api.schedule("nightly", workflow="clean", constraints=[one_at_a_time | {"max": 2}], tags={"team": "b"})
@@ -42,7 +42,7 @@ def test_l7_each_version_tells_what_it_changed_newest_first(api: Api) -> None:
     ]
 
 
-def test_l7_a_version_holds_its_definition_and_who_made_it_when(api: Api) -> None:
+def test_l7_a_version_has_its_definition_its_author_and_its_time(api: Api) -> None:
     api.schedule("nightly", priority=1)
     view = api.schedule("nightly", priority=2, enabled=True)
     newest, oldest = api.get(VERSIONS)["items"]
@@ -54,7 +54,7 @@ def test_l7_a_version_holds_its_definition_and_who_made_it_when(api: Api) -> Non
     assert {"enabled", "on_update"} & set(newest["definition"]) == set()
 
 
-def test_l7_what_changes_no_definition_makes_no_version(api: Api) -> None:
+def test_l7_action_that_changes_no_definition_makes_no_version(api: Api) -> None:
     api.schedule("nightly", enabled=True)
     first = api.get(VERSIONS)
     for action in ("pause", "resume", "disable", "enable"):
@@ -64,7 +64,7 @@ def test_l7_what_changes_no_definition_makes_no_version(api: Api) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3])
-def test_l7_the_last_version_of_a_page_is_compared_with_the_first_of_the_next(api: Api, limit: int) -> None:
+def test_l7_the_last_version_of_a_page_is_compared_across_pages(api: Api, limit: int) -> None:
     for priority in range(5):
         api.schedule("nightly", priority=priority)
     pages = [api.get(f"{VERSIONS}?limit={limit}")]
@@ -74,7 +74,7 @@ def test_l7_the_last_version_of_a_page_is_compared_with_the_first_of_the_next(ap
     assert told == [[f"priority: {old} -> {old + 1}"] for old in (3, 2, 1, 0)] + [["created"]]
 
 
-def test_l7_versions_outlive_a_schedule_and_go_on_with_its_successor(api: Api) -> None:
+def test_l7_versions_survive_schedule_and_go_on_in_its_successor(api: Api) -> None:
     api.schedule("nightly", priority=1)
     api.delete(ONE)
     assert changes(api) == [["created"]]
@@ -83,7 +83,7 @@ def test_l7_versions_outlive_a_schedule_and_go_on_with_its_successor(api: Api) -
     api.refused(404, "GET", f"{APP}/schedules/never/versions")
 
 
-def test_l7_a_long_value_is_shortened_in_a_change_and_whole_in_its_definition(api: Api) -> None:
+def test_l7_a_long_value_is_truncated_in_a_change_only(api: Api) -> None:
     api.schedule("nightly", description="x" * 1_000)
     api.schedule("nightly", description="y" * 1_000)
     newest = api.get(VERSIONS)["items"][0]
@@ -112,7 +112,7 @@ def test_l6_progress_is_carried_if_the_update_says_so(api: Api, on_update: str |
     assert [run["properties"] for run in api.get(f"{ONE}/runs")["items"]] == ([{"new": True}] if kept else [])
 
 
-def test_l6_progress_towards_another_trigger_is_dropped_on_record(api: Api) -> None:
+def test_l6_progress_for_another_trigger_is_dropped_on_record(api: Api) -> None:
     api.schedule("nightly", trigger=TWO, enabled=True)
     api.post(PARTITIONS, {"partition": {"year": 2013, "month": 1, "day": 1}})
     api.schedule("nightly", trigger=TWO | {"count": 3}, on_update="carry")
@@ -121,7 +121,7 @@ def test_l6_progress_towards_another_trigger_is_dropped_on_record(api: Api) -> N
 
 
 @pytest.mark.parametrize("wish", ["keep", "", None, True, ["carry"]])
-def test_l6_an_update_carries_or_drops_and_nothing_else(standing: Api, wish: Any) -> None:
+def test_l6_on_update_accepts_carry_and_drop_only(standing: Api, wish: Any) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(trigger=WEEKDAYS, on_update=wish))
     assert (error["code"], error["field"]) == ("invalid", "on_update")
     assert error["message"] == f"expected 'drop' or 'carry', got {wish!r}"

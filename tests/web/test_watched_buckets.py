@@ -46,12 +46,12 @@ def found(api: Api) -> set[str]:
 
 
 @pytest.mark.parametrize("bucket", [LANDING, OTHER, "lake", "lake-bucket"])
-def test_t20_a_dataset_on_a_watched_bucket_is_taken(watching: Api, bucket: str) -> None:
+def test_t20_a_dataset_on_a_watched_bucket_is_accepted(watching: Api, bucket: str) -> None:
     assert watching.put(f"{NS}/datasets/orders", DATASET | {"bucket": bucket})["did"] == "created"
 
 
 @pytest.mark.parametrize("bucket", [CLOSED, "control", "acme-landing-2"])
-def test_t20_a_dataset_on_any_other_bucket_is_refused_with_what_to_do(watching: Api, bucket: str) -> None:
+def test_t20_dataset_on_any_other_bucket_is_refused_with_advice(watching: Api, bucket: str) -> None:
     before = watching.everything()
     expected = f"expected a bucket that this installation watches (lake-bucket, {LANDING}, {OTHER}), got '{bucket}'"
     assert watching.refused(400, "PUT", f"{NS}/datasets/orders", DATASET | {"bucket": bucket}) == {
@@ -63,13 +63,13 @@ def test_t20_a_dataset_on_any_other_bucket_is_refused_with_what_to_do(watching: 
     assert watching.everything() == before
 
 
-def test_t20_without_the_parameter_the_lake_alone_is_watched(api: Api) -> None:
+def test_t20_without_the_parameter_only_the_lake_is_accepted(api: Api) -> None:
     error = api.refused(400, "PUT", f"{NS}/datasets/orders", DATASET)
     assert error["message"] == f"expected a bucket that this installation watches (lake-bucket), got '{LANDING}'"
 
 
 @pytest.mark.parametrize("dry_run", ["", "?dry_run=true"])
-def test_t20_an_app_with_such_a_dataset_is_refused_before_anything_is_stored(watching: Api, dry_run: str) -> None:
+def test_t20_an_app_with_an_unwatched_dataset_stores_nothing(watching: Api, dry_run: str) -> None:
     before = watching.everything()
     document = {"datasets": {"good": DATASET, "bad": DATASET | {"bucket": CLOSED, "prefix": "other/"}}}
     error = watching.refused(400, "PUT", f"{NS}/apps/intake{dry_run}", document)
@@ -77,7 +77,7 @@ def test_t20_an_app_with_such_a_dataset_is_refused_before_anything_is_stored(wat
     assert watching.everything() == before
 
 
-def test_t20_a_dataset_whose_bucket_is_no_longer_watched_stays_as_it_is_and_is_not_changed(
+def test_t20_a_dataset_no_longer_watched_stays_but_cannot_change(
     watching: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     document = {"datasets": {"orders": DATASET}}
@@ -94,7 +94,7 @@ def test_t20_a_dataset_whose_bucket_is_no_longer_watched_stays_as_it_is_and_is_n
     watching.put(f"{NS}/datasets/orders", DATASET | {"bucket": OTHER})
 
 
-def test_t20_the_lambda_counts_the_objects_of_both_formats_and_refuses_others_one_by_one(watching: Api) -> None:
+def test_t20_the_lambda_counts_both_formats_and_refuses_others(watching: Api) -> None:
     watching.put(f"{NS}/datasets/orders", DATASET)
     broken = told.event(LANDING, "in/day=9/x")
     del broken["detail"]["object"]["key"]
@@ -113,7 +113,7 @@ def test_t20_the_lambda_counts_the_objects_of_both_formats_and_refuses_others_on
     ("text", "buckets"),
     [("", ()), ("a-b", ("a-b",)), ("a-b,c.d", ("a-b", "c.d")), (" a-b , c.d ,", ("a-b", "c.d")), (",", ())],
 )
-def test_t20_the_list_of_buckets_is_read_as_cloudformation_writes_it(text: str, buckets: tuple[str, ...]) -> None:
+def test_t20_the_bucket_list_is_read_as_cloudformation_writes_it(text: str, buckets: tuple[str, ...]) -> None:
     names = ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "HINTS_QUEUE_URL", "LAKE_BUCKET", "CONTROL_BUCKET")
     environment = {f"SLUICE_{name}": "x" for name in names}
     assert Settings.from_environment({**environment, "SLUICE_WATCHED_BUCKETS": text}).watched_buckets == buckets
@@ -123,9 +123,7 @@ def why(api: Api, schedule: str) -> str:
     return str(api.get(f"{APP}/schedules/{schedule}/why")["why"])
 
 
-def test_t20_why_says_that_the_bucket_of_a_dataset_is_not_watched(
-    watching: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_t20_why_says_that_the_bucket_of_dataset_is_not_watched(watching: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     watching.put(f"{NS}/datasets/orders", DATASET)
     trigger: dict[str, Any] = {"type": "partition", "dataset": "orders", "count": 2}
     watching.schedule("daily", enabled=True, trigger=trigger)

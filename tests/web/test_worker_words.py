@@ -37,7 +37,7 @@ def test_w5_the_last_lines_of_a_report_may_be_of_any_characters(pool: Api, outpu
     assert told == output[-16_000:].splitlines()
 
 
-def test_w15_the_logs_of_a_run_that_has_told_nothing_say_why(pool: Api) -> None:
+def test_w15_the_logs_of_a_run_without_a_report_say_why(pool: Api) -> None:
     lease = claim(pool)[0]
     path = f"/v1/runs/{lease['run_id']}/logs"
     assert pool.get(path)["why"] == "its worker has reported no output yet; it reports when the work ends"
@@ -46,7 +46,7 @@ def test_w15_the_logs_of_a_run_that_has_told_nothing_say_why(pool: Api) -> None:
 
 
 @pytest.mark.parametrize("metrics", [{"a": 10**60}, {"a": -1e300}, {"a" * 60: True}, {"": 1}, {"ä": "😀\x00"}])
-def test_w5_metrics_of_any_size_are_kept_as_they_were_told(pool: Api, metrics: dict[str, Any]) -> None:
+def test_w5_metrics_of_any_size_are_kept_as_reported(pool: Api, metrics: dict[str, Any]) -> None:
     lease = claim(pool)[0]
     pool.post(f"/v1/leases/{lease['lease']}/heartbeat", {**ANN, "metrics": metrics})
     assert pool.get(f"/v1/runs/{lease['run_id']}")["metrics"] == metrics

@@ -47,7 +47,7 @@ def test_w5_a_worker_claims_beats_and_reports_over_http(pool: Api) -> None:
     assert (logs["streams"], logs["exit_code"], logs["why"]) == ({"output": ["two", "three"]}, 0, None)
 
 
-def test_w5_a_lost_lease_is_a_conflict_that_tells_who_has_it(pool: Api) -> None:
+def test_w5_a_lost_lease_is_a_conflict_that_names_the_holder(pool: Api) -> None:
     lease = claim(pool)[0]
     pool.post(f"/v1/leases/{lease['lease']}/release", {**ANN, "message": "going down"})
     assert pool.post(CLAIM, {"worker": "bob", "wait": 0})["leases"][0]["run_id"] == lease["run_id"]
@@ -77,7 +77,7 @@ def test_w5_a_lost_lease_is_a_conflict_that_tells_who_has_it(pool: Api) -> None:
         ("/v1/leases/demo.flights.pull.1.abc-1-1/heartbeat", {**ANN, "metrics": {"a": "x" * 2000}}, 400, "1000 bytes"),
     ],
 )
-def test_w5_what_a_worker_must_not_say_is_refused(
+def test_w5_an_invalid_worker_request_is_refused(
     standing: Api, path: str, body: dict[str, Any], status: int, expected: str
 ) -> None:
     error = standing.refused(status, "POST", path, body)
@@ -94,15 +94,13 @@ def test_w5_what_a_worker_must_not_say_is_refused(
         ({"command": "rm"}, "unknown field 'command'"),
     ],
 )
-def test_w5_a_workflow_of_a_pool_that_could_never_run_is_refused(
-    standing: Api, changed: dict[str, Any], expected: str
-) -> None:
+def test_w5_a_workflow_for_an_impossible_pool_is_refused(standing: Api, changed: dict[str, Any], expected: str) -> None:
     target = {"type": "worker", "pool": "etl", **changed}
     error = standing.refused(400, "PUT", f"{APP}/workflows/pulled", {"target": target})
     assert expected in error["message"]
 
 
 @pytest.mark.parametrize("timeout", ["30s", "31d", "soon", 5])
-def test_w12_a_timeout_that_makes_no_sense_is_refused(standing: Api, timeout: Any) -> None:
+def test_w12_an_invalid_timeout_is_refused(standing: Api, timeout: Any) -> None:
     error = standing.refused(400, "PUT", f"{APP}/workflows/pulled", {**PULLED, "timeout": timeout})
     assert error["field"] == "timeout"

@@ -15,7 +15,7 @@ from tests.support.world import World, flights, full
 from tests.workers.conftest import AFTER, NIGHTLY, TWICE
 
 
-def test_w5_a_run_lies_in_its_pool_until_a_worker_takes_it(world: World, ann: PullWorker) -> None:
+def test_w5_a_run_stays_in_its_pool_until_a_worker_claims_it(world: World, ann: PullWorker) -> None:
     run_id = run_now(world, day="2026-03-01")
     offered = world.runs("nightly")[0]
     assert (offered.state, offered.reason) == ("STARTING", "waits for a worker of pool demo.etl")
@@ -36,9 +36,7 @@ def test_w5_a_worker_of_another_pool_gets_nothing(world: World, ann: PullWorker)
     assert ann.claim(pool="other.etl") == []
 
 
-def test_w5_the_first_heartbeat_says_that_the_work_has_begun_and_a_report_ends_it(
-    world: World, ann: PullWorker
-) -> None:
+def test_w5_the_first_heartbeat_begins_the_work_a_report_ends_it(world: World, ann: PullWorker) -> None:
     world.deploy(flights({"nightly": NIGHTLY, "after": AFTER}, pulled=TWICE))
     run_id = run_now(world)
     ann.claim()
@@ -68,7 +66,7 @@ def test_w5_the_first_heartbeat_says_that_the_work_has_begun_and_a_report_ends_i
     assert world.limit_state(f"workflow:{full('pulled')}").active == 0
 
 
-def test_w5_a_report_that_comes_twice_is_one(world: World, ann: PullWorker) -> None:
+def test_w5_a_repeated_report_counts_once(world: World, ann: PullWorker) -> None:
     run_now(world)
     ann.claim()
     assert ann.fail(output="boom")["state"] == "RETRYING"
@@ -79,9 +77,7 @@ def test_w5_a_report_that_comes_twice_is_one(world: World, ann: PullWorker) -> N
     assert world.runs("nightly")[0].reason == "exit code 1: boom"
 
 
-def test_w5_what_is_given_back_unstarted_goes_to_another_worker_at_once(
-    world: World, ann: PullWorker, bob: PullWorker
-) -> None:
+def test_w5_work_released_unstarted_goes_to_another_worker(world: World, ann: PullWorker, bob: PullWorker) -> None:
     run_id = run_now(world)
     ann.claim()
     ann.release(why="shutting down")
@@ -95,7 +91,7 @@ def test_w5_what_is_given_back_unstarted_goes_to_another_worker_at_once(
     assert [run.state for run in world.runs("nightly")] == ["SUCCEEDED"]
 
 
-def test_w5_what_has_begun_cannot_be_given_back(world: World, ann: PullWorker) -> None:
+def test_w5_work_that_has_begun_cannot_be_released(world: World, ann: PullWorker) -> None:
     run_now(world)
     ann.claim()
     ann.beat()
@@ -112,7 +108,7 @@ def test_w5_the_pool_is_in_the_order_of_priority_then_age(world: World, ann: Pul
     assert [each["run_id"] for each in ann.claim(10)] == [urgent, first, second]
 
 
-def test_w14_among_equals_in_the_pool_the_earliest_latest_start_goes_first(world: World, ann: PullWorker) -> None:
+def test_w14_of_equal_offers_the_earlier_latest_start_is_first(world: World, ann: PullWorker) -> None:
     hurried = {**NIGHTLY, "deadline": {"start_within": "1h"}}
     world.deploy(flights({"nightly": NIGHTLY, "hurried": hurried}, pulled=TWICE))
     first = run_now(world, "nightly", "a")
@@ -121,7 +117,7 @@ def test_w14_among_equals_in_the_pool_the_earliest_latest_start_goes_first(world
     assert [each["run_id"] for each in ann.claim(10)] == [soon, first]
 
 
-def test_w5_a_claim_takes_no_more_than_the_worker_has_room_for_and_at_most_ten(world: World, ann: PullWorker) -> None:
+def test_w5_a_claim_takes_at_most_ten_and_what_worker_can_run(world: World, ann: PullWorker) -> None:
     for number in range(13):
         run_now(world, "nightly", f"r{number}")
     assert len(ann.claim(2)) == 2
@@ -134,7 +130,7 @@ def waiting(world: World, seconds: float) -> None:
     world.ports = world.with_ports(settings=replace(world.ports.settings, worker_wait_seconds=seconds))
 
 
-def test_w5_a_claim_waits_for_what_comes_and_not_for_ever(world: World, ann: PullWorker) -> None:
+def test_w5_a_claim_waits_for_offers_for_a_bounded_time(world: World, ann: PullWorker) -> None:
     waiting(world, 60)
     before = world.clock.now()
     assert ann.claim(wait=60 * SECOND) == [], "longer than the API can keep a request"
@@ -145,20 +141,20 @@ def test_w5_a_claim_waits_for_what_comes_and_not_for_ever(world: World, ann: Pul
     assert world.clock.now() == before
 
 
-def test_w5_an_idle_worker_keeps_no_lambda_waiting_and_is_told_when_to_ask_again(world: World) -> None:
+def test_w5_an_idle_worker_keeps_no_lambda_and_is_given_a_delay(world: World) -> None:
     before = world.clock.now()
     told = workers.claim(world.ports, "demo.etl", "ann", 1)
     assert world.clock.now() == before
     assert (told.leases, told.retry_after, told.wait) == ([], 5 * SECOND, 0)
 
 
-def test_w5_a_worker_that_knows_no_hint_is_held_for_a_second(world: World) -> None:
+def test_w5_a_worker_without_hint_support_is_kept_for_a_second(world: World) -> None:
     before = world.clock.now()
     workers.claim(world.ports, "demo.etl", "ann", 1, 20 * SECOND)
     assert world.clock.now() - before == 1 * SECOND, "or it would ask again at once, and for ever"
 
 
-def test_w5_who_has_waited_as_long_as_it_may_and_who_got_something_asks_again_at_once(world: World) -> None:
+def test_w5_a_worker_that_waited_or_got_work_asks_again_at_once(world: World) -> None:
     waiting(world, 10)
     told = workers.claim(world.ports, "demo.etl", "ann", 1)
     assert (told.retry_after, told.wait) == (5 * SECOND, 10 * SECOND)
@@ -167,7 +163,7 @@ def test_w5_who_has_waited_as_long_as_it_may_and_who_got_something_asks_again_at
     assert workers.claim(world.ports, "demo.etl", "ann", 1).retry_after == 0
 
 
-def test_w5_a_run_now_that_lies_in_the_pool_keeps_what_it_was_given(world: World, ann: PullWorker) -> None:
+def test_w5_a_run_now_in_the_pool_keeps_its_arguments(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
     world.put("nightly", {**NIGHTLY, "properties": {"depth": 2}, "on_update": "carry"})
     world.settle()
@@ -176,7 +172,7 @@ def test_w5_a_run_now_that_lies_in_the_pool_keeps_what_it_was_given(world: World
     assert lease["properties"] == {}
 
 
-def test_w5_workers_count_for_the_concurrency_of_their_workflow(world: World, ann: PullWorker) -> None:
+def test_w5_worker_runs_count_for_concurrency_of_their_workflow(world: World, ann: PullWorker) -> None:
     one = {**NIGHTLY, "constraints": [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]}
     world.put("nightly", one)
     run_now(world, request="a")
@@ -187,14 +183,14 @@ def test_w5_workers_count_for_the_concurrency_of_their_workflow(world: World, an
     assert len(ann.claim(10)) == 1
 
 
-def test_w5_a_report_of_somebody_else_is_refused(world: World, ann: PullWorker, bob: PullWorker) -> None:
+def test_w5_a_report_of_another_worker_is_refused(world: World, ann: PullWorker, bob: PullWorker) -> None:
     run_now(world)
     ann.claim()
     bob.leases = ann.leases
     assert "is held by ann" in lease_lost(bob.succeed)
 
 
-def test_w6_why_tells_where_a_run_of_a_pool_is(world: World, ann: PullWorker) -> None:
+def test_w6_why_shows_where_a_pool_run_is(world: World, ann: PullWorker) -> None:
     run_now(world)
     assert explain.why_run(world.runs("nightly")[0])["why"] == "waits for a worker of pool demo.etl"
     ann.claim()
@@ -203,7 +199,7 @@ def test_w6_why_tells_where_a_run_of_a_pool_is(world: World, ann: PullWorker) ->
     assert explain.why_run(world.runs("nightly")[0])["why"] == "half way"
 
 
-def test_w5_two_workers_that_read_the_same_offer_never_get_one_run(
+def test_w5_two_workers_reading_the_same_offer_never_get_one_run(
     world: World, ann: PullWorker, bob: PullWorker
 ) -> None:
     run_now(world)

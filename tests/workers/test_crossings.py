@@ -143,7 +143,7 @@ MEETINGS = {
 
 
 @pytest.mark.parametrize("name", MEETINGS)
-def test_w5_whatever_the_order_of_two_requests_it_comes_out_right(name: str, record_property: Any) -> None:
+def test_w5_two_requests_in_any_order_give_a_valid_result(name: str, record_property: Any) -> None:
     meeting = MEETINGS[name]
 
     def build() -> QuickWorld:

@@ -12,7 +12,7 @@ from tests.support.world import World, flights, full
 from tests.workers.conftest import NIGHTLY
 
 
-def test_w5_heartbeats_keep_a_lease_and_wake_nobody(world: World, ann: PullWorker) -> None:
+def test_w5_heartbeats_keep_a_lease_and_wake_no_job(world: World, ann: PullWorker) -> None:
     run_now(world)
     ann.claim()
     for _ in range(10):
@@ -23,7 +23,7 @@ def test_w5_heartbeats_keep_a_lease_and_wake_nobody(world: World, ann: PullWorke
     assert [run.state for run in world.runs("nightly")] == ["SUCCEEDED"]
 
 
-def test_w5_a_worker_that_dies_is_noticed_within_its_heartbeat_and_a_tick_and_its_job_goes_to_another(
+def test_w5_a_dead_worker_is_noticed_and_its_job_goes_to_another(
     world: World, ann: PullWorker, bob: PullWorker
 ) -> None:
     run_id = run_now(world)
@@ -45,7 +45,7 @@ def test_w5_a_worker_that_dies_is_noticed_within_its_heartbeat_and_a_tick_and_it
     assert [run.state for run in world.runs("nightly")] == ["RETRYING", "SUCCEEDED"]
 
 
-def test_w5_the_last_attempt_that_is_lost_is_a_failure_with_that_reason(world: World, ann: PullWorker) -> None:
+def test_w5_the_last_lost_attempt_is_a_failure_with_that_reason(world: World, ann: PullWorker) -> None:
     world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": {**PULLED, "heartbeat": "10s"}}))
     run_now(world)
     ann.claim()
@@ -56,7 +56,7 @@ def test_w5_the_last_attempt_that_is_lost_is_a_failure_with_that_reason(world: W
 
 
 @pytest.mark.parametrize(("on", "then"), [("lost", ["RETRYING", "STARTING"]), ("failed", ["FAILED"])])
-def test_w1_an_attempt_whose_worker_died_is_tried_again_where_retries_name_that(
+def test_w1_an_attempt_of_a_dead_worker_is_retried_where_named(
     world: World, ann: PullWorker, on: str, then: list[str]
 ) -> None:
     retries = {"attempts": 2, "delay": "10s", "on": [on]}
@@ -68,7 +68,7 @@ def test_w1_an_attempt_whose_worker_died_is_tried_again_where_retries_name_that(
     assert [run.state for run in world.runs("nightly")] == then
 
 
-def test_w5_a_late_report_is_refused_tells_who_has_it_and_is_on_record(
+def test_w5_a_late_report_is_refused_naming_the_holder_on_record(
     world: World, ann: PullWorker, bob: PullWorker
 ) -> None:
     run_now(world)
@@ -89,7 +89,7 @@ def test_w5_a_late_report_is_refused_tells_who_has_it_and_is_on_record(
     assert "a report of worker ann came too late" in late[0].reason
 
 
-def test_w5_a_late_heartbeat_before_anybody_noticed_keeps_the_lease(world: World, ann: PullWorker) -> None:
+def test_w5_a_late_heartbeat_not_yet_noticed_keeps_the_lease(world: World, ann: PullWorker) -> None:
     run_now(world)
     ann.claim()
     ann.beat()
@@ -99,7 +99,7 @@ def test_w5_a_late_heartbeat_before_anybody_noticed_keeps_the_lease(world: World
     assert world.runs("nightly")[0].state == "RUNNING"
 
 
-def test_w5_a_heartbeat_between_the_question_and_its_answer_keeps_the_lease(world: World, ann: PullWorker) -> None:
+def test_w5_a_heartbeat_during_the_poll_keeps_the_lease(world: World, ann: PullWorker) -> None:
     """The sweep reads the row overdue; then its worker is heard of; then the death would be written."""
     run_now(world)
     ann.claim()
@@ -111,7 +111,7 @@ def test_w5_a_heartbeat_between_the_question_and_its_answer_keeps_the_lease(worl
     assert world.runs("nightly")[0].state == "RUNNING"
 
 
-def test_w5_a_cancel_while_nobody_holds_it_ends_it_at_once(world: World, ann: PullWorker) -> None:
+def test_w5_a_cancel_of_an_unclaimed_run_ends_it_at_once(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
     cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
     world.settle()
@@ -121,7 +121,7 @@ def test_w5_a_cancel_while_nobody_holds_it_ends_it_at_once(world: World, ann: Pu
     assert world.ports.jobs.offers(POOL, 10) == ()
 
 
-def test_w5_a_cancel_while_a_worker_holds_it_is_told_by_its_next_heartbeat(world: World, ann: PullWorker) -> None:
+def test_w5_a_cancel_of_a_claimed_run_comes_with_next_heartbeat(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
     ann.claim()
     ann.beat()
@@ -137,9 +137,7 @@ def test_w5_a_cancel_while_a_worker_holds_it_is_told_by_its_next_heartbeat(world
 
 
 @pytest.mark.parametrize("hints", ["heard", "lost"])
-def test_w5_what_is_given_back_under_a_cancel_ends_without_waiting_for_anybody(
-    world: World, ann: PullWorker, hints: str
-) -> None:
+def test_w5_a_release_during_a_cancel_ends_the_run_at_once(world: World, ann: PullWorker, hints: str) -> None:
     run_id = run_now(world)
     ann.claim()
     cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
@@ -151,7 +149,7 @@ def test_w5_what_is_given_back_under_a_cancel_ends_without_waiting_for_anybody(
     assert [(run.state, run.reason) for run in world.runs("nightly")] == [("CANCELLED", "somebody said so")]
 
 
-def test_w5_a_worker_that_dies_under_a_cancel_ends_it(world: World, ann: PullWorker) -> None:
+def test_w5_a_worker_that_dies_during_a_cancel_ends_it(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
     ann.claim()
     ann.beat()
@@ -160,9 +158,7 @@ def test_w5_a_worker_that_dies_under_a_cancel_ends_it(world: World, ann: PullWor
     assert world.runs("nightly")[0].state == "CANCELLED"
 
 
-def test_w5_what_lies_in_a_pool_is_not_begun_after_a_disable_and_what_is_held_goes_on(
-    world: World, ann: PullWorker
-) -> None:
+def test_w5_disable_stops_offered_work_and_claimed_work_goes_on(world: World, ann: PullWorker) -> None:
     """A run-now goes even where the schedule is disabled; a fire does not (C13)."""
     world.clock.wait_until(world.clock.now() + 15 * 60 * MINUTE - 30 * SECOND)
     world.tick()
@@ -183,7 +179,7 @@ def test_w5_what_lies_in_a_pool_is_not_begun_after_a_disable_and_what_is_held_go
     assert world.ports.jobs.offers(POOL, 10) == ()
 
 
-def test_w5_what_nobody_comes_for_is_withdrawn_after_a_delete(world: World) -> None:
+def test_w5_unclaimed_work_is_withdrawn_after_a_delete(world: World) -> None:
     run_now(world)
     world.delete("nightly")
     world.pass_by("12m")
@@ -192,14 +188,14 @@ def test_w5_what_nobody_comes_for_is_withdrawn_after_a_delete(world: World) -> N
     assert world.ports.jobs.offers(POOL, 10) == ()
 
 
-def test_w5_an_offer_that_is_lost_is_put_again(world: World, ann: PullWorker) -> None:
+def test_w5_a_lost_offer_is_written_again(world: World, ann: PullWorker) -> None:
     run_now(world)
     world.ports.ledger.commit([Delete(world.ports.jobs.offers(POOL, 1)[0])])
     world.pass_by("11m")
     assert len(ann.claim()) == 1
 
 
-def test_w5_an_offer_of_what_is_over_is_swept_up_by_whoever_meets_it(world: World, ann: PullWorker) -> None:
+def test_w5_a_stale_offer_of_a_finished_run_is_removed_by_claim(world: World, ann: PullWorker) -> None:
     run_now(world)
     ghost = world.ports.jobs.offers(POOL, 1)[0]
     ann.claim()

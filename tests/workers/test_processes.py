@@ -62,7 +62,7 @@ def run_now(served: Served, key: str, **properties: Any) -> str:
     return run_id
 
 
-def test_w5_a_worker_does_the_runs_of_its_pool_and_ends_when_that_is_empty(served: Served, start: Any) -> None:
+def test_w5_a_worker_does_runs_of_its_pool_and_ends_when_empty(served: Served, start: Any) -> None:
     first, second = run_now(served, "a", day=1), run_now(served, "b", day=2)
     show = 'echo "$SLUICE_PROPERTIES"; echo "$@"; grep -c run_id "$SLUICE_CONTEXT_FILE"'
     worker = start("ann", "sh", "-c", show, "sh", "{args}", "{run_id}", options=("--once", "--concurrency", "2"))
@@ -77,9 +77,7 @@ def test_w5_a_worker_does_the_runs_of_its_pool_and_ends_when_that_is_empty(serve
     assert "a b c" in told, "what the commands say passes through"
 
 
-def test_w5_the_job_of_a_worker_that_is_killed_goes_to_another_within_its_heartbeat_and_a_tick(
-    served: Served, start: Any
-) -> None:
+def test_w5_the_job_of_a_killed_worker_goes_to_another_in_time(served: Served, start: Any) -> None:
     run_id = run_now(served, "killed")
     killed = start("ann", "sleep", "3")
     served.comes_to(run_id, "RUNNING")
@@ -104,7 +102,7 @@ def test_w5_the_job_of_a_worker_that_is_killed_goes_to_another_within_its_heartb
     assert [each["state"] for each in run["history"]] == ["RETRYING", "SUCCEEDED"]
 
 
-def test_w5_a_worker_that_is_told_to_stop_finishes_what_it_does_and_takes_no_more(served: Served, start: Any) -> None:
+def test_w5_a_worker_asked_to_stop_finishes_and_claims_no_more(served: Served, start: Any) -> None:
     run_id = run_now(served, "drained")
     worker = start("ann", "sh", "-c", "sleep 1; echo done")
     served.comes_to(run_id, "RUNNING")

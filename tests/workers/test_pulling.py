@@ -66,7 +66,7 @@ def reports(api: PlayedApi) -> list[Any]:
     return [request.body for request in api.sent("POST", path("report"))]
 
 
-def test_w5_a_heartbeat_goes_before_the_work_and_a_report_after_it(api: PlayedApi) -> None:
+def test_w5_a_heartbeat_precedes_the_work_and_a_report_follows(api: PlayedApi) -> None:
     api.play("POST", path("heartbeat"), ALIVE)
     api.play("POST", path("report"), ENDED)
     work(api, "sh", "-c", "echo one; echo two >&2; exit 3")
@@ -75,7 +75,7 @@ def test_w5_a_heartbeat_goes_before_the_work_and_a_report_after_it(api: PlayedAp
     assert reports(api) == [{"worker": "ann", "state": "failed", "exit_code": 3, "output": "one\ntwo\n"}]
 
 
-def test_w5_a_command_that_does_not_exist_is_a_failure_that_says_so(api: PlayedApi) -> None:
+def test_w5_a_missing_command_is_a_failure_that_says_so(api: PlayedApi) -> None:
     api.play("POST", path("heartbeat"), ALIVE)
     api.play("POST", path("report"), ENDED)
     work(api, "/no/such/command")
@@ -83,7 +83,7 @@ def test_w5_a_command_that_does_not_exist_is_a_failure_that_says_so(api: PlayedA
     assert "/no/such/command could not be started" in reports(api)[0]["message"]
 
 
-def test_w5_a_cancel_ends_the_command_and_all_that_it_started(api: PlayedApi, tmp_path: Path) -> None:
+def test_w5_a_cancel_ends_the_command_and_all_it_started(api: PlayedApi, tmp_path: Path) -> None:
     api.play("POST", path("heartbeat"), ALIVE, {**ALIVE, "cancel": True, "reason": "somebody said so"})
     api.play("POST", path("report"), ENDED)
     child = tmp_path / "child"
@@ -94,14 +94,14 @@ def test_w5_a_cancel_ends_the_command_and_all_that_it_started(api: PlayedApi, tm
     assert not is_alive(int(child.read_text()))
 
 
-def test_w5_a_command_that_does_not_hear_is_killed_after_its_grace(api: PlayedApi) -> None:
+def test_w5_a_command_that_ignores_its_end_is_killed_after_grace(api: PlayedApi) -> None:
     api.play("POST", path("heartbeat"), ALIVE, {**ALIVE, "cancel": True, "reason": "somebody said so"})
     api.play("POST", path("report"), ENDED)
     work(api, "sh", "-c", "trap '' TERM; while true; do sleep 0.1; done", grace=0.3, leases=[lease(beat=0.3)])
     assert reports(api)[0]["exit_code"] == -9
 
 
-def test_w5_a_lease_that_is_lost_ends_the_command_and_nothing_is_reported(api: PlayedApi) -> None:
+def test_w5_a_lost_lease_ends_the_command_and_reports_nothing(api: PlayedApi) -> None:
     error = {"code": "lease_lost", "message": "attempt 2 is held by bob", "field": None, "hint": None}
     api.play("POST", path("heartbeat"), ALIVE, Played(409, {"error": error}))
     _, told = work(api, "sleep", "60", leases=[lease(beat=0.3)])
@@ -109,7 +109,7 @@ def test_w5_a_lease_that_is_lost_ends_the_command_and_nothing_is_reported(api: P
     assert "lease lost: another worker has the run" in told
 
 
-def test_w5_what_is_cancelled_before_it_began_is_never_begun(api: PlayedApi, tmp_path: Path) -> None:
+def test_w5_work_cancelled_before_it_began_is_never_begun(api: PlayedApi, tmp_path: Path) -> None:
     api.play("POST", path("heartbeat"), {**ALIVE, "cancel": True, "reason": "somebody said so"})
     api.play("POST", path("report"), ENDED)
     work(api, "touch", str(tmp_path / "begun"))
@@ -117,14 +117,14 @@ def test_w5_what_is_cancelled_before_it_began_is_never_begun(api: PlayedApi, tmp
     assert reports(api)[0]["message"] == "not started: somebody said so"
 
 
-def test_w5_metrics_that_the_command_writes_go_along(api: PlayedApi) -> None:
+def test_w5_metrics_written_by_the_command_are_reported(api: PlayedApi) -> None:
     api.play("POST", path("heartbeat"), ALIVE)
     api.play("POST", path("report"), ENDED)
     work(api, "sh", "-c", """echo '{"rows": 12, "deep": {"no": 1}}' > "$SLUICE_METRICS_FILE"; sleep 0.3""")
     assert reports(api)[0]["metrics"] == {"rows": 12}
 
 
-def test_w5_a_report_that_is_not_heard_is_made_again(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_w5_an_unanswered_report_is_repeated(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pulling, "pause_after", lambda tries: 0.01)
     api.play("POST", path("heartbeat"), ALIVE)
     api.play("POST", path("report"), *[Played(503, {}) for _ in range(9)], ENDED)
@@ -133,7 +133,7 @@ def test_w5_a_report_that_is_not_heard_is_made_again(api: PlayedApi, monkeypatch
     assert any("will be repeated" in text for text in told)
 
 
-def test_w5_a_claim_that_is_not_heard_is_made_again_and_one_that_is_refused_is_told(
+def test_w5_an_unanswered_claim_is_repeated_and_a_refusal_shown(
     api: PlayedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pulling, "pause_after", lambda tries: 0.01)
@@ -145,7 +145,7 @@ def test_w5_a_claim_that_is_not_heard_is_made_again_and_one_that_is_refused_is_t
         Worker(Client(api.url), plan, lambda text, run=None: None).run()
 
 
-def test_w5_what_is_claimed_while_the_worker_is_told_to_stop_is_given_back(api: PlayedApi) -> None:
+def test_w5_work_claimed_during_the_stop_of_a_worker_is_released(api: PlayedApi) -> None:
     api.play("POST", CLAIM, {"leases": [lease()]})
     api.play("POST", path("release"), {"state": "STARTING"})
     worker = Worker(Client(api.url), Plan("demo.etl", "ann", ("true",)), lambda text, run=None: None)
@@ -160,7 +160,7 @@ def test_w5_what_is_claimed_while_the_worker_is_told_to_stop_is_given_back(api: 
     assert len(api.sent("POST", path("release"))) == 1
 
 
-def test_w5_pauses_grow_and_are_bounded_and_scattered() -> None:
+def test_w5_delays_grow_are_bounded_and_scattered() -> None:
     assert all(0.5 <= pulling.pause_after(1) <= 1 for _ in range(20))
     assert all(15 <= pulling.pause_after(40) <= 30 for _ in range(20))
     assert len({pulling.pause_after(5) for _ in range(20)}) > 1
@@ -189,18 +189,18 @@ def claims_until(api: PlayedApi, count: int) -> tuple[list[Any], float]:
     return [request.body["wait"] for request in api.sent("POST", CLAIM)], time.monotonic() - began
 
 
-def test_w5_a_worker_that_gets_nothing_asks_again_when_it_was_told_to(api: PlayedApi) -> None:
+def test_w5_a_worker_without_work_asks_again_after_given_delay(api: PlayedApi) -> None:
     api.play("POST", CLAIM, {"leases": [], "retry_after": 0.5, "wait": 0})
     waits, took = claims_until(api, 3)
     assert waits == [0, 0, 0]
     assert took >= 2 * 0.8 * 0.5
 
 
-def test_w5_a_worker_waits_as_long_as_the_api_lets_it(api: PlayedApi) -> None:
+def test_w5_a_worker_waits_as_long_as_the_api_allows(api: PlayedApi) -> None:
     api.play("POST", CLAIM, {"leases": [], "retry_after": 0, "wait": 12.0})
     assert claims_until(api, 3)[0] == [0, 12, 12]
 
 
-def test_w5_at_an_api_that_says_nothing_a_worker_waits_as_it_used_to(api: PlayedApi) -> None:
+def test_w5_without_a_given_delay_a_worker_waits_as_before(api: PlayedApi) -> None:
     api.play("POST", CLAIM, {"leases": []})
     assert claims_until(api, 3)[0] == [0, 20, 20]

@@ -32,7 +32,7 @@ def heard(api: PlayedApi) -> PlayedApi:
         ("{", None),
     ],
 )
-def test_w5_metrics_that_the_api_would_refuse_cost_no_heartbeat_and_no_report(
+def test_w5_invalid_metrics_stop_no_heartbeat_and_no_report(
     heard: PlayedApi, tmp_path: Path, written: str, told: dict[str, Any] | None
 ) -> None:
     file = tmp_path / "metrics"
@@ -43,7 +43,7 @@ def test_w5_metrics_that_the_api_would_refuse_cost_no_heartbeat_and_no_report(
     assert len(bodies) > 1
 
 
-def test_w5_metrics_are_told_as_far_as_there_is_room_for_them(heard: PlayedApi, tmp_path: Path) -> None:
+def test_w5_metrics_are_reported_as_far_as_they_fit(heard: PlayedApi, tmp_path: Path) -> None:
     file = tmp_path / "metrics"
     file.write_text(json.dumps({f"metric{number}": "x" * 90 for number in range(20)}))
     work(heard, "sh", "-c", f"cp {file} $SLUICE_METRICS_FILE")
@@ -60,7 +60,7 @@ def test_w5_metrics_are_told_as_far_as_there_is_room_for_them(heard: PlayedApi, 
         (("echo", "{args}"), ["x" * 200_000], "echo could not be started: Argument list too long"),
     ],
 )
-def test_w5_a_command_that_cannot_be_started_is_a_failure_whatever_the_reason(
+def test_w5_a_command_that_cannot_start_is_a_failure(
     heard: PlayedApi, words: tuple[str, ...], arguments: list[str], why: str
 ) -> None:
     work(heard, *words, leases=[{**lease(), "arguments": arguments}])
@@ -70,7 +70,7 @@ def test_w5_a_command_that_cannot_be_started_is_a_failure_whatever_the_reason(
     assert len(told["message"]) <= 500
 
 
-def test_w5_a_worker_without_room_for_its_files_says_that_the_attempt_has_failed(
+def test_w5_a_worker_without_disk_space_reports_a_failed_attempt(
     heard: PlayedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(**_: Any) -> Any:
@@ -82,7 +82,7 @@ def test_w5_a_worker_without_room_for_its_files_says_that_the_attempt_has_failed
     assert (told["state"], told["message"]) == ("failed", "the worker failed: [Errno 28] No space left on device")
 
 
-def test_w5_a_long_reason_of_a_cancel_is_cut_where_it_is_told_back(api: PlayedApi) -> None:
+def test_w5_a_long_cancel_reason_is_truncated_in_the_report(api: PlayedApi) -> None:
     api.play("POST", path("heartbeat"), {**ALIVE, "cancel": True, "reason": "so " * 500})
     api.play("POST", path("report"), ENDED)
     work(api, "true")
@@ -90,9 +90,7 @@ def test_w5_a_long_reason_of_a_cancel_is_cut_where_it_is_told_back(api: PlayedAp
     assert len(told["message"]) == 500
 
 
-def test_w5_a_result_that_is_not_heard_is_told_as_often_as_a_heartbeat(
-    api: PlayedApi, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_w5_an_unanswered_result_is_repeated_at_heartbeat_rate(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long the API was away, the lease may still hold when it is back."""
     slept: list[float] = []
     monkeypatch.setattr(pulling, "_sleep", lambda seconds, hurried: slept.append(seconds))

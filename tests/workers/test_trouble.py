@@ -44,7 +44,7 @@ def before_a_write_of(world: World, monkeypatch: pytest.MonkeyPatch, kind: type,
     monkeypatch.setattr(world.ports.ledger, "commit", commit)
 
 
-def test_w5_one_run_that_cannot_be_handed_over_costs_no_other_its_lease(
+def test_w5_one_run_that_cannot_be_claimed_costs_no_other_lease(
     world: World, ann: PullWorker, bob: PullWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, bad, last = (run_now(world, request=each) for each in ("a", "b", "c"))
@@ -57,7 +57,7 @@ def test_w5_one_run_that_cannot_be_handed_over_costs_no_other_its_lease(
     assert [(each["run_id"], each["attempt"]) for each in bob.claim(10)] == [(bad, 1)], "it lies in the pool again"
 
 
-def test_w5_a_claim_that_gets_nothing_because_something_is_broken_says_so(
+def test_w5_a_claim_that_gets_nothing_for_an_error_says_so(
     world: World, ann: PullWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fails_for(world, monkeypatch, run_now(world))
@@ -66,9 +66,7 @@ def test_w5_a_claim_that_gets_nothing_because_something_is_broken_says_so(
     assert refused.value.status == 503
 
 
-def test_w5_a_worker_that_was_silent_beyond_its_timeout_is_told_that_its_lease_is_lost(
-    world: World, ann: PullWorker
-) -> None:
+def test_w5_worker_silent_beyond_its_timeout_has_lost_its_lease(world: World, ann: PullWorker) -> None:
     """The attempt has failed for its timeout; that its worker sent no more heartbeats is true as well."""
     world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": {**PULLED, "heartbeat": "3m"}, "timeout": "1m"}))
     run_now(world)
@@ -81,9 +79,7 @@ def test_w5_a_worker_that_was_silent_beyond_its_timeout_is_told_that_its_lease_i
     assert [record.kind for record in world.records("nightly")] == ["LATE"]
 
 
-def test_w5_an_end_by_timeout_that_its_worker_has_reported_itself_may_be_reported_twice(
-    world: World, ann: PullWorker
-) -> None:
+def test_w5_a_timeout_reported_by_its_worker_may_be_repeated(world: World, ann: PullWorker) -> None:
     world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": {**PULLED, "heartbeat": "3m"}, "timeout": "1m"}))
     run_now(world)
     ann.claim()
@@ -95,7 +91,7 @@ def test_w5_an_end_by_timeout_that_its_worker_has_reported_itself_may_be_reporte
     assert world.records("nightly") == []
 
 
-def test_w5_an_offer_that_comes_back_while_somebody_sweeps_it_up_is_not_lost(
+def test_w5_an_offer_that_returns_during_its_removal_is_not_lost(
     world: World, ann: PullWorker, bob: PullWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Bob has read the offer, and then the run, which was Ann's; she gives it back; then he deletes the offer."""
@@ -107,9 +103,7 @@ def test_w5_an_offer_that_comes_back_while_somebody_sweeps_it_up_is_not_lost(
     assert [each["run_id"] for each in bob.claim()] == [run_id]
 
 
-def test_w5_the_slots_of_a_pool_come_back_when_a_worker_dies_and_its_failures_hold_the_schedule(
-    ann: PullWorker, world: World
-) -> None:
+def test_w5_slots_of_a_dead_worker_return_and_failures_hold(ann: PullWorker, world: World) -> None:
     """`pool` is where slots are taken; the target's own `pool` is where workers come for the run."""
     pulled = {"target": PULLED, "pool": "etl", "slots": 2, "notify": []}
     parts = flights({"nightly": {**NIGHTLY, "pause_after_failures": 1}}, pulled=pulled)
@@ -130,7 +124,7 @@ def test_w5_the_slots_of_a_pool_come_back_when_a_worker_dies_and_its_failures_ho
     assert world.limit_state("pool:demo.etl").active == 0
 
 
-def test_w5_a_dead_worker_is_noticed_by_the_first_tick_after_its_lease(world: World, ann: PullWorker) -> None:
+def test_w5_a_dead_worker_is_noticed_by_the_tick_after_its_lease(world: World, ann: PullWorker) -> None:
     world.clock.wait_until((world.clock.now() // MINUTE + 1) * MINUTE - 2_000)
     run_now(world)
     ann.claim()
@@ -140,7 +134,7 @@ def test_w5_a_dead_worker_is_noticed_by_the_first_tick_after_its_lease(world: Wo
     assert world.runs("nightly")[0].outcome == "lost", "its lease expired two seconds before the tick"
 
 
-def test_w5_a_crowd_that_nobody_comes_for_is_looked_at_ever_less_often(world: World) -> None:
+def test_w5_many_unclaimed_offers_are_checked_ever_less_often(world: World) -> None:
     run_now(world)
     looks = []
     for _ in range(24 * 6):
@@ -152,7 +146,7 @@ def test_w5_a_crowd_that_nobody_comes_for_is_looked_at_ever_less_often(world: Wo
     assert run.wake_at - world.clock.now() <= 30 * MINUTE
 
 
-def test_w5_an_update_holds_for_a_fire_that_lies_in_the_pool_and_for_its_context(world: World, ann: PullWorker) -> None:
+def test_w5_an_update_applies_to_an_offered_fire_and_its_context(world: World, ann: PullWorker) -> None:
     world.deploy(flights({"clean": AT_NOON}, pulled=TWICE))
     world.pass_by("2m")
     world.put("clean", {**AT_NOON, "properties": {"depth": 2}, "on_update": "carry"})
@@ -163,7 +157,7 @@ def test_w5_an_update_holds_for_a_fire_that_lies_in_the_pool_and_for_its_context
 
 
 @pytest.mark.parametrize("close", ["disable", "delete"])
-def test_w5_a_claim_that_is_overtaken_by_whoever_closes_the_schedule_gets_nothing(
+def test_w5_a_claim_overtaken_by_a_close_of_schedule_gets_none(
     world: World, ann: PullWorker, monkeypatch: pytest.MonkeyPatch, close: str
 ) -> None:
     """The gate was open when the claim read it; the disable is acknowledged before the claim is written."""
@@ -175,9 +169,7 @@ def test_w5_a_claim_that_is_overtaken_by_whoever_closes_the_schedule_gets_nothin
     assert world.ports.jobs.offers(POOL, 10) == ()
 
 
-def test_w5_a_disable_that_overtakes_an_offer_leaves_nothing_in_the_pool(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_w5_a_disable_that_overtakes_an_offer_empties_the_pool(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.deploy(flights({"clean": AT_NOON}, pulled=TWICE))
     before_a_write_of(world, monkeypatch, Put, lambda: world.disable("clean"))
     world.pass_by("2m")
@@ -185,7 +177,7 @@ def test_w5_a_disable_that_overtakes_an_offer_leaves_nothing_in_the_pool(
     assert world.ports.jobs.offers(POOL, 10) == ()
 
 
-def test_w5_a_report_of_a_lease_that_is_anothers_by_the_time_it_is_written_ends_nothing(
+def test_w5_a_report_of_a_lease_lost_meanwhile_ends_nothing(
     world: World, ann: PullWorker, bob: PullWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Ann's lease was held when it was looked at; then she gave the run back, and Bob has it."""

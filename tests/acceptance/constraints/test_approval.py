@@ -31,7 +31,7 @@ def wanting(**fields: Any) -> tuple[QuickWorld, str]:
     return world, job.job_id
 
 
-def test_c16_a_job_waits_until_a_person_with_the_role_approves_and_then_starts_at_once() -> None:
+def test_c16_an_approved_job_starts_at_once_and_waits_before() -> None:
     world, job_id = wanting(role="DataOwner")
     world.pass_by("3h")
     assert world.runs("a") == []
@@ -45,7 +45,7 @@ def test_c16_a_job_waits_until_a_person_with_the_role_approves_and_then_starts_a
     assert run.fired_by.endswith(f"; approved by {ADA} at 2026-03-02T15:00:00.000Z: the figures are in")
 
 
-def test_c16_an_approval_is_of_one_job_and_of_the_attempts_of_its_run() -> None:
+def test_c16_approval_is_for_one_job_and_all_attempts_of_its_run() -> None:
     world, job_id = wanting(role="DataOwner")
     actions.approve(world.ports, job_id, ADA)
     world.upload(day(2))
@@ -57,7 +57,7 @@ def test_c16_an_approval_is_of_one_job_and_of_the_attempts_of_its_run() -> None:
     assert [run.attempt for run in world.runs("a")] == [1, 2]
 
 
-def test_c16_who_refuses_takes_the_job_out_on_record() -> None:
+def test_c16_a_refusal_drops_the_job_on_record() -> None:
     world, job_id = wanting(people=[BOB])
     actions.refuse(world.ports, job_id, BOB, "not this week")
     world.settle()
@@ -69,7 +69,7 @@ def test_c16_who_refuses_takes_the_job_out_on_record() -> None:
 
 
 @pytest.mark.parametrize("caller", [EVE, BOB, "unknown", "arn:aws:iam::123456789012:user/DataOwner"])
-def test_c16_who_has_not_the_role_is_refused_and_nothing_changes(caller: str) -> None:
+def test_c16_a_person_without_the_role_is_refused_without_effect(caller: str) -> None:
     world, job_id = wanting(role="DataOwner")
     for act in (actions.approve, actions.refuse):
         with pytest.raises(SluiceError, match="approved by a DataOwner, got") as refused:
@@ -79,14 +79,14 @@ def test_c16_who_has_not_the_role_is_refused_and_nothing_changes(caller: str) ->
     assert (len(world.jobs("a")), world.runs("a")) == (1, [])
 
 
-def test_c16_a_session_of_a_role_that_is_listed_may_approve() -> None:
+def test_c16_a_session_of_a_listed_role_may_approve() -> None:
     world, job_id = wanting(people=["arn:aws:iam::123456789012:role/DataOwner"])
     actions.approve(world.ports, job_id, ADA)
     world.settle()
     assert len(world.runs("a")) == 1
 
 
-def test_c16_nobody_in_time_is_an_abort_and_saying_yes_twice_changes_nothing() -> None:
+def test_c16_no_approval_in_time_aborts_and_a_second_is_ignored() -> None:
     world, job_id = wanting(role="DataOwner", timeout="2h")
     world.pass_by("2h1m")
     assert [record.kind for record in world.records("a")] == ["ABORTED"]
@@ -97,7 +97,7 @@ def test_c16_nobody_in_time_is_an_abort_and_saying_yes_twice_changes_nothing() -
     assert actions.approve(other.ports, job_id, ADA).approvals == first.approvals
 
 
-def test_c16_a_job_that_asks_for_no_approval_can_be_given_none() -> None:
+def test_c16_a_job_that_asks_for_no_approval_cannot_get_one() -> None:
     world = QuickWorld()
     night = [{"type": "time_window", "start": "22:00", "end": "06:00"}]
     world.deploy(flights({"a": partitions(constraints=night)}))
@@ -107,7 +107,7 @@ def test_c16_a_job_that_asks_for_no_approval_can_be_given_none() -> None:
         actions.approve(world.ports, world.jobs("a")[0].job_id, ADA)
 
 
-def test_c16_a_timeout_that_runs_a_job_anyway_does_not_speak_for_the_person() -> None:
+def test_c16_a_timeout_with_run_does_not_replace_the_approval() -> None:
     """Past the trigger and the clock, but not past who is to approve (C10)."""
     world = QuickWorld()
     rules = [{"type": "time_window", "start": "22:00", "end": "06:00"}, {"type": "approval", "role": "DataOwner"}]
@@ -122,7 +122,7 @@ def test_c16_a_timeout_that_runs_a_job_anyway_does_not_speak_for_the_person() ->
     assert "run in spite of its timeout" in run.fired_by
 
 
-def test_c16_each_job_of_a_backfill_is_approved_of_too() -> None:
+def test_c16_each_job_of_a_backfill_needs_its_own_approval() -> None:
     world = QuickWorld()
     world.deploy(flights({"a": at("0 2 * * *", constraints=[{"type": "approval", "role": "DataOwner"}])}))
     begin(world, "a", from_="2026-02-26T00:00:00Z", to="2026-02-27T00:00:00Z")

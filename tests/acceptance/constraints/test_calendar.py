@@ -110,7 +110,7 @@ def test_c17_the_timeout_ends_a_wait_that_is_too_long(world: World) -> None:
     ]
 
 
-def test_c17_without_a_day_left_it_says_what_to_do(world: World) -> None:
+def test_c17_without_a_day_left_why_says_what_to_do(world: World) -> None:
     """Nothing is lost: an update that carries gives the waiting job the days of another year."""
     document = on(partition(), "clean", calendar(only=["2025-12-31"]), timeout="never")
     world.deploy(flights({"daily": document}))
@@ -127,7 +127,7 @@ def test_c17_without_a_day_left_it_says_what_to_do(world: World) -> None:
     assert [days(world, run) for run in world.runs("daily")] == [["1"]]
 
 
-def test_c17_days_that_contradict_each_other_are_refused(world: World) -> None:
+def test_c17_contradictory_days_are_refused(world: World) -> None:
     world.deploy(flights({}))
     with pytest.raises(ValidationError) as refused:
         world.put("daily", on(partition(), "clean", calendar(only=["sat"], excluding=["sat", "sun"])))
@@ -152,7 +152,7 @@ def test_c17_run_now_waits_and_a_backfill_does_not(world: World) -> None:
     assert started_at(world, "nightly") == ["2026-03-02T12:00:00.000Z"]
 
 
-def test_c17_a_job_gives_its_place_up_when_its_day_is_over(world: World) -> None:
+def test_c17_a_job_leaves_its_queue_when_its_day_is_over(world: World) -> None:
     """It queues for a slot on Monday. The slot is free on Tuesday, which the calendar leaves out."""
     rules = concurrency(1), calendar(excluding=["tue"])
     world.deploy(flights({"daily": on(partition(), "clean", *rules, timeout="never")}))

@@ -29,7 +29,7 @@ def test_c2_a_delay_may_count_from_when_the_trigger_was_met(world: World) -> Non
     assert started_at(world, "daily") == ["2026-03-02T12:16:00.000Z"]
 
 
-def test_c2_a_delay_since_creation_that_is_over_when_the_trigger_is_met_holds_nothing_up(world: World) -> None:
+def test_c2_a_delay_over_before_the_match_delays_nothing(world: World) -> None:
     world.deploy(flights({"daily": on(partition(count=2), "clean", delay("10m"))}))
     world.upload(day(1))
     doze(world, "1h")
@@ -38,13 +38,13 @@ def test_c2_a_delay_since_creation_that_is_over_when_the_trigger_is_met_holds_no
     assert len(world.runs("daily")) == 1
 
 
-def test_c2_the_delay_of_a_clock_counts_from_its_fire(world: World) -> None:
+def test_c2_the_delay_of_a_timer_job_counts_from_its_fire(world: World) -> None:
     world.deploy(flights({"tick": on({"type": "time", "expression": "30 12 * * *"}, "clean", delay("90s"))}))
     doze(world, "32m")
     assert started_at(world, "tick") == ["2026-03-02T12:31:30.000Z"]
 
 
-def test_c3_a_window_over_midnight_is_one_window_and_its_days_are_those_on_which_it_begins(world: World) -> None:
+def test_c3_a_window_over_midnight_is_one_and_has_its_first_day(world: World) -> None:
     """Monday noon: Wednesday's window is open in the early hours of Thursday, and not in those of Wednesday."""
     world.deploy(flights({"daily": on(partition(), "clean", window("22:00", "06:00", days=["wed"]))}))
     world.upload(day(1))
@@ -78,7 +78,7 @@ def test_c3_a_window_ends_before_its_last_minute_is_over(world: World) -> None:
     assert why(world, "daily")["constraints"][0]["until"] == "2026-03-03T11:00:00.000Z"
 
 
-def test_c3_where_the_clocks_go_forward_a_window_opens_at_the_first_instant_after_the_gap(world: World) -> None:
+def test_c3_at_clocks_forward_a_window_opens_right_after_the_gap(world: World) -> None:
     """In Paris, 29 March 2026 has no 02:30: after 02:00 comes 03:00, which is 01:00 in UTC."""
     world.clock.wait_until(parse_instant("2026-03-28T23:00:00Z"))
     world.deploy(flights({"daily": on(partition(), "clean", window("02:30", "05:00", zone="Europe/Paris"))}))
@@ -92,7 +92,7 @@ def test_c3_where_the_clocks_go_forward_a_window_opens_at_the_first_instant_afte
     assert why(world, "daily")["constraints"][0]["until"] == "2026-03-30T00:30:00.000Z"
 
 
-def test_c3_where_the_clocks_go_back_half_an_hour_a_window_opens_once(world: World) -> None:
+def test_c3_at_clocks_back_by_half_an_hour_a_window_opens_once(world: World) -> None:
     """On Lord Howe, 5 April 2026 has 01:30 to 02:00 twice (UTC+11, then UTC+10:30): the first one opens."""
     world.clock.wait_until(parse_instant("2026-04-04T12:00:00Z"))
     world.deploy(flights({"daily": on(partition(), "clean", window("01:45", "01:50", zone="Australia/Lord_Howe"))}))
@@ -107,7 +107,7 @@ def test_c3_where_the_clocks_go_back_half_an_hour_a_window_opens_once(world: Wor
     assert why(world, "daily")["constraints"][0]["until"] == "2026-04-05T15:15:00.000Z"
 
 
-def test_c3_a_zone_that_is_off_by_half_an_hour(world: World) -> None:
+def test_c3_a_window_works_in_a_zone_off_by_half_an_hour(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", window("22:00", "06:00"), zone="Asia/Kolkata")}))
     world.upload(day(1))
     doze_until(world, NOON + 4 * HOUR + 30 * MINUTE)

@@ -36,7 +36,7 @@ def test_c1_a_concurrency_constraint_aborts_on_record_by_default(world: World) -
     assert "1 of 1 in use" in record.reason
 
 
-def test_c1_a_group_limits_the_runs_of_several_workflows_together(world: World) -> None:
+def test_c1_a_group_limits_runs_of_several_workflows_together(world: World) -> None:
     world.deploy(
         flights(
             {
@@ -72,7 +72,7 @@ def test_c1_a_group_of_another_namespace_is_another_group(world: World) -> None:
     assert (states(world, "a"), states(world, "other.apart.a")) == (["STARTING"], ["STARTING"])
 
 
-def test_c1_a_job_that_needs_a_slot_of_both_takes_both_or_waits_for_the_one_it_lacks(world: World) -> None:
+def test_c1_a_job_needing_two_slots_takes_both_or_waits_for_one(world: World) -> None:
     both = on(partition(), "clean", concurrency(2), concurrency(1, **GROUP), by=["day"])
     world.deploy(flights({"both": both}))
     for number in (1, 2, 3):
@@ -87,7 +87,7 @@ def test_c1_a_job_that_needs_a_slot_of_both_takes_both_or_waits_for_the_one_it_l
         assert (world.limit_state(line).active, world.limit_state(line).waiters) == (0, 0)
 
 
-def test_c1_cancel_other_ends_the_older_run_and_the_newcomer_starts_when_it_has_ended(world: World) -> None:
+def test_c1_cancel_other_starts_the_new_job_when_old_run_ended(world: World) -> None:
     world.targets.emr = LingeringEmr(world.clock)
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1, "cancel_other"))}))
     world.upload(day(1))
@@ -112,7 +112,7 @@ def test_c1_cancel_other_ends_the_older_run_and_the_newcomer_starts_when_it_has_
     assert first.claimed_at < second.claimed_at
 
 
-def test_c1_cancel_other_withdraws_a_run_that_has_not_started_yet(world: World) -> None:
+def test_c1_cancel_other_withdraws_run_that_has_not_started_yet(world: World) -> None:
     """A workflow on EMR and one of pull workers share one slot: EMR throttles the one, and the other takes the slot."""
     one = concurrency(1, "cancel_other", group="cluster")
     elsewhere = {"target": PULLED}
@@ -134,7 +134,7 @@ def test_c1_cancel_other_withdraws_a_run_that_has_not_started_yet(world: World) 
     assert world.runs("urgent")[0].state == "STARTING"
 
 
-def test_c1_cancel_other_cancels_no_more_than_it_needs_room_for(world: World) -> None:
+def test_c1_cancel_other_cancels_no_more_runs_than_needed(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(2, "cancel_other"))}))
     for number in (1, 2, 3):
         world.upload(day(number))
@@ -144,7 +144,7 @@ def test_c1_cancel_other_cancels_no_more_than_it_needs_room_for(world: World) ->
     assert states(world, "daily") == ["CANCELLED", "STARTING", "STARTING"]
 
 
-def test_c1_a_limit_that_is_lowered_while_runs_go_lets_nobody_in_until_there_is_room(world: World) -> None:
+def test_c1_a_lowered_limit_starts_nothing_until_a_slot_is_free(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(2), by=["day"])}))
     for number in (1, 2, 3):
         world.upload(day(number))
@@ -165,7 +165,7 @@ def test_c1_a_limit_of_a_target_without_a_lifecycle_is_refused(world: World) -> 
         world.deploy(flights({"daily": on(partition(), "notify", concurrency(1))}))
 
 
-def test_c1_a_job_that_queues_for_one_slot_keeps_the_other_and_gives_it_back_when_it_is_dropped(world: World) -> None:
+def test_c1_a_job_queued_for_one_slot_keeps_other_until_dropped(world: World) -> None:
     world.deploy(
         flights(
             {
@@ -191,7 +191,7 @@ def test_c1_a_job_that_queues_for_one_slot_keeps_the_other_and_gives_it_back_whe
     assert world.limit_state("group:demo.heavy").waiters == 0
 
 
-def test_w2_the_urgent_one_goes_first_and_a_late_comer_does_not_overtake(world: World) -> None:
+def test_w2_urgent_jobs_go_first_and_new_ones_never_overtake(world: World) -> None:
     schedules = {
         name: partitions(dataset=dataset, by=["day"], priority=priority, **at_most(1))
         for name, dataset, priority in (("low", "flights", 2), ("high", "weather", 8))

@@ -35,7 +35,7 @@ from tests.support.schedules import partitions
 from tests.support.world import World, day, flights
 
 
-def test_c11_what_comes_while_a_job_waits_is_added_to_it_and_what_comes_after_its_claim_starts_a_new_one(
+def test_c11_events_join_a_waiting_job_but_not_a_claimed_one(
     world: World,
 ) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1))}))
@@ -65,7 +65,7 @@ def test_c11_fires_that_join_a_waiting_one_are_recorded(world: World) -> None:
     assert [run.nominal_at for run in world.runs("tick")] == [NOON + MINUTE, NOON + 2 * MINUTE]
 
 
-def test_c11_without_coalescing_each_fire_is_a_job_of_its_own_and_runs(world: World) -> None:
+def test_c11_without_coalescing_each_fire_is_a_job_and_runs(world: World) -> None:
     world.deploy(flights({"tick": on(time("@every 1m"), "clean", concurrency(1), coalesce=False)}))
     world.pass_by("3m")
     assert len(world.jobs("tick")) >= 2
@@ -78,7 +78,7 @@ def test_c11_without_coalescing_each_fire_is_a_job_of_its_own_and_runs(world: Wo
     assert world.records("tick") == []
 
 
-def test_c11_the_events_of_a_batch_are_each_a_job_of_their_own_and_all_run(world: World) -> None:
+def test_c11_the_events_of_a_batch_are_one_job_each_and_all_run(world: World) -> None:
     """Several events of one fire (E2) that find the limit reached: none joins the one that waits already."""
     batch = on(time("1 12 2 3 *"), "clean", concurrency(1), spread={"count": 4})
     world.deploy(flights({"batch": batch}))
@@ -91,7 +91,7 @@ def test_c11_the_events_of_a_batch_are_each_a_job_of_their_own_and_all_run(world
     assert kinds(world, "batch") == []
 
 
-def test_c11_without_coalescing_each_match_is_a_job_of_its_own(world: World) -> None:
+def test_c11_without_coalescing_each_match_is_a_separate_job(world: World) -> None:
     world.deploy(flights({"daily": on(partition(count=2), "clean", concurrency(1), coalesce=False)}))
     for number in range(1, 8):
         world.upload(day(number))
@@ -105,7 +105,7 @@ def test_c11_without_coalescing_each_match_is_a_job_of_its_own(world: World) -> 
     assert [days(world, run) for run in world.runs("daily")] == [["1", "2"], ["3", "4"], ["5", "6"]]
 
 
-def test_c11_without_coalescing_each_quiet_is_a_job_of_its_own(world: World) -> None:
+def test_c11_without_coalescing_each_quiet_is_a_separate_job(world: World) -> None:
     """A match that time completes makes room for the next just as one that an event completes."""
     rules = (window("12:30", "18:00"), concurrency(1))
     world.deploy(flights({"chunks": on(quiet(partition(), "5m"), "clean", *rules, coalesce=False)}))
@@ -125,7 +125,7 @@ def test_c11_without_coalescing_each_quiet_is_a_job_of_its_own(world: World) -> 
     assert [days(world, run) for run in world.runs("chunks")] == [["1"], ["2"], ["3"]]
 
 
-def test_c11_waiting_at_a_limit_loses_no_event_and_an_abort_drops_them_on_record(world: World) -> None:
+def test_c11_waiting_at_a_limit_loses_no_event_abort_drops_them(world: World) -> None:
     world.deploy(
         flights(
             {
@@ -144,7 +144,7 @@ def test_c11_waiting_at_a_limit_loses_no_event_and_an_abort_drops_them_on_record
     assert kinds(world, "aborts") == ["ABORTED", "ABORTED"]
 
 
-def test_c12_a_start_that_is_refused_for_the_moment_is_repeated_with_backoff_as_one_and_the_same(world: World) -> None:
+def test_c12_a_refused_start_is_repeated_with_backoff_as_same(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.targets.emr.answers = [NotNow("too many requests")] * 3
     world.upload(day(1))
@@ -162,7 +162,7 @@ def test_c12_a_start_that_is_refused_for_the_moment_is_repeated_with_backoff_as_
     assert states(world, "daily") == ["SUCCEEDED"]
 
 
-def test_c12_a_start_that_can_never_succeed_fails_the_run_with_its_reason_and_is_not_tried_again(world: World) -> None:
+def test_c12_a_start_that_cannot_succeed_fails_run_without_retry(world: World) -> None:
     fragile = {"target": {"type": "emr_serverless", "entry_point": "s3://code/a.py"}, "retries": {"attempts": 3}}
     limited = on(partition(), "fragile", concurrency(1))
     world.deploy(flights({"daily": limited, "alarm": on(status("fragile", "FAILED"), "join")}, fragile=fragile))
@@ -177,7 +177,7 @@ def test_c12_a_start_that_can_never_succeed_fails_the_run_with_its_reason_and_is
     assert world.limit_state("workflow:demo.flights.fragile").active == 0
 
 
-def test_c14_a_half_met_all_says_what_came_what_is_missing_and_since_when(world: World) -> None:
+def test_c14_why_of_half_met_all_shows_what_came_and_is_missing(world: World) -> None:
     inputs = all_of(partition(count=2), status("clean"), event("go", pattern={"region": ["eu"]}))
     world.deploy(flights({"join": on(inputs, "join"), "clean": partitions(dataset="weather")}))
     told = why_schedule(world, "join")
@@ -233,7 +233,7 @@ def test_c14_a_waiting_constraint_says_what_wakes_it_and_when(world: World) -> N
     assert told["why"] == "; ".join(rule["why"] for rule in told["constraints"][:2])
 
 
-def test_c14_why_of_a_schedule_says_when_its_clock_looks_next(world: World) -> None:
+def test_c14_why_of_schedule_says_when_its_timer_is_checked_next(world: World) -> None:
     spans = {
         "four": on(elapsed("4h")),
         "feed": on(absent(event("heartbeat"), within="90m")),
@@ -252,7 +252,7 @@ def test_c14_why_of_a_schedule_says_when_its_clock_looks_next(world: World) -> N
     assert why_schedule(world, "twice")["next_fire"] is None
 
 
-def test_c14_why_of_a_run_says_what_fired_it_and_how_long_it_had_waited(world: World) -> None:
+def test_c14_why_of_run_says_what_fired_it_and_its_waiting_time(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", delay("90s"))}))
     world.upload(day(1))
     world.pass_by("2m")
@@ -262,7 +262,7 @@ def test_c14_why_of_a_run_says_what_fired_it_and_how_long_it_had_waited(world: W
     assert (told["waited_ms"], told["why"]) == (90_000, "its start was requested and is not confirmed yet")
 
 
-def test_c14_a_job_that_has_gone_is_found_by_its_record_or_its_run(world: World) -> None:
+def test_c14_a_finished_job_is_found_by_its_record_or_its_run(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1, "abort"))}))
     for number in (1, 2):
         world.upload(day(number))

@@ -32,7 +32,7 @@ def one_waits(schedules: dict[str, Any], **document: Any) -> QuickWorld:
     return world
 
 
-def test_c10_a_timeout_that_runs_a_job_anyway_never_passes_a_full_pool() -> None:
+def test_c10_a_timeout_with_run_never_exceeds_a_full_pool() -> None:
     late = partitions(2, workflow="two", timeout=AN_HOUR)
     world = one_waits({"first": partitions(workflow="one", dataset="weather"), "late": late})
     world.pass_by("3h")
@@ -48,7 +48,7 @@ def test_c10_a_timeout_that_runs_a_job_anyway_never_passes_a_full_pool() -> None
     assert run.fired_by.startswith("run in spite of its timeout")
 
 
-def test_c10_a_timeout_that_runs_a_job_anyway_never_passes_a_policy() -> None:
+def test_c10_a_timeout_with_run_never_exceeds_a_policy() -> None:
     late = partitions(2, workflow="join", policy="calm", timeout=AN_HOUR)
     schedules = {"first": partitions(dataset="weather", policy="calm"), "late": late}
     world = one_waits(schedules, policies={"calm": {"max_events": 1, "interval": "3h"}})

@@ -34,7 +34,7 @@ def waiting_for(*constraints: dict[str, Any], value: Any = 0.9, **schedules: Any
     return world
 
 
-def test_c6_a_job_waits_until_a_metric_is_below_its_bound_and_why_shows_what_was_seen_last() -> None:
+def test_c6_a_job_waits_for_a_metric_and_why_shows_last_reading() -> None:
     world = waiting_for(load(CPU, below=0.7, recheck="2m"))
     assert world.runs("a") == []
     [job] = world.jobs("a")
@@ -53,7 +53,7 @@ def test_c6_a_job_waits_until_a_metric_is_below_its_bound_and_why_shows_what_was
     assert [run.claimed_at for run in world.runs("a")] == [NOON + 2 * MINUTE]
 
 
-def test_c6_between_two_measurements_nobody_asks_however_often_the_job_is_looked_at() -> None:
+def test_c6_between_two_readings_a_check_measures_nothing() -> None:
     world = waiting_for(load(CPU, below=0.7, recheck="10m"))
     for number in (2, 3):
         world.upload(day(number))
@@ -63,7 +63,7 @@ def test_c6_between_two_measurements_nobody_asks_however_often_the_job_is_looked
     assert len(world.targets.measured) == 6
 
 
-def test_c6_nothing_is_measured_while_something_else_holds_the_job_up() -> None:
+def test_c6_nothing_is_measured_while_another_condition_is_unmet() -> None:
     night = {"type": "time_window", "start": "22:00", "end": "06:00"}
     world = waiting_for(night, load({"subnet": "subnet-0a1b2c3d"}, at_least=50), value=60)
     world.pass_by("1h")
@@ -73,7 +73,7 @@ def test_c6_nothing_is_measured_while_something_else_holds_the_job_up() -> None:
     assert world.targets.measured == [{"subnet": "subnet-0a1b2c3d"}]
 
 
-def test_c6_a_pool_is_measured_by_its_own_books() -> None:
+def test_c6_a_pool_is_measured_from_its_limit_row() -> None:
     quiet = partitions(workflow="heavy", dataset="weather", by=["day"])
     world = QuickWorld()
     low = partitions(by=["day"], constraints=[load({"pool": "p"}, below=0.5)])
@@ -94,7 +94,7 @@ def test_c6_a_pool_is_measured_by_its_own_books() -> None:
         store.delete(world.ports, "pool", "demo.p")
 
 
-def test_c6_what_cannot_be_measured_waits_ever_longer_even_if_unmet_would_abort() -> None:
+def test_c6_a_load_that_cannot_be_measured_waits_with_backoff() -> None:
     world = waiting_for(load(CPU, below=0.7, on_unmet="abort"), value=NoAnswer("throttled"))
     assert world.jobs("a")[0].reason.endswith(
         "the measurement failed: throttled; measured again at 2026-03-02T12:01:00.000Z"
@@ -116,6 +116,6 @@ def test_c6_what_cannot_be_measured_waits_ever_longer_even_if_unmet_would_abort(
         (load(CPU, below=1, recheck="1s"), "from 10s to 1d"),
     ],
 )
-def test_c6_what_cannot_be_measured_is_refused_when_it_is_stored(constraint: dict[str, Any], message: str) -> None:
+def test_c6_a_load_that_cannot_be_measured_is_refused_at_put(constraint: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         waiting_for(constraint)

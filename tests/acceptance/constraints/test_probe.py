@@ -41,7 +41,7 @@ def upload(world: World, number: int = 1) -> None:
     world.settle()
 
 
-def test_c15_a_probe_that_is_met_lets_the_job_launch_at_once(world: World) -> None:
+def test_c15_a_met_probe_launches_the_job_at_once(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", probe(), properties={"level": 2})}))
     says(world, {"met": True})
     upload(world)
@@ -53,7 +53,7 @@ def test_c15_a_probe_that_is_met_lets_the_job_launch_at_once(world: World) -> No
     assert (question["properties"], question["asked_at"]) == ({"level": 2}, iso(NOON))
 
 
-def test_c15_unmet_it_is_asked_again_when_it_said_and_in_between_by_nobody(world: World) -> None:
+def test_c15_an_unmet_probe_is_called_again_only_when_it_said(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", probe())}))
     says(world, {"retry_after": "10m", "why": "month end"}, {"met": False}, {"met": True})
     upload(world)
@@ -69,7 +69,7 @@ def test_c15_unmet_it_is_asked_again_when_it_said_and_in_between_by_nobody(world
     assert (len(world.targets.asked), states(world, "daily")) == (3, ["STARTING"])
 
 
-def test_c15_events_that_come_meanwhile_do_not_make_it_be_asked(world: World) -> None:
+def test_c15_events_meanwhile_do_not_call_the_probe(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", probe())}))
     says(world, {"retry_after": "10m"})
     for number in range(1, 6):
@@ -78,7 +78,7 @@ def test_c15_events_that_come_meanwhile_do_not_make_it_be_asked(world: World) ->
     assert len(world.jobs("daily")) == 1
 
 
-def test_c15_it_is_asked_only_when_all_else_is_met(world: World) -> None:
+def test_c15_a_probe_is_called_only_when_all_else_is_met(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", window("22:00", "06:00"), probe())}))
     says(world, {"met": True})
     upload(world)
@@ -91,7 +91,7 @@ def test_c15_it_is_asked_only_when_all_else_is_met(world: World) -> None:
     assert (len(world.targets.asked), states(world, "daily")) == (1, ["STARTING"])
 
 
-def test_c15_why_shows_what_it_said_last_and_asks_nobody(world: World) -> None:
+def test_c15_why_shows_the_last_answer_and_calls_nothing(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", probe())}))
     says(world, {"retry_after": "10m", "why": "month end"})
     upload(world)
@@ -105,7 +105,7 @@ def test_c15_why_shows_what_it_said_last_and_asks_nobody(world: World) -> None:
     assert len(world.targets.asked) == 1
 
 
-def test_c15_abort_takes_the_job_off_on_record(world: World) -> None:
+def test_c15_a_probe_answering_abort_aborts_on_record(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", probe())}))
     says(world, {"abort": True, "why": "nothing to do on a holiday"})
     upload(world)
@@ -113,14 +113,14 @@ def test_c15_abort_takes_the_job_off_on_record(world: World) -> None:
     assert (world.jobs("daily"), world.runs("daily")) == ([], [])
 
 
-def test_c15_on_unmet_abort_takes_it_off_at_the_first_no(world: World) -> None:
+def test_c15_on_unmet_abort_aborts_at_the_first_unmet_answer(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", probe(on_unmet="abort"))}))
     says(world, {"met": False, "why": "no stock"})
     upload(world)
     assert kinds(world, "daily") == ["ABORTED"]
 
 
-def test_c15_a_probe_that_fails_is_asked_ever_more_slowly_and_the_reason_is_shown(world: World) -> None:
+def test_c15_a_failing_probe_backs_off_and_why_shows_the_reason(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", probe(retry="2m"))}))
     says(world, NoAnswer("the function failed: boom"))
     upload(world)
@@ -139,7 +139,7 @@ def test_c15_a_probe_that_fails_is_asked_ever_more_slowly_and_the_reason_is_show
     assert states(world, "daily") == ["STARTING"]
 
 
-def test_c10_the_timeout_overrides_a_probe_and_then_it_is_not_asked(world: World) -> None:
+def test_c10_the_timeout_overrides_a_probe_without_calling_it(world: World) -> None:
     late = {"after": "1h", "then": "run"}
     world.deploy(flights({"daily": on(partition(), "clean", probe(), timeout=late)}))
     says(world, {"retry_after": "45m"})
@@ -152,7 +152,7 @@ def test_c10_the_timeout_overrides_a_probe_and_then_it_is_not_asked(world: World
     assert (len(world.targets.asked), states(world, "daily")) == (2, ["STARTING"])
 
 
-def test_c15_a_job_that_queued_is_asked_about_again_at_its_turn(world: World) -> None:
+def test_c15_a_served_job_is_probed_again(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1), probe(), coalesce=False)}))
     says(world, {"met": True})
     upload(world, 1)
@@ -177,7 +177,7 @@ def test_c15_a_delivery_may_have_a_probe_too(world: World) -> None:
     assert len(world.targets.queue.messages) == 1
 
 
-def test_c15_of_many_fires_that_are_due_together_none_goes_past_its_probe(world: World) -> None:
+def test_c15_of_many_fires_due_together_each_waits_for_its_probe(world: World) -> None:
     """A crowd is delivered in batches; what has a probe is looked at by itself."""
     due = time("1 12 2 3 *")
     checked = {f"checked{number}": on(due, "notify", probe()) for number in range(3)}

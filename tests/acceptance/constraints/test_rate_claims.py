@@ -11,7 +11,7 @@ from tests.support.world import day, flights
 RATE = {"constraints": [{"type": "rate", "max": 1, "per": "10m"}]}
 
 
-def test_c5_a_rate_counts_claims_and_not_the_calls_that_a_target_refuses() -> None:
+def test_c5_a_rate_counts_claims_and_not_refused_calls() -> None:
     world = QuickWorld()
     world.deploy(flights({"daily": partitions(by=["day"], **RATE)}))
     world.targets.emr.answers = [NotNow("throttled")] * 8

@@ -30,7 +30,7 @@ from tests.support.world import EMR, World, day, flights
 CLEAN = "workflow:demo.flights.clean"
 
 
-def test_c4_a_run_still_going_counts_and_one_that_failed_does_not(world: World) -> None:
+def test_c4_an_active_run_counts_and_a_failed_one_does_not(world: World) -> None:
     """Interleaving 15: run 1 is still going when the second partition arrives: no launch; run 1 fails: the next may."""
     world.deploy(flights({"daily": on(partition(), "clean", since_last_run("5m"))}))
     world.upload(day(1))
@@ -61,7 +61,7 @@ def test_c4_of_any_counts_failed_runs_too(world: World) -> None:
     assert started_at(world, "daily")[1:] == ["2026-03-02T12:05:00.000Z"]
 
 
-def test_c4_the_span_counts_from_the_start_of_the_last_success_not_from_its_end(world: World) -> None:
+def test_c4_the_gap_counts_from_the_start_of_the_last_success(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", since_last_run("5m", on_unmet="wait"))}))
     world.upload(day(1))
     world.settle()
@@ -74,7 +74,7 @@ def test_c4_the_span_counts_from_the_start_of_the_last_success_not_from_its_end(
     assert started_at(world, "daily") == ["2026-03-02T12:00:00.000Z", "2026-03-02T12:05:00.000Z"]
 
 
-def test_c4_a_failure_lets_a_waiting_job_go_that_a_running_one_held_up(world: World) -> None:
+def test_c4_a_failure_launches_a_job_that_waited_for_active_run(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", since_last_run("1h", on_unmet="wait"))}))
     world.upload(day(1))
     world.settle()
@@ -87,7 +87,7 @@ def test_c4_a_failure_lets_a_waiting_job_go_that_a_running_one_held_up(world: Wo
     assert len(world.runs("daily")) == 2
 
 
-def test_c4_runs_of_the_workflow_count_whichever_schedule_starts_them(world: World) -> None:
+def test_c4_runs_of_the_workflow_count_for_every_schedule(world: World) -> None:
     world.deploy(
         flights(
             {"careful": on(partition("weather"), "clean", since_last_run("5m")), "other": partitions(dataset="flights")}
@@ -100,7 +100,7 @@ def test_c4_runs_of_the_workflow_count_whichever_schedule_starts_them(world: Wor
     assert kinds(world, "careful") == ["ABORTED"]
 
 
-def test_c5_no_more_runs_start_in_any_span_than_the_rate_allows_and_none_is_lost(world: World) -> None:
+def test_c5_no_span_has_more_starts_than_rate_and_none_is_lost(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", rate(2, "10m"), by=["day"])}))
     for number, wait in ((1, "4m"), (2, "4m"), (3, "1m"), (4, "1m"), (5, "4m")):
         world.upload(day(number))
@@ -115,7 +115,7 @@ def test_c5_no_more_runs_start_in_any_span_than_the_rate_allows_and_none_is_lost
     assert world.limit_state("rate:demo.flights.clean:2/600000").waiters == 0
 
 
-def test_c5_a_job_that_waits_for_its_rate_says_when_the_next_start_is(world: World) -> None:
+def test_c5_a_job_waiting_for_its_rate_shows_its_next_start(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", rate(1, "hour"), by=["day"])}))
     for number in (1, 2):
         world.upload(day(number))
@@ -135,7 +135,7 @@ def test_c5_an_unmet_rate_may_abort_instead(world: World) -> None:
     assert reasons(world, "daily") == [f"ABORTED: {told}"]
 
 
-def test_c5_starts_of_other_schedules_run_nows_and_retries_count_too(world: World) -> None:
+def test_c5_starts_of_other_schedules_run_nows_and_retries_count(world: World) -> None:
     fragile = {"target": EMR, "retries": {"attempts": 2}}
     world.deploy(
         flights(
@@ -184,7 +184,7 @@ def test_c5_deliveries_of_other_schedules_count_at_a_queue_too(world: World) -> 
     assert len(world.targets.queue.messages) == 2
 
 
-def test_c5_a_job_dropped_in_the_queue_of_a_later_line_gives_its_entry_back(make_world: Callable[..., World]) -> None:
+def test_c5_a_job_dropped_in_later_queue_returns_its_rate_entry(make_world: Callable[..., World]) -> None:
     world = make_world(start_burst=1, start_rate_per_second=0.1)
     world.deploy(flights({"daily": on(partition(), "clean", rate(2, "hour"), by=["day"])}))
     for number in (1, 2):
@@ -208,7 +208,7 @@ def test_w1_a_retry_waits_where_another_job_would_be_aborted(world: World, rule:
     assert states(world, "daily") == ["RETRYING", "STARTING"]
 
 
-def test_c7_a_stale_upstream_holds_a_job_up_until_it_succeeds_and_nobody_polls(world: World) -> None:
+def test_c7_a_stale_upstream_delays_a_job_until_it_succeeds(world: World) -> None:
     world.deploy(flights({"report": on(partition("weather"), "join", fresh("clean", "2h")), "clean": partitions()}))
     world.upload(day(1, "weather", "a.csv"))
     world.settle()
@@ -232,7 +232,7 @@ def test_c7_a_stale_upstream_holds_a_job_up_until_it_succeeds_and_nobody_polls(w
     assert [run.run_id for run in world.runs("report")] == [waiting.job_id]
 
 
-def test_c7_a_success_grows_stale(world: World) -> None:
+def test_c7_an_upstream_success_becomes_stale(world: World) -> None:
     report = on(partition("weather"), "join", fresh("clean", "2h", on_unmet="abort"))
     world.deploy(flights({"report": report, "clean": partitions()}))
     world.upload(day(1))
@@ -250,7 +250,7 @@ def test_c7_a_success_grows_stale(world: World) -> None:
     assert "demo.flights.clean last succeeded at 2026-03-02T12:00:00.000Z" in reasons(world, "report")[0]
 
 
-def test_c7_freshness_is_no_trigger_so_it_closes_no_circle(world: World) -> None:
+def test_c7_freshness_is_no_trigger_so_it_makes_no_cycle(world: World) -> None:
     """`join` starts `clean`, and waits for a fresh `clean` itself: nobody starts itself that way."""
     report = on(partition("weather"), "join", fresh("clean", "2h", on_unmet="abort"))
     world.deploy(flights({"report": report, "again": on(status("join"), "clean"), "clean": partitions()}))
@@ -264,7 +264,7 @@ def test_c7_freshness_is_no_trigger_so_it_closes_no_circle(world: World) -> None
     assert (len(world.runs("report")), len(world.runs("again"))) == (1, 1)
 
 
-def test_c4_c5_c1_together_a_job_takes_each_in_turn_and_loses_nothing(world: World) -> None:
+def test_c4_c5_c1_together_are_taken_in_order_without_loss(world: World) -> None:
     rules = (concurrency(1), rate(2, "hour"), since_last_run("10m", on_unmet="wait"))
     world.deploy(flights({"daily": on(partition(), "clean", *rules, by=["day"])}))
     for number in (1, 2, 3):

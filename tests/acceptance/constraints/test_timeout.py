@@ -32,7 +32,7 @@ AN_HOUR = {"after": "1h", "then": "run"}
 HALF_AN_HOUR = {"from": "2026-03-02T12:30:00Z", "to": "2026-03-02T13:00:00Z"}
 
 
-def test_c10_a_job_that_is_not_launched_in_time_is_aborted_with_its_reason(world: World) -> None:
+def test_c10_job_not_launched_in_time_is_aborted_with_its_reason(world: World) -> None:
     world.deploy(flights({"daily": partitions(2, timeout={"after": "1h", "then": "abort"})}))
     world.upload(day(1))
     world.settle()
@@ -46,7 +46,7 @@ def test_c10_a_job_that_is_not_launched_in_time_is_aborted_with_its_reason(world
     assert "1 partition of demo.flights" in record.reason
 
 
-def test_c10_the_timeout_is_a_day_unless_said_otherwise_and_never_is_never(world: World) -> None:
+def test_c10_the_timeout_is_a_day_by_default_and_may_be_never(world: World) -> None:
     world.deploy(flights({"usual": partitions(2), "patient": partitions(2, timeout="never")}))
     world.upload(day(1))
     doze(world, "24h")
@@ -58,7 +58,7 @@ def test_c10_the_timeout_is_a_day_unless_said_otherwise_and_never_is_never(world
     assert [days(world, run) for run in world.runs("patient")] == [["1", "2"]]
 
 
-def test_c10_a_timeout_may_run_it_anyway_but_never_past_a_limit(world: World) -> None:
+def test_c10_a_timeout_may_run_a_job_anyway_but_never_past_limit(world: World) -> None:
     anyway = partitions(2, timeout=AN_HOUR, **at_most(1, "abort"))
     world.deploy(flights({"daily": anyway, "other": partitions(dataset="weather", by=["day"])}))
     world.upload(day(1, "weather", "x.csv"))
@@ -89,9 +89,7 @@ def test_c10_a_timeout_may_run_it_anyway_but_never_past_a_limit(world: World) ->
     ],
     ids=["C2", "C3", "C4 that aborts", "C4 that waits", "C7 that waits", "C7 that aborts", "C17", "C17 past"],
 )
-def test_c10_run_overrides_the_trigger_and_every_condition_of_time_and_facts(
-    world: World, constraint: dict[str, object]
-) -> None:
+def test_c10_run_overrides_the_trigger_and_conditions_of_time(world: World, constraint: dict[str, object]) -> None:
     anyway = on(all_of(partition(), partition("weather")), "clean", constraint, timeout=AN_HOUR)
     world.deploy(flights({"daily": anyway, "before": partitions(dataset="weather")}))
     world.upload(day(1, "weather", "a.csv"))
@@ -117,7 +115,7 @@ def test_c10_run_never_overrides_a_rate(world: World) -> None:
     assert started_at(world, "daily") == ["2026-03-02T15:00:00.000Z"]
 
 
-def test_c10_a_timeout_that_would_run_it_anyway_waits_out_a_hold(world: World) -> None:
+def test_c10_a_timeout_with_run_waits_for_the_end_of_a_hold(world: World) -> None:
     world.deploy(flights({"daily": partitions(2, timeout=AN_HOUR)}))
     world.upload(day(1))
     world.settle()
@@ -130,7 +128,7 @@ def test_c10_a_timeout_that_would_run_it_anyway_waits_out_a_hold(world: World) -
     assert run.fired_by.startswith("run in spite of its timeout")
 
 
-def test_c10_a_constraint_that_waits_too_long_is_a_timeout_too_and_says_what_it_waited_for(world: World) -> None:
+def test_c10_a_constraint_that_waits_too_long_times_out_by_name(world: World) -> None:
     night = on(partition(), "clean", window("22:00", "06:00"), timeout={"after": "2h", "then": "abort"})
     world.deploy(flights({"daily": night}))
     world.upload(day(1))
@@ -141,7 +139,7 @@ def test_c10_a_constraint_that_waits_too_long_is_a_timeout_too_and_says_what_it_
     ]
 
 
-def test_c10_a_timeout_in_a_queue_gives_the_place_back(world: World) -> None:
+def test_c10_a_timeout_in_a_queue_leaves_the_queue(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1), timeout={"after": "1h", "then": "abort"})}))
     for number in (1, 2):
         world.upload(day(number))
@@ -152,7 +150,7 @@ def test_c10_a_timeout_in_a_queue_gives_the_place_back(world: World) -> None:
     assert (line.active, line.waiters) == (1, 0)
 
 
-def test_c8_whatever_waits_is_found_by_the_tick_when_its_hints_are_lost(world: World) -> None:
+def test_c8_every_waiting_job_is_found_by_tick_if_hints_are_lost(world: World) -> None:
     schedules = {
         "delayed": on(partition(), "clean", delay("10m")),
         "windowed": on(partition(), "clean", window("12:30", "13:00")),
@@ -204,7 +202,7 @@ def test_c8_whatever_waits_is_found_by_the_tick_when_its_hints_are_lost(world: W
     ],
     ids=["C2", "C3", "C17", "C4", "C7", "C1", "C5"],
 )
-def test_c8_each_wait_names_what_wakes_it_and_nothing_looks_at_it_before(
+def test_c8_each_wait_names_its_wake_and_has_no_earlier_check(
     world: World, constraint: dict[str, object], wakes: str, instant: int
 ) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", constraint), "before": partitions(dataset="weather")}))

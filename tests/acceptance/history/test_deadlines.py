@@ -27,7 +27,7 @@ def watched(document: dict[str, Any], **deadline: str) -> dict[str, Any]:
     return document | {"deadline": deadline, "notify": BOTH}
 
 
-def test_h5_a_job_that_waits_too_long_is_told_once_with_what_it_waits_for(world: World) -> None:
+def test_h5_job_that_waits_too_long_is_reported_once_with_reason(world: World) -> None:
     document = on(partition(), "clean", window("22:00", "23:00"))
     world.deploy(flights({"nightly": watched(document, start_within="10m", end_within="2h")}))
     world.upload(day(1))
@@ -47,7 +47,7 @@ def test_h5_a_job_that_waits_too_long_is_told_once_with_what_it_waits_for(world:
     assert len(notices(world)) == 2, "what was missed is told once"
 
 
-def test_h5_a_run_that_is_in_time_is_not_told(world: World) -> None:
+def test_h5_a_run_in_time_is_not_reported(world: World) -> None:
     world.deploy(flights({"daily": watched(partitions(), start_within="10m", end_within="1h")}))
     world.upload(day(1))
     world.settle()
@@ -94,7 +94,7 @@ def test_h5_data_counts_from_when_all_of_it_was_there(world: World) -> None:
     assert notices(world)[0]["events"][0]["reason"].startswith("not started by 2026-03-02T16:00:00.000Z")
 
 
-def test_h5_what_was_aborted_or_failed_is_told_as_that_alone(world: World) -> None:
+def test_h5_an_aborted_or_failed_run_is_reported_as_that_only(world: World) -> None:
     rules = [tells("missed_start", "missed_end", "failed", "aborted")]
     document = on(partition(), "clean", concurrency(1, on_unmet="abort"))
     world.deploy(
@@ -111,7 +111,7 @@ def test_h5_what_was_aborted_or_failed_is_told_as_that_alone(world: World) -> No
     assert told == ["aborted", "failed"]
 
 
-def test_h5_a_delivery_with_a_deadline_is_in_time_like_any_other(world: World) -> None:
+def test_h5_a_delivery_may_meet_a_deadline_like_any_run(world: World) -> None:
     world.deploy(
         flights({f"tick{number}": watched(at("1 12 2 3 *", "notify"), start_within="1m") for number in range(5)})
     )

@@ -24,7 +24,7 @@ def numbers(world: World, name: str) -> list[tuple[int, int]]:
     return [(run.number, run.attempt) for run in world.runs(name)]
 
 
-def test_h1_runs_of_a_workflow_are_numbered_and_the_number_only_grows(world: World) -> None:
+def test_h1_runs_of_a_workflow_have_growing_numbers(world: World) -> None:
     world.deploy(flights({"a": on(partition("flights"), "clean"), "b": on(partition("weather"), "clean")}))
     for number in (1, 2):
         world.upload(day(number))
@@ -63,7 +63,7 @@ def test_h1_attempts_of_a_run_share_its_number(world: World) -> None:
     assert numbers(world, "a")[2] == (2, 1)
 
 
-def test_h1_a_run_that_queued_is_numbered_when_it_starts(world: World) -> None:
+def test_h1_a_queued_run_is_numbered_when_it_starts(world: World) -> None:
     world.deploy(flights({"a": on(partition("flights"), "clean", concurrency(1))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -75,7 +75,7 @@ def test_h1_a_run_that_queued_is_numbered_when_it_starts(world: World) -> None:
     assert sorted(numbers(world, "a")) == [(1, 1), (2, 1)]
 
 
-def test_h1_who_loses_the_number_to_another_start_loses_it_once(world: World) -> None:
+def test_h1_a_start_that_loses_its_number_tries_another_once(world: World) -> None:
     """Many starts of one workflow at the same moment: each takes a number of its own, and goes on with it."""
     claims = 0
 
@@ -93,7 +93,7 @@ def test_h1_who_loses_the_number_to_another_start_loses_it_once(world: World) ->
     assert (claims, numbers(world, "a")) == (2, [(2, 1)])
 
 
-def test_h1_a_delivery_that_no_line_counts_has_no_number(world: World) -> None:
+def test_h1_a_delivery_that_no_limit_counts_has_no_number(world: World) -> None:
     world.deploy(flights({"tell": on(time("@every 1m"), "notify")}))
     world.pass_by("2m")
     runs = world.runs("tell")
@@ -101,7 +101,7 @@ def test_h1_a_delivery_that_no_line_counts_has_no_number(world: World) -> None:
     assert run_view(runs[0])["number"] is None
 
 
-def test_h1_a_run_tells_what_it_waited_for(world: World) -> None:
+def test_h1_a_run_shows_what_it_waited_for(world: World) -> None:
     world.deploy(flights({"a": on(partition("flights"), "clean", concurrency(1))}))
     world.upload(day(1))
     world.settle()
@@ -115,7 +115,7 @@ def test_h1_a_run_tells_what_it_waited_for(world: World) -> None:
     assert second["waited_for"].startswith("waits for a slot of workflow demo.flights.clean: 1 of 1 in use")
 
 
-def test_h1_a_run_tells_what_emr_has_billed_and_what_that_costs(world: World) -> None:
+def test_h1_a_run_shows_what_emr_billed_and_what_that_costs(world: World) -> None:
     world.deploy(flights({"a": on(event("go"), "clean")}))
     world.post("go")
     world.settle()
@@ -131,7 +131,7 @@ def test_h1_a_run_tells_what_emr_has_billed_and_what_that_costs(world: World) ->
     }
 
 
-def test_h1_a_run_that_is_asked_about_tells_it_too(world: World) -> None:
+def test_h1_a_run_that_is_polled_shows_its_costs_too(world: World) -> None:
     world.deploy(flights({"a": on(event("go"), "clean")}))
     world.post("go")
     world.settle()
@@ -142,7 +142,7 @@ def test_h1_a_run_that_is_asked_about_tells_it_too(world: World) -> None:
     assert (run.state, run.billed) == ("SUCCEEDED", (100, 400, 0))
 
 
-def test_h1_a_success_does_not_wait_for_its_bill(world: World) -> None:
+def test_h1_a_success_does_not_wait_for_its_costs(world: World) -> None:
     class Dumb(FakeEmr):
         def ask(self, run: Run) -> RunUpdate | None:
             raise ConnectionError("throttled")

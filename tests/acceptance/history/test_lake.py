@@ -44,7 +44,7 @@ def one_run(world: World, reckons_after: int = 0, **fields: Any) -> Run:
     return world.runs("a")[0]
 
 
-def test_h1_a_bill_that_is_told_at_once_costs_no_further_look(world: World) -> None:
+def test_h1_costs_known_at_once_need_no_further_poll(world: World) -> None:
     run = one_run(world)
     assert (run.billed, run.wake_at) == ((25, 100, 0), None)
     world.pass_by("20m")
@@ -53,9 +53,7 @@ def test_h1_a_bill_that_is_told_at_once_costs_no_further_look(world: World) -> N
 
 
 @pytest.mark.parametrize(("known_after", "asked"), [(MINUTE, 2), (10 * MINUTE, 3), (60 * MINUTE, 3)])
-def test_h1_a_bill_that_is_reckoned_up_later_is_asked_for_twice_and_then_never(
-    world: World, known_after: int, asked: int
-) -> None:
+def test_h1_costs_known_later_are_asked_for_twice_and_then_never(world: World, known_after: int, asked: int) -> None:
     run = one_run(world, known_after)
     assert (run.state, run.billed, run.wake_at) == ("SUCCEEDED", (), world.clock.now() + 2 * MINUTE)
     world.pass_by("90m")
@@ -67,7 +65,7 @@ def test_h1_a_bill_that_is_reckoned_up_later_is_asked_for_twice_and_then_never(
     )  # fmt: skip
 
 
-def test_h1_a_hint_that_comes_twice_uses_up_no_question(world: World) -> None:
+def test_h1_a_repeated_hint_uses_up_no_costs_poll(world: World) -> None:
     run = one_run(world, 10 * MINUTE)
     ref = Ref("run", (run.run_id, "001"))
     for _ in range(5):
@@ -80,7 +78,7 @@ def test_h1_a_hint_that_comes_twice_uses_up_no_question(world: World) -> None:
     assert world.runs("a")[0].billed == (25, 100, 0)
 
 
-def test_h3_the_lake_has_a_run_at_its_end_and_again_with_its_bill(world: World) -> None:
+def test_h3_the_lake_has_run_at_its_end_and_again_with_its_costs(world: World) -> None:
     run = one_run(world, MINUTE)
     assert lines.is_final(run)
     world.pass_by("5m")
@@ -98,7 +96,7 @@ def test_h3_the_lake_has_a_run_at_its_end_and_again_with_its_bill(world: World) 
 @pytest.mark.parametrize(
     ("runs_for", "missed"), [("30s", (False, False)), ("11m", (False, True))], ids=["in time", "too long"]
 )
-def test_h5_history_says_which_deadline_a_run_has_missed(
+def test_h5_history_shows_which_deadline_a_run_has_missed(
     world: World, runs_for: str, missed: tuple[bool, bool]
 ) -> None:
     world.deploy(
@@ -117,7 +115,7 @@ def test_h5_history_says_which_deadline_a_run_has_missed(
     assert (line["end_by"] - line["start_by"], view["end_by"]) == (5 * MINUTE, iso(line["end_by"]))
 
 
-def test_h5_a_schedules_own_deadline_counts_and_a_retry_has_that_of_its_first_attempt(world: World) -> None:
+def test_h5_a_schedule_deadline_counts_from_the_first_attempt(world: World) -> None:
     own = {"deadline": {"start_within": "1m", "end_within": "4m"}}
     world.deploy(flights({"a": on(event("go"), "clean", **own)}, clean={**TWICE, "deadline": {"end_within": "9h"}}))
     world.post("go")
@@ -139,7 +137,7 @@ def test_h5_without_a_deadline_nothing_is_missed(world: World) -> None:
     assert not {"start_by", "end_by", "missed_start", "missed_end"} & set(line)
 
 
-def test_h3_a_line_says_of_which_run_of_which_dag_it_is(world: World) -> None:
+def test_h3_a_history_line_names_the_dag_run_and_node(world: World) -> None:
     world.deploy(dags.app(dags.dag("a -> b")))
     world.upload(day(1))
     world.settle()
@@ -154,7 +152,7 @@ def test_h3_a_line_says_of_which_run_of_which_dag_it_is(world: World) -> None:
     assert lines.line_of(begun[-1], LIST)["target"] == "dag"
 
 
-def test_h3_what_comes_late_again_after_its_day_was_settled_settles_it_again(world: World) -> None:
+def test_h3_late_repeat_after_day_was_finished_finishes_it_again(world: World) -> None:
     world.deploy(documents.load(str(APP), {"lake": "lake-bucket", "code": "s3://control/code/"}), "system", "history")
     part = lines.Part("history/day=2026-02-27/hour=05/x.json.gz", (), ("1",))
 
@@ -186,7 +184,7 @@ def test_h3_what_comes_late_again_after_its_day_was_settled_settles_it_again(wor
     state=st.sampled_from(["SUCCEEDED", "FAILED", "CANCELLED", "ABORTED"]),
     by=st.tuples(st.none() | st.integers(-2, 2), st.none() | st.integers(-2, 2)),
 )
-def test_h5_history_judges_a_run_as_its_watch_did_at_the_time(
+def test_h5_history_judges_a_run_as_its_deadline_watch_did(
     begun: int | None, ended: int, state: str, by: tuple[int | None, int | None]
 ) -> None:
     """The watch looks at both instants, and sees the run as it stood then; history sees it when all is over."""

@@ -33,7 +33,7 @@ def nightly(world: World, *constraints: Any, **fields: Any) -> None:
     world.deploy(flights({"nightly": on(at("0 2 * * *"), "clean", *constraints, **fields)}))
 
 
-def test_l12_a_month_of_nights_runs_newest_first_and_three_at_a_time(world: World) -> None:
+def test_l12_a_month_of_nights_runs_newest_first_three_at_a_time(world: World) -> None:
     nightly(world)
     backfill = begin(world, "nightly", **JANUARY, concurrency=3, order="newest")
     world.settle()
@@ -50,7 +50,7 @@ def test_l12_a_month_of_nights_runs_newest_first_and_three_at_a_time(world: Worl
     assert seen(world, "nightly", backfill)["state"] == "DONE"
 
 
-def test_l12_a_run_of_the_past_is_told_the_instant_at_which_it_would_have_fired(world: World) -> None:
+def test_l12_a_backfill_run_has_the_instant_at_which_it_was_due(world: World) -> None:
     nightly(world, properties={"mode": "daily", "deep": False})
     backfill = begin(
         world, "nightly", from_="2026-01-05T00:00:00Z", to="2026-01-06T00:00:00Z", properties={"deep": True}
@@ -70,7 +70,7 @@ def test_l12_a_run_of_the_past_is_told_the_instant_at_which_it_would_have_fired(
     )
 
 
-def test_l12_partitions_of_the_registry_run_with_their_keys_and_by_what_tells_jobs_apart(world: World) -> None:
+def test_l12_registered_partitions_run_with_keys_and_correlation(world: World) -> None:
     for number in (9, 10, 11, 12):
         world.deploy(flights({}))
         world.upload(day(number))
@@ -91,7 +91,7 @@ def test_l12_partitions_of_the_registry_run_with_their_keys_and_by_what_tells_jo
     assert days(world, ran(world, "clean")[-1]) == ["12"]
 
 
-def test_l12_partitions_may_be_named_that_nobody_has_registered(world: World) -> None:
+def test_l12_unregistered_partitions_may_be_named(world: World) -> None:
     world.deploy(flights({"clean": on(partition(count=7))}))
     values = [{"year": "2012", "month": "12", "day": str(number)} for number in (31, 30)]
     backfill = begin(world, "clean", partitions={"values": values})
@@ -102,7 +102,7 @@ def test_l12_partitions_may_be_named_that_nobody_has_registered(world: World) ->
     assert counts(world, "clean", backfill) == {"succeeded": 1, "running": 1}
 
 
-def test_l12_a_dry_run_tells_what_would_run_and_leaves_nothing_behind(world: World) -> None:
+def test_l12_a_dry_run_shows_what_would_run_and_stores_nothing(world: World) -> None:
     nightly(world)
     told = foretell(world, "nightly", **JANUARY, order="newest")
     assert (told["total"], told["first"][0], told["last"][-1]) == (
@@ -115,7 +115,7 @@ def test_l12_a_dry_run_tells_what_would_run_and_leaves_nothing_behind(world: Wor
     assert world.runs("nightly") == []
 
 
-def test_l12_progress_says_where_it_stands(world: World) -> None:
+def test_l12_progress_shows_the_state_of_a_backfill(world: World) -> None:
     nightly(world, concurrency(2))
     backfill = begin(world, "nightly", **JANUARY, concurrency=4)
     world.settle()
@@ -129,7 +129,7 @@ def test_l12_progress_says_where_it_stands(world: World) -> None:
     assert counts(world, "nightly", backfill) == {"succeeded": 1, "failed": 1, "running": 2, "waiting": 27}
 
 
-def test_l12_once_a_cancel_is_acknowledged_nothing_starts_and_what_runs_goes_on(world: World) -> None:
+def test_l12_after_a_cancel_nothing_starts_and_active_runs_go_on(world: World) -> None:
     nightly(world, concurrency(1))
     backfill = begin(world, "nightly", **JANUARY, concurrency=3)
     world.settle()
@@ -142,7 +142,7 @@ def test_l12_once_a_cancel_is_acknowledged_nothing_starts_and_what_runs_goes_on(
     assert counts(world, "nightly", backfill) == {"failed": 1, "cancelled": 30}
 
 
-def test_l12_a_cancel_may_end_the_runs_too(world: World) -> None:
+def test_l12_a_cancel_may_cancel_the_runs_too(world: World) -> None:
     nightly(world)
     backfill = begin(world, "nightly", **JANUARY, concurrency=2)
     world.settle()
@@ -153,7 +153,7 @@ def test_l12_a_cancel_may_end_the_runs_too(world: World) -> None:
     assert [run.state for run in ran(world, "nightly")] == ["CANCELLED", "CANCELLED"]
 
 
-def test_l12_attempts_that_fail_are_made_again_before_another_entry_begins(world: World) -> None:
+def test_l12_failed_attempts_are_retried_before_the_next_entry(world: World) -> None:
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     world.deploy(flights({"nightly": on(at("0 2 * * *"))}, clean=retried))
     backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-03T00:00:00Z")
@@ -171,7 +171,7 @@ def test_l12_attempts_that_fail_are_made_again_before_another_entry_begins(world
     ]
 
 
-def test_l12_what_measures_the_present_holds_no_backfill_up(world: World) -> None:
+def test_l12_constraints_on_the_present_do_not_delay_a_backfill(world: World) -> None:
     """Noon: outside the window; and each of the others would hold the second run up for hours."""
     stale = fresh("join", "1d")
     nightly(world, window("01:00", "02:00"), delay("2h"), rate(1, "day"), since_last_run("1d"), stale)
@@ -183,7 +183,7 @@ def test_l12_what_measures_the_present_holds_no_backfill_up(world: World) -> Non
     assert counts(world, "nightly", backfill) == {"succeeded": 3}
 
 
-def test_l12_a_limit_of_runs_makes_it_wait_where_others_are_aborted(world: World) -> None:
+def test_l12_a_limit_delays_a_backfill_but_aborts_other_jobs(world: World) -> None:
     nightly(world, concurrency(1, "abort"))
     world.run_now("nightly")
     world.settle()
@@ -198,7 +198,7 @@ def test_l12_a_limit_of_runs_makes_it_wait_where_others_are_aborted(world: World
 
 
 @pytest.mark.parametrize("mode", ["disabled", "hold", "backlog", "drain"])
-def test_l12_it_goes_on_whatever_the_mode_of_its_schedule(world: World, mode: str) -> None:
+def test_l12_a_backfill_goes_on_in_any_mode_of_its_schedule(world: World, mode: str) -> None:
     nightly(world)
     backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-04T00:00:00Z")
     world.settle()
@@ -212,7 +212,7 @@ def test_l12_it_goes_on_whatever_the_mode_of_its_schedule(world: World, mode: st
     assert counts(world, "nightly", backfill) == {"succeeded": 3}
 
 
-def test_l12_enabling_a_schedule_leaves_its_backfill_be(world: World) -> None:
+def test_l12_enabling_a_schedule_does_not_affect_its_backfill(world: World) -> None:
     nightly(world, concurrency(1), enabled=False)
     backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-05T00:00:00Z", concurrency=2)
     world.settle()
@@ -225,7 +225,7 @@ def test_l12_enabling_a_schedule_leaves_its_backfill_be(world: World) -> None:
     assert [about(run) for run in ran(world, "nightly")] == [f"2026-01-0{number}" for number in (1, 2, 3, 4)]
 
 
-def test_l12_c13_deleting_or_replacing_the_schedule_ends_its_backfills_on_record(world: World) -> None:
+def test_l12_c13_delete_or_replace_ends_backfills_on_record(world: World) -> None:
     world.deploy(flights({name: on(at("0 2 * * *"), workflow) for name, workflow in (("a", "clean"), ("b", "join"))}))
     ids = {name: begin(world, name, **JANUARY) for name in ("a", "b")}
     world.settle()
@@ -251,7 +251,7 @@ def test_l12_the_same_request_is_the_same_backfill(world: World) -> None:
     assert len(world.runs("nightly")) == 2
 
 
-def test_l12_l19_failures_of_the_past_do_not_hold_the_schedule(world: World) -> None:
+def test_l12_l19_failures_in_a_backfill_do_not_hold_the_schedule(world: World) -> None:
     nightly(world, pause_after_failures=1)
     backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-03T00:00:00Z")
     world.settle()
@@ -285,7 +285,7 @@ def test_l12_l19_failures_of_the_past_do_not_hold_the_schedule(world: World) -> 
         ),
     ],
 )
-def test_l12_what_cannot_be_backfilled_is_refused_with_the_reason(
+def test_l12_an_invalid_backfill_is_refused_with_the_reason(
     world: World, trigger: Any, wish: Any, field: str, expected: str
 ) -> None:
     world.deploy(flights({"x": on(trigger)}))

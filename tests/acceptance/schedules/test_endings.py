@@ -8,7 +8,7 @@ from tests.acceptance.words import all_of, any_of, dues, elapsed, is_gone, on, p
 from tests.support.world import World, day, flights
 
 
-def test_l10_what_is_met_when_the_ttl_ends_still_goes_and_then_the_schedule_is_removed(
+def test_l10_what_is_met_at_the_ttl_end_runs_before_the_removal(
     world: World,
 ) -> None:
     slow = on(partition(), "clean", {"type": "delay", "after": "15m"}, ttl="10m")
@@ -26,7 +26,7 @@ def test_l10_what_is_met_when_the_ttl_ends_still_goes_and_then_the_schedule_is_r
 
 
 @pytest.mark.parametrize("closed", ["disable", "hold", "drain"])
-def test_l10_a_ttl_ends_a_schedule_that_is_not_enabled_as_well(world: World, closed: str) -> None:
+def test_l10_a_ttl_also_ends_a_disabled_schedule(world: World, closed: str) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 10m"), ttl="15m")}))
     world.disable("tick") if closed == "disable" else world.pause("tick", closed)
     world.pass_by("20m")
@@ -48,7 +48,7 @@ def test_l10_a_trigger_of_several_leaves_ends_with_its_ttl(world: World) -> None
     assert world.runs("both") == []
 
 
-def test_l10_a_span_that_moves_beyond_the_ttl_does_not_keep_the_schedule(world: World) -> None:
+def test_l10_a_span_moved_beyond_the_ttl_does_not_keep_schedule(world: World) -> None:
     """Ten minutes after the last start: put off by the data that came, to an instant after the end."""
     either = any_of(elapsed("10m"), partition())
     world.deploy(flights({"either": on(either, ttl="15m")}))
@@ -61,7 +61,7 @@ def test_l10_a_span_that_moves_beyond_the_ttl_does_not_keep_the_schedule(world: 
     assert len(world.runs("either")) == 1
 
 
-def test_l10_removed_only_when_its_last_job_and_retry_have_ended(world: World) -> None:
+def test_l10_a_schedule_is_removed_after_its_last_job_and_retry(world: World) -> None:
     document = flights({"once": on({"type": "time", "due_time": "10s"}, "twice", when_done="delete")})
     document["workflows"]["twice"] = {"target": document["workflows"]["clean"]["target"], "retries": {"attempts": 2}}
     world.deploy(document)
@@ -76,7 +76,7 @@ def test_l10_removed_only_when_its_last_job_and_retry_have_ended(world: World) -
     assert [run.state for run in world.runs("once")] == ["RETRYING", "SUCCEEDED"]
 
 
-def test_l10_without_another_word_a_schedule_that_is_done_stays_and_begins_anew_when_enabled(world: World) -> None:
+def test_l10_a_completed_schedule_restarts_when_enabled(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 10s", repeats=2))}))
     world.pass_by("1h")
     assert why_schedule(world, "tick")["state"] == "completed"
@@ -96,6 +96,6 @@ def test_l10_start_and_end_bound_nominal_instants_inclusively(world: World) -> N
     assert why_schedule(world, "tick")["state"] == "completed"
 
 
-def test_l10_what_can_never_fire_is_complete_from_the_start(world: World) -> None:
+def test_l10_a_schedule_that_can_never_fire_is_completed_at_once(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("@hourly", end="2026-03-01T00:00:00Z"))}))
     assert why_schedule(world, "tick")["state"] == "completed"

@@ -25,7 +25,7 @@ from tests.support.schedules import at, partitions
 from tests.support.world import World, day, flights
 
 
-def test_l4_a_hold_goes_on_gathering_launches_nothing_and_the_very_job_runs_on_resume(world: World) -> None:
+def test_l4_a_hold_gathers_without_launching_until_the_resume(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))
     world.settle()
@@ -51,7 +51,7 @@ def test_l4_a_hold_goes_on_gathering_launches_nothing_and_the_very_job_runs_on_r
     assert world.records("daily") == []
 
 
-def test_l4_a_hold_of_a_clock_keeps_one_fire_and_the_others_join_it_on_record(world: World) -> None:
+def test_l4_a_hold_keeps_one_fire_and_others_coalesce_on_record(world: World) -> None:
     world.deploy(flights({"tick": at("@every 1m")}))
     world.pause("tick")
     world.pass_by("3m")
@@ -64,7 +64,7 @@ def test_l4_a_hold_of_a_clock_keeps_one_fire_and_the_others_join_it_on_record(wo
     assert kinds(world, "tick") == ["COALESCED", "COALESCED"]
 
 
-def test_l4_a_job_that_queued_for_a_slot_leaves_its_place_in_a_hold_and_comes_back(world: World) -> None:
+def test_l4_a_queued_job_leaves_its_queue_in_a_hold_and_returns(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -83,7 +83,7 @@ def test_l4_a_job_that_queued_for_a_slot_leaves_its_place_in_a_hold_and_comes_ba
     assert world.runs("daily")[1].run_id == queued.job_id
 
 
-def test_l4_a_backlog_keeps_each_match_as_a_job_of_its_own_and_all_run_on_resume(world: World) -> None:
+def test_l4_backlog_keeps_each_match_as_job_that_runs_on_resume(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))
     world.settle()
@@ -104,7 +104,7 @@ def test_l4_a_backlog_keeps_each_match_as_a_job_of_its_own_and_all_run_on_resume
     assert world.records("daily") == []
 
 
-def test_l4_a_backlog_keeps_apart_what_time_completes_too(world: World) -> None:
+def test_l4_a_backlog_also_separates_matches_completed_by_time(world: World) -> None:
     world.deploy(flights({"chunks": on(quiet(partition(), "5m"), by=["month"])}))
     world.pause("chunks", "backlog")
     for number in (1, 2):
@@ -117,7 +117,7 @@ def test_l4_a_backlog_keeps_apart_what_time_completes_too(world: World) -> None:
     assert sorted(days(world, run) for run in world.runs("chunks")) == [["1"], ["2"]]
 
 
-def test_l4_a_backlog_of_a_clock_runs_each_fire_it_missed(world: World) -> None:
+def test_l4_a_backlog_of_a_timer_runs_each_missed_fire(world: World) -> None:
     world.deploy(flights({"tick": at("@every 1m")}))
     world.pause("tick", "backlog")
     world.pass_by("3m")
@@ -129,7 +129,7 @@ def test_l4_a_backlog_of_a_clock_runs_each_fire_it_missed(world: World) -> None:
     assert world.records("tick") == []
 
 
-def test_l4_a_drain_lets_go_what_is_met_drops_what_is_not_and_takes_no_more(world: World) -> None:
+def test_l4_a_drain_launches_what_is_met_and_drops_what_is_not(world: World) -> None:
     world.deploy(
         flights(
             {"daily": on(partition(), "clean", concurrency(1)), "both": on(all_of(partition(), partition("weather")))}
@@ -160,7 +160,7 @@ def test_l4_a_drain_lets_go_what_is_met_drops_what_is_not_and_takes_no_more(worl
     assert [days(world, run) for run in world.runs("daily")] == [["1"], ["2"], ["4"]]
 
 
-def test_l4_a_drain_decides_for_each_value_of_the_correlation_keys(world: World) -> None:
+def test_l4_a_drain_decides_for_each_correlation(world: World) -> None:
     world.deploy(flights({"join": on(all_of(partition(), partition("weather")), "join", concurrency(1), by=["day"])}))
     for number in (1, 2, 3):
         world.upload(day(number))
@@ -220,7 +220,7 @@ def test_l4_a_drain_takes_no_further_fire(world: World) -> None:
     assert len(world.runs("tick")) == 5
 
 
-def test_l4_timeouts_go_on_counting_in_a_hold_unless_they_are_told_to_stand_still(world: World) -> None:
+def test_l4_timeouts_go_on_in_a_hold_unless_asked_to_stop(world: World) -> None:
     two = {
         name: partitions(2, dataset=dataset, timeout={"after": "2h", "then": "abort"})
         for name, dataset in (("counting", "flights"), ("still", "weather"))
@@ -245,7 +245,7 @@ def test_l4_timeouts_go_on_counting_in_a_hold_unless_they_are_told_to_stand_stil
     assert world.records("still")[0].recorded_at == NOON + 5 * HOUR
 
 
-def test_l4_timeouts_that_stood_still_may_count_again_while_the_pause_goes_on(world: World) -> None:
+def test_l4_stopped_timeouts_may_count_again_during_the_pause(world: World) -> None:
     world.deploy(flights({"daily": partitions(2, timeout={"after": "2h", "then": "abort"})}))
     world.upload(day(1))
     doze(world, "1h")
@@ -273,7 +273,7 @@ def test_l4_run_now_and_retries_go_on_in_a_hold(world: World) -> None:
     assert len(world.runs("daily")) == 3
 
 
-def test_l4_enabling_what_is_paused_resumes_it_and_what_is_disabled_cannot_be_paused(world: World) -> None:
+def test_l4_enable_resumes_a_pause_and_disabled_one_cannot_pause(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.pause("daily")
     world.upload(day(1))

@@ -16,7 +16,7 @@ from tests.support.schedules import at, partitions
 from tests.support.world import World, day, flights, full
 
 
-def test_l1_a_schedule_is_made_read_replaced_and_deleted_and_may_come_again(world: World) -> None:
+def test_l1_schedule_is_created_read_replaced_deleted_recreated(world: World) -> None:
     world.deploy(flights({}))
     world.put("daily", partitions(2))
     schedule_state, schedule = lookup.existing(world.ports, full("daily"))
@@ -40,7 +40,7 @@ def test_l1_a_schedule_is_made_read_replaced_and_deleted_and_may_come_again(worl
     assert len(world.runs("daily")) == 1
 
 
-def test_l2_a_new_schedule_is_disabled_and_an_update_keeps_the_state_it_had(world: World) -> None:
+def test_l2_a_new_schedule_is_disabled_and_update_keeps_its_mode(world: World) -> None:
     new = {key: value for key, value in partitions().items() if key != "enabled"}
     world.deploy(flights({"daily": new}))
     world.upload(day(1))
@@ -60,7 +60,7 @@ def test_l2_a_new_schedule_is_disabled_and_an_update_keeps_the_state_it_had(worl
     assert why_schedule(world, "daily")["state"] == "hold"
 
 
-def test_l3_events_while_disabled_are_ignored_and_only_later_ones_count(world: World) -> None:
+def test_l3_events_while_disabled_are_ignored_later_ones_count(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))
     world.settle()
@@ -79,7 +79,7 @@ def test_l3_events_while_disabled_are_ignored_and_only_later_ones_count(world: W
     assert [event["partition"]["day"] for event in world.context(run)["events"]] == ["3", "4"]
 
 
-def test_l3_disabling_drops_what_waits_on_record_and_running_runs_go_on(world: World) -> None:
+def test_l3_disabling_drops_waiting_jobs_but_not_active_runs(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -94,7 +94,7 @@ def test_l3_disabling_drops_what_waits_on_record_and_running_runs_go_on(world: W
     assert states(world, "daily") == ["SUCCEEDED"]
 
 
-def test_l3_no_fire_time_of_a_disabled_span_is_caught_up_on(world: World) -> None:
+def test_l3_fire_times_of_a_disabled_span_are_not_caught_up(world: World) -> None:
     world.deploy(flights({"tick": at("@every 10m", "notify")}))
     world.disable("tick")
     doze(world, "1h")
@@ -105,7 +105,7 @@ def test_l3_no_fire_time_of_a_disabled_span_is_caught_up_on(world: World) -> Non
     assert world.records("tick") == []
 
 
-def test_l7_a_put_that_names_the_version_it_read_compares_and_sets(world: World) -> None:
+def test_l7_a_put_with_a_version_compares_and_sets(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     first, second = (NewSchedule.model_validate(partitions(count)) for count in (3, 4))
 
@@ -127,7 +127,7 @@ def test_l7_a_put_that_names_the_version_it_read_compares_and_sets(world: World)
     ]
 
 
-def test_l7_putting_what_is_there_changes_nothing(world: World) -> None:
+def test_l7_putting_an_equal_schedule_changes_nothing(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))
     world.settle()
@@ -140,7 +140,7 @@ def test_l7_putting_what_is_there_changes_nothing(world: World) -> None:
     assert len(world.ports.catalog.versions(full("daily"))) == 1
 
 
-def test_l9_runtime_arguments_are_the_workflows_then_the_schedules_then_those_of_run_now(world: World) -> None:
+def test_l9_arguments_merge_those_of_workflow_schedule_run_now(world: World) -> None:
     emr = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
     tuned = {"target": emr, "properties": {"mode": "fast", "level": 1, "out": "s3://a/"}}
     world.deploy(
@@ -157,7 +157,7 @@ def test_l9_runtime_arguments_are_the_workflows_then_the_schedules_then_those_of
     }
 
 
-def test_l9_what_waits_when_its_schedule_is_updated_has_the_old_arguments_only_where_it_was_claimed(
+def test_l9_a_claimed_run_keeps_old_arguments_later_ones_get_new(
     world: World,
 ) -> None:
     """A run that was claimed keeps its arguments, in its retries too; whatever is claimed later has the new ones."""
@@ -177,7 +177,7 @@ def test_l9_what_waits_when_its_schedule_is_updated_has_the_old_arguments_only_w
     assert told == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
-def test_l11_run_now_goes_past_the_trigger_once_per_request_and_leaves_what_gathers_alone(world: World) -> None:
+def test_l11_run_now_skips_the_trigger_and_keeps_what_gathers(world: World) -> None:
     world.deploy(flights({"daily": partitions(3, properties={"mode": "fast"})}))
     world.upload(day(1))
     world.settle()
@@ -196,7 +196,7 @@ def test_l11_run_now_goes_past_the_trigger_once_per_request_and_leaves_what_gath
     assert waiting.leaves["0"].count == 1
 
 
-def test_l11_run_now_works_on_a_disabled_schedule_but_passes_no_constraint(world: World) -> None:
+def test_l11_run_now_works_on_disabled_schedule_with_constraints(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1)), "other": partitions(dataset="weather")}))
     world.disable("daily")
     world.upload(day(1, "weather", "a.csv"))
@@ -211,7 +211,7 @@ def test_l11_run_now_works_on_a_disabled_schedule_but_passes_no_constraint(world
     assert len(world.runs("daily")) == 1
 
 
-def test_l10_an_interval_with_repeats_fires_so_often_is_completed_and_begins_anew_when_enabled(world: World) -> None:
+def test_l10_repeats_complete_schedule_and_restart_when_enabled(world: World) -> None:
     world.deploy(flights({"tick": at("R4/PT3S", "notify")}))
     world.pass_by("1m")
     assert [(run.nominal_at or 0) - NOON for run in world.runs("tick")] == [3_000, 6_000, 9_000, 12_000]
@@ -223,7 +223,7 @@ def test_l10_an_interval_with_repeats_fires_so_often_is_completed_and_begins_ane
     assert len(world.runs("tick")) == 8
 
 
-def test_l11_a_preview_lists_what_will_fire_and_that_is_what_fires(world: World) -> None:
+def test_l11_a_preview_lists_exactly_what_fires(world: World) -> None:
     world.deploy(flights({"tick": at("*/20 * * * *", "notify")}))
     _, schedule = lookup.existing(world.ports, full("tick"))
     foreseen = upcoming.preview(schedule, world.clock.now(), 3)

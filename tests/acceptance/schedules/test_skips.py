@@ -15,7 +15,7 @@ from tests.support.schedules import at, partitions
 from tests.support.world import World, day, flights, full
 
 
-def test_l19_one_occurrence_is_skipped_on_record_and_the_others_run(world: World) -> None:
+def test_l19_one_occurrence_is_skipped_on_record_and_others_run(world: World) -> None:
     world.deploy(flights({"tick": at("*/10 * * * *", "notify")}))
     _skip(world, NOON + 20 * MINUTE)
     for _ in range(3):
@@ -25,7 +25,7 @@ def test_l19_one_occurrence_is_skipped_on_record_and_the_others_run(world: World
     assert reasons(world, "tick") == ["SKIPPED: the occurrence of 2026-03-02T12:20:00.000Z was skipped on request"]
 
 
-def test_l19_a_skip_that_is_taken_back_runs(world: World) -> None:
+def test_l19_a_skip_that_is_undone_lets_the_occurrence_run(world: World) -> None:
     world.deploy(flights({"tick": at("*/10 * * * *", "notify")}))
     _skip(world, NOON + 10 * MINUTE)
     schedule_state, schedule = lookup.existing(world.ports, full("tick"))
@@ -37,7 +37,7 @@ def test_l19_a_skip_that_is_taken_back_runs(world: World) -> None:
     assert world.records("tick") == []
 
 
-def test_l19_a_skip_that_comes_when_the_fire_is_prepared_already_still_holds(world: World) -> None:
+def test_l19_a_skip_still_holds_for_an_already_prepared_fire(world: World) -> None:
     world.deploy(flights({"tick": at("*/10 * * * *", "notify")}))
     doze(world, "9m30s")
     assert [job.kind for job in world.jobs("tick")] == ["fire"]
@@ -48,7 +48,7 @@ def test_l19_a_skip_that_comes_when_the_fire_is_prepared_already_still_holds(wor
     assert kinds(world, "tick") == ["SKIPPED"]
 
 
-def test_l19_a_skipped_time_does_not_count_for_a_trigger_of_several_leaves(world: World) -> None:
+def test_l19_a_skipped_time_counts_in_no_combined_trigger(world: World) -> None:
     world.deploy(flights({"tick": on(all_of(time("*/10 * * * *"), partition()))}))
     world.upload(day(1))
     _skip(world, NOON + 10 * MINUTE)
@@ -58,7 +58,7 @@ def test_l19_a_skipped_time_does_not_count_for_a_trigger_of_several_leaves(world
     assert len(world.runs("tick")) == 1
 
 
-def test_l19_what_is_no_upcoming_occurrence_cannot_be_skipped(world: World) -> None:
+def test_l19_only_an_upcoming_occurrence_can_be_skipped(world: World) -> None:
     world.deploy(flights({"tick": at("*/10 * * * *", "notify"), "daily": partitions()}))
     with pytest.raises(SluiceError, match="an upcoming fire of this schedule") as refused:
         _skip(world, NOON + 7 * MINUTE)
@@ -68,7 +68,7 @@ def test_l19_what_is_no_upcoming_occurrence_cannot_be_skipped(world: World) -> N
     assert refused.value.hint == "it has no time trigger"
 
 
-def test_l19_a_schedule_whose_runs_keep_failing_is_held_and_says_why(world: World) -> None:
+def test_l19_a_schedule_with_failing_runs_is_held_with_reason(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), pause_after_failures=2)}))
     _runs(world, 1, "FAILED")
     _runs(world, 2, "SUCCESS")
@@ -84,7 +84,7 @@ def test_l19_a_schedule_whose_runs_keep_failing_is_held_and_says_why(world: Worl
     assert states(world, "daily") == ["FAILED", "SUCCEEDED", "FAILED", "FAILED"]
 
 
-def test_l19_resuming_forgives_the_failures_and_runs_what_was_held(world: World) -> None:
+def test_l19_a_resume_resets_failures_and_runs_what_was_held(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), pause_after_failures=2)}))
     for number in (1, 2):
         _runs(world, number, "FAILED")
@@ -116,7 +116,7 @@ def test_l19_only_the_last_attempt_of_a_run_counts_as_a_failure(world: World) ->
     assert why_schedule(world, "daily")["state"] == "hold"
 
 
-def test_l19_a_held_clock_keeps_one_fire_for_when_it_is_resumed(world: World) -> None:
+def test_l19_a_held_timer_keeps_one_fire_for_its_resume(world: World) -> None:
     world.deploy(flights({"tick": on(time("@every 1m"), pause_after_failures=1)}))
     world.pass_by("1m")
     world.finish("FAILED")

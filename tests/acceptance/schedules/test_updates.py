@@ -11,7 +11,7 @@ from tests.support.world import World, day, flights
 CARRY = {"on_update": "carry"}
 
 
-def test_l6_an_update_drops_the_progress_on_record_and_no_old_job_launches_afterwards(world: World) -> None:
+def test_l6_update_drops_progress_on_record_and_no_old_job_runs(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -28,7 +28,7 @@ def test_l6_an_update_drops_the_progress_on_record_and_no_old_job_launches_after
     assert (line.active, line.waiters) == (0, 0)
 
 
-def test_l6_a_change_of_description_keeps_everything_going(world: World) -> None:
+def test_l6_a_change_of_description_interrupts_nothing(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))
     world.settle()
@@ -41,7 +41,7 @@ def test_l6_a_change_of_description_keeps_everything_going(world: World) -> None
     assert days(world, run) == ["1", "2"]
 
 
-def test_l6_carry_keeps_what_has_gathered_and_what_launches_has_the_new_properties(world: World) -> None:
+def test_l6_carry_keeps_gathered_events_with_the_new_properties(world: World) -> None:
     world.deploy(flights({"daily": partitions(3, properties={"version": 1})}))
     for number in (1, 2):
         world.upload(day(number))
@@ -63,7 +63,7 @@ def test_l6_carry_keeps_what_has_gathered_and_what_launches_has_the_new_properti
     assert world.records("daily") == []
 
 
-def test_l6_carry_looks_at_once_at_what_waits_under_the_new_constraints(world: World) -> None:
+def test_l6_carry_checks_waiting_jobs_at_once_by_new_constraints(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", delay("2h"))}))
     world.upload(day(1))
     world.settle()
@@ -76,7 +76,7 @@ def test_l6_carry_looks_at_once_at_what_waits_under_the_new_constraints(world: W
     assert run.claimed_at == NOON + 10 * MINUTE
 
 
-def test_l6_carry_moves_what_queues_at_a_limit_that_is_raised(world: World) -> None:
+def test_l6_carry_launches_jobs_queued_at_a_raised_limit(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -89,7 +89,7 @@ def test_l6_carry_moves_what_queues_at_a_limit_that_is_raised(world: World) -> N
     assert len(world.runs("daily")) == 2
 
 
-def test_l6_carry_to_another_workflow_leaves_the_queue_of_the_old_one(world: World) -> None:
+def test_l6_carry_to_another_workflow_leaves_the_old_queue(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", concurrency(1))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -105,7 +105,7 @@ def test_l6_carry_to_another_workflow_leaves_the_queue_of_the_old_one(world: Wor
         assert (line.active, line.waiters) == (0, 0)
 
 
-def test_l6_carry_of_a_clock_keeps_the_instants_it_counts_from(world: World) -> None:
+def test_l6_carry_of_a_timer_keeps_its_anchor_instants(world: World) -> None:
     world.deploy(flights({"tick": at("@every 10m", "notify")}))
     doze(world, "7m")
     world.put("tick", at("@every 10m", "notify", properties={"version": 2}, **CARRY))
@@ -115,7 +115,7 @@ def test_l6_carry_of_a_clock_keeps_the_instants_it_counts_from(world: World) -> 
     assert (run.nominal_at, run.request.properties) == (NOON + 10 * MINUTE, {"version": 2})
 
 
-def test_l6_carry_of_another_trigger_drops_what_has_gathered_for_the_old_one(world: World) -> None:
+def test_l6_carry_of_another_trigger_drops_gathered_events(world: World) -> None:
     world.deploy(flights({"daily": partitions(3)}))
     for number in (1, 2):
         world.upload(day(number))
@@ -132,7 +132,7 @@ def test_l6_carry_of_another_trigger_drops_what_has_gathered_for_the_old_one(wor
     assert [days(world, run) for run in world.runs("daily")] == [["3", "4"]]
 
 
-def test_l6_carry_in_a_hold_keeps_the_hold_and_what_it_holds(world: World) -> None:
+def test_l6_carry_in_a_hold_keeps_the_hold_and_its_jobs(world: World) -> None:
     world.deploy(flights({"daily": partitions(1)}))
     world.pause("daily")
     world.upload(day(1))

@@ -20,7 +20,7 @@ HTTP = {"type": "http", "url": "https://example.com/hook"}
 # -- redriven ------------------------------------------------------------------------------------------------------
 
 
-def test_e6_a_redrive_delivers_under_the_same_id_as_the_next_attempt(world: World) -> None:
+def test_e6_a_redrive_delivers_under_the_same_id_as_next_attempt(world: World) -> None:
     letter = undelivered(world)
     assert redrive(world, letter) == 2
     assert letters(world) == []
@@ -34,7 +34,7 @@ def test_e6_a_redrive_delivers_under_the_same_id_as_the_next_attempt(world: Worl
     assert (context["attempt"], context["logical_start_time"]) == (2, letter.nominal_at)
 
 
-def test_e6_two_who_redrive_the_same_make_one(world: World) -> None:
+def test_e6_two_simultaneous_redrives_make_one(world: World) -> None:
     letter = undelivered(world)
     seen: list[Any] = []
     catalog = world.ports.catalog
@@ -58,7 +58,7 @@ def test_e6_two_who_redrive_the_same_make_one(world: World) -> None:
         redrive(world, letter)
 
 
-def test_e6_what_is_redriven_while_somebody_drops_it_is_delivered_and_not_dropped(world: World) -> None:
+def test_e6_an_event_dropped_during_its_redrive_is_delivered(world: World) -> None:
     letter = undelivered(world)
 
     def redriven() -> None:
@@ -73,7 +73,7 @@ def test_e6_what_is_redriven_while_somebody_drops_it_is_delivered_and_not_droppe
     assert world.ports.runs.record(letter.run_id) is None
 
 
-def test_e6_what_is_dropped_while_somebody_redrives_it_is_not_delivered(world: World) -> None:
+def test_e6_an_event_redriven_during_its_drop_is_not_delivered(world: World) -> None:
     letter = undelivered(world)
     dropped = Before(world.ports.ledger, lambda: dead_letters.drop(world.ports, "demo", letter.run_id, "ada"))
     with pytest.raises(SluiceError, match="no dead letter"):
@@ -85,7 +85,7 @@ def test_e6_what_is_dropped_while_somebody_redrives_it_is_not_delivered(world: W
     assert (record.kind, record.reason) == ("DROPPED", "its dead letter was dropped by ada: no such queue")
 
 
-def test_e6_a_redrive_that_fails_is_a_dead_letter_again_and_may_be_tried_further(world: World) -> None:
+def test_e6_a_failed_redrive_is_dead_letter_again_and_retryable(world: World) -> None:
     letter = undelivered(world)
     redrive(world, letter)
     world.targets.queue.answers = [NEVER]
@@ -97,7 +97,7 @@ def test_e6_a_redrive_that_fails_is_a_dead_letter_again_and_may_be_tried_further
     assert states(world, "tick") == ["FAILED", "FAILED", "SUCCEEDED"]
 
 
-def test_e6_a_redrive_goes_where_the_workflow_sends_it_now(world: World) -> None:
+def test_e6_a_redrive_uses_the_present_target_of_the_workflow(world: World) -> None:
     letter = undelivered(world)
     world.deploy(flights({"tick": on(ONCE, "notify")}, notify={"target": HTTP}))
     redrive(world, letter)
@@ -105,7 +105,7 @@ def test_e6_a_redrive_goes_where_the_workflow_sends_it_now(world: World) -> None
     assert world.runs("tick")[-1].request.target["url"] == HTTP["url"]
 
 
-def test_e6_a_redrive_tells_the_very_events_that_were_gathered_even_after_a_replacement(world: World) -> None:
+def test_e6_a_redrive_sends_gathered_events_after_replacement(world: World) -> None:
     world.deploy(app(trigger=partition(count=2)))
     world.targets.queue.answers = [NEVER]
     for number in (1, 2):
@@ -120,7 +120,7 @@ def test_e6_a_redrive_tells_the_very_events_that_were_gathered_even_after_a_repl
     assert [told["partition"]["day"] for told in context["events"]] == ["1", "2"]
 
 
-def test_e6_a_redrive_goes_though_the_schedule_is_disabled_and_not_if_it_is_deleted(world: World) -> None:
+def test_e6_a_redrive_works_if_disabled_but_not_if_deleted(world: World) -> None:
     letter = undelivered(world)
     world.disable("tick")
     redrive(world, letter)
@@ -139,7 +139,7 @@ def test_e6_a_redrive_goes_though_the_schedule_is_disabled_and_not_if_it_is_dele
     assert letters(world) == [letter]
 
 
-def test_e6_a_redrive_that_waits_and_is_dropped_leaves_the_dead_letter_where_it_was(world: World) -> None:
+def test_e6_a_dropped_redrive_that_waits_keeps_the_dead_letter(world: World) -> None:
     world.deploy(app(window("22:00", "06:00"), trigger=event("go")))
     world.clock.wait_until(world.clock.now() + 11 * 60 * MINUTE)
     world.targets.queue.answers = [NEVER]
@@ -160,7 +160,7 @@ def test_e6_a_redrive_that_waits_and_is_dropped_leaves_the_dead_letter_where_it_
     assert len(world.targets.queue.messages) == 1
 
 
-def test_e6_a_redrive_takes_its_turn_at_the_lines(world: World) -> None:
+def test_e6_a_redrive_waits_in_the_queues_of_its_limits(world: World) -> None:
     world.deploy(app(rate(1, "hour"), trigger=event("go")))
     world.targets.queue.answers = [NEVER]
     world.post("go")
@@ -175,7 +175,7 @@ def test_e6_a_redrive_takes_its_turn_at_the_lines(world: World) -> None:
     assert states(world, "tick") == ["FAILED", "SUCCEEDED"]
 
 
-def test_e6_to_a_target_with_a_lifecycle_nothing_is_redriven(world: World) -> None:
+def test_e6_a_target_with_a_lifecycle_has_no_redrive(world: World) -> None:
     letter = undelivered(world)
     world.deploy(flights({"tick": on(ONCE, "notify")}, notify={"target": EMR}))
     with pytest.raises(SluiceError, match="now has the target emr_serverless"):
@@ -185,7 +185,7 @@ def test_e6_to_a_target_with_a_lifecycle_nothing_is_redriven(world: World) -> No
 # -- listed, redriven together, dropped ----------------------------------------------------------------------------
 
 
-def test_e6_dead_letters_are_listed_newest_first_and_redriven_together(world: World) -> None:
+def test_e6_dead_letters_are_listed_newest_first_and_redriven(world: World) -> None:
     quick = {"tick": on(time("@every 10s"), "notify"), "other": on(ONCE, "notify")}
     world.deploy(flights(quick, notify={"target": SQS}))
     world.targets.queue.answers = [NEVER] * 7
@@ -207,7 +207,7 @@ def test_e6_dead_letters_are_listed_newest_first_and_redriven_together(world: Wo
     assert len(world.targets.queue.messages) == 6
 
 
-def test_e6_what_is_dropped_is_dropped_on_record_and_its_run_stays(world: World) -> None:
+def test_e6_a_dropped_dead_letter_is_on_record_and_its_run_stays(world: World) -> None:
     letter = undelivered(world)
     dead_letters.drop(world.ports, "demo", letter.run_id, "tester")
     assert letters(world) == []

@@ -15,7 +15,7 @@ from tests.support.world import World, day, full
 # -- delivered -----------------------------------------------------------------------------------------------------
 
 
-def test_e7_what_was_delivered_is_in_the_history(world: World) -> None:
+def test_e7_a_delivery_is_in_the_history(world: World) -> None:
     """The "done queue": each delivery is a run, found by schedule, workflow and day, with its instants."""
     world.deploy(app(trigger=time("@every 20s")))
     world.pass_by("1m")
@@ -34,7 +34,7 @@ def test_e7_what_was_delivered_is_in_the_history(world: World) -> None:
 # -- tried again -----------------------------------------------------------------------------------------------------
 
 
-def test_e6_by_default_it_is_tried_three_times_one_second_apart_then_kept_with_the_reason(world: World) -> None:
+def test_e6_the_default_is_three_tries_then_a_dead_letter(world: World) -> None:
     letter = undelivered(world, DOWN, DOWN, DOWN)
 
     [run] = world.runs("tick")
@@ -47,7 +47,7 @@ def test_e6_by_default_it_is_tried_three_times_one_second_apart_then_kept_with_t
     assert world.jobs("tick") == []
 
 
-def test_e6_a_target_that_comes_back_in_time_gets_it_once_under_its_id(world: World) -> None:
+def test_e6_a_target_back_in_time_gets_event_once_under_its_id(world: World) -> None:
     world.deploy(app())
     world.targets.queue.answers = [DOWN, DOWN]
     world.pass_by("2m")
@@ -59,7 +59,7 @@ def test_e6_a_target_that_comes_back_in_time_gets_it_once_under_its_id(world: Wo
     assert letters(world) == []
 
 
-def test_e6_then_backoff_as_configured_past_an_outage(world: World) -> None:
+def test_e6_deliveries_back_off_as_configured_past_an_outage(world: World) -> None:
     world.deploy(app(tries=2, delay="500ms", backoff={"tries": 4, "growth": "fixed", "delay": "5m"}))
     world.targets.queue.answers = [DOWN] * 4
     world.pass_by("20m")
@@ -69,7 +69,7 @@ def test_e6_then_backoff_as_configured_past_an_outage(world: World) -> None:
     assert (run.ended_at or 0) - (run.start_requested_at or 0) > 7 * MINUTE
 
 
-def test_e6_what_is_being_tried_is_not_ended_by_its_timeout_nor_by_a_constraint_that_aborts(world: World) -> None:
+def test_e6_a_delivery_being_tried_ignores_timeout_and_aborts(world: World) -> None:
     night = window("11:00", "12:02", on_unmet="abort")
     document = app(night, tries=1, backoff={"tries": 3, "growth": "fixed", "delay": "5m"})
     document["schedules"]["tick"]["timeout"] = {"after": "1m"}
@@ -83,7 +83,7 @@ def test_e6_what_is_being_tried_is_not_ended_by_its_timeout_nor_by_a_constraint_
     assert (states(world, "tick"), reasons(world, "tick")) == (["SUCCEEDED"], [])
 
 
-def test_e6_while_it_waits_for_its_next_try_it_says_so(world: World) -> None:
+def test_e6_a_delivery_waiting_for_its_next_try_says_so(world: World) -> None:
     world.deploy(app(tries=1, backoff={"delay": "10m"}))
     world.targets.queue.answers = [DOWN]
     world.pass_by("2m")
@@ -93,7 +93,7 @@ def test_e6_while_it_waits_for_its_next_try_it_says_so(world: World) -> None:
     assert why(world, "tick")["why"] == job.reason
 
 
-def test_e6_a_hint_that_comes_twice_or_a_resume_brings_no_try_forward(world: World) -> None:
+def test_e6_a_repeated_hint_or_a_resume_advances_no_try(world: World) -> None:
     world.deploy(app(tries=1, backoff={"delay": "10m"}))
     world.targets.queue.answers = [DOWN]
     world.pass_by("2m")
@@ -110,19 +110,19 @@ def test_e6_a_hint_that_comes_twice_or_a_resume_brings_no_try_forward(world: Wor
 
 
 @pytest.mark.parametrize("answers", [[NEVER], [DOWN, NEVER]])
-def test_e6_a_refusal_for_good_ends_it_at_once(world: World, answers: list[Answer]) -> None:
+def test_e6_a_final_refusal_ends_a_delivery_at_once(world: World, answers: list[Answer]) -> None:
     letter = undelivered(world, *answers)
     assert (letter.reason, letter.tries) == ("no such queue", len(answers))
 
 
-def test_e6_a_burst_at_the_limits_of_the_account_is_late_and_not_lost(world: World) -> None:
+def test_e6_a_burst_at_the_account_limits_is_late_and_not_lost(world: World) -> None:
     world.deploy(app())
     world.targets.queue.answers = [NotNow("throttled")] * 8
     world.pass_by("10m")
     assert (states(world, "tick"), letters(world)) == (["SUCCEEDED"], [])
 
 
-def test_e6_a_server_that_says_when_is_asked_then(world: World) -> None:
+def test_e6_a_retry_after_answer_sets_the_next_try(world: World) -> None:
     world.deploy(app())
     world.targets.queue.answers = [NotNow("HTTP 429", 90 * SECOND)]
     world.pass_by("4m")
@@ -130,7 +130,7 @@ def test_e6_a_server_that_says_when_is_asked_then(world: World) -> None:
     assert (run.ended_at or 0) - (run.start_requested_at or 0) == 90 * SECOND
 
 
-def test_e6_the_same_policy_holds_for_what_is_claimed_because_a_line_counts_it(world: World) -> None:
+def test_e6_the_retry_policy_holds_for_a_counted_delivery_too(world: World) -> None:
     world.deploy(app(rate(5, "hour"), trigger=partition(), tries=2))
     world.targets.queue.answers = [DOWN, DOWN]
     world.upload(day(1))

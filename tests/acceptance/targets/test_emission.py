@@ -21,7 +21,7 @@ from tests.support.world import World, flights, full
 # -- E1: the tick ------------------------------------------------------------------------------------------------------
 
 
-def test_e1_scan_windows_tile_time_however_the_ticks_come(world: World) -> None:
+def test_e1_scan_windows_cover_time_however_the_ticks_come(world: World) -> None:
     """Early, late, twice, and not at all: every second's fire comes once."""
     world.deploy(flights({"tick": to_queue(time("@every 7s"))}))
     for span in (61, 0, 20, 75, 1, 59, 0, 110):
@@ -32,7 +32,7 @@ def test_e1_scan_windows_tile_time_however_the_ticks_come(world: World) -> None:
     assert fired == list(range(7, end + 1, 7))
 
 
-def test_e1_more_timers_than_a_page_of_the_index_are_all_prepared_by_one_tick(world: World) -> None:
+def test_e1_one_tick_prepares_more_timers_than_an_index_page(world: World) -> None:
     names = [f"t{number:04d}" for number in range(1_200)]
     timers = [Timer(full(name), 1, 1, NOON, {"0": NOON}, wake_at=NOON + MINUTE) for name in names]
     world.ports.ledger.put_all([Put(timer) for timer in timers])
@@ -40,7 +40,7 @@ def test_e1_more_timers_than_a_page_of_the_index_are_all_prepared_by_one_tick(wo
     assert len({ref.parts for ref in seen if ref.kind == "timer"}) == 1_200
 
 
-def test_e1_a_tick_without_end_leaves_the_rest_to_the_next_one(world: World) -> None:
+def test_e1_a_tick_out_of_time_leaves_the_rest_to_the_next_one(world: World) -> None:
     world.deploy(flights({f"t{number}": to_queue(time("@every 1m")) for number in range(5)}))
     world.clock.pass_by("50s")
     inner = world.ports.wakes
@@ -67,7 +67,7 @@ def test_e1_a_tick_without_end_leaves_the_rest_to_the_next_one(world: World) -> 
 # -- E2: several events per fire ---------------------------------------------------------------------------------------
 
 
-def test_e2_a_fire_makes_so_many_events_evenly_over_its_window_each_with_an_id_of_its_own(world: World) -> None:
+def test_e2_a_fire_spreads_its_events_evenly_with_distinct_ids(world: World) -> None:
     world.deploy(flights({"batch": to_queue(time("0 13 * * *"), spread={"count": 70, "over": "9m"})}))
     world.clock.wait_until(NOON + 59 * MINUTE)
     world.tick()
@@ -82,13 +82,13 @@ def test_e2_a_fire_makes_so_many_events_evenly_over_its_window_each_with_an_id_o
     assert len(world.targets.queue.messages) == 70
 
 
-def test_e2_without_a_window_all_events_of_a_fire_are_due_at_once(world: World) -> None:
+def test_e2_without_a_window_all_events_of_fire_are_due_at_once(world: World) -> None:
     world.deploy(flights({"batch": to_queue(time("@every 10s", repeats=1), spread={"count": 25})}))
     world.pass_by("20s")
     assert dues(world, "batch") == [10] * 25
 
 
-def test_e2_no_look_at_a_timer_writes_more_than_a_portion_and_the_next_goes_on(world: World) -> None:
+def test_e2_no_check_of_a_timer_writes_more_than_a_portion(world: World) -> None:
     world.deploy(flights({"batch": to_queue(time("0 13 * * *"), spread={"count": 6_000})}))
     world.clock.wait_until(NOON + HOUR - MINUTE)
     written: list[int] = []
@@ -112,7 +112,7 @@ def test_e2_no_look_at_a_timer_writes_more_than_a_portion_and_the_next_goes_on(w
     assert timer.begun == ()
 
 
-def test_e2_windows_that_overlap_keep_each_their_own_pace(world: World) -> None:
+def test_e2_overlapping_windows_keep_each_its_own_pace(world: World) -> None:
     overlapping = to_queue(time("@every 1m", repeats=3), spread={"count": 4, "over": "2m"})
     world.deploy(flights({"batch": overlapping}))
     world.pass_by("6m")
@@ -121,7 +121,7 @@ def test_e2_windows_that_overlap_keep_each_their_own_pace(world: World) -> None:
     )  # fmt: skip
 
 
-def test_e2_what_does_not_fit_into_its_window_is_started_late_and_marked(world: World) -> None:
+def test_e2_events_exceeding_their_window_start_late_and_marked(world: World) -> None:
     late = on(time("@every 1m", repeats=1), "clean", concurrency(1), spread={"count": 3, "over": "1m"})
     world.deploy(flights({"batch": late}))
     for _ in range(3):
@@ -134,7 +134,7 @@ def test_e2_what_does_not_fit_into_its_window_is_started_late_and_marked(world: 
     assert (views.run_view(runs[2])["lateness_ms"] or 0) > 0
 
 
-def test_e2_or_is_dropped_on_record(world: World) -> None:
+def test_e2_late_events_are_dropped_on_record_if_asked(world: World) -> None:
     drop = on(
         time("@every 1m", repeats=1), "clean", concurrency(1), spread={"count": 3, "over": "1m", "overflow": "drop"}
     )
@@ -149,7 +149,7 @@ def test_e2_or_is_dropped_on_record(world: World) -> None:
     )
 
 
-def test_e2_what_waits_for_the_night_is_dropped_when_its_window_ends(world: World) -> None:
+def test_e2_events_waiting_for_night_are_dropped_at_window_end(world: World) -> None:
     spread = {"count": 2, "over": "10m", "overflow": "drop"}
     world.deploy(flights({"batch": to_queue(time("@every 1m", repeats=1), spread=spread) | {
         "constraints": [window("22:00", "23:00")]}}))  # fmt: skip
@@ -157,7 +157,7 @@ def test_e2_what_waits_for_the_night_is_dropped_when_its_window_ends(world: Worl
     assert (world.jobs("batch"), kinds(world, "batch")) == ([], ["DROPPED", "DROPPED"])
 
 
-def test_e2_events_that_an_outage_kept_from_their_window_are_late(world: World) -> None:
+def test_e2_events_delayed_past_their_window_by_outage_are_late(world: World) -> None:
     world.deploy(flights({"batch": to_queue(time("0 13 * * *"), spread={"count": 4, "over": "1h"})}))
     world.clock.wait_until(NOON + HOUR + 40 * MINUTE)
     world.tick()
@@ -179,7 +179,7 @@ def test_e2_events_that_an_outage_kept_from_their_window_are_late(world: World) 
         ({"spread": {"count": 2}, "trigger": {"type": "partition", "dataset": "flights"}}, "spread"),
     ],
 )
-def test_e2_a_spread_of_no_sense_is_refused_by_its_field(fields: dict[str, Any], field: str) -> None:
+def test_e2_an_invalid_spread_is_refused_by_its_field(fields: dict[str, Any], field: str) -> None:
     from pydantic import ValidationError
 
     from chalicelib.core.definitions.schedule import Schedule
@@ -206,7 +206,7 @@ def test_e2_a_spread_of_no_sense_is_refused_by_its_field(fields: dict[str, Any],
         (time("@every 10s", start="2026-03-02T12:00:31Z"), {}, [31, 41, 51]),
     ],
 )
-def test_e4_what_is_created_within_a_minute_fires_at_its_second_in_that_minute(
+def test_e4_schedule_created_within_minute_fires_in_that_minute(
     world: World, trigger: dict[str, Any], fields: dict[str, Any], seconds: list[int]
 ) -> None:
     world.deploy(flights({}))

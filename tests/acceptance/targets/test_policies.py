@@ -25,7 +25,7 @@ def most_in(starts: list[int], interval: int) -> int:
     return max(sum(first <= at < first + interval for at in starts) for first in starts)
 
 
-def test_e3_in_no_sliding_interval_do_more_events_start_than_the_policy_allows_across_schedules() -> None:
+def test_e3_no_sliding_interval_exceeds_policy_across_schedules() -> None:
     world = QuickWorld()
     daily = partitions(by=["day"], policy="calm")
     ping = at("@every 7s", "notify", policy="calm", coalesce=False)
@@ -40,7 +40,7 @@ def test_e3_in_no_sliding_interval_do_more_events_start_than_the_policy_allows_a
     assert most_in(starts, 30 * SECOND) <= 4
 
 
-def test_e3_the_events_of_a_policy_are_evenly_spread_and_an_interval_is_a_minute_by_default() -> None:
+def test_e3_policy_starts_are_even_and_the_default_is_a_minute() -> None:
     world = QuickWorld()
     world.deploy(under({"max_events": 20}, {"daily": partitions(by=["day"], policy="calm")}))
     for number in range(20):
@@ -54,7 +54,7 @@ def test_e3_the_events_of_a_policy_are_evenly_spread_and_an_interval_is_a_minute
     assert gaps == {3_060}, "(60 s + 2 %) / 20"
 
 
-def test_e3_within_a_policy_higher_priority_goes_first_and_why_tells_the_rule() -> None:
+def test_e3_higher_priority_goes_first_in_a_policy_as_why_shows() -> None:
     world = QuickWorld()
     low = partitions(by=["day"], policy="calm", priority=1)
     urgent = partitions(dataset="weather", by=["day"], workflow="join", policy="calm", priority=9)
@@ -92,7 +92,7 @@ def test_e3_retries_take_permits_too() -> None:
     assert most_in(starts, MINUTE) == 1
 
 
-def test_e3_a_changed_policy_holds_from_the_next_permit_on() -> None:
+def test_e3_a_changed_policy_applies_from_the_next_permit() -> None:
     world = QuickWorld()
     world.deploy(under({"max_events": 2, "interval": "1h"}, {"daily": partitions(by=["day"], policy="calm")}))
     for number in range(8):
@@ -108,7 +108,7 @@ def test_e3_a_changed_policy_holds_from_the_next_permit_on() -> None:
     assert most_in(world.targets.emr.called_at, MINUTE) <= 6
 
 
-def test_e3_a_policy_that_a_schedule_names_is_not_deleted_and_must_exist() -> None:
+def test_e3_a_policy_in_use_is_not_deleted_and_must_exist() -> None:
     world = QuickWorld()
     world.deploy(under({"max_events": 2}, {"daily": partitions(policy="calm")}))
     with pytest.raises(SluiceError, match="used by schedule demo.flights.daily"):
@@ -117,7 +117,7 @@ def test_e3_a_policy_that_a_schedule_names_is_not_deleted_and_must_exist() -> No
         world.put("other", partitions(policy="clam"))
 
 
-def test_e3_a_stall_of_an_hour_is_not_made_up_for_at_once() -> None:
+def test_e3_a_stall_of_an_hour_is_not_recovered_at_once() -> None:
     world = QuickWorld()
     world.deploy(
         under({"max_events": 10, "interval": "1m"}, {"ping": at("@every 10s", "notify", policy="calm", coalesce=False)})

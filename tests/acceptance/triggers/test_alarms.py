@@ -8,7 +8,7 @@ from tests.support.clock import NOON
 from tests.support.world import EMR, World, day, flights
 
 
-def test_t23_an_alarm_that_goes_off_starts_a_run_that_is_told_of_it(world: World) -> None:
+def test_t23_an_alarm_starts_a_run_that_gets_the_change(world: World) -> None:
     world.deploy(flights({"mend": on(alarm("disk full"))}))
     for name, state in (("disk full", "OK"), ("cpu high", "ALARM"), ("disk full", "INSUFFICIENT_DATA")):
         world.alarm(name, state)
@@ -32,7 +32,7 @@ def test_t23_an_alarm_that_goes_off_starts_a_run_that_is_told_of_it(world: World
     }
 
 
-def test_t23_a_change_that_is_delivered_again_counts_once(world: World) -> None:
+def test_t23_a_change_delivered_again_counts_once(world: World) -> None:
     world.deploy(flights({"mend": on(alarm("disk full", count=2))}))
     change = world.alarm("disk full")
     doze(world, "1h")
@@ -50,7 +50,7 @@ def test_t23_a_change_that_is_delivered_again_counts_once(world: World) -> None:
     assert (len(world.runs("mend")), world.jobs("mend")) == (1, [])
 
 
-def test_t23_changes_that_come_in_another_order_count_all(world: World) -> None:
+def test_t23_changes_in_another_order_all_count(world: World) -> None:
     world.deploy(flights({"mend": on(alarm("disk full", "ALARM", "OK", count=3))}))
     changes = []
     for state in ("ALARM", "OK", "ALARM"):
@@ -63,7 +63,7 @@ def test_t23_changes_that_come_in_another_order_count_all(world: World) -> None:
     assert {event["instant"] for event in world.context(run)["events"]} == {change.at for change in changes}
 
 
-def test_t23_a_state_that_follows_itself_starts_nothing(world: World) -> None:
+def test_t23_a_repeated_state_starts_nothing(world: World) -> None:
     """CloudWatch tells so that the actions of a composite alarm are no longer suppressed."""
     world.deploy(flights({"mend": on(alarm("service"))}))
     world.alarm("service")
@@ -75,7 +75,7 @@ def test_t23_a_state_that_follows_itself_starts_nothing(world: World) -> None:
     assert (len(world.runs("mend")), world.jobs("mend")) == (1, [])
 
 
-def test_t23_schedules_of_every_namespace_may_wait_for_an_alarm(world: World) -> None:
+def test_t23_schedules_of_any_namespace_may_wait_for_an_alarm(world: World) -> None:
     world.deploy(flights({"mend": on(alarm("disk full"))}))
     other = {
         "workflows": {"tell": {"target": EMR}},
@@ -87,7 +87,7 @@ def test_t23_schedules_of_every_namespace_may_wait_for_an_alarm(world: World) ->
     assert (len(world.runs("mend")), len(world.runs("other.ops.tell"))) == (1, 1)
 
 
-def test_t23_a_change_while_a_schedule_is_disabled_does_not_count(world: World) -> None:
+def test_t23_a_change_during_a_disable_does_not_count(world: World) -> None:
     world.deploy(flights({"mend": on(alarm("disk full"))}))
     world.disable("mend")
     change = world.alarm("disk full")
@@ -98,7 +98,7 @@ def test_t23_a_change_while_a_schedule_is_disabled_does_not_count(world: World) 
     assert change.is_new_state
 
 
-def test_t23_an_alarm_that_has_stopped_flapping(world: World) -> None:
+def test_t23_quiet_fires_when_an_alarm_has_stopped_flapping(world: World) -> None:
     world.deploy(flights({"calm": on(quiet(alarm("disk full", "ALARM", "OK"), "10m"))}))
     for state in ("ALARM", "OK", "ALARM", "OK"):
         world.alarm("disk full", state)
@@ -110,7 +110,7 @@ def test_t23_an_alarm_that_has_stopped_flapping(world: World) -> None:
     assert [event["state"] for event in world.context(run)["events"]] == ["ALARM", "OK", "ALARM", "OK"]
 
 
-def test_t23_an_alarm_that_did_not_go_back_in_time(world: World) -> None:
+def test_t23_absent_fires_when_an_alarm_did_not_recover_in_time(world: World) -> None:
     world.deploy(flights({"call": on(absent(alarm("disk full", "OK"), within="1h"))}))
     doze(world, "30m")
     world.alarm("disk full", "ALARM")
@@ -121,7 +121,7 @@ def test_t23_an_alarm_that_did_not_go_back_in_time(world: World) -> None:
     assert len(world.runs("call")) == 1
 
 
-def test_t23_an_alarm_takes_back_an_absence_that_has_not_launched(world: World) -> None:
+def test_t23_an_alarm_cancels_an_absence_that_has_not_launched(world: World) -> None:
     world.deploy(flights({"call": on(absent(alarm("disk full", "OK"), within="1h"))}))
     world.pause("call")
     doze(world, "61m")
@@ -132,7 +132,7 @@ def test_t23_an_alarm_takes_back_an_absence_that_has_not_launched(world: World) 
     assert reasons(world, "call") == ["DROPPED: what was absent came after all, before the job was launched"]
 
 
-def test_t23_an_alarm_and_data_together(world: World) -> None:
+def test_t23_an_alarm_and_data_combine_in_one_trigger(world: World) -> None:
     world.deploy(flights({"both": on(all_of(alarm("ready", "OK"), partition()))}))
     world.upload(day(1))
     world.settle()
@@ -145,7 +145,7 @@ def test_t23_an_alarm_and_data_together(world: World) -> None:
     assert [event["kind"] for event in world.context(run)["events"]] == ["partition", "cloudwatch_alarm"]
 
 
-def test_t19_each_alarm_has_a_job_of_its_own(world: World) -> None:
+def test_t19_each_alarm_has_its_own_job(world: World) -> None:
     either = {"type": "any", "triggers": [alarm("disk a", count=2), alarm("disk b", count=2)]}
     world.deploy(flights({"mend": on(either, by=["alarm"])}))
     for name, state in (("disk a", "ALARM"), ("disk b", "ALARM"), ("disk a", "OK"), ("disk a", "ALARM")):

@@ -10,7 +10,7 @@ from tests.support.world import World, day, flights
 PART = day(1, name="part-0.parquet")
 
 
-def test_t9_enough_bytes_in_several_objects_start_a_run_and_then_it_counts_anew(world: World) -> None:
+def test_t9_each_time_enough_bytes_have_come_a_run_starts(world: World) -> None:
     world.deploy(flights({"bulk": on(size("10 MB"))}))
     for number, amount in enumerate((4_000_000, 4_000_000, 4_000_000, 9_999_999)):
         world.upload(day(1, name=f"part-{number}.parquet"), size=amount)
@@ -22,7 +22,7 @@ def test_t9_enough_bytes_in_several_objects_start_a_run_and_then_it_counts_anew(
     assert why(world, "bulk")["missing"] == ["1 B of demo.flights"]
 
 
-def test_t9_an_object_counts_once_whatever_is_told_again_or_written_over_it(world: World) -> None:
+def test_t9_object_counts_once_if_reported_again_or_overwritten(world: World) -> None:
     world.deploy(flights({"bulk": on(size("10 MB"))}))
     world.upload(PART, size=6_000_000, etag="one")
     world.upload(PART, size=6_000_000, etag="one")
@@ -34,7 +34,7 @@ def test_t9_an_object_counts_once_whatever_is_told_again_or_written_over_it(worl
     assert (job.leaves["0"].count, job.leaves["0"].amount) == (1, 6_000_000)
 
 
-def test_t9_an_overwrite_counts_where_the_dataset_says_so_but_not_the_same_content(world: World) -> None:
+def test_t9_an_overwrite_counts_where_dataset_says_if_it_differs(world: World) -> None:
     world.deploy(_counting_overwrites({"bulk": on(size("20 MB"))}))
     world.upload(PART, size=6_000_000, etag="one")
     world.upload(PART, size=6_000_000, etag="one")
@@ -47,7 +47,7 @@ def test_t9_an_overwrite_counts_where_the_dataset_says_so_but_not_the_same_conte
     assert len(world.runs("bulk")) == 1
 
 
-def test_t9_an_upload_in_parts_that_is_told_twice_counts_its_bytes_once(world: World) -> None:
+def test_t9_a_multipart_upload_reported_twice_counts_once(world: World) -> None:
     """Interleaving 8: CompleteMultipartUpload, delivered twice under one etag."""
     world.deploy(_counting_overwrites({"bulk": on(size("10 MB"))}))
     for _ in range(2):
@@ -57,7 +57,7 @@ def test_t9_an_upload_in_parts_that_is_told_twice_counts_its_bytes_once(world: W
     assert world.runs("bulk") == []
 
 
-def test_t9_bookkeeping_files_are_no_data(world: World) -> None:
+def test_t9_bookkeeping_files_are_not_data(world: World) -> None:
     world.deploy(flights({"bulk": on(size("1 MB"))}))
     for name in ("_SUCCESS", "_temporary/part-0.parquet", ".part-0.crc"):
         world.upload(day(1, name=name), size=2_000_000)
@@ -65,7 +65,7 @@ def test_t9_bookkeeping_files_are_no_data(world: World) -> None:
     assert (world.runs("bulk"), world.jobs("bulk")) == ([], [])
 
 
-def test_t9_only_what_came_since_the_schedule_was_enabled_counts(world: World) -> None:
+def test_t9_only_objects_since_the_enabling_count(world: World) -> None:
     world.deploy(flights({"bulk": on(size("10 MB"))}))
     world.disable("bulk")
     world.upload(PART, size=8_000_000)
@@ -81,7 +81,7 @@ def test_t9_only_what_came_since_the_schedule_was_enabled_counts(world: World) -
     assert len(world.context(run)["events"]) == 2
 
 
-def test_t9_one_object_may_be_bytes_for_one_leaf_and_the_flag_of_another(world: World) -> None:
+def test_t9_one_object_may_be_bytes_here_and_a_flag_there(world: World) -> None:
     world.deploy(flights({"both": on(all_of(size("5 MB"), partition()))}))
     world.upload(PART, size=6_000_000)
     world.settle()

@@ -41,7 +41,7 @@ def arrive(world: World, body: str) -> list[str]:
     return done
 
 
-def test_t20_an_object_in_a_watched_bucket_starts_a_run_as_one_in_the_lake_does(world: World) -> None:
+def test_t20_an_object_in_a_watched_bucket_starts_a_run(world: World) -> None:
     world.deploy(on_landing({"daily": partitions(dataset="weather")}))
     assert arrive(world, told.by_event_bridge(LANDING, PART)) == ["partition 2013/1/1 of demo.weather is ready"]
 
@@ -53,9 +53,7 @@ def test_t20_an_object_in_a_watched_bucket_starts_a_run_as_one_in_the_lake_does(
 @pytest.mark.parametrize("first", BOTH_WAYS)
 @pytest.mark.parametrize("again", BOTH_WAYS)
 @pytest.mark.parametrize("name", ["part-0.csv", "part 0+1%20 ü.csv"])
-def test_t20_an_object_that_is_told_twice_counts_once_whichever_ways_it_came(
-    world: World, first: str, again: str, name: str
-) -> None:
+def test_t20_an_object_reported_twice_counts_once_by_any_path(world: World, first: str, again: str, name: str) -> None:
     world.deploy(on_landing({"daily": partitions(2, dataset="weather"), "bulk": on(size("20 B", "weather"))}))
     for way in (first, again):
         arrive(world, BOTH_WAYS[way](LANDING, day(1, "weather", name), size=12))
@@ -65,7 +63,7 @@ def test_t20_an_object_that_is_told_twice_counts_once_whichever_ways_it_came(
     assert world.runs("daily") == world.runs("bulk") == []
 
 
-def test_t20_a_partition_of_odd_letters_is_the_same_in_both_formats(world: World) -> None:
+def test_t20_a_partition_of_odd_letters_is_equal_in_both_formats(world: World) -> None:
     world.deploy(on_landing({"daily": partitions(3, dataset="weather")}))
     for odd in ("1+2", "1 of 2", "50%", "Zürich"):
         for way in BOTH_WAYS.values():
@@ -77,7 +75,7 @@ def test_t20_a_partition_of_odd_letters_is_the_same_in_both_formats(world: World
 
 
 @pytest.mark.parametrize("how", [told.COPY, told.PARTS], ids=["copied", "uploaded in parts"])
-def test_t20_an_object_that_was_not_simply_put_counts_once_by_its_etag(world: World, how: tuple[str, str]) -> None:
+def test_t20_an_object_not_simply_put_counts_once_by_its_etag(world: World, how: tuple[str, str]) -> None:
     world.deploy(on_landing({"bulk": on(size("20 B", "weather"))}, count_overwrites=True))
     for way in BOTH_WAYS.values():
         arrive(world, way(LANDING, PART, size=6, etag="9b2cf535f27731c974343645a3985328-2", how=how))
@@ -98,7 +96,7 @@ def test_t20_a_manifest_in_a_watched_bucket_is_read_from_there(world: World) -> 
     assert "is ready" in arrive(world, told.by_event_bridge(LANDING, folder + "a.csv"))[0]
 
 
-def test_t20_an_object_of_the_same_key_in_another_bucket_is_not_of_the_dataset(world: World) -> None:
+def test_t20_an_equal_key_in_another_bucket_is_not_of_dataset(world: World) -> None:
     world.deploy(on_landing({"daily": partitions(dataset="weather")}))
     assert arrive(world, told.by_event_bridge("acme-other", PART)) == ["no dataset has this prefix"]
     assert world.runs("daily") == []

@@ -12,7 +12,7 @@ from tests.support.schedules import BY_DAY, after, at, partitions
 from tests.support.world import World, day, flights
 
 
-def test_t17_a_fire_tells_its_nominal_time_and_its_schedule(world: World) -> None:
+def test_t17_a_fire_context_has_its_nominal_time_and_schedule(world: World) -> None:
     world.deploy(flights({"tick": at("*/10 * * * *", "notify")}))
     world.pass_by("10m")
     [(_, told)] = world.targets.queue.messages
@@ -21,7 +21,7 @@ def test_t17_a_fire_tells_its_nominal_time_and_its_schedule(world: World) -> Non
     assert [event["kind"] for event in told["events"]] == ["time"]
 
 
-def test_t17_the_upstreams_run_and_its_partitions_reach_whatever_it_fires(world: World) -> None:
+def test_t17_upstream_run_and_partitions_reach_downstream_runs(world: World) -> None:
     world.deploy(flights({"a": partitions(by=BY_DAY), "b": after("clean", "join")}))
     world.upload(day(7))
     world.settle()
@@ -36,7 +36,7 @@ def test_t17_the_upstreams_run_and_its_partitions_reach_whatever_it_fires(world:
     assert told["upstream"]["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=7/"
 
 
-def test_t17_what_comes_while_a_job_waits_is_its_own_and_what_comes_after_the_claim_is_not(world: World) -> None:
+def test_t17_events_join_a_waiting_job_but_not_a_claimed_run(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", delay("1m", since="met"))}))
     world.upload(day(1))
     world.pass_by("30s")
@@ -47,7 +47,7 @@ def test_t17_what_comes_while_a_job_waits_is_its_own_and_what_comes_after_the_cl
     assert [days(world, run) for run in world.runs("daily")] == [["1", "2"], ["3"]]
 
 
-def test_t17_a_run_of_bytes_is_told_its_objects_and_their_partitions(world: World) -> None:
+def test_t17_run_of_bytes_gets_its_objects_and_their_partitions(world: World) -> None:
     world.deploy(flights({"bulk": on(size("5 MB"))}))
     for number in (1, 2, 3):
         world.upload(day(number, name="part-0.parquet"), size=3_000_000)
@@ -63,7 +63,7 @@ def test_t17_a_run_of_bytes_is_told_its_objects_and_their_partitions(world: Worl
     assert told[0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=1/part-0.parquet"
 
 
-def test_t17_a_run_of_custom_events_is_told_their_types_and_payloads(world: World) -> None:
+def test_t17_run_of_custom_events_gets_their_types_and_payloads(world: World) -> None:
     world.deploy(flights({"audit": on(event("order.closed", count=2))}))
     for number in (1, 2, 3):
         world.post("order.closed", number=number)
@@ -78,7 +78,7 @@ def test_t17_a_run_of_custom_events_is_told_their_types_and_payloads(world: Worl
     ]
 
 
-def test_t17_a_run_of_a_quiet_feed_is_told_exactly_what_came_before_the_quiet(world: World) -> None:
+def test_t17_a_run_of_a_quiet_gets_what_came_before_the_quiet(world: World) -> None:
     world.deploy(flights({"chunks": on(quiet(partition(), "5m"))}))
     world.upload(day(1))
     world.pass_by("2m")
@@ -89,7 +89,7 @@ def test_t17_a_run_of_a_quiet_feed_is_told_exactly_what_came_before_the_quiet(wo
     assert [days(world, run) for run in world.runs("chunks")] == [["1", "2"], ["3"]]
 
 
-def test_t17_a_long_list_of_any_kind_goes_into_a_manifest(make_world: Callable[..., World]) -> None:
+def test_t17_a_long_list_of_any_kind_is_in_a_manifest(make_world: Callable[..., World]) -> None:
     world = make_world(inline_events=3)
     world.deploy(flights({"bulk": on(size("10 MB")), "audit": on(event("order.closed", count=3))}))
     for number in range(5):
@@ -106,7 +106,7 @@ def test_t17_a_long_list_of_any_kind_goes_into_a_manifest(make_world: Callable[.
     assert (len(world.context(audit)["events"]), world.context(audit)["manifest"]) == (3, None)
 
 
-def test_t17_all_events_of_a_mixed_trigger_are_told_in_the_order_in_which_they_came(world: World) -> None:
+def test_t17_a_run_gets_events_of_mixed_trigger_in_arrival_order(world: World) -> None:
     world.deploy(flights({"mixed": on(all_of(event("go"), partition(), size("1 MB", "weather"), time("@every 10m")))}))
     world.upload(day(1, "weather", "a.csv"), size=1_000_000)
     world.pass_by("1m")

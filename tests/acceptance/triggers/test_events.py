@@ -14,7 +14,7 @@ from tests.support.world import EMR, World, day, flights
 FRAGILE = {"target": EMR, "retries": {"attempts": 3}}
 
 
-def test_t10_a_workflow_is_to_reach_a_status_so_many_times(world: World) -> None:
+def test_t10_a_leaf_counts_how_often_a_workflow_reached_a_status(world: World) -> None:
     world.deploy(flights({"a": partitions(), "third": on(status("clean", count=3), "join")}))
     for number, state in enumerate(("SUCCESS", "FAILED", "SUCCESS", "SUCCESS", "SUCCESS"), 1):
         _run(world, number, state)
@@ -26,7 +26,7 @@ def test_t10_a_workflow_is_to_reach_a_status_so_many_times(world: World) -> None
     assert why(world, "third")["missing"] == ["demo.flights.clean to reach COMPLETED 2 times"]
 
 
-def test_t10_failed_is_announced_after_the_last_attempt_only(world: World) -> None:
+def test_t10_a_failure_is_announced_only_after_the_last_attempt(world: World) -> None:
     world.deploy(
         flights({"a": partitions(workflow="fragile"), "alarm": after("fragile", "join", "FAILED")}, fragile=FRAGILE)
     )
@@ -43,7 +43,7 @@ def test_t10_failed_is_announced_after_the_last_attempt_only(world: World) -> No
     assert [event["status"] for event in world.context(run)["events"]] == ["FAILED"]
 
 
-def test_t10_started_completed_and_killed_are_told_apart(world: World) -> None:
+def test_t10_started_completed_and_killed_are_distinct(world: World) -> None:
     names = ("started", "completed", "failed", "killed")
     world.deploy(flights({"a": partitions()} | {name: after("clean", "join", name.upper()) for name in names}))
     world.upload(day(1))
@@ -57,7 +57,7 @@ def test_t10_started_completed_and_killed_are_told_apart(world: World) -> None:
     assert [len(world.runs(name)) for name in names] == [1, 0, 0, 1]
 
 
-def test_t10_a_workflow_of_another_namespace_may_be_waited_for(world: World) -> None:
+def test_t10_a_workflow_of_another_namespace_can_be_waited_for(world: World) -> None:
     world.deploy(flights({"a": partitions()}))
     _deploy_elsewhere(world)
     _run(world, 1, "SUCCESS")
@@ -67,7 +67,7 @@ def test_t10_a_workflow_of_another_namespace_may_be_waited_for(world: World) -> 
     assert world.context(run)["upstream"]["workflow"] == "demo.flights.clean"
 
 
-def test_t10_a_circle_of_schedules_is_refused_across_namespaces(world: World) -> None:
+def test_t10_a_cycle_of_schedules_is_refused_across_namespaces(world: World) -> None:
     world.deploy(flights({"a": partitions()}))
     _deploy_elsewhere(world)
     with pytest.raises(
@@ -77,7 +77,7 @@ def test_t10_a_circle_of_schedules_is_refused_across_namespaces(world: World) ->
     assert refused.value.code == "cycle"
 
 
-def test_t11_a_posted_event_starts_a_run_if_its_payload_fits_the_pattern(world: World) -> None:
+def test_t11_a_posted_event_starts_a_run_if_its_payload_matches(world: World) -> None:
     big = event("order.closed", pattern={"amount": [{"numeric": [">=", 100]}], "region": ["eu", "us"]})
     world.deploy(flights({"audit": on(big)}))
     world.post("order.closed", amount=99, region="eu")
@@ -107,7 +107,7 @@ def test_t11_the_same_id_posted_twice_is_one_event(world: World) -> None:
     assert world.jobs("audit") == []
 
 
-def test_t11_n_events_in_one_request_or_in_several(world: World) -> None:
+def test_t11_n_events_count_in_one_request_or_several(world: World) -> None:
     world.deploy(flights({"audit": on(event("order.closed", count=5))}))
     posted = [Envelope("order.closed", f"order-{number}", {"number": number}) for number in range(4)]
     told = custom_events.post(world.ports, "demo", posted)

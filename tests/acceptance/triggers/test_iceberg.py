@@ -58,7 +58,7 @@ def test_t21_each_snapshot_counts_once_and_reaches_the_run(world: World, table: 
     assert last["added_files_size"] > 0
 
 
-def test_t21_a_commit_that_is_notified_again_or_out_of_order_counts_once(world: World, table: Orders) -> None:
+def test_t21_a_commit_notified_again_or_out_of_order_counts_once(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(4))}, **SINGLE))
     for number in range(3):
         table.append(number)
@@ -72,7 +72,7 @@ def test_t21_a_commit_that_is_notified_again_or_out_of_order_counts_once(world: 
     assert world.jobs("each")[0].leaves["0"].count == 3
 
 
-def test_t21_commits_whose_notifications_were_lost_come_with_the_next_one(world: World, table: Orders) -> None:
+def test_t21_commits_with_lost_notifications_come_with_the_next(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots())}, **SINGLE))
     table.append(1)
     table.deliver(world, table.keys()[-1])
@@ -84,7 +84,7 @@ def test_t21_commits_whose_notifications_were_lost_come_with_the_next_one(world:
     assert sorted(counted) == sorted(table.snapshots)
 
 
-def test_t21_what_the_table_had_before_the_dataset_is_history(world: World, table: Orders) -> None:
+def test_t21_snapshots_before_the_dataset_do_not_count(world: World, table: Orders) -> None:
     for number in range(3):
         table.append(number)
     history = table.snapshots
@@ -99,9 +99,7 @@ def test_t21_what_the_table_had_before_the_dataset_is_history(world: World, tabl
     assert set(registered(world)) == set(table.snapshots) - set(history)
 
 
-def test_t21_data_that_is_only_removed_or_rewritten_is_left_out_unless_the_dataset_names_it(
-    world: World, table: Orders
-) -> None:
+def test_t21_removed_or_rewritten_data_counts_only_if_named(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(9))}, **SINGLE))
     table.append(1, 2, 3)
     table.commit(lambda table: table.overwrite(orders(7)))  # a delete and an append, in one commit
@@ -121,7 +119,7 @@ def test_t21_data_that_is_only_removed_or_rewritten_is_left_out_unless_the_datas
     assert world.jobs("each")[0].leaves["0"].count == 5, "deletes of before stay left out"
 
 
-def test_t21_a_compaction_is_left_out(world: World, table: Orders) -> None:
+def test_t21_a_compaction_does_not_count(world: World, table: Orders) -> None:
     """pyiceberg cannot compact: the metadata file is one that it wrote, with another operation."""
     world.deploy(app({"each": on(snapshots(9))}, **SINGLE))
     table.append(1)
@@ -153,7 +151,7 @@ def test_t21_bytes_that_snapshots_add_count_for_a_size(world: World, table: Orde
     assert {event["bytes"] for event in events} == {event["snapshot"]["added_files_size"] for event in events}
 
 
-def test_t21_a_snapshot_that_adds_no_bytes_is_nothing_for_a_size(world: World, table: Orders) -> None:
+def test_t21_a_snapshot_without_bytes_counts_nothing_for_a_size(world: World, table: Orders) -> None:
     both = on(any_of(size("1GB", "orders"), snapshots(100)))
     world.deploy(app({"bulk": both}, operations=["append", "delete"], **SINGLE))
     table.append(1)
@@ -163,7 +161,7 @@ def test_t21_a_snapshot_that_adds_no_bytes_is_nothing_for_a_size(world: World, t
     assert (leaves["0"].count, leaves["1"].count) == (1, 2)
 
 
-def test_t21_a_size_that_is_asked_for_later_counts_no_earlier_snapshot(world: World, table: Orders) -> None:
+def test_t21_a_size_asked_for_later_counts_no_earlier_snapshot(world: World, table: Orders) -> None:
     world.deploy(app({}, **SINGLE))
     table.append(1)
     table.deliver(world)
@@ -173,7 +171,7 @@ def test_t21_a_size_that_is_asked_for_later_counts_no_earlier_snapshot(world: Wo
     assert {leaf.count for leaf in world.jobs("bulk")[0].leaves.values()} == {1}
 
 
-def test_t21_jobs_can_be_told_apart_by_snapshot(world: World, table: Orders) -> None:
+def test_t21_jobs_can_be_correlated_by_snapshot(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(), by=["snapshot"])}, **SINGLE))
     table.append(1)
     table.append(2)
@@ -184,7 +182,7 @@ def test_t21_jobs_can_be_told_apart_by_snapshot(world: World, table: Orders) -> 
 # -- rollback, expiry, branches ----------------------------------------------------------------------------------------
 
 
-def test_t21_a_rollback_is_no_event_and_what_is_committed_after_it_is(world: World, table: Orders) -> None:
+def test_t21_a_rollback_is_no_event_but_commits_after_it_are(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(9))}, **SINGLE))
     first, _ = table.append(1), table.append(2)
     back = int(table.snapshots[0])
@@ -200,7 +198,7 @@ def test_t21_a_rollback_is_no_event_and_what_is_committed_after_it_is(world: Wor
     assert sorted(registered(world)) == sorted(table.snapshots)
 
 
-def test_t21_a_snapshot_that_expired_before_it_was_seen_is_no_event(world: World, table: Orders) -> None:
+def test_t21_a_snapshot_expired_before_it_was_read_is_no_event(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(9))}, **SINGLE))
     for number in range(3):
         table.append(number)
@@ -211,7 +209,7 @@ def test_t21_a_snapshot_that_expired_before_it_was_seen_is_no_event(world: World
     assert len(table.snapshots) == 1
 
 
-def test_t21_a_branch_counts_when_main_gets_it(world: World, table: Orders) -> None:
+def test_t21_a_branch_counts_when_it_is_merged_into_main(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(9))}, **SINGLE))
     table.append(1)
     main = int(table.snapshots[0])
@@ -229,7 +227,7 @@ def test_t21_a_branch_counts_when_main_gets_it(world: World, table: Orders) -> N
 # -- what is committed -------------------------------------------------------------------------------------------------
 
 
-def test_t21_without_a_catalog_the_next_metadata_file_confirms_a_snapshot(world: World, table: Orders) -> None:
+def test_t21_without_a_catalog_the_next_file_confirms_a_snapshot(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(9))}))
     table.append(1)
     table.append(2)
@@ -241,7 +239,7 @@ def test_t21_without_a_catalog_the_next_metadata_file_confirms_a_snapshot(world:
     assert sorted(registered(world)) == sorted(table.snapshots)
 
 
-def test_t21_a_commit_that_lost_is_no_event(world: World, table: Orders) -> None:
+def test_t21_a_commit_that_lost_its_race_is_no_event(world: World, table: Orders) -> None:
     """Two writers make version 2 of the table at once. Both files are there; the next commit is made from one."""
     world.deploy(app({"each": on(snapshots(9))}))
     table.append(1)
@@ -258,7 +256,7 @@ def test_t21_a_commit_that_lost_is_no_event(world: World, table: Orders) -> None
     assert sorted(registered(world)) == sorted(table.snapshots[:2])
 
 
-def test_t21_a_file_that_the_glue_catalog_names_counts_at_once(world: World, table: Orders) -> None:
+def test_t21_a_file_named_by_the_glue_catalog_counts_at_once(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(9))}, glue_table="sales.orders"))
     table.append(1)
     current = table.keys()[-1]
@@ -273,9 +271,7 @@ def test_t21_a_file_that_the_glue_catalog_names_counts_at_once(world: World, tab
     assert sorted(registered(world)) == sorted(table.snapshots)
 
 
-def test_t21_a_file_that_the_glue_catalog_does_not_know_comes_again_until_it_must_have_lost(
-    world: World, table: Orders
-) -> None:
+def test_t21_a_file_unknown_to_glue_is_retried_until_it_has_lost(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(9))}, glue_table="sales.orders"))
     table.append(1)
     first = table.keys()[-1]
@@ -296,7 +292,7 @@ def test_t21_a_file_that_the_glue_catalog_does_not_know_comes_again_until_it_mus
     assert _notified(world, second, put_at) == "1 new snapshot of demo.orders"
 
 
-def test_t21_files_that_are_counted_are_their_own_commits(world: World, table: Orders) -> None:
+def test_t21_numbered_metadata_files_are_commits_without_catalog(world: World, table: Orders) -> None:
     """A table without a catalog: its metadata files are called v1, v2, ..."""
     world.deploy(app({"each": on(snapshots(9))}))
     table.append(1)
@@ -307,7 +303,7 @@ def test_t21_files_that_are_counted_are_their_own_commits(world: World, table: O
 
 
 @pytest.mark.parametrize("name", ["00002-1.gz.metadata.json", "00002-1.metadata.json.gz"])
-def test_t21_packed_metadata_is_read(world: World, table: Orders, name: str) -> None:
+def test_t21_compressed_metadata_is_read(world: World, table: Orders, name: str) -> None:
     """pyiceberg writes none: these are files of its own, packed under the names that Java's writers give them."""
     world.deploy(app({"each": on(snapshots(9))}))
     first, second = table.append(1), table.append(2)
@@ -318,7 +314,7 @@ def test_t21_packed_metadata_is_read(world: World, table: Orders, name: str) -> 
     assert list(registered(world)) == table.snapshots[:1]
 
 
-def test_t21_of_a_table_only_metadata_files_are_read(world: World, table: Orders) -> None:
+def test_t21_only_the_metadata_files_of_a_table_are_read(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots())}))
     for name in (
         "data/00000-0-1.parquet",
@@ -330,7 +326,7 @@ def test_t21_of_a_table_only_metadata_files_are_read(world: World, table: Orders
     assert world.lake.reads == []
 
 
-def test_t21_bad_metadata_fails_by_name_and_the_next_file_brings_its_snapshots(world: World, table: Orders) -> None:
+def test_t21_bad_metadata_fails_by_name_and_next_file_recovers(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(9))}, **SINGLE))
     table.append(1)
     bad, content = table.keys()[-1], table.content(table.keys()[-1])
@@ -341,7 +337,7 @@ def test_t21_bad_metadata_fails_by_name_and_the_next_file_brings_its_snapshots(w
     assert sorted(registered(world)) == sorted(table.snapshots)
 
 
-def test_t21_a_metadata_file_that_was_deleted_meanwhile_is_passed_over(world: World, table: Orders) -> None:
+def test_t21_a_metadata_file_deleted_meanwhile_is_skipped(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots())}))
     table.append(1)
     table.append(2)
@@ -367,7 +363,7 @@ def _notified(world: World, key: str, at: int) -> str:
     return match_object(world.ports, ObjectCreated(BUCKET, key, at))
 
 
-def test_t21_a_backfill_runs_snapshots_that_are_known_one_by_one(world: World, table: Orders) -> None:
+def test_t21_a_backfill_runs_known_snapshots_one_by_one(world: World, table: Orders) -> None:
     world.deploy(app({"each": on(snapshots(9))}, **SINGLE))
     table.append(1)
     table.append(2)
@@ -382,9 +378,7 @@ def test_t21_a_backfill_runs_snapshots_that_are_known_one_by_one(world: World, t
     assert told(world, "each") == [table.snapshots[:1]]
 
 
-def test_t21_a_table_that_glue_does_not_have_is_told_in_the_log(
-    world: World, table: Orders, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_t21_a_table_missing_in_glue_is_logged(world: World, table: Orders, monkeypatch: pytest.MonkeyPatch) -> None:
     world.deploy(app({"each": on(snapshots())}, glue_table="sales.order"))
     table.append(1)
     put_at = world.clock.now()

@@ -18,7 +18,7 @@ def now_as(form: str, world: World) -> str:
 
 
 @pytest.mark.parametrize("form", NOW_FORMS)
-def test_t3_a_schedule_that_is_due_now_fires_at_once_and_once(world: World, form: str) -> None:
+def test_t3_a_schedule_due_now_fires_at_once_and_once(world: World, form: str) -> None:
     now = world.clock.now()
     world.deploy(flights({"once": on({"type": "time", "due_time": now_as(form, world)})}))
     world.settle()
@@ -27,7 +27,7 @@ def test_t3_a_schedule_that_is_due_now_fires_at_once_and_once(world: World, form
     assert (len(world.runs("once")), why_schedule(world, "once")["state"]) == (1, "completed")
 
 
-def test_t3_an_expression_that_begins_now_fires_now_and_goes_on_from_there(world: World) -> None:
+def test_t3_an_expression_that_begins_now_fires_now_and_goes_on(world: World) -> None:
     rule = {"type": "time", "expression": "@every 10s", "due_time": "0s", "repeats": 3}
     world.deploy(flights({"tick": to_queue(rule)}))
     world.settle()
@@ -35,7 +35,7 @@ def test_t3_an_expression_that_begins_now_fires_now_and_goes_on_from_there(world
     assert dues(world) == [0, 10, 20]
 
 
-def test_t3_the_instant_of_enabling_is_now_as_well(world: World) -> None:
+def test_t3_the_instant_of_enabling_counts_as_now(world: World) -> None:
     due = iso(world.clock.now() + 5_000)
     world.deploy(flights({"once": on({"type": "time", "due_time": due}, enabled=False)}))
     world.pass_by("5s")
@@ -44,7 +44,7 @@ def test_t3_the_instant_of_enabling_is_now_as_well(world: World) -> None:
     assert len(world.runs("once")) == 1
 
 
-def test_t3_what_was_due_a_millisecond_ago_does_not_fire(world: World) -> None:
+def test_t3_a_time_due_a_millisecond_ago_does_not_fire(world: World) -> None:
     past = iso(world.clock.now() - 1)
     world.deploy(flights({"once": on({"type": "time", "due_time": past})}))
     world.pass_by("3m")
@@ -52,7 +52,7 @@ def test_t3_what_was_due_a_millisecond_ago_does_not_fire(world: World) -> None:
 
 
 @pytest.mark.parametrize("form", NOW_FORMS)
-def test_l16_a_message_that_is_due_now_is_sent_at_once_and_is_gone(world: World, form: str) -> None:
+def test_l16_a_message_due_now_is_sent_at_once_and_deleted(world: World, form: str) -> None:
     now = world.clock.now()
     world.deploy(flights({}))
     world.message("ping", workflow="notify", due_time=now_as(form, world))
@@ -62,13 +62,13 @@ def test_l16_a_message_that_is_due_now_is_sent_at_once_and_is_gone(world: World,
     assert len(world.targets.queue.messages) == 1
 
 
-def test_l16_a_message_that_was_due_a_millisecond_ago_is_refused(world: World) -> None:
+def test_l16_a_message_due_a_millisecond_ago_is_refused(world: World) -> None:
     world.deploy(flights({}))
     with pytest.raises(SluiceError, match="expected a message that is due at .* or later"):
         world.message("ping", workflow="notify", due_time=iso(world.clock.now() - 1))
 
 
 @pytest.mark.parametrize("ttl", ["0s", "PT0S"])
-def test_t3_a_life_of_no_length_is_refused(ttl: str) -> None:
+def test_t3_a_schedule_life_of_zero_length_is_refused(ttl: str) -> None:
     with pytest.raises(ValueError, match="longer than 0s"):
         NewSchedule.model_validate({"workflow": "w", "trigger": {"type": "time", "expression": "@hourly"}, "ttl": ttl})

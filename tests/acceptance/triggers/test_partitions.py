@@ -16,7 +16,7 @@ from tests.support.world import World, day, flights
 FOLDER = "raw/delivery/day=1/"
 
 
-def test_t7_n_new_partitions_start_a_run_and_then_it_gathers_anew(world: World) -> None:
+def test_t7_n_new_partitions_start_a_run_and_gathering_restarts(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     for number in range(1, 6):
         world.upload(day(number))
@@ -27,7 +27,7 @@ def test_t7_n_new_partitions_start_a_run_and_then_it_gathers_anew(world: World) 
     assert world.jobs("daily")[0].leaves["0"].count == 1
 
 
-def test_t7_a_partition_counts_once_whatever_is_told_again_or_uploaded_again(world: World) -> None:
+def test_t7_a_partition_reported_or_uploaded_twice_counts_once(world: World) -> None:
     world.deploy(flights({"daily": partitions(2, dataset="weather")}))
     for name in ("a.csv", "b.csv", "a.csv", "c.csv"):
         world.upload(day(1, "weather", name))
@@ -44,7 +44,7 @@ def test_t7_a_partition_counts_once_whatever_is_told_again_or_uploaded_again(wor
     assert world.jobs("daily") == []
 
 
-def test_t7_after_an_abort_it_gathers_anew(world: World) -> None:
+def test_t7_after_an_abort_a_schedule_gathers_again(world: World) -> None:
     world.deploy(flights({"daily": on(partition(count=2), "clean", concurrency(1, "abort"))}))
     for number in range(1, 5):
         world.upload(day(number))
@@ -60,7 +60,7 @@ def test_t7_after_an_abort_it_gathers_anew(world: World) -> None:
     assert sorted(days(world, run) for run in world.runs("daily")) == [["1", "2"], ["5", "6"]]
 
 
-def test_t7_after_a_timeout_it_gathers_anew(world: World) -> None:
+def test_t7_after_a_timeout_a_schedule_gathers_again(world: World) -> None:
     world.deploy(flights({"daily": partitions(2, timeout={"after": "1h", "then": "abort"})}))
     world.upload(day(1))
     doze(world, "1h")
@@ -75,7 +75,7 @@ def test_t7_after_a_timeout_it_gathers_anew(world: World) -> None:
 
 
 @pytest.mark.parametrize("change", ["update", "disable and enable"])
-def test_t7_after_an_update_or_an_enable_it_gathers_anew(world: World, change: str) -> None:
+def test_t7_after_an_update_or_enable_a_schedule_gathers_again(world: World, change: str) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))
     world.settle()
@@ -96,7 +96,7 @@ def test_t7_after_an_update_or_an_enable_it_gathers_anew(world: World, change: s
     assert kinds(world, "daily") == ["DROPPED"]
 
 
-def test_t7_a_partition_may_be_registered_without_an_object_and_counts_the_same(world: World) -> None:
+def test_t7_a_partition_registered_without_object_counts_equally(world: World) -> None:
     world.deploy(flights({"daily": partitions(2)}))
     found = world.ports.catalog.dataset_of("lake-bucket", day(1))
     assert found is not None
@@ -109,7 +109,7 @@ def test_t7_a_partition_may_be_registered_without_an_object_and_counts_the_same(
     assert [days(world, run) for run in world.runs("daily")] == [["1", "2"]]
 
 
-def test_t7_thousands_of_partitions_reach_the_run_through_a_manifest(make_world: Callable[..., World]) -> None:
+def test_t7_thousands_of_partitions_reach_the_run_by_a_manifest(make_world: Callable[..., World]) -> None:
     world = make_world(inline_events=10)
     world.deploy(flights({"daily": partitions(25)}))
     for number in range(1, 26):
@@ -124,7 +124,7 @@ def test_t7_thousands_of_partitions_reach_the_run_through_a_manifest(make_world:
     assert sorted(int(event["partition"]["day"]) for event in listed) == list(range(1, 26))
 
 
-def test_t8_a_partition_is_ready_at_its_flag_not_at_its_first_object(world: World) -> None:
+def test_t8_partition_is_ready_at_its_flag_not_its_first_object(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     assert "not ready" in world.upload(day(1, name="part-00000.parquet"))
     assert "not ready" in world.upload(day(1, name="_temporary/0/part-00000.parquet"))
@@ -133,7 +133,7 @@ def test_t8_a_partition_is_ready_at_its_flag_not_at_its_first_object(world: Worl
     assert "is ready" in world.upload(day(1))
 
 
-def test_t8_without_a_rule_the_first_object_with_data_makes_it_ready(world: World) -> None:
+def test_t8_without_a_rule_the_first_object_with_data_is_ready(world: World) -> None:
     world.deploy(flights({"daily": partitions(dataset="weather")}))
     assert "not ready" in world.upload(day(1, "weather", "_temporary/part-0.csv"))
     assert "is ready" in world.upload(day(1, "weather", "part-0.csv"))
@@ -141,7 +141,7 @@ def test_t8_without_a_rule_the_first_object_with_data_makes_it_ready(world: Worl
     assert len(world.runs("daily")) == 1
 
 
-def test_t8_a_manifest_that_comes_last_finds_all_that_it_lists(world: World) -> None:
+def test_t8_a_manifest_that_comes_last_finds_all_its_objects(world: World) -> None:
     world.deploy(_delivery())
     for name in ("a.csv", "b.csv"):
         assert "not ready" in world.upload(FOLDER + name)
@@ -163,7 +163,7 @@ def test_t8_a_manifest_that_comes_last_finds_all_that_it_lists(world: World) -> 
     ],
     ids=["lines", "json with full names", "entries with urls", "files"],
 )
-def test_t8_a_manifest_that_comes_first_is_complete_with_the_last_object_it_lists(world: World, manifest: str) -> None:
+def test_t8_manifest_that_comes_first_waits_for_its_last_object(world: World, manifest: str) -> None:
     world.deploy(_delivery())
     assert "not ready" in world.upload(FOLDER + "MANIFEST", text=manifest)
     assert "not ready" in world.upload(FOLDER + "unlisted.csv")
@@ -177,7 +177,7 @@ def test_t8_a_manifest_that_comes_first_is_complete_with_the_last_object_it_list
     assert len(world.runs("daily")) == 1
 
 
-def test_t8_a_bad_manifest_is_not_ready_until_it_is_mended(world: World) -> None:
+def test_t8_a_bad_manifest_is_not_ready_until_it_is_corrected(world: World) -> None:
     world.deploy(_delivery())
     world.upload(FOLDER + "a.csv")
     assert "not ready" in world.upload(FOLDER + "MANIFEST", text='{"rows": 12}')

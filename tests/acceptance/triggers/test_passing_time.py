@@ -26,7 +26,7 @@ from tests.support.schedules import partitions
 from tests.support.world import World, day, flights
 
 
-def test_t12_quiet_waits_for_a_silence_after_at_least_one(world: World) -> None:
+def test_t12_quiet_waits_for_no_events_after_at_least_one(world: World) -> None:
     world.deploy(flights({"chunks": on(quiet(partition(), "10m"))}))
     doze(world, "1h")
     assert world.runs("chunks") == []
@@ -47,7 +47,7 @@ def test_t12_quiet_waits_for_a_silence_after_at_least_one(world: World) -> None:
     assert len(world.runs("chunks")) == 1
 
 
-def test_t12_quiet_of_several_counts_its_silence_from_the_last_and_only_when_they_are_enough(world: World) -> None:
+def test_t12_quiet_counts_from_the_last_event_once_enough_came(world: World) -> None:
     world.deploy(flights({"chunks": on(quiet(partition(count=3), "10m"))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -58,7 +58,7 @@ def test_t12_quiet_of_several_counts_its_silence_from_the_last_and_only_when_the
     assert started_at(world, "chunks") == ["2026-03-02T13:10:00.000Z"]
 
 
-def test_t12_a_chunk_that_comes_while_a_quiet_job_waits_for_its_window_ends_the_quiet(world: World) -> None:
+def test_t12_an_event_while_a_quiet_job_waits_ends_the_quiet(world: World) -> None:
     world.deploy(flights({"chunks": on(quiet(partition(), "10m"), "clean", window("14:00", "18:00"))}))
     world.upload(day(1))
     doze(world, "1h55m")
@@ -74,7 +74,7 @@ def test_t12_a_chunk_that_comes_while_a_quiet_job_waits_for_its_window_ends_the_
     assert run.claimed_at == NOON + 2 * HOUR + 5 * MINUTE
 
 
-def test_t12_quiet_of_bytes_and_of_events(world: World) -> None:
+def test_t12_quiet_works_for_bytes_and_for_events(world: World) -> None:
     world.deploy(
         flights(
             {
@@ -95,7 +95,7 @@ def test_t12_quiet_of_bytes_and_of_events(world: World) -> None:
         assert len(world.context(run)["events"]) == 3
 
 
-def test_t13_elapsed_counts_from_enabling_and_then_from_each_start_whoever_caused_it(world: World) -> None:
+def test_t13_elapsed_counts_from_enabling_then_from_each_start(world: World) -> None:
     """Interleaving 16: no data at all."""
     world.deploy(flights({"four": on(elapsed("4h")), "data": partitions()}))
     doze(world, "4h")
@@ -111,7 +111,7 @@ def test_t13_elapsed_counts_from_enabling_and_then_from_each_start_whoever_cause
     assert started_at(world, "four")[1:] == ["2026-03-02T23:00:00.000Z"]
 
 
-def test_t13_elapsed_counts_from_the_last_enabling_not_from_a_start_before_it(world: World) -> None:
+def test_t13_elapsed_counts_from_enabling_not_an_earlier_start(world: World) -> None:
     world.deploy(flights({"four": on(elapsed("4h"))}))
     doze(world, "4h")
     world.disable("four")
@@ -134,7 +134,7 @@ def test_t13_elapsed_of_a_queue_counts_from_the_last_delivery(world: World) -> N
     assert started_at(world, "idle")[1:] == ["2026-03-02T15:00:00.000Z"]
 
 
-def test_t18_nothing_by_a_time_of_day_starts_a_run_and_what_came_in_time_does_not(world: World) -> None:
+def test_t18_nothing_by_a_time_of_day_starts_a_run_else_not(world: World) -> None:
     world.deploy(flights({"alarm": on(absent(partition(), deadline="06:00", zone="Europe/Paris"))}))
     six_in_paris = NOON + 17 * HOUR
     doze_until(world, NOON + 15 * HOUR)
@@ -148,7 +148,7 @@ def test_t18_nothing_by_a_time_of_day_starts_a_run_and_what_came_in_time_does_no
     assert "no partition of demo.flights had come by 06:00 in Europe/Paris" in run.fired_by
 
 
-def test_t18_the_days_of_a_deadline_are_those_on_which_it_is_looked_at(world: World) -> None:
+def test_t18_the_days_of_a_deadline_are_those_of_its_checks(world: World) -> None:
     world.deploy(flights({"alarm": on(absent(partition(), deadline="06:00", days=["thu"]))}))
     doze_until(world, NOON + 2 * DAY)
     assert world.runs("alarm") == []
@@ -156,7 +156,7 @@ def test_t18_the_days_of_a_deadline_are_those_on_which_it_is_looked_at(world: Wo
     assert started_at(world, "alarm") == ["2026-03-05T06:00:00.000Z"]
 
 
-def test_t18_nothing_within_a_span_starts_a_run_and_each_event_begins_the_span_anew(world: World) -> None:
+def test_t18_nothing_in_a_span_starts_run_and_events_restart_it(world: World) -> None:
     world.deploy(flights({"alarm": on(absent(event("heartbeat"), within="1h"))}))
     doze(world, "50m")
     world.post("heartbeat")
@@ -169,7 +169,7 @@ def test_t18_nothing_within_a_span_starts_a_run_and_each_event_begins_the_span_a
     assert started_at(world, "alarm")[1:] == ["2026-03-02T14:50:00.000Z"]
 
 
-def test_t18_only_events_that_fit_the_pattern_are_the_feed(world: World) -> None:
+def test_t18_only_events_that_match_the_pattern_are_the_feed(world: World) -> None:
     healthy = event("heartbeat", pattern={"healthy": [True]})
     world.deploy(flights({"alarm": on(absent(healthy, within="1h"))}))
     doze(world, "30m")
@@ -182,7 +182,7 @@ def test_t18_only_events_that_fit_the_pattern_are_the_feed(world: World) -> None
     assert started_at(world, "alarm") == ["2026-03-02T13:30:00.000Z"]
 
 
-def test_t18_a_feed_that_comes_after_all_before_the_alarm_was_launched_takes_it_back_on_record(world: World) -> None:
+def test_t18_a_late_feed_before_the_launch_cancels_it_on_record(world: World) -> None:
     late = on(absent(partition(), within="1h"), "clean", window("18:00", "19:00"))
     world.deploy(flights({"alarm": late}))
     doze(world, "1h")
@@ -193,7 +193,7 @@ def test_t18_a_feed_that_comes_after_all_before_the_alarm_was_launched_takes_it_
     assert reasons(world, "alarm") == ["DROPPED: the absent event arrived before the job was launched"]
 
 
-def test_t18_absence_and_presence_in_one_trigger(world: World) -> None:
+def test_t18_absence_and_presence_combine_in_one_trigger(world: World) -> None:
     """The weather came and the flights did not: report what is missing."""
     world.deploy(flights({"alarm": on(all_of(partition("weather"), absent(partition(), deadline="18:00")))}))
     world.upload(day(1, "weather", "a.csv"))
@@ -202,7 +202,7 @@ def test_t18_absence_and_presence_in_one_trigger(world: World) -> None:
     assert sorted(event["kind"] for event in world.context(run)["events"]) == ["absent", "partition"]
 
 
-def test_t13_and_t12_together_whichever_is_first(world: World) -> None:
+def test_t13_and_t12_in_one_trigger_fire_on_the_first(world: World) -> None:
     world.deploy(flights({"load": on(any_of(quiet(partition(), "10m"), elapsed("2h")))}))
     world.upload(day(1))
     doze(world, "10m")

@@ -17,14 +17,14 @@ from tests.support.world import World, day, flights, full
 
 
 @pytest.mark.parametrize("written", ["90s", "PT1M30S", "2026-03-02T12:01:30Z", "2026-03-02T13:01:30+01:00"])
-def test_t3_a_due_time_alone_is_one_shot_in_each_of_its_forms(world: World, written: str) -> None:
+def test_t3_a_due_time_alone_fires_once_in_each_of_its_forms(world: World, written: str) -> None:
     world.deploy(flights({"tick": to_queue({"type": "time", "due_time": written})}))
     world.pass_by("5m")
     assert dues(world) == [90]
     assert why_schedule(world, "tick")["state"] == "completed"
 
 
-def test_t3_with_an_expression_the_first_fire_is_at_due_time_and_the_rest_follow_from_there(world: World) -> None:
+def test_t3_the_first_fire_is_at_due_time_and_the_rest_follow(world: World) -> None:
     world.deploy(
         flights({
             "tick": to_queue(time("@every 20s", due_time="15s", repeats=4)),
@@ -38,7 +38,7 @@ def test_t3_with_an_expression_the_first_fire_is_at_due_time_and_the_rest_follow
     assert dues(world, "cron") == [15, 60, 120]
 
 
-def test_t3_a_repeating_schedule_fires_so_often_and_is_gone(world: World) -> None:
+def test_t3_a_repeating_schedule_is_deleted_after_its_repeats(world: World) -> None:
     repeating = time("@every 10s", due_time="10s", repeats=4)
     world.deploy(flights({"tick": to_queue(repeating, when_done="delete")}))
     world.pass_by("41s")
@@ -47,7 +47,7 @@ def test_t3_a_repeating_schedule_fires_so_often_and_is_gone(world: World) -> Non
     assert (is_gone(world), len(world.runs("tick"))) == (True, 4)
 
 
-def test_t3_a_ttl_bounds_nominal_times_inclusively_and_then_the_schedule_is_gone(world: World) -> None:
+def test_t3_a_ttl_bounds_nominal_times_inclusively_then_deletes(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 10s", due_time="10s", repeats=4), ttl="10s")}))
     world.pass_by("10s")
     assert dues(world) == [10]
@@ -58,13 +58,13 @@ def test_t3_a_ttl_bounds_nominal_times_inclusively_and_then_the_schedule_is_gone
 
 
 @pytest.mark.parametrize("written", ["35s", "PT35S", "2026-03-02T12:00:35Z"])
-def test_t3_a_ttl_has_the_three_forms(world: World, written: str) -> None:
+def test_t3_a_ttl_may_have_any_of_three_forms(world: World, written: str) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 10s"), ttl=written)}))
     world.pass_by("3m")
     assert (dues(world), is_gone(world)) == ([10, 20, 30], True)
 
 
-def test_t3_the_same_document_again_does_not_count_its_spans_anew(world: World) -> None:
+def test_t3_the_same_document_again_does_not_restart_its_spans(world: World) -> None:
     document = flights({"tick": to_queue({"type": "time", "due_time": "90s"})})
     world.deploy(document)
     world.pass_by("60s")
@@ -74,7 +74,7 @@ def test_t3_the_same_document_again_does_not_count_its_spans_anew(world: World) 
     assert dues(world) == [90]
 
 
-def test_t3_a_ttl_of_a_data_triggered_schedule_deletes_it_and_drops_what_was_unmet(world: World) -> None:
+def test_t3_the_ttl_of_data_schedule_deletes_it_and_drops_unmet(world: World) -> None:
     world.deploy(flights({"two": on(partition(count=2), ttl="10m"), "one": on(partition(), "join", ttl="10m")}))
     world.upload(day(1))
     world.settle()
@@ -91,7 +91,7 @@ def test_t3_a_ttl_of_a_data_triggered_schedule_deletes_it_and_drops_what_was_unm
 # -- T4: lateness ------------------------------------------------------------------------------------------------------
 
 
-def test_t4_lateness_is_told_with_each_run(world: World) -> None:
+def test_t4_each_run_shows_its_lateness(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 10s", repeats=2)), "two": on(partition())}))
     world.clock.pass_by("12500ms")
     world.settle()
@@ -123,7 +123,7 @@ def test_t4_lateness_is_told_with_each_run(world: World) -> None:
         ("all", MINUTE, 0, 0),
     ],
 )
-def test_t5_after_an_outage_the_schedule_says_what_is_made_up_for(
+def test_t5_after_an_outage_the_schedule_shows_its_catch_up(
     world: World, catch_up: Any, outage: int, ran: int, skipped: int
 ) -> None:
     world.deploy(flights({"hourly": to_queue(time("0 * * * *"), catch_up=catch_up)}))
@@ -136,7 +136,7 @@ def test_t5_after_an_outage_the_schedule_says_what_is_made_up_for(
     assert len(world.runs("hourly")) == ran + 1
 
 
-def test_t5_latest_runs_the_latest_of_them(world: World) -> None:
+def test_t5_catch_up_latest_runs_only_the_latest_missed_fire(world: World) -> None:
     world.deploy(flights({"hourly": to_queue(time("0 * * * *"), catch_up="latest")}))
     world.clock.wait_until(NOON + 5 * HOUR + 20 * MINUTE)
     world.tick()
@@ -160,7 +160,7 @@ def test_t5_enabling_never_catches_up(world: World, catch_up: str) -> None:
 # -- T6: jitter and exclusions -----------------------------------------------------------------------------------------
 
 
-def test_t6_jitter_puts_each_fire_off_always_by_the_same_and_tells_both_instants(world: World) -> None:
+def test_t6_jitter_delays_fires_equally_and_shows_both_instants(world: World) -> None:
     jittered = to_queue(time("@every 1m", jitter="50s", repeats=6))
     world.deploy(flights({"tick": jittered, "other": jittered}))
     world.pass_by("10m")
@@ -173,7 +173,7 @@ def test_t6_jitter_puts_each_fire_off_always_by_the_same_and_tells_both_instants
     assert late != [((run.due_at or 0) - (run.nominal_at or 0)) / SECOND for run in world.runs("other")]
 
 
-def test_t6_a_jittered_occurrence_is_skipped_by_its_nominal_instant(world: World) -> None:
+def test_t6_a_jittered_occurrence_is_skipped_by_nominal_instant(world: World) -> None:
     from chalicelib.flow.schedules import pauses
 
     world.deploy(flights({"tick": to_queue(time("@every 5m", jitter="4m"))}))
@@ -183,7 +183,7 @@ def test_t6_a_jittered_occurrence_is_skipped_by_its_nominal_instant(world: World
     assert kinds(world, "tick") == ["SKIPPED"]
 
 
-def test_t6_excluded_dates_weekdays_and_windows_have_no_fires(world: World) -> None:
+def test_t6_excluded_dates_weekdays_and_windows_do_not_fire(world: World) -> None:
     excluding = ["sat", "sunday", "2026-03-04", {"from": "2026-03-05T06:00:00Z", "to": "2026-03-06T06:00:00Z"}, "03-10"]
     world.deploy(flights({"daily": to_queue(time("0 9 * * *", excluding=excluding))}))
     _, schedule = lookup.existing(world.ports, full("daily"))
@@ -198,7 +198,7 @@ def test_t6_excluded_dates_weekdays_and_windows_have_no_fires(world: World) -> N
     assert [iso(run.nominal_at or 0)[5:10] for run in world.runs("daily")] == shown[:4]
 
 
-def test_t6_dates_are_those_of_the_trigger_s_zone(world: World) -> None:
+def test_t6_dates_are_those_of_the_trigger_zone(world: World) -> None:
     from chalicelib.core.triggers import occurrences
     from chalicelib.core.triggers.time import TimeTrigger
 

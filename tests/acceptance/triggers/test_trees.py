@@ -24,7 +24,7 @@ from tests.support.schedules import BY_DAY, partitions
 from tests.support.world import World, day, flights
 
 
-def test_t14_at_least_n_of_its_triggers_start_a_run_and_all_are_consumed(world: World) -> None:
+def test_t14_at_least_n_triggers_start_run_and_all_are_consumed(world: World) -> None:
     world.deploy(flights({"vote": on(at_least(2, event("a"), event("b"), event("c", count=2)))}))
     world.post("c")
     world.post("a")
@@ -41,7 +41,7 @@ def test_t14_at_least_n_of_its_triggers_start_a_run_and_all_are_consumed(world: 
     assert why(world, "vote")["missing"] == ["2 more of: 1 event a or 1 event b or 1 event c"]
 
 
-def test_t14_firing_consumes_every_leaf_also_those_that_were_half_met(world: World) -> None:
+def test_t14_firing_consumes_every_leaf_also_the_half_met_ones(world: World) -> None:
     world.deploy(flights({"either": on(any_of(event("a"), event("b", count=2)))}))
     world.post("b")
     world.settle()
@@ -57,7 +57,7 @@ def test_t14_firing_consumes_every_leaf_also_those_that_were_half_met(world: Wor
     assert len(world.runs("either")) == 2
 
 
-def test_t14_groups_nest(world: World) -> None:
+def test_t14_nested_groups_start_a_run(world: World) -> None:
     nested = all_of(any_of(event("a"), event("b")), at_least(2, event("c"), event("d"), partition()))
     world.deploy(flights({"nested": on(nested)}))
     for kind in ("c", "d"):
@@ -69,7 +69,7 @@ def test_t14_groups_nest(world: World) -> None:
     assert len(world.runs("nested")) == 1
 
 
-def test_t14_a_time_and_data_together(world: World) -> None:
+def test_t14_a_time_and_data_combine_in_one_trigger(world: World) -> None:
     world.deploy(flights({"both": on(all_of(time("0 13 * * *"), partition()))}))
     world.upload(day(1))
     world.settle()
@@ -80,7 +80,7 @@ def test_t14_a_time_and_data_together(world: World) -> None:
     assert sorted(event["kind"] for event in world.context(run)["events"]) == ["partition", "time"]
 
 
-def test_t14_a_partial_match_that_grows_too_old_is_dropped_on_record_by_itself(world: World) -> None:
+def test_t14_an_expired_partial_match_is_dropped_on_record(world: World) -> None:
     world.deploy(flights({"pair": on(all_of(partition("flights"), partition("weather"), within="1h"))}))
     world.upload(day(1))
     world.settle()
@@ -101,7 +101,7 @@ def test_t14_a_partial_match_that_grows_too_old_is_dropped_on_record_by_itself(w
     assert [days(world, run) for run in world.runs("pair")] == [["1", "2"]]
 
 
-def test_t14_an_event_that_comes_after_the_window_does_not_complete_the_old_match(world: World) -> None:
+def test_t14_an_event_after_the_window_does_not_complete_a_match(world: World) -> None:
     """Nobody had looked since it grew too old: the event finds it, puts it on record, and begins a new match."""
     world.deploy(flights({"pair": on(all_of(partition("flights"), partition("weather"), within="1h"))}))
     world.upload(day(1))
@@ -120,7 +120,7 @@ def test_t14_an_event_that_comes_after_the_window_does_not_complete_the_old_matc
     assert len(world.context(run)["events"]) == 2
 
 
-def test_t16_one_event_touches_many_schedules_and_several_leaves_of_one(world: World) -> None:
+def test_t16_one_event_counts_for_many_schedules_and_leaves(world: World) -> None:
     two_leaves = on(all_of(partition(count=1), any_of(partition(count=2), event("go"))))
     world.deploy(flights({"a": partitions(), "b": partitions(2), "both": two_leaves}))
     world.upload(day(1))
@@ -136,7 +136,7 @@ def test_t16_one_event_touches_many_schedules_and_several_leaves_of_one(world: W
     assert days(world, run) == ["1", "2"]
 
 
-def test_t16_a_duplicate_and_a_reordered_notification_count_once(world: World) -> None:
+def test_t16_duplicate_and_reordered_notifications_count_once(world: World) -> None:
     world.deploy(flights({"daily": partitions(2, dataset="weather")}))
     first, second = day(1, "weather", "a.csv"), day(1, "weather", "b.csv")
     for key in (second, first, first, second):
@@ -150,7 +150,7 @@ def test_t16_a_duplicate_and_a_reordered_notification_count_once(world: World) -
     assert len(world.runs("daily")) == 1
 
 
-def test_t16_a_status_that_is_told_twice_counts_once(world: World) -> None:
+def test_t16_a_status_reported_twice_counts_once(world: World) -> None:
     world.deploy(flights({"a": partitions(), "second": on(status("clean", count=2), "join")}))
     world.upload(day(1))
     world.settle()
@@ -162,7 +162,7 @@ def test_t16_a_status_that_is_told_twice_counts_once(world: World) -> None:
     assert why(world, "second")["missing"] == ["demo.flights.clean to reach COMPLETED"]
 
 
-def test_t19_each_value_of_the_keys_gathers_for_itself(world: World) -> None:
+def test_t19_each_correlation_gathers_by_itself(world: World) -> None:
     joined = on(all_of(partition("flights"), partition("weather")), "join", by=BY_DAY)
     world.deploy(flights({"join": joined}))
     for number in (1, 2, 3):
@@ -177,7 +177,7 @@ def test_t19_each_value_of_the_keys_gathers_for_itself(world: World) -> None:
     assert why(world, "join")["correlation"] == {"year": "2013", "month": "1", "day": "2"}
 
 
-def test_t19_the_quiet_of_a_month_is_that_of_its_own_days(world: World) -> None:
+def test_t19_the_quiet_of_a_month_concerns_its_own_days(world: World) -> None:
     world.deploy(flights({"month": on(quiet(partition(), "10m"), "join", by=["month"])}))
     world.upload(day(1))
     world.upload("raw/flights/year=2013/month=2/day=1/_SUCCESS")
@@ -193,7 +193,7 @@ def test_t19_the_quiet_of_a_month_is_that_of_its_own_days(world: World) -> None:
     assert late.claimed_at == NOON + 15 * MINUTE
 
 
-def test_t19_a_custom_event_is_of_the_day_that_its_payload_names(world: World) -> None:
+def test_t19_a_custom_event_is_of_the_day_in_its_payload(world: World) -> None:
     world.deploy(flights({"join": on(all_of(partition(), event("checked")), "join", by=["day"])}))
     for number in (1, 2):
         world.upload(day(number))
@@ -203,7 +203,7 @@ def test_t19_a_custom_event_is_of_the_day_that_its_payload_names(world: World) -
     assert run.correlation == {"day": "2"}
 
 
-def test_t19_an_event_without_the_keys_counts_for_nothing_on_record(world: World) -> None:
+def test_t19_an_event_lacking_the_keys_counts_nowhere_on_record(world: World) -> None:
     world.deploy(
         flights({"a": partitions(2), "join": on(all_of(status("clean"), partition("weather")), "join", by=["day"])})
     )

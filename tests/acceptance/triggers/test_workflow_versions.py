@@ -40,7 +40,7 @@ def run_once(world: World, number: int) -> None:
     world.settle()
 
 
-def test_t10_a_leaf_that_names_a_version_counts_runs_of_that_version_alone(world: World) -> None:
+def test_t10_a_leaf_with_a_version_counts_only_runs_of_it(world: World) -> None:
     for number in (1, 2, 3):
         run_once(world, number)
         world.pass_by("1s")
@@ -52,7 +52,7 @@ def test_t10_a_leaf_that_names_a_version_counts_runs_of_that_version_alone(world
     assert len(world.runs("any")) == 3
 
 
-def test_t10_a_run_has_the_version_of_its_claim_also_when_it_ends_later(world: World) -> None:
+def test_t10_a_run_keeps_the_version_of_its_claim_to_the_end(world: World) -> None:
     world.upload(day(1))
     world.settle()
     replace_workflow(world, properties={"n": 1})
@@ -61,7 +61,7 @@ def test_t10_a_run_has_the_version_of_its_claim_also_when_it_ends_later(world: W
     assert (len(world.runs("any")), world.runs("second")) == (1, [])
 
 
-def test_t10_the_version_is_told_by_the_run_and_the_reason(world: World) -> None:
+def test_t10_the_run_and_the_reason_show_the_version(world: World) -> None:
     told = views.schedule_view(*existing(world.ports, full("second")))["triggered_by"]
     assert told == "demo.flights.clean (version 2) reaching COMPLETED"
     replace_workflow(world, properties={"n": 1})
@@ -69,7 +69,7 @@ def test_t10_the_version_is_told_by_the_run_and_the_reason(world: World) -> None
     assert views.run_view(world.runs("a")[0])["workflow_version"] == 2
 
 
-def test_t10_a_silent_version_is_one_of_which_nothing_came(world: World) -> None:
+def test_t10_a_quiet_of_one_version_ignores_other_versions(world: World) -> None:
     quiet = {"type": "quiet", "of": of_version(2), "after": "1m"}
     world.put("quiet", on(quiet, "join"))
     run_once(world, 1)
@@ -91,6 +91,6 @@ def test_t10_a_dry_run_plays_a_status_of_a_version(world: World) -> None:
 
 
 @pytest.mark.parametrize("version", [0, -1, "latest"])
-def test_t10_what_is_no_version_is_refused(version: Any) -> None:
+def test_t10_an_invalid_version_is_refused(version: Any) -> None:
     with pytest.raises((ValueError, SluiceError)):
         NewSchedule.model_validate({"workflow": "w", "trigger": of_version(version)})

@@ -54,7 +54,7 @@ def states(world: QuickWorld, name: str) -> list[str]:
     return [run.state for run in world.runs(name)]
 
 
-def test_w3_a_third_run_waits_for_its_application_and_why_names_it_and_its_limit() -> None:
+def test_w3_a_third_run_waits_for_its_application_as_why_shows() -> None:
     world = limited({"a": each()})
     come(world, 1, 2, 3)
     assert len(world.targets.emr.runs) == 2
@@ -76,7 +76,7 @@ def test_w3_the_end_of_a_run_starts_the_next_one(end: str) -> None:
     assert world.limit_state(f"application:{OWN}").active == 0
 
 
-def test_w2_a_backlog_of_an_application_is_served_by_priority_whatever_workflow_it_is_of() -> None:
+def test_w2_an_application_queue_is_served_by_priority() -> None:
     world = limited({"low": each(priority=2), "high": each("join", "weather", priority=8)})
     come(world, 1, 2, 3, 4)
     come(world, 1, 2, dataset="weather")
@@ -87,7 +87,7 @@ def test_w2_a_backlog_of_an_application_is_served_by_priority_whatever_workflow_
     finish_all(world)
 
 
-def test_w3_each_application_has_a_limit_of_its_own() -> None:
+def test_w3_each_application_has_its_own_limit() -> None:
     world = limited({"here": each(), "there": each("elsewhere", "weather")})
     come(world, 1, 2)
     come(world, 1, 2, dataset="weather")
@@ -96,14 +96,14 @@ def test_w3_each_application_has_a_limit_of_its_own() -> None:
     finish_all(world)
 
 
-def test_w13_a_run_counts_at_the_application_that_its_resources_name() -> None:
+def test_w13_a_run_counts_at_the_application_its_resources_name() -> None:
     world = limited({"a": each(resources={"application": OTHER})})
     come(world, 1, 2)
     assert (world.limit_state(f"application:{OTHER}").active, world.limit_state(f"application:{OWN}").active) == (1, 0)
     finish_all(world)
 
 
-def test_w3_an_application_without_a_limit_has_no_row_and_lets_every_run_start() -> None:
+def test_w3_an_application_without_a_limit_starts_every_run() -> None:
     world = QuickWorld(start_burst=1_000)
     world.deploy(flights({"a": each()}))
     come(world, *range(1, 21))
@@ -112,7 +112,7 @@ def test_w3_an_application_without_a_limit_has_no_row_and_lets_every_run_start()
     finish_all(world)
 
 
-def test_w3_the_row_of_an_application_is_as_short_with_many_runs_as_with_one() -> None:
+def test_w3_the_limit_row_of_application_does_not_grow_with_runs() -> None:
     world = limited({"a": each()})
     come(world, 1, 2)
     line = world.limit_state(f"application:{OWN}")
@@ -120,7 +120,7 @@ def test_w3_the_row_of_an_application_is_as_short_with_many_runs_as_with_one() -
     finish_all(world)
 
 
-def test_w3_a_backlog_that_waits_for_a_policy_holds_no_more_of_an_application_than_starts_next() -> None:
+def test_w3_a_policy_queue_holds_few_slots_of_an_application() -> None:
     slow = {"calm": {"max_events": 1, "interval": "10m"}}
     world = limited({"a": each(policy="calm"), "b": each("join", "weather")}, slow)
     come(world, 1, 2, 3, 4)
@@ -135,7 +135,7 @@ def test_w3_a_backlog_that_waits_for_a_policy_holds_no_more_of_an_application_th
     finish_all(world)
 
 
-def test_w7_a_slot_of_an_application_is_free_soon_after_a_run_whose_end_was_not_heard_of() -> None:
+def test_w7_a_slot_is_released_soon_after_an_unreported_end() -> None:
     world = limited({"a": each()})
     come(world, 1, 2)
     for run in list(world.targets.emr.runs.values()):

@@ -25,7 +25,7 @@ def begin(world: World, number: int = 1) -> None:
     world.settle()
 
 
-def test_w4_each_node_runs_once_when_all_that_leads_to_it_has_succeeded(world: World) -> None:
+def test_w4_each_node_runs_once_when_all_its_upstreams_succeeded(world: World) -> None:
     world.deploy(dags.app(dag(*DIAMOND)))
     begin(world)
     assert state(world) == {"a": "STARTING", "b": "PENDING", "c": "PENDING", "d": "PENDING"}
@@ -42,7 +42,7 @@ def test_w4_each_node_runs_once_when_all_that_leads_to_it_has_succeeded(world: W
     assert sorted(ran(world)) == ["a", "b", "c", "d"]
 
 
-def test_w4_a_node_reacts_to_the_runs_of_its_own_dag_run_alone(world: World) -> None:
+def test_w4_a_node_reacts_only_to_runs_of_its_own_dag_run(world: World) -> None:
     """Two days are under way side by side, and a schedule outside runs the same workflow."""
     world.deploy(dags.app(dag("a -> c", "b -> c"), {"other": partitions(1, "w_a", "weather")}))
     begin(world, 1)
@@ -66,7 +66,7 @@ def test_w4_a_node_reacts_to_the_runs_of_its_own_dag_run_alone(world: World) -> 
     assert sorted(days, key=str) == [{"1"}, {"2"}]
 
 
-def test_w4_one_workflow_may_be_several_nodes_with_properties_of_their_own(world: World) -> None:
+def test_w4_one_workflow_may_be_several_nodes_with_properties(world: World) -> None:
     nodes = {name: {"workflow": "clean", "properties": {"part": name}} for name in ("a", "b")}
     world.deploy(dags.app(dag("a -> b", nodes=nodes)))
     begin(world)
@@ -75,7 +75,7 @@ def test_w4_one_workflow_may_be_several_nodes_with_properties_of_their_own(world
     assert [run.request["properties"] for run in world.targets.emr.runs.values()] == [{"part": "a"}, {"part": "b"}]
 
 
-def test_w4_what_follows_a_failed_node_does_not_run_and_says_so(world: World) -> None:
+def test_w4_nodes_after_a_failed_node_do_not_run_and_say_so(world: World) -> None:
     world.deploy(dags.app(dag(*DIAMOND)))
     begin(world)
     ends(world, "a")
@@ -142,7 +142,7 @@ def test_w4_a_run_goes_on_from_the_node_that_failed(world: World) -> None:
     assert sorted(ran(world)) == ["a", "b", "b", "c", "d"]
 
 
-def test_w4_one_node_alone_and_all_of_them_run_again(world: World) -> None:
+def test_w4_one_node_or_all_nodes_can_be_rerun(world: World) -> None:
     world.deploy(dags.app(dag("a -> b", "b -> c")))
     begin(world)
     for node in ("a", "b", "c"):
@@ -162,7 +162,7 @@ def test_w4_one_node_alone_and_all_of_them_run_again(world: World) -> None:
     assert views(world)[0]["state"] == "SUCCEEDED"
 
 
-def test_w4_what_waits_for_a_node_that_ran_again_alone_is_run_again_by_itself(world: World) -> None:
+def test_w4_nodes_behind_a_node_rerun_alone_are_rerun_too(world: World) -> None:
     world.deploy(dags.app(dag("a -> b")))
     begin(world)
     ends(world, "a", "FAILED")
@@ -178,7 +178,7 @@ def test_w4_what_waits_for_a_node_that_ran_again_alone_is_run_again_by_itself(wo
     assert views(world)[0]["state"] == "SUCCEEDED"
 
 
-def test_w4_a_run_is_not_run_again_while_it_is_under_way_nor_from_a_node_that_would_wait_in_vain(world: World) -> None:
+def test_w4_no_rerun_while_active_or_from_a_node_that_cannot_run(world: World) -> None:
     world.deploy(dags.app(dag("a -> b", "b -> c")))
     begin(world)
     with pytest.raises(
@@ -192,7 +192,7 @@ def test_w4_a_run_is_not_run_again_while_it_is_under_way_nor_from_a_node_that_wo
         rerun(world, "only", "x")
 
 
-def test_w4_a_run_keeps_the_graph_that_it_began_with(world: World) -> None:
+def test_w4_a_dag_run_keeps_the_graph_that_it_began_with(world: World) -> None:
     world.deploy(dags.app(dag("a -> b", "b -> c"), w_z={"target": EMR}))
     begin(world, 1)
     changed = dag("a -> z", "b -> c", nodes={"z": {"workflow": "w_z"}})
@@ -213,7 +213,7 @@ def test_w4_a_run_keeps_the_graph_that_it_began_with(world: World) -> None:
     assert set(flow.owned(world.ports, full("daily"))) == present, "the former graph goes when no runs are left"
 
 
-def test_w4_an_update_of_the_graph_alone_keeps_what_the_start_has_gathered(world: World) -> None:
+def test_w4_an_update_of_the_graph_only_keeps_gathered_events(world: World) -> None:
     two = {"trigger": {"type": "partition", "dataset": "flights", "count": 2}, "by": []}
     world.deploy(dags.app(dag("a -> b", **two)))
     begin(world, 1)
@@ -223,7 +223,7 @@ def test_w4_an_update_of_the_graph_alone_keeps_what_the_start_has_gathered(world
     assert ran(world) == ["b"]
 
 
-def test_w4_disabled_it_begins_nothing_and_what_has_begun_goes_on(world: World) -> None:
+def test_w4_a_disabled_dag_begins_nothing_and_started_runs_go_on(world: World) -> None:
     world.deploy(dags.app(dag("a -> b")))
     begin(world, 1)
     assert dags.put(world, dag("a -> b", enabled=False)) == "replaced"
@@ -236,7 +236,7 @@ def test_w4_disabled_it_begins_nothing_and_what_has_begun_goes_on(world: World) 
     assert len(states(world)) == 2
 
 
-def test_w4_times_start_a_dag_and_its_past_is_run_by_a_backfill_of_its_start(world: World) -> None:
+def test_w4_times_start_a_dag_and_a_backfill_runs_its_past(world: World) -> None:
     from tests.support import backfills
 
     world.deploy(dags.app(dag("a -> b", trigger={"type": "time", "expression": "0 0 * * *"}, by=[])))

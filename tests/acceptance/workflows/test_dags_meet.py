@@ -36,7 +36,7 @@ def run_of(world: World, node: str) -> Any:
     return world.ports.runs.attempts(view["nodes"][node]["run_id"])[-1]
 
 
-def test_w15_a_node_s_run_that_is_run_again_by_itself_is_the_affair_of_no_dag(world: World) -> None:
+def test_w15_a_node_run_rerun_alone_belongs_to_no_dag_run(world: World) -> None:
     """As with ``only``: what follows it has run, and is not asked to run once more."""
     world.deploy(dags.app(dag("a -> b", "b -> c")))
     begin(world)
@@ -54,7 +54,7 @@ def test_w15_a_node_s_run_that_is_run_again_by_itself_is_the_affair_of_no_dag(wo
     assert [job for name in flow.owned(world.ports, full("daily")) for job in world.jobs(name)] == []
 
 
-def test_w15_the_start_of_a_dag_that_is_run_again_begins_a_run_of_its_own(world: World) -> None:
+def test_w15_a_rerun_of_the_start_of_a_dag_begins_a_new_dag_run(world: World) -> None:
     world.deploy(dags.app(dag("a -> b")))
     begin(world)
     ends(world, "a")
@@ -69,7 +69,7 @@ def test_w15_the_start_of_a_dag_that_is_run_again_begins_a_run_of_its_own(world:
     assert views(world)[1]["partition"] == view["partition"]
 
 
-def test_w4_the_runs_of_a_deleted_dag_are_told_as_they_stand(world: World) -> None:
+def test_w4_runs_of_a_deleted_dag_are_shown_as_they_are(world: World) -> None:
     world.deploy(dags.app(dag("a -> b", "b -> c")))
     begin(world, 1)
     ends(world, "a")
@@ -82,7 +82,7 @@ def test_w4_the_runs_of_a_deleted_dag_are_told_as_they_stand(world: World) -> No
     assert view["nodes"]["c"]["why"] == "the DAG was deleted before this node was reached"
 
 
-def test_w4_a_dag_that_comes_again_keeps_the_history_of_the_one_before_and_none_of_its_runs(world: World) -> None:
+def test_w4_a_recreated_dag_keeps_the_history_but_none_of_runs(world: World) -> None:
     document = dag("a -> b")
     world.deploy(dags.app(document))
     begin(world, 1)
@@ -106,7 +106,7 @@ def test_w4_a_dag_that_comes_again_keeps_the_history_of_the_one_before_and_none_
     assert [view["state"] for view in views(world)] == ["SUCCEEDED", "FAILED", "SUCCEEDED"]
 
 
-def test_w4_a_run_begun_again_after_days_is_in_time_if_it_goes_at_once(world: World) -> None:
+def test_w4_a_rerun_after_days_is_in_time_if_it_starts_at_once(world: World) -> None:
     """Deadlines count from the re-run: what led to it ended long ago."""
     late = {"start_within": "10m", "end_within": "1h", "from": "nominal"}
     told = {"target": EMR, "deadline": late, "notify": [tells("missed_start", "missed_end")]}
@@ -124,7 +124,7 @@ def test_w4_a_run_begun_again_after_days_is_in_time_if_it_goes_at_once(world: Wo
     assert notices(world) == []
 
 
-def test_h5_what_is_run_again_by_hand_has_no_deadline_that_is_over(world: World) -> None:
+def test_h5_a_manual_rerun_has_no_deadline_in_the_past(world: World) -> None:
     late = {"start_within": "10m", "end_within": "1h"}
     told = {"target": EMR, "deadline": late, "notify": [tells("missed_start", "missed_end")]}
     world.deploy(dags.app(dag("a -> b"), w_a=told))
@@ -139,7 +139,7 @@ def test_h5_what_is_run_again_by_hand_has_no_deadline_that_is_over(world: World)
     assert lines.waited(world.ports.runs.attempts(again)[0]) == 0, "nor has it waited since then"
 
 
-def test_w4_urgency_is_lent_along_the_edges_of_a_dag(world: World) -> None:
+def test_w4_priority_is_inherited_along_the_edges_of_a_dag(world: World) -> None:
     """``up`` leads to an urgent node, two edges on: it goes before one of more than its own priority."""
     one = [{"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}]
     nodes = {
@@ -162,7 +162,7 @@ def test_w4_urgency_is_lent_along_the_edges_of_a_dag(world: World) -> None:
     assert set(dags.living(world)) == {"up"}
 
 
-def test_w4_all_nodes_stand_for_the_instant_of_the_run_also_when_they_run_again(world: World) -> None:
+def test_w4_all_nodes_have_the_instant_of_dag_run_in_reruns_too(world: World) -> None:
     world.deploy(dags.app(dag("a -> b", trigger={"type": "time", "expression": "0 0 * * *"}, by=[])))
     world.pass_by("12h1m")
     ends(world, "a")
@@ -174,7 +174,7 @@ def test_w4_all_nodes_stand_for_the_instant_of_the_run_also_when_they_run_again(
     assert told == [NOON + 12 * HOUR] * 3
 
 
-def test_w4_a_page_of_runs_is_bounded_and_the_next_one_goes_on(world: World) -> None:
+def test_w4_a_page_of_dag_runs_is_bounded_and_can_be_continued(world: World) -> None:
     world.deploy(dags.app(dag("a -> b")))
     for number in range(1, dag_runs.MAX_SHOWN + 3):
         begin(world, number)
@@ -185,7 +185,7 @@ def test_w4_a_page_of_runs_is_bounded_and_the_next_one_goes_on(world: World) -> 
     assert (len(rest.items), rest.cursor) == (2, None)
 
 
-def test_w4_nodes_share_a_pool_and_the_run_is_numbered_among_those_of_its_workflow(world: World) -> None:
+def test_w4_nodes_share_a_pool_and_a_rerun_is_numbered(world: World) -> None:
     pooled = {"target": EMR, "pool": "small"}
     document = dags.app(dag("a -> d", "b -> d", "c -> d"), w_a=pooled, w_b=pooled, w_c=pooled)
     world.deploy({**document, "pools": {"small": {"size": 1, "unit": "slots"}}})
@@ -203,7 +203,7 @@ def test_w4_nodes_share_a_pool_and_the_run_is_numbered_among_those_of_its_workfl
     assert [run.number for run in (run_of(world, "a"), run_of(world, "d"))] == [1, 2]
 
 
-def test_w4_a_node_fails_after_its_last_attempt_of_the_outcomes_that_are_tried_again(world: World) -> None:
+def test_w4_a_node_fails_after_the_last_attempt_of_its_retries(world: World) -> None:
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     once = {"target": EMR, "retries": {"attempts": 2, "delay": "30s", "on": ["lost"]}}
     tidy = edge("a -> tidy", on=["FAILED"])
@@ -238,7 +238,7 @@ def test_w4_a_node_may_be_the_work_of_a_pull_worker(world: World) -> None:
     assert views(world)[0]["state"] == "SUCCEEDED"
 
 
-def test_w4_a_last_node_may_be_a_message_and_a_re_run_sends_it_again(world: World) -> None:
+def test_w4_a_last_node_may_be_a_message_which_a_rerun_repeats(world: World) -> None:
     world.deploy(dags.app(dag("a -> b"), w_b={"target": SQS}))
     begin(world)
     ends(world, "a")
@@ -248,7 +248,7 @@ def test_w4_a_last_node_may_be_a_message_and_a_re_run_sends_it_again(world: Worl
     assert len({run_id for run_id, _ in world.targets.queue.messages}) == 2
 
 
-def test_w9_a_node_that_fails_or_is_aborted_is_told_by_its_workflow_s_rules(world: World) -> None:
+def test_w9_a_failed_or_aborted_node_is_notified_by_its_workflow(world: World) -> None:
     told = {"target": EMR, "notify": [tells("failed", "aborted")]}
     world.deploy(dags.app(dag(edge("a -> c", within="2h"), "b -> c"), w_b=told, w_c=told))
     begin(world)
@@ -261,7 +261,7 @@ def test_w9_a_node_that_fails_or_is_aborted_is_told_by_its_workflow_s_rules(worl
     assert notice["events"][0]["reason"] == views(world)[0]["nodes"]["c"]["why"].removeprefix("aborted: ")
 
 
-def test_w2_a_dag_that_is_put_looks_at_no_job_of_others_that_waits_for_the_same_workflows() -> None:
+def test_w2_putting_dag_reads_no_waiting_job_of_other_schedules() -> None:
     """Its nodes wait for runs of its own alone, and lend to no others: the queues may be as long as they are."""
 
     def calls(waiting: int) -> int:
@@ -282,7 +282,7 @@ def test_w2_a_dag_that_is_put_looks_at_no_job_of_others_that_waits_for_the_same_
     assert calls(1) == calls(20)
 
 
-def test_w9_what_waited_for_a_failed_node_is_no_alarm_any_more_when_that_ran_again(world: World) -> None:
+def test_w9_a_successful_rerun_ends_the_alarm_of_waiting_nodes(world: World) -> None:
     document = dags.app(dag("a -> c", "b -> c"), w_c={"target": EMR, "notify": [tells("aborted")]})
     world.deploy(document)
     begin(world)

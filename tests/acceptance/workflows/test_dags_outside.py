@@ -22,7 +22,7 @@ def world() -> World:
     return QuickWorld(wake_shards=1, history_shards=1)
 
 
-def test_w4_a_workflow_that_a_dag_names_is_not_deleted(world: World) -> None:
+def test_w4_a_workflow_that_a_dag_uses_is_not_deleted(world: World) -> None:
     world.deploy(dags.app(dag("a -> b")))
     with pytest.raises(SluiceError, match="used by dag demo.flights.daily"):
         store.delete(world.ports, "workflow", full("w_b"))
@@ -30,7 +30,7 @@ def test_w4_a_workflow_that_a_dag_names_is_not_deleted(world: World) -> None:
     store.delete(world.ports, "workflow", full("w_b"))
 
 
-def test_w4_a_deleted_dag_starts_nothing_any_more(world: World) -> None:
+def test_w4_a_deleted_dag_starts_nothing(world: World) -> None:
     world.deploy(dags.app(dag("a -> b")))
     begin(world, 1)
     flow.delete(world.ports, full("daily"), "tester")
@@ -42,7 +42,7 @@ def test_w4_a_deleted_dag_starts_nothing_any_more(world: World) -> None:
     assert states(world)[0]["a"] == "SUCCEEDED", "its history stays"
 
 
-def test_w4_a_cycle_through_the_outside_is_refused(world: World) -> None:
+def test_w4_a_cycle_through_outside_schedules_is_refused(world: World) -> None:
     """A DAG that a workflow's success starts must not run that workflow, nor may a schedule lead back to it."""
     own = {"trigger": {"type": "program_status", "workflow": "w_b"}, "by": []}
     world.deploy(dags.app(dag("a -> b")))
@@ -55,7 +55,7 @@ def test_w4_a_cycle_through_the_outside_is_refused(world: World) -> None:
     assert refused.value.code == "cycle"
 
 
-def test_w4_no_cycle_is_seen_where_runs_of_the_dag_alone_go_on(world: World) -> None:
+def test_w4_edges_within_one_dag_run_make_no_cycle_outside(world: World) -> None:
     """A schedule that starts the first workflow of a DAG after the last one closes no circle: only what the DAG itself
     starts goes on in it."""
     world.deploy(dags.app(dag("a -> b"), {"back": on({"type": "program_status", "workflow": "w_b"}, "w_a")}))
@@ -84,7 +84,7 @@ def test_w4_a_status_may_be_that_of_the_runs_of_one_schedule(world: World) -> No
         world.put("then", on({**after, "schedule": "nightl"}, "join"))
 
 
-def test_l17_what_a_dag_refers_to_anywhere_in_it_is_not_deleted_and_the_refusal_names_it(world: World) -> None:
+def test_l17_what_a_dag_refers_to_cannot_be_deleted_with_reason(world: World) -> None:
     load = {"type": "load", "of": {"pool": "small"}, "below": 0.5}
     nodes = {"b": {"workflow": "w_b", "constraints": [load]}}
     world.deploy({**dags.app(dag("a -> b", nodes=nodes)), "pools": {"small": {"size": 4}}})
@@ -101,7 +101,7 @@ def test_l17_what_a_dag_refers_to_anywhere_in_it_is_not_deleted_and_the_refusal_
         store.delete(world.ports, kind, name)  # type: ignore[arg-type]
 
 
-def test_w4_the_key_of_a_dag_is_none_that_others_may_gather_by(world: World) -> None:
+def test_w4_the_key_of_a_dag_cannot_be_a_correlation_key(world: World) -> None:
     """With it, a schedule would pass for a node, and go round in a circle that nobody looks for."""
     world.deploy(dags.app(dag("a -> b")))
     again = {"type": "program_status", "workflow": "w_b"}

@@ -48,7 +48,7 @@ def fail(world: World, number: int) -> None:
     world.settle()
 
 
-def test_w9_a_failure_is_told_at_once_with_its_reason(world: World) -> None:
+def test_w9_a_failure_sends_a_notice_at_once_with_its_reason(world: World) -> None:
     world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed")]}))
     fail(world, 1)
     world.pass_by("2s")
@@ -60,7 +60,7 @@ def test_w9_a_failure_is_told_at_once_with_its_reason(world: World) -> None:
     assert notice["events"] == [{**told, "at": "2026-03-02T12:00:00.000Z"}]
 
 
-def test_w9_what_follows_within_five_minutes_is_told_together(world: World) -> None:
+def test_w9_failures_within_five_minutes_are_one_notice(world: World) -> None:
     world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed")]}))
     for number in range(1, 14):
         fail(world, number)
@@ -78,7 +78,7 @@ def test_w9_what_follows_within_five_minutes_is_told_together(world: World) -> N
     assert [notice["count"] for notice in notices(world)] == [1, 12, 1], "after a quiet time at once again"
 
 
-def test_w9_a_failure_is_told_after_the_last_attempt(world: World) -> None:
+def test_w9_a_failure_sends_a_notice_after_the_last_attempt(world: World) -> None:
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}, "notify": [tells("failed")]}
     world.deploy(flights({"daily": partitions()}, clean=retried))
     fail(world, 1)
@@ -91,7 +91,7 @@ def test_w9_a_failure_is_told_after_the_last_attempt(world: World) -> None:
     assert len(notices(world)) == 1
 
 
-def test_w9_a_job_that_is_aborted_for_a_requirement_is_told(world: World) -> None:
+def test_w9_a_job_aborted_for_a_constraint_sends_a_notice(world: World) -> None:
     rules = concurrency(1, on_unmet="abort")
     document = on(partition(), "clean", rules, notify=[tells("aborted")])
     world.deploy(flights({"daily": document}))
@@ -105,7 +105,7 @@ def test_w9_a_job_that_is_aborted_for_a_requirement_is_told(world: World) -> Non
     assert notice["events"][0]["reason"] == world.records("daily")[0].reason
 
 
-def test_w9_one_that_is_to_be_requeued_waits_and_nobody_is_told(world: World) -> None:
+def test_w9_a_requeued_job_waits_and_sends_no_notice(world: World) -> None:
     """Requeued is what ``on_unmet: wait`` does: chosen where the requirement is."""
     document = on(partition(), "clean", window("22:00", "23:00"), notify=[tells("aborted", "failed")])
     world.deploy(flights({"daily": document}))
@@ -114,7 +114,7 @@ def test_w9_one_that_is_to_be_requeued_waits_and_nobody_is_told(world: World) ->
     assert (len(world.jobs("daily")), notices(world)) == (1, [])
 
 
-def test_w9_schedule_and_workflow_may_tell_different_ones(world: World) -> None:
+def test_w9_schedule_and_workflow_may_notify_different_channels(world: World) -> None:
     own = on(partition(), "clean", notify=[tells("failed", to=DUTY), tells("failed", "aborted")])
     world.deploy(flights({"daily": own}, clean={"target": EMR, "notify": [tells("failed")]}))
     fail(world, 1)
@@ -127,7 +127,7 @@ FUNCTION = {"type": "lambda", "function": "arn:aws:lambda:eu-west-1:123456789012
 
 
 @pytest.mark.parametrize("to", [TEAM, DUTY, BUS, FUNCTION, SQS], ids=lambda to: to["type"])
-def test_w9_a_notice_goes_to_the_very_target_of_its_rule(world: World, to: dict[str, Any]) -> None:
+def test_w9_a_notice_goes_to_the_target_of_its_rule(world: World, to: dict[str, Any]) -> None:
     world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed", to=to)]}))
     fail(world, 1)
     world.pass_by("2s")
@@ -137,7 +137,7 @@ def test_w9_a_notice_goes_to_the_very_target_of_its_rule(world: World, to: dict[
     assert whats(notices(world)[0]) == ["failed"]
 
 
-def test_w9_what_could_not_be_delivered_is_told(world: World) -> None:
+def test_w9_a_failed_delivery_sends_a_notice(world: World) -> None:
     from chalicelib.core.targets.answers import Never
 
     told = {"target": SQS, "notify": [tells("failed")]}
@@ -150,7 +150,7 @@ def test_w9_what_could_not_be_delivered_is_told(world: World) -> None:
     assert "no such queue" in notice["events"][0]["reason"]
 
 
-def test_w9_a_notice_that_is_not_taken_is_tried_again_under_one_id_and_then_a_dead_letter(world: World) -> None:
+def test_w9_a_refused_notice_is_retried_under_one_id_then_dead(world: World) -> None:
     from chalicelib.core.targets.answers import NoAnswer
 
     world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed")]}))
@@ -174,7 +174,7 @@ def test_w9_a_lost_hint_delays_a_notice_by_a_minute_at_most(world: World) -> Non
     assert len(notices(world)) == 1
 
 
-def test_w9_a_storm_of_failures_hardly_touches_the_row_that_counts_them(world: World) -> None:
+def test_w9_many_failures_hardly_write_the_row_that_counts_them(world: World) -> None:
     """When a hundred fail at once, a hundred Lambdas see to it: they must not all contend for one row."""
     written: list[str] = []
 

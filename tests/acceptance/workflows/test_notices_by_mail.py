@@ -55,7 +55,7 @@ def failing(topic: Topic, **to: Any) -> QuickWorld:
     return world
 
 
-def test_w9_a_failure_reaches_a_topic_with_a_subject_and_a_text_for_a_mail() -> None:
+def test_w9_a_failure_reaches_a_topic_with_subject_and_mail_text() -> None:
     topic = Topic()
     world = failing(topic, subject="flights: clean has failed")
     world.pass_by("1m")
@@ -75,14 +75,14 @@ def test_w9_a_failure_reaches_a_topic_with_a_subject_and_a_text_for_a_mail() -> 
     assert "MessageGroupId" not in mail
 
 
-def test_w9_without_a_subject_none_is_sent_and_sns_writes_its_own() -> None:
+def test_w9_without_a_subject_sns_writes_its_own() -> None:
     topic = Topic()
     failing(topic).pass_by("1m")
     [(_, mail)] = topic.published
     assert "Subject" not in mail
 
 
-def test_w9_a_mail_that_sns_does_not_take_is_sent_again_under_the_same_id() -> None:
+def test_w9_a_mail_that_sns_refuses_is_sent_again_under_same_id() -> None:
     topic = Topic()
     topic.down = True
     world = failing(topic)

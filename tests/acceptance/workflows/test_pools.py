@@ -42,7 +42,7 @@ def in_use(world: QuickWorld, line: str = "pool:demo.p") -> int:
     return int(world.limit_state(line).active)
 
 
-def test_w3_workflows_share_the_slots_of_a_pool_and_never_more_run_than_it_has() -> None:
+def test_w3_workflows_share_pool_slots_and_never_exceed_them() -> None:
     world = sharing({"size": 3}, {"a": each("one"), "b": each("two", "weather")}, one={}, two={})
     come(world, 1, 2)
     come(world, 1, 2, dataset="weather")
@@ -57,7 +57,7 @@ def test_w3_workflows_share_the_slots_of_a_pool_and_never_more_run_than_it_has()
     assert in_use(world) == 0
 
 
-def test_w3_a_pool_of_vcpus_counts_what_the_resources_of_a_run_come_to_and_why_tells_it() -> None:
+def test_w3_a_pool_of_vcpus_counts_the_resources_of_runs() -> None:
     wide = {"resources": {"workers": 1, "vcpu": 4}}
     world = sharing({"size": 20, "unit": "vcpu"}, {"a": each("one"), "b": each("one", "weather")}, one=wide)
     come(world, 1, 2)
@@ -68,7 +68,7 @@ def test_w3_a_pool_of_vcpus_counts_what_the_resources_of_a_run_come_to_and_why_t
     assert explain.why_job(world.ports, waiting)["why"].startswith("waits for 8 vCPU of pool demo.p: 16 of 20 in use")
 
 
-def test_w13_resources_of_the_workflow_overridden_by_the_schedule_reach_the_target_and_the_pool() -> None:
+def test_w13_resources_set_by_the_schedule_reach_target_and_pool() -> None:
     small = {"resources": {"workers": 1, "vcpu": 2, "memory_gb": 8, "disk_gb": 50}}
     large = each("one", "weather", resources={"workers": 3, "application": "00other"})
     world = sharing({"size": 100, "unit": "vcpu"}, {"a": each("one"), "b": large}, one=small)
@@ -90,7 +90,7 @@ def test_w13_resources_of_the_workflow_overridden_by_the_schedule_reach_the_targ
     assert in_use(world) == 4 + 8
 
 
-def test_w3_the_row_of_a_pool_is_as_short_with_many_runs_as_with_one() -> None:
+def test_w3_the_limit_row_of_a_pool_does_not_grow_with_runs() -> None:
     """Every claim writes it, and each KB of it costs; when its runs began is told by the lines of their workflows."""
     world = sharing({"size": 9}, {"a": each("one")}, one={})
     come(world, 1, 2, 3, 4, 5)
@@ -98,7 +98,7 @@ def test_w3_the_row_of_a_pool_is_as_short_with_many_runs_as_with_one() -> None:
     assert len(world.limit_state("workflow:demo.flights.one").starts) == 5
 
 
-def test_w3_a_large_request_at_the_head_is_not_starved_by_small_ones() -> None:
+def test_w3_a_large_request_at_head_is_not_starved_by_small_ones() -> None:
     world = sharing(
         {"size": 8}, {"small": each("one"), "large": each("two", "weather")}, one={"slots": 2}, two={"slots": 8}
     )
@@ -114,7 +114,7 @@ def test_w3_a_large_request_at_the_head_is_not_starved_by_small_ones() -> None:
     assert (live(world, "small"), in_use(world)) == (3, 6)
 
 
-def test_w3_a_backlog_that_waits_for_its_own_workflow_holds_nothing_of_the_pool() -> None:
+def test_w3_jobs_queued_for_their_workflow_hold_no_pool_units() -> None:
     capped = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}, {"type": "concurrency", "max": 9, "group": "g"}]
     world = sharing({"size": 3}, {"a": each("one", constraints=capped), "b": each("two", "weather")}, one={}, two={})
     come(world, 1, 2, 3, 4, 5)
@@ -123,7 +123,7 @@ def test_w3_a_backlog_that_waits_for_its_own_workflow_holds_nothing_of_the_pool(
     assert (live(world, "b"), in_use(world)) == (2, 3)
 
 
-def test_w3_a_share_is_kept_for_its_owner_and_who_has_used_it_up_takes_what_nobody_waits_for() -> None:
+def test_w3_a_share_is_kept_and_its_owner_may_use_the_fallback() -> None:
     pool = {"size": 5, "shares": {"flights.urgent": {"reserved": 2}}}
     world = sharing(pool, {"a": each("bulk"), "u": each("urgent", "weather")}, bulk={}, urgent={})
     come(world, 1, 2, 3, 4, 5)
@@ -149,7 +149,7 @@ def test_w3_a_share_is_kept_for_its_owner_and_who_has_used_it_up_takes_what_nobo
     assert (in_use(world), in_use(world, share)) == (0, 0)
 
 
-def test_w3_a_share_may_be_that_of_a_concurrency_group() -> None:
+def test_w3_a_share_may_belong_to_a_concurrency_group() -> None:
     grouped = [{"type": "concurrency", "max": 9, "group": "night"}]
     pool = {"size": 2, "shares": {"night": {"reserved": 1}}}
     world = sharing(pool, {"a": each("one"), "n": each("one", "weather", constraints=grouped)}, one={})
@@ -159,7 +159,7 @@ def test_w3_a_share_may_be_that_of_a_concurrency_group() -> None:
     assert in_use(world, "pool:demo.p:night") == 1
 
 
-def test_w3_a_larger_pool_serves_the_queue_at_once_and_a_smaller_one_waits_for_ends() -> None:
+def test_w3_a_larger_pool_serves_its_queue_at_once_smaller_waits() -> None:
     world = sharing({"size": 1}, {"a": each("one")}, one={})
     come(world, 1, 2, 3, 4)
     assert live(world, "a") == 1
@@ -177,7 +177,7 @@ def test_w3_a_larger_pool_serves_the_queue_at_once_and_a_smaller_one_waits_for_e
     assert live(world, "a") == 1
 
 
-def test_w3_who_asks_for_more_than_a_pool_has_left_steps_aside_and_stops_nobody() -> None:
+def test_w3_a_job_larger_than_a_pool_yields_and_blocks_nobody() -> None:
     world = sharing(
         {"size": 4}, {"small": each("one"), "large": each("two", "weather")}, one={"slots": 1}, two={"slots": 4}
     )
@@ -198,7 +198,7 @@ def test_w3_who_asks_for_more_than_a_pool_has_left_steps_aside_and_stops_nobody(
     assert live(world, "large") == 1
 
 
-def test_w3_a_share_that_is_given_up_lets_its_waiters_go_on_to_the_common_part() -> None:
+def test_w3_waiters_of_a_removed_share_go_on_to_the_common_units() -> None:
     world = sharing({"size": 1, "shares": {"flights.one": {"reserved": 1}}}, {"a": each("one")}, one={})
     come(world, 1, 2)
     store.put(world.ports, "pool", "demo.p", {"size": 2, "unit": "slots", "shares": {}}, "tester")
@@ -208,7 +208,7 @@ def test_w3_a_share_that_is_given_up_lets_its_waiters_go_on_to_the_common_part()
     assert (in_use(world), in_use(world, "pool:demo.p:demo.flights.one")) == (0, 0)
 
 
-def test_w3_a_pool_that_is_named_is_not_deleted_and_the_refusal_says_by_whom() -> None:
+def test_w3_a_pool_in_use_is_not_deleted_naming_its_users() -> None:
     world = sharing({"size": 1}, {"a": each("one"), "b": each("clean", pool="p")}, one={})
     with pytest.raises(SluiceError, match=r"used by schedule demo\.flights\.b, workflow demo\.flights\.one"):
         store.delete(world.ports, "pool", "demo.p")
@@ -228,6 +228,8 @@ def test_w3_a_pool_that_is_named_is_not_deleted_and_the_refusal_says_by_whom() -
         ({"size": 4}, {"resources": {"vcpu": 8, "memory_gb": 17}}, "16 to 60 GB, in steps of 4 beside 8 vCPUs"),
     ],
 )
-def test_w3_what_could_never_start_is_refused(pool: dict[str, Any], workflow: dict[str, Any], message: str) -> None:
+def test_w3_a_request_larger_than_the_pool_is_refused(
+    pool: dict[str, Any], workflow: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ValueError, match=message):
         sharing(pool, {"a": each("one")}, one=workflow)

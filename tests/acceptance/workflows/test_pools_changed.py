@@ -29,7 +29,7 @@ def change(world: QuickWorld, **fields: Any) -> None:
     store.put(world.ports, "workflow", "demo.flights.one", {**row.document, **fields}, "tester")
 
 
-def test_w3_a_job_that_holds_units_of_a_pool_which_its_workflow_leaves_gives_all_of_them_back() -> None:
+def test_w3_a_job_whose_workflow_leaves_pool_releases_all_units() -> None:
     world = paced({"a": each("one")}, one={"slots": 4})
     come(world, 1, 2)
     assert in_use(world) == 8, "the second waits for the start rate, and holds four"
@@ -42,7 +42,7 @@ def test_w3_a_job_that_holds_units_of_a_pool_which_its_workflow_leaves_gives_all
     assert (in_use(world), in_use(world, "pool:demo.q")) == (0, 0)
 
 
-def test_w13_a_job_that_holds_units_takes_what_its_workflow_asks_for_when_it_starts() -> None:
+def test_w13_a_job_holding_units_takes_new_amount_when_it_starts() -> None:
     world = paced({"a": each("one")}, one={"slots": 2})
     come(world, 1, 2)
     change(world, slots=7)
@@ -59,7 +59,7 @@ def test_w13_a_job_that_holds_units_takes_what_its_workflow_asks_for_when_it_sta
     assert in_use(world) == 0
 
 
-def test_w3_who_asks_for_more_than_its_share_queues_at_the_common_part_and_keeps_nobody_from_the_share() -> None:
+def test_w3_a_job_over_its_share_queues_without_blocking_it() -> None:
     pool = {"size": 8, "shares": {"flights.mine": {"reserved": 2}}}
     schedules = {
         "small": each("one"),
@@ -81,7 +81,7 @@ def test_w3_who_asks_for_more_than_its_share_queues_at_the_common_part_and_keeps
     assert (live(world, "small"), live(world, "large")) == (0, 1), "whoever came after it did not overtake it"
 
 
-def test_w3_units_of_a_share_that_is_cut_are_not_lent_again_before_they_are_given_back() -> None:
+def test_w3_units_of_reduced_share_are_reused_after_release_only() -> None:
     world = sharing(
         {"size": 4, "shares": {"flights.mine": {"reserved": 2}}},
         {"a": each("one"), "m": each("mine", "weather")},
@@ -101,7 +101,7 @@ def test_w3_units_of_a_share_that_is_cut_are_not_lent_again_before_they_are_give
     assert (in_use(world), in_use(world, "pool:demo.p:demo.flights.mine")) == (0, 0)
 
 
-def test_w3_a_backlog_at_the_pace_of_its_policy_leaves_the_pool_to_others() -> None:
+def test_w3_a_queue_at_a_policy_pace_leaves_the_pool_to_others() -> None:
     """One start a minute: the backlog that waits for that must not fill a pool which others want now."""
     world = QuickWorld(start_burst=1_000)
     made = {name: {"target": EMR, "pool": "p"} for name in ("one", "two")}

@@ -49,7 +49,7 @@ def queue_up(schedules: dict[str, Any], events: int, **workflows: Any) -> QuickW
     return world
 
 
-def test_w2_an_upstream_of_an_urgent_schedule_is_at_least_as_urgent_however_far_up_and_why_says_from_whom() -> None:
+def test_w2_upstreams_inherit_priority_through_any_depth() -> None:
     world = queue_up(
         {
             "plain": grouped("plain", 1, priority=6),
@@ -68,7 +68,7 @@ def test_w2_an_upstream_of_an_urgent_schedule_is_at_least_as_urgent_however_far_
     assert order_of(world, "plain", "up") == ["up", "plain"]
 
 
-def test_w2_who_waits_for_the_freshness_of_a_workflow_lends_it_its_priority() -> None:
+def test_w2_freshness_constraint_passes_priority_to_its_workflow() -> None:
     fresh = [{"type": "fresh", "workflows": ["up"], "within": "1h", "on_unmet": "wait"}]
     world = queue_up(
         {
@@ -84,7 +84,7 @@ def test_w2_who_waits_for_the_freshness_of_a_workflow_lends_it_its_priority() ->
     assert order_of(world, "plain", "up") == ["up", "plain"]
 
 
-def test_w2_who_waits_for_the_runs_of_one_schedule_lends_to_its_jobs_alone() -> None:
+def test_w2_waiting_for_one_schedule_passes_priority_to_its_jobs() -> None:
     """As the nodes of a DAG do: others that run the same workflow are none of their business."""
     leaf = {"type": "program_status", "workflow": "up", "schedule": "mine"}
     world = queue_up(
@@ -101,7 +101,7 @@ def test_w2_who_waits_for_the_runs_of_one_schedule_lends_to_its_jobs_alone() -> 
     assert order_of(world, "other", "mine") == ["mine", "other"]
 
 
-def test_w2_who_only_wants_to_hear_of_failures_or_is_disabled_lends_nothing() -> None:
+def test_w2_failure_listeners_and_disabled_schedules_pass_none() -> None:
     alarm = after("up", "join", "FAILED", priority=9)
     off = after("up", "join", priority=9, enabled=False)
     world = queue_up(
@@ -114,7 +114,7 @@ def test_w2_who_only_wants_to_hear_of_failures_or_is_disabled_lends_nothing() ->
     assert order_of(world, "plain", "up") == ["plain", "up"]
 
 
-def test_w2_who_waits_already_is_ranked_anew_when_an_urgent_downstream_is_enabled() -> None:
+def test_w2_enabling_an_urgent_downstream_reranks_waiting_jobs() -> None:
     one = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
     world = QuickWorld(start_burst=100)
     slow, fast = (partitions(workflow="clean", dataset=dataset, by=["day"], constraints=[one])
@@ -135,7 +135,7 @@ def test_w2_who_waits_already_is_ranked_anew_when_an_urgent_downstream_is_enable
     assert (len(world.runs("slow")), len(world.runs("fast"))) == (2, 0), "both are lifted, and the older goes first"
 
 
-def test_w2_a_dataset_lifts_the_jobs_that_its_data_triggers() -> None:
+def test_w2_a_dataset_passes_priority_to_its_waiting_jobs() -> None:
     world = QuickWorld(start_burst=100)
     one = at_most(1)
     document = flights(
@@ -192,7 +192,7 @@ def test_w14_the_latest_start_meets_both_deadlines(fields: dict[str, Any], lates
     assert deadlines.latest_start(waiting, schedule(), workflow(**fields)) == latest, "the workflow's word, if none"
 
 
-def test_w14_a_deadline_counts_from_the_nominal_instant_of_a_fire_or_from_its_data() -> None:
+def test_w14_a_deadline_counts_from_the_nominal_instant_or_data() -> None:
     late = job("fire", nominal_at=NOON, due_at=NOON + MINUTE, created_at=NOON + MINUTE, accepted_at=NOON + HOUR)
     by_clock, by_data = ({"start_within": "1h", "from": each} for each in ("nominal", "data"))
     assert deadlines.latest_start(late, schedule(deadline=by_clock), workflow()) == NOON + HOUR
@@ -204,7 +204,7 @@ edges = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda e
 
 @given(priorities=st.lists(st.integers(0, 9), min_size=6, max_size=6), edges=edges)
 @settings(max_examples=40, deadline=None)
-def test_w2_in_any_graph_whatever_waits_is_at_least_as_urgent_as_all_that_wait_for_it(
+def test_w2_in_any_graph_jobs_are_as_urgent_as_their_downstreams(
     priorities: list[int], edges: list[tuple[int, int]]
 ) -> None:
     """Workflow n feeds workflow m > n. All of them queue behind one run, and go by what they and theirs are worth."""

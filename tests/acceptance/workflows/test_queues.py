@@ -27,7 +27,7 @@ class Counting:
         return self._catalog.version(schedule, version)
 
 
-def test_w2_however_many_wait_for_a_workflow_no_more_than_a_hundred_are_read_when_a_job_queues() -> None:
+def test_w2_a_job_that_queues_reads_at_most_a_hundred_waiters() -> None:
     world = QuickWorld(start_burst=100)
     many = {f"n{number:03d}": after("clean", "join") for number in range(priority.MAX_DOWNSTREAM + 20)}
     world.deploy(flights({"a": partitions(by=["day"], **at_most(1)), **many}))
@@ -59,7 +59,7 @@ class Meanwhile:
         return self._targets.start(run, context)
 
 
-def test_w2_who_comes_while_a_queue_is_served_is_not_too_late_to_go_first() -> None:
+def test_w2_a_job_arriving_during_a_serve_can_still_go_first() -> None:
     """A server has many permits to hand out, and each start takes its time: it is not to go by what it read first."""
     world = QuickWorld(start_burst=100)
     pooled = {"target": EMR, "pool": "p"}

@@ -37,7 +37,7 @@ def fails(world: QuickWorld, span: str) -> None:
     world.pass_by(span)
 
 
-def test_w1_exponential_backoff_doubles_the_delay_up_to_its_cap_and_every_attempt_is_history() -> None:
+def test_w1_backoff_doubles_to_its_cap_and_attempts_are_history() -> None:
     world = trying({"attempts": 5, "delay": "10s", "backoff": "exponential", "max_delay": "30s"})
     for _ in range(5):
         fails(world, "2m")
@@ -51,7 +51,7 @@ def test_w1_exponential_backoff_doubles_the_delay_up_to_its_cap_and_every_attemp
     assert len(tokens) == 5, "each attempt has a token of its own"
 
 
-def test_w1_jitter_comes_from_the_id_and_stays_between_half_the_delay_and_all_of_it() -> None:
+def test_w1_jitter_comes_from_the_id_within_half_to_full_delay() -> None:
     retries = Retries.model_validate({"attempts": 9, "delay": "40s", "jitter": True})
     delays = {retries.delay_after(1, f"run{number}") for number in range(50)}
     assert len(delays) > 40
@@ -59,14 +59,14 @@ def test_w1_jitter_comes_from_the_id_and_stays_between_half_the_delay_and_all_of
     assert retries.delay_after(1, "run1") == retries.delay_after(1, "run1")
 
 
-def test_w1_a_schedule_says_otherwise_than_its_workflow() -> None:
+def test_w1_schedule_retries_override_those_of_the_workflow() -> None:
     world = trying({"attempts": 1}, retries={"attempts": 2, "delay": "20s"})
     fails(world, "1m")
     assert attempts(world) == [(1, "RETRYING", 0), (2, "STARTING", 20)]
 
 
 @pytest.mark.parametrize(("on", "states"), [(["lost"], ["RETRYING", "STARTING"]), (["failed"], ["FAILED"])])
-def test_w1_only_the_ends_that_are_named_are_tried_again(on: list[str], states: list[str]) -> None:
+def test_w1_only_the_named_outcomes_are_retried(on: list[str], states: list[str]) -> None:
     world = trying({"attempts": 2, "delay": "1s", "on": on})
     [run] = world.runs("a")
     news = RunUpdate("FAILED", world.clock.now(), "nothing was heard of it", outcome="lost")
@@ -75,7 +75,7 @@ def test_w1_only_the_ends_that_are_named_are_tried_again(on: list[str], states: 
     assert [run.state for run in world.runs("a")] == states
 
 
-def test_w1_a_retry_waits_at_a_constraint_that_would_abort_and_in_the_line_by_its_priority() -> None:
+def test_w1_a_retry_waits_by_priority_where_others_are_aborted() -> None:
     one = [{"type": "concurrency", "max": 1, "on_unmet": "abort"}]
     other = partitions(workflow="fragile", dataset="weather", by=["day"], priority=3)
     world = trying({"attempts": 2, "delay": "10s"}, other, constraints=one, priority=8)
@@ -91,7 +91,7 @@ def test_w1_a_retry_waits_at_a_constraint_that_would_abort_and_in_the_line_by_it
     assert [state for _, state, _ in attempts(world)] == ["RETRYING", "STARTING"]
 
 
-def test_w1_who_waits_for_a_failure_hears_of_it_after_the_last_attempt_only() -> None:
+def test_w1_a_failure_is_announced_only_after_the_last_attempt() -> None:
     world = trying({"attempts": 2, "delay": "10s"}, after("fragile", "join", "FAILED"))
     fails(world, "1m")
     assert world.runs("more0") == []
@@ -108,6 +108,6 @@ def test_w1_who_waits_for_a_failure_hears_of_it_after_the_last_attempt_only() ->
         ({"attempts": 2, "delay": "2h", "backoff": "exponential"}, "at least the first delay, 2h, got '1h'"),
     ],
 )
-def test_w1_retries_that_make_no_sense_are_refused(retries: dict[str, Any], message: str) -> None:
+def test_w1_contradictory_retries_are_refused(retries: dict[str, Any], message: str) -> None:
     with pytest.raises((SluiceError, ValueError), match=message):
         trying(retries)

@@ -30,14 +30,14 @@ REQUIRED = ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "HINTS_QUEUE_URL", "LAK
 
 
 @pytest.mark.parametrize("write", [Create(RUN), Replace(RUN), Put(RECORD), *map(Put, OF_RUNS)])
-def test_h1_history_passes_away_when_the_installation_says(write: Create | Replace | Put) -> None:
+def test_h1_history_expires_after_the_installation_period(write: Create | Replace | Put) -> None:
     item = statement(write, NAMES, Shards(4, 4, sooner=HISTORY - 90 * DAY)).arguments["Item"]
     assert item["ttl"] == {"N": str((NOON + 90 * DAY) // 1000)}
     # However often the row is written: it is counted from what was meant at first.
     assert items.from_item(type(write.row), item).expires_at == NOON + HISTORY  # type: ignore[union-attr]
 
 
-def test_h1_it_is_kept_for_180_days_unless_told_otherwise_and_other_rows_are_not_touched() -> None:
+def test_h1_history_is_kept_for_180_days_by_default_others_not() -> None:
     plain = statement(Create(RUN), NAMES, Shards(4, 4)).arguments["Item"]
     assert plain["ttl"] == {"N": str((NOON + 180 * DAY) // 1000)}
     job = replace(rows.job(), expires_at=NOON + HISTORY)
@@ -46,13 +46,13 @@ def test_h1_it_is_kept_for_180_days_unless_told_otherwise_and_other_rows_are_not
 
 
 @pytest.mark.parametrize(("given", "days"), [(None, 180), ("90", 90), ("180", 180)])
-def test_h1_the_span_is_a_setting(given: str | None, days: int) -> None:
+def test_h1_the_history_period_is_a_setting(given: str | None, days: int) -> None:
     told = {f"SLUICE_{name}": "x" for name in REQUIRED} | ({"SLUICE_HISTORY_DAYS": given} if given else {})
     assert Settings.from_environment(told).history_days == days
 
 
 @pytest.mark.parametrize("given", ["89", "181", "a year", "", "-100"])
-def test_h1_a_span_outside_is_refused_in_words(given: str) -> None:
+def test_h1_a_period_out_of_bounds_is_refused(given: str) -> None:
     told = {f"SLUICE_{name}": "x" for name in REQUIRED} | {"SLUICE_HISTORY_DAYS": given}
     with pytest.raises(RuntimeError, match="expected 90 to 180 in SLUICE_HISTORY_DAYS"):
         Settings.from_environment(told)

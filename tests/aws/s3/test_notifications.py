@@ -27,7 +27,7 @@ HOWS = [told.PUT, told.COPY, told.PARTS, ("Post", "POST Object")]
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_both_formats_tell_the_key_as_the_object_is_named(key: str) -> None:
+def test_both_formats_name_the_object_key_exactly(key: str) -> None:
     by_s3 = objects_of(told.by_s3(told.record(BUCKET, key)))
     by_event_bridge = objects_of(told.by_event_bridge(BUCKET, key))
     assert by_s3 == [ObjectCreated(BUCKET, key, parse_instant(told.AT), 5, told.ETAG)]
@@ -35,13 +35,13 @@ def test_both_formats_tell_the_key_as_the_object_is_named(key: str) -> None:
 
 
 @pytest.mark.parametrize("how", HOWS, ids=[how[1] for how in HOWS])
-def test_however_an_object_was_created_it_is_told(how: tuple[str, str]) -> None:
+def test_an_object_is_reported_however_it_was_created(how: tuple[str, str]) -> None:
     bodies = told.by_s3(told.record(BUCKET, "raw/x", how=how)), told.by_event_bridge(BUCKET, "raw/x", how=how)
     assert [[each.key for each in objects_of(body)] for body in bodies] == [["raw/x"], ["raw/x"]]
 
 
 @pytest.mark.parametrize("kind", ["Object Deleted", "Object Tags Added", "Object Restore Completed"])
-def test_other_events_of_a_bucket_are_no_new_objects(kind: str) -> None:
+def test_other_events_of_a_bucket_are_not_new_objects(kind: str) -> None:
     assert objects_of(json.dumps(told.event(BUCKET, "raw/x") | {"detail-type": kind})) == []
 
 
@@ -71,12 +71,12 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("event", BROKEN.values(), ids=BROKEN)
-def test_an_event_that_is_not_as_s3_writes_it_is_refused_with_what_was_expected(event: dict[str, Any]) -> None:
+def test_an_event_not_in_s3_format_is_refused_with_expectation(event: dict[str, Any]) -> None:
     with pytest.raises(SluiceError, match="expected"):
         objects_of(json.dumps(event))
 
 
-def test_the_size_and_the_etag_may_be_left_out_in_both_formats() -> None:
+def test_the_size_and_the_etag_are_optional_in_both_formats() -> None:
     record, event = told.record(BUCKET, "raw/x"), told.event(BUCKET, "raw/x")
     record["s3"]["object"] = {"key": "raw/x"}
     event["detail"]["object"] = {"key": "raw/x"}

@@ -19,7 +19,7 @@ def ok(dynamo: Dynamo, *writes: Write) -> bool:
     return dynamo.commit(writes) is None
 
 
-def test_l12_a_backfill_is_read_back_as_it_was(dynamo: Dynamo) -> None:
+def test_l12_a_backfill_is_read_back_unchanged(dynamo: Dynamo) -> None:
     times = rows.backfill(live={"0": NOON, "1": NOON + 1}, next=2, succeeded=0)
     days = rows.backfill("b2", since=None, until=None, dataset="demo.flights", keys=("year", "day"), wake_at=None)
     assert ok(dynamo, Create(times), Create(days), Create(rows.backfill("b3", schedule="demo.flights.other")))
@@ -40,7 +40,7 @@ def test_l12_a_plan_is_read_part_by_part(dynamo: Dynamo) -> None:
     assert [part and part.entries for part in parts] == [("0/a", "0/b"), ("1/a", "1/b"), None]
 
 
-def test_l12_waking_a_backfill_makes_whoever_looked_before_lose(dynamo: Dynamo) -> None:
+def test_l12_a_wake_makes_an_older_read_of_a_backfill_lose(dynamo: Dynamo) -> None:
     before = rows.backfill(wake_at=None, leases=3)
     assert ok(dynamo, Create(before))
     assert ok(dynamo, WakeBackfill(rows.SCHEDULE, "b1", NOON + 5))
@@ -52,12 +52,12 @@ def test_l12_waking_a_backfill_makes_whoever_looked_before_lose(dynamo: Dynamo) 
     assert DynamoWakes(dynamo).overdue("jobs", NOON + 9, 10) == ()
 
 
-def test_l12_a_backfill_that_is_not_there_is_not_woken_into_being(dynamo: Dynamo) -> None:
+def test_l12_waking_a_missing_backfill_creates_nothing(dynamo: Dynamo) -> None:
     assert not ok(dynamo, WakeBackfill(rows.SCHEDULE, "b1", NOON))
     assert dynamo.get_many([keys.backfill(rows.SCHEDULE, "b1")]) == {}
 
 
-def test_l12_nothing_of_a_backfill_that_is_over_begins(dynamo: Dynamo) -> None:
+def test_l12_a_finished_backfill_begins_nothing(dynamo: Dynamo) -> None:
     goes_on = ExpectBackfillRunning(rows.SCHEDULE, "b1")
     assert not ok(dynamo, goes_on, Create(rows.run("r0"))), "there is none"
     row = rows.backfill()

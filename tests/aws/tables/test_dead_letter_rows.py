@@ -29,7 +29,7 @@ def letter(number: int, schedule: str = "tell", namespace: str = "demo", attempt
     return replace(made, schedule=f"{namespace}.flights.{schedule}")
 
 
-def test_e6_a_dead_letter_says_what_could_not_be_delivered_and_why(dynamo: Dynamo) -> None:
+def test_e6_a_dead_letter_has_its_content_and_its_reason(dynamo: Dynamo) -> None:
     made = dead_letters.of(failed(), NOON)
     assert made is not None
     assert (made.reason, made.tries, made.first_try_at, made.failed_at) == ("no such queue", 3, NOON - 2000, NOON)
@@ -38,14 +38,14 @@ def test_e6_a_dead_letter_says_what_could_not_be_delivered_and_why(dynamo: Dynam
     assert DynamoRuns(dynamo).dead_letter(made.run_id) == made
 
 
-def test_e6_only_a_delivery_that_failed_for_good_is_one() -> None:
+def test_e6_only_a_finally_failed_delivery_is_a_dead_letter() -> None:
     emr = replace(failed(), request=rows.run().request)
     assert dead_letters.of(emr, NOON) is None
     assert dead_letters.of(replace(failed(), state="SUCCEEDED"), NOON) is None
     assert dead_letters.of(replace(failed(), state="ABORTED"), NOON) is None
 
 
-def test_e6_dead_letters_are_listed_newest_first_over_all_shards_and_apart_from_runs(dynamo: Dynamo) -> None:
+def test_e6_dead_letters_are_listed_newest_first_over_all_shards(dynamo: Dynamo) -> None:
     mine = [letter(number, "tell" if number % 3 else "other") for number in range(12)]
     dynamo.put_all([Put(each) for each in [*mine, letter(99, namespace="sales")]])
     dynamo.put_all([Put(failed())])
@@ -65,7 +65,7 @@ def test_e6_dead_letters_are_listed_newest_first_over_all_shards_and_apart_from_
     assert len(runs.runs("schedule", "demo.flights.tell", 10, None).items) == 1
 
 
-def test_e6_whoever_removes_the_one_he_read_leaves_the_next_attempts_alone(dynamo: Dynamo) -> None:
+def test_e6_removing_a_dead_letter_keeps_those_of_next_attempts(dynamo: Dynamo) -> None:
     first, second = letter(1), letter(1, attempt=2)
     dynamo.put_all([Put(first), Put(second), Put(failed(first.run_id))])
     runs = DynamoRuns(dynamo)
@@ -76,7 +76,7 @@ def test_e6_whoever_removes_the_one_he_read_leaves_the_next_attempts_alone(dynam
     assert runs.dead_letter("nobody") is None
 
 
-def test_e6_the_tries_of_a_job_and_what_its_probe_said_are_kept(dynamo: Dynamo) -> None:
+def test_e6_the_tries_of_job_and_its_last_probe_answer_are_kept(dynamo: Dynamo) -> None:
     said = ProbeResult("failed", NOON, NOON + 60_000, "the probe failed: no answer", 3)
     job = rows.job(tries=2, first_try_at=NOON - 5, probed=said.kept())
     assert dynamo.commit([Create(job)]) is None
@@ -85,13 +85,13 @@ def test_e6_the_tries_of_a_job_and_what_its_probe_said_are_kept(dynamo: Dynamo) 
     assert remembered(stored.probed if stored else {}) == said
 
 
-def test_o11_rows_of_before_deliveries_had_policies_still_load() -> None:
+def test_o11_rows_from_before_delivery_policies_still_load() -> None:
     new = {"tries", "first_try_at", "retry_at", "probed", "due_at"}
     item = {name: value for name, value in items.to_item(rows.job(), 1, 1).items() if name not in new}
     assert items.from_item(Job, item) == rows.job()
 
 
-def test_e6_a_redrive_keeps_who_the_event_is(dynamo: Dynamo) -> None:
+def test_e6_a_redrive_keeps_the_identity_of_the_event(dynamo: Dynamo) -> None:
     run = replace(failed(), due_at=NOON, event=rows.event(), correlation={"day": "1"})
     job = dead_letters.redrive(run, 7, NOON + 9)
     assert (job.job_id, job.attempt, job.generation, job.kind) == (run.run_id, 2, 7, "redrive")
@@ -101,7 +101,7 @@ def test_e6_a_redrive_keeps_who_the_event_is(dynamo: Dynamo) -> None:
     assert keys.key_of(job).pk == keys.jobs_of(run.schedule, 7)
 
 
-def test_e6_a_dead_letter_is_taken_away_once_and_as_it_was_read(dynamo: Dynamo) -> None:
+def test_e6_a_dead_letter_is_removed_once_and_as_it_was_read(dynamo: Dynamo) -> None:
     read, again = letter(1), replace(letter(1), failed_at=NOON + 60_000)
     assert dynamo.commit([Put(again)]) is None
     assert dynamo.commit([DeleteDeadLetter(read)]) is not None, "its redrive was cancelled, and it is there again"

@@ -91,7 +91,7 @@ def test_a_refused_plan_leaves_nothing_behind(dynamo: Dynamo) -> None:
     assert dynamo.get(keys.run("r1", 1), Run) is None
 
 
-def test_a_gate_is_checked_by_generation_version_and_mode(dynamo: Dynamo) -> None:
+def test_a_schedule_state_is_checked_by_generation_and_mode(dynamo: Dynamo) -> None:
     schedule_state = rows.schedule_state()
     assert ok(dynamo, PutState(schedule_state, None))
     assert not ok(dynamo, PutState(schedule_state, None))
@@ -105,7 +105,7 @@ def test_a_gate_is_checked_by_generation_version_and_mode(dynamo: Dynamo) -> Non
     assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == disabled
 
 
-def test_l4_a_gate_is_checked_by_its_revision_for_a_pause_and_a_resume_leave_generation_and_version(
+def test_l4_a_schedule_state_is_also_checked_by_its_revision(
     dynamo: Dynamo,
 ) -> None:
     schedule_state = rows.schedule_state()
@@ -122,7 +122,7 @@ def test_l4_a_gate_is_checked_by_its_revision_for_a_pause_and_a_resume_leave_gen
     assert ok(dynamo, ExpectMode(resumed, ("enabled",)), Create(rows.run()))
 
 
-def test_l4_a_gate_is_settled_only_if_nobody_has_changed_it(dynamo: Dynamo) -> None:
+def test_l4_a_state_wake_is_cleared_only_if_unchanged(dynamo: Dynamo) -> None:
     awake = rows.schedule_state(rev=2, wake_at=NOON)
     assert ok(dynamo, PutState(awake, None))
     assert not ok(dynamo, ClearStateWake(replace(awake, rev=1)))
@@ -131,7 +131,7 @@ def test_l4_a_gate_is_settled_only_if_nobody_has_changed_it(dynamo: Dynamo) -> N
     assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == replace(awake, wake_at=None)
 
 
-def test_t18_a_feed_is_remembered_over_what_was_read(dynamo: Dynamo) -> None:
+def test_t18_a_last_arrival_is_written_over_row_that_was_read(dynamo: Dynamo) -> None:
     seen = LastArrival(rows.SCHEDULE, rows.GENERATION, "0", NOON)
     assert ok(dynamo, PutLastArrival(seen, None))
     assert not ok(dynamo, PutLastArrival(replace(seen, at=NOON + 1), None)), "somebody was first"
@@ -140,7 +140,7 @@ def test_t18_a_feed_is_remembered_over_what_was_read(dynamo: Dynamo) -> None:
     assert dynamo.get(keys.last_arrival(rows.SCHEDULE, rows.GENERATION, "0"), LastArrival) == replace(seen, at=NOON + 5)
 
 
-def test_l19_failures_are_counted_side_by_side_and_forgiven_at_once(dynamo: Dynamo) -> None:
+def test_l19_parallel_failures_are_counted_and_reset_at_once(dynamo: Dynamo) -> None:
     for expected in (1, 2):
         assert ok(dynamo, CountFailure(rows.SCHEDULE))
         assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, expected)
@@ -152,7 +152,7 @@ def test_l19_failures_are_counted_side_by_side_and_forgiven_at_once(dynamo: Dyna
     assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
 
 
-def test_a_job_is_taken_out_by_its_id_whatever_it_gathered_meanwhile(dynamo: Dynamo) -> None:
+def test_a_job_is_removed_by_its_id_whatever_it_gathered(dynamo: Dynamo) -> None:
     job = rows.job()
     assert ok(dynamo, Create(job))
     assert ok(dynamo, Replace(replace(job, rev=2)))
@@ -161,7 +161,7 @@ def test_a_job_is_taken_out_by_its_id_whatever_it_gathered_meanwhile(dynamo: Dyn
     assert stored(dynamo) is None
 
 
-def test_a_job_that_began_to_queue_is_not_taken_out_by_who_has_not_seen_it(dynamo: Dynamo) -> None:
+def test_a_job_that_queued_is_not_removed_by_an_older_read(dynamo: Dynamo) -> None:
     job = rows.job()
     assert ok(dynamo, Create(job))
     queued = replace(job, rev=2, queued_in=LIMIT, rank="5#~#x")
@@ -170,7 +170,7 @@ def test_a_job_that_began_to_queue_is_not_taken_out_by_who_has_not_seen_it(dynam
     assert ok(dynamo, DeleteJob(queued))
 
 
-def test_a_tombstone_keeps_the_job_under_it_and_lets_nothing_join(dynamo: Dynamo) -> None:
+def test_a_tombstone_keeps_the_job_under_it_and_takes_no_events(dynamo: Dynamo) -> None:
     job = rows.job(held=(LIMIT,))
     close = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1)
     assert ok(dynamo, Create(job))
@@ -186,14 +186,14 @@ def test_a_tombstone_keeps_the_job_under_it_and_lets_nothing_join(dynamo: Dynamo
     )
 
 
-def test_c11_a_fire_passes_where_nothing_gathers_and_not_beside_a_job_that_does(dynamo: Dynamo) -> None:
+def test_c11_a_fire_passes_only_where_no_job_gathers(dynamo: Dynamo) -> None:
     none = ExpectNoneGathering(rows.SCHEDULE, rows.GENERATION)
     assert ok(dynamo, none, Create(rows.run("first")))
     assert ok(dynamo, Create(rows.job()))
     assert not ok(dynamo, none, Create(rows.run("second")))
 
 
-def test_t14_a_new_job_takes_the_place_of_one_whose_match_has_expired(dynamo: Dynamo) -> None:
+def test_t14_a_new_job_replaces_one_whose_match_has_expired(dynamo: Dynamo) -> None:
     old, new = rows.job("old", rev=4), rows.job("new", rev=5)
     assert ok(dynamo, Create(old))
     assert not ok(dynamo, Replace(new)), "another job stands there"
@@ -203,7 +203,7 @@ def test_t14_a_new_job_takes_the_place_of_one_whose_match_has_expired(dynamo: Dy
     assert not ok(dynamo, Replace(new, over=old))
 
 
-def test_l4_a_tombstone_is_put_over_the_job_that_is_set_apart(dynamo: Dynamo) -> None:
+def test_l4_a_tombstone_is_put_over_a_detached_job(dynamo: Dynamo) -> None:
     job = rows.job(rev=2)
     grave = rows.job("", rev=3, closed=True)
     assert ok(dynamo, Create(job))
@@ -213,7 +213,7 @@ def test_l4_a_tombstone_is_put_over_the_job_that_is_set_apart(dynamo: Dynamo) ->
     assert stored(dynamo) is None
 
 
-def test_t12_a_job_is_taken_out_exactly_as_it_was_read_where_that_is_asked_for(dynamo: Dynamo) -> None:
+def test_t12_a_job_is_removed_exactly_as_read_where_asked(dynamo: Dynamo) -> None:
     job = rows.job()
     assert ok(dynamo, Create(job))
     later = replace(job, rev=2)
@@ -222,12 +222,12 @@ def test_t12_a_job_is_taken_out_exactly_as_it_was_read_where_that_is_asked_for(d
     assert ok(dynamo, DeleteJob(later, exact=True))
 
 
-def test_a_tombstone_over_nothing_bars_the_first_event(dynamo: Dynamo) -> None:
+def test_a_tombstone_without_a_job_blocks_the_first_event(dynamo: Dynamo) -> None:
     assert ok(dynamo, CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON))
     assert not ok(dynamo, Create(rows.marker()), Create(rows.job()))
 
 
-def test_slots_let_a_newcomer_in_only_when_nobody_waits(dynamo: Dynamo) -> None:
+def test_slots_admit_a_new_job_only_when_nobody_waits(dynamo: Dynamo) -> None:
     take = AcquirePermit(ONE, NOON, LimitState(LIMIT), from_queue=False)
     assert ok(dynamo, take)
     assert not ok(dynamo, take)
@@ -242,7 +242,7 @@ def test_slots_let_a_newcomer_in_only_when_nobody_waits(dynamo: Dynamo) -> None:
     assert (line.active, line.waiters) == (1, 0)
 
 
-def test_nobody_joins_a_line_that_would_let_him_pass(dynamo: Dynamo) -> None:
+def test_no_job_joins_a_queue_while_a_permit_is_free(dynamo: Dynamo) -> None:
     join = JoinQueue(ONE, NOON, NOON)
     assert not ok(dynamo, join)
     assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LIMIT), from_queue=False))
@@ -258,7 +258,7 @@ def test_an_unlimited_slot_is_counted_and_never_refused(dynamo: Dynamo) -> None:
     assert DynamoJobs(dynamo).limit_state(LIMIT).active == 3
 
 
-def test_a_pace_lets_a_burst_through_and_then_one_at_a_time(dynamo: Dynamo) -> None:
+def test_a_pace_admits_a_burst_and_then_one_at_a_time(dynamo: Dynamo) -> None:
     jobs = DynamoJobs(dynamo)
 
     def take(now: int, head: int, from_queue: bool = False) -> bool:
@@ -275,7 +275,7 @@ def test_a_pace_lets_a_burst_through_and_then_one_at_a_time(dynamo: Dynamo) -> N
     assert jobs.limit_state("emr:app").head == NOON + 10_000
 
 
-def test_one_server_leases_a_line_and_an_empty_one_is_settled(dynamo: Dynamo) -> None:
+def test_one_server_leases_a_queue_and_clears_an_empty_one(dynamo: Dynamo) -> None:
     assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LIMIT), from_queue=False))
     assert ok(dynamo, JoinQueue(ONE, NOON, NOON + 7))
     assert ok(dynamo, LeaseQueue(LIMIT, NOON + 7, NOON + 60_000))
@@ -286,14 +286,14 @@ def test_one_server_leases_a_line_and_an_empty_one_is_settled(dynamo: Dynamo) ->
     assert DynamoJobs(dynamo).limit_state(LIMIT).wake_at is None
 
 
-def test_a_place_in_a_queue_is_given_up_once(dynamo: Dynamo) -> None:
+def test_a_waiter_is_removed_once(dynamo: Dynamo) -> None:
     waiter = Waiter(LIMIT, "5#~#x", rows.SCHEDULE, rows.GENERATION, "GATHERING", "j1")
     assert ok(dynamo, Create(waiter))
     assert ok(dynamo, RemoveWaiter(waiter))
     assert not ok(dynamo, RemoveWaiter(waiter))
 
 
-def test_a_note_is_taken_in_once_and_as_it_was_read(dynamo: Dynamo) -> None:
+def test_a_pending_notice_is_removed_once_and_as_it_was_read(dynamo: Dynamo) -> None:
     assert ok(dynamo, Create(rows.notice()))
     assert ok(dynamo, Replace(rows.notice(rev=2)))
     assert not ok(dynamo, DeleteNotice(rows.notice()))
@@ -301,14 +301,14 @@ def test_a_note_is_taken_in_once_and_as_it_was_read(dynamo: Dynamo) -> None:
     assert not ok(dynamo, DeleteNotice(rows.notice(rev=2)))
 
 
-def test_a_batch_larger_than_dynamodb_takes_is_written_whole_and_repeatably(dynamo: Dynamo) -> None:
+def test_a_batch_over_the_dynamodb_limit_is_written_repeatably(dynamo: Dynamo) -> None:
     fires = [rows.job(f"j{index}", sort_key=f"FIRE#{index:03d}", kind="fire") for index in range(60)]
     for _ in range(2):
         dynamo.put_all([Put(fire) for fire in fires])
     assert len(DynamoJobs(dynamo).jobs(rows.SCHEDULE, rows.GENERATION, 100, None).items) == 60
 
 
-def test_a_plan_with_a_key_twice_is_a_mistake_that_is_told(dynamo: Dynamo) -> None:
+def test_a_plan_with_a_repeated_key_raises_an_error(dynamo: Dynamo) -> None:
     with pytest.raises(ValueError, match="each key once"):
         dynamo.commit([ReleasePermit(LIMIT, None), LeaveQueue(LIMIT)])
 
@@ -324,7 +324,7 @@ def test_a_delivery_lease_is_taken_once_until_it_expires(dynamo: Dynamo) -> None
     assert ok(dynamo, TakeLease(renewed(lease, NOON + 40), NOON + 5, over=NOON + 30))
 
 
-def test_a_delivery_lease_is_ended_by_its_holder_alone(dynamo: Dynamo) -> None:
+def test_a_delivery_lease_is_ended_only_by_its_holder(dynamo: Dynamo) -> None:
     lease = lease_of([rows.job("j1", due_at=NOON)], NOON + 10)
     assert ok(dynamo, TakeLease(lease, NOON))
     assert not ok(dynamo, EndLease(renewed(lease, NOON + 30)))

@@ -39,7 +39,7 @@ class LosesAnswers:
 @pytest.mark.parametrize(
     "write", [Replace(replace(rows.job(), rev=2, reason="again", correlation={"day": "1"})), DeleteJob(rows.job())]
 )
-def test_a_single_write_is_recognised_by_the_item_in_the_refusal(
+def test_a_single_write_is_recognized_by_the_item_in_the_refusal(
     store: tuple[Any, dict[str, str]], dynamo: Dynamo, write: Write
 ) -> None:
     assert dynamo.commit([Create(rows.job())]) is None
@@ -52,7 +52,7 @@ def test_a_single_write_is_recognised_by_the_item_in_the_refusal(
     assert found == (write.row if isinstance(write, Replace) else None)
 
 
-def test_the_repeat_of_a_transaction_carries_its_token(store: tuple[Any, dict[str, str]], dynamo: Dynamo) -> None:
+def test_a_repeated_transaction_has_the_same_token(store: tuple[Any, dict[str, str]], dynamo: Dynamo) -> None:
     client = LosesAnswers(store[0])
 
     Dynamo(client, settings(store[1])).commit([Create(rows.job()), PutState(rows.schedule_state(), None)])

@@ -18,7 +18,7 @@ def ok(dynamo: Dynamo, *writes: Write) -> bool:
     return dynamo.commit(writes) is None
 
 
-def test_a_permit_in_passing_is_free_or_not_and_whoever_waits_goes_on_waiting(dynamo: Dynamo) -> None:
+def test_a_passing_permit_is_taken_if_free_and_waiters_stay(dynamo: Dynamo) -> None:
     passing = AcquirePermit(PACE, NOON, LimitState(LIMIT), from_queue=False, passing=True)
     assert ok(dynamo, JoinQueue(PACE, NOON, NOON, behind=True))
     assert not ok(dynamo, AcquirePermit(PACE, NOON, LimitState(LIMIT), from_queue=False)), "somebody waits"
@@ -28,7 +28,7 @@ def test_a_permit_in_passing_is_free_or_not_and_whoever_waits_goes_on_waiting(dy
     assert (line.head, line.waiters) == (NOON + 1_000, 1)
 
 
-def test_who_is_held_up_by_another_pace_joins_though_there_is_a_permit(dynamo: Dynamo) -> None:
+def test_a_job_blocked_by_another_pace_joins_despite_a_permit(dynamo: Dynamo) -> None:
     assert not ok(dynamo, JoinQueue(PACE, NOON, NOON + 7))
     assert ok(dynamo, JoinQueue(PACE, NOON, NOON + 7, behind=True))
     line = DynamoJobs(dynamo).limit_state(LIMIT)
@@ -36,7 +36,7 @@ def test_who_is_held_up_by_another_pace_joins_though_there_is_a_permit(dynamo: D
     assert ok(dynamo, LeaveQueue(LIMIT))
 
 
-def test_e8_a_pace_that_is_held_back_gives_no_permit_before_and_only_grows(dynamo: Dynamo) -> None:
+def test_e8_a_delayed_pace_gives_no_permit_before_and_only_grows(dynamo: Dynamo) -> None:
     jobs = DynamoJobs(dynamo)
     assert ok(dynamo, DelayPace(PACE, NOON + 5_000))
     head = jobs.limit_state(LIMIT).head
@@ -49,7 +49,7 @@ def test_e8_a_pace_that_is_held_back_gives_no_permit_before_and_only_grows(dynam
     )
 
 
-def test_e3_a_policy_that_allows_more_brings_the_next_permit_and_the_next_look_forward(dynamo: Dynamo) -> None:
+def test_e3_a_faster_policy_brings_the_next_permit_forward(dynamo: Dynamo) -> None:
     jobs = DynamoJobs(dynamo)
     assert ok(dynamo, AcquirePermit(Pace(LIMIT, 60_000, 1), NOON, LimitState(LIMIT), from_queue=False))
     assert ok(dynamo, JoinQueue(Pace(LIMIT, 60_000, 1), NOON, NOON + 60_000))

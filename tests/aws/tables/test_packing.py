@@ -70,13 +70,13 @@ def full_run(target: dict[str, Any], **told: Any) -> Run:
     ],
     ids=["gathered", "fire", "delivery"],
 )
-def test_h1_a_write_of_a_run_with_all_that_it_carries_is_one_unit(run: Run) -> None:
+def test_h1_a_write_of_the_largest_run_is_one_unit(run: Run) -> None:
     stored = items.to_item(run, 4, 4)
     assert size(stored) <= KB
     assert items.from_item(Run, stored) == run
 
 
-def test_h1_what_is_packed_comes_back_whatever_it_is() -> None:
+def test_h1_packed_fields_are_read_back_unchanged() -> None:
     told = {
         "nominal_at": NOON, "due_at": NOON + 1, "late": True, "lease_until": NOON + 2, "unknown_answer": True,
         "cancel": True, "pause_after": 3, "backfill": "b1", "paced_until": NOON + 3, "queued_in": "policy:demo.slow",
@@ -104,12 +104,12 @@ def test_o11_a_run_packed_by_the_first_release_can_be_read() -> None:
     assert items.from_item(Run, PACKED) == full_run(SQS, event=FIRE, permits=(), wake_at=None, announce=())
 
 
-def test_o11_a_stream_tells_the_same_row_as_base64() -> None:
+def test_o11_a_stream_with_base64_gives_the_same_row() -> None:
     told = {**PACKED, "packed": {"S": base64.b64encode(PACKED["packed"]["B"]).decode()}}
     assert items.from_item(Run, told) == items.from_item(Run, PACKED)
 
 
-def test_o11_a_run_stored_one_by_one_loads() -> None:
+def test_o11_a_run_with_separate_attributes_still_loads() -> None:
     """One attribute a field, documents as JSON text, and fields missing that came later."""
     run = items.from_item(Run, ONE_BY_ONE)
     assert run == Run(
@@ -124,7 +124,7 @@ def test_o11_a_run_stored_one_by_one_loads() -> None:
     assert items.from_item(Run, again) == replace(run, rev=4), "the next write packs it"
 
 
-def test_h1_what_a_person_looks_for_and_a_condition_names_is_not_packed() -> None:
+def test_h1_fields_in_conditions_and_searches_are_not_packed() -> None:
     stored = items.to_item(rows.run(expires_at=NOON * 2), 4, 4)
     assert stored.keys() == {*packing.CLEAR, packing.ATTRIBUTE}
     assert stored["state"] == {"S": "STARTING"}

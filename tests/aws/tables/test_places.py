@@ -55,9 +55,7 @@ def stored(dynamo: Dynamo) -> Job | None:
 
 @pytest.mark.parametrize("other", [{"job_id": "j2"}, {"job_sort_key": "JOB#1"}])
 @pytest.mark.parametrize("along", [False, True])
-def test_w2_a_place_in_a_queue_is_given_up_by_the_very_job_that_has_it(
-    dynamo: Dynamo, other: dict[str, str], along: bool
-) -> None:
+def test_w2_a_waiter_is_removed_only_by_its_own_job(dynamo: Dynamo, other: dict[str, str], along: bool) -> None:
     """A job that moved, and queues again at its rank, is not removed by who saw it where it was."""
     rest: list[Write] = [Create(rows.run())] if along else []
     assert ok(dynamo, Create(WAITER))
@@ -79,9 +77,7 @@ def clear(dynamo: Dynamo, read: Job | None = None) -> bool:
 
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("read", [None, rows.job("j0"), replace(QUEUED, queued_in=None, rank=None, rev=0)])
-def test_w2_a_place_is_not_cleared_while_its_job_waits_there_whatever_a_late_reader_saw(
-    dynamo: Dynamo, closed: bool, read: Job | None
-) -> None:
+def test_w2_a_waiter_is_not_cleared_while_its_job_waits(dynamo: Dynamo, closed: bool, read: Job | None) -> None:
     queue_up(dynamo)
     assert ok(dynamo, Create(QUEUED))
     if closed:
@@ -103,7 +99,7 @@ def test_w2_a_place_is_not_cleared_while_its_job_waits_there_whatever_a_late_rea
         rows.job("", closed=True),
     ],
 )
-def test_w2_a_place_that_its_job_has_left_is_cleared_once(dynamo: Dynamo, there: Job | None) -> None:
+def test_w2_a_waiter_left_by_its_job_is_cleared_once(dynamo: Dynamo, there: Job | None) -> None:
     queue_up(dynamo)
     if there is not None:
         assert ok(dynamo, Create(there))
@@ -113,14 +109,14 @@ def test_w2_a_place_that_its_job_has_left_is_cleared_once(dynamo: Dynamo, there:
     assert stored(dynamo) == there
 
 
-def test_w2_to_expect_that_nobody_waits_changes_nothing_by_itself(dynamo: Dynamo) -> None:
+def test_w2_expecting_no_waiters_changes_nothing(dynamo: Dynamo) -> None:
     assert ok(dynamo, ExpectNotWaiting(WAITER, None))
     assert stored(dynamo) is None
     assert ok(dynamo, Create(QUEUED))
     assert not ok(dynamo, ExpectNotWaiting(WAITER, None))
 
 
-def test_e8_a_place_is_not_cleared_of_a_run_that_has_queued_again_since_it_was_read(dynamo: Dynamo) -> None:
+def test_e8_the_waiter_of_a_run_that_queued_again_is_not_cleared(dynamo: Dynamo) -> None:
     read = rows.run(queued_in=None)
     again = replace(read, queued_in="emr:app", rank="5#~#x", rev=read.rev + 1)
     waiter = waiter_of(again)
@@ -132,7 +128,7 @@ def test_e8_a_place_is_not_cleared_of_a_run_that_has_queued_again_since_it_was_r
     assert ok(dynamo, ExpectNotWaiting(waiter, again), RemoveWaiter(waiter))
 
 
-def test_w2_a_queue_is_forgotten_only_by_what_has_no_row_there(dynamo: Dynamo) -> None:
+def test_w2_expecting_no_waiter_fails_while_one_exists(dynamo: Dynamo) -> None:
     assert ok(dynamo, ExpectNotQueued(WAITER))
     assert ok(dynamo, Create(WAITER))
     assert not ok(dynamo, ExpectNotQueued(WAITER))
@@ -141,7 +137,7 @@ def test_w2_a_queue_is_forgotten_only_by_what_has_no_row_there(dynamo: Dynamo) -
 # -- tombstones ----------------------------------------------------------------------------------------------------
 
 
-def test_l3_a_settled_tombstone_has_no_job_and_still_bars_what_comes(dynamo: Dynamo) -> None:
+def test_l3_a_finished_tombstone_has_no_job_and_still_blocks(dynamo: Dynamo) -> None:
     assert ok(dynamo, Create(QUEUED))
     assert ok(dynamo, CLOSE)
     found = stored(dynamo)
@@ -155,7 +151,7 @@ def test_l3_a_settled_tombstone_has_no_job_and_still_bars_what_comes(dynamo: Dyn
     assert not ok(dynamo, Create(rows.job("j2")))
 
 
-def test_l5_a_drain_takes_the_job_under_a_tombstone_off_once_with_its_place_and_its_record(world: World) -> None:
+def test_l5_a_drain_removes_the_job_under_a_tombstone_once(world: World) -> None:
     world.deploy(flights({"daily": partitions(**at_most(1))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -179,7 +175,7 @@ def test_l5_a_drain_takes_the_job_under_a_tombstone_off_once_with_its_place_and_
 # -- timers --------------------------------------------------------------------------------------------------------
 
 
-def test_l4_an_emitter_that_slept_over_a_drain_and_a_resume_writes_no_timer(dynamo: Dynamo) -> None:
+def test_l4_emitter_stalled_over_drain_and_resume_writes_nothing(dynamo: Dynamo) -> None:
     """The generation goes on, and both timers are of the first revision; but they count from different instants."""
     before = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {"0": NOON + 10}, wake_at=NOON + 10)
     resumed = replace(before, anchor=NOON + 5, next={"0": NOON + 15}, wake_at=NOON + 15)
@@ -198,7 +194,7 @@ def rated(*limits: int) -> dict[str, object]:
     return partitions(constraints=[{"type": "rate", "max": limit, "per": "hour"} for limit in limits])
 
 
-def test_c5_a_workflow_has_at_most_twenty_different_rates_for_every_start_is_counted_in_each(world: World) -> None:
+def test_c5_a_workflow_has_at_most_twenty_different_rates(world: World) -> None:
     world.deploy(flights({f"s{number}": rated(2 * number + 1, 2 * number + 2) for number in range(10)}))
     assert len(world.limit_state(CLEAN).rates) == 20
 

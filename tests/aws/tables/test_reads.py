@@ -51,7 +51,7 @@ def test_t15_a_page_of_the_reverse_index_never_splits_a_schedule(dynamo: Dynamo)
     assert seen == subscriptions
 
 
-def test_an_object_belongs_to_the_dataset_with_the_longest_prefix(dynamo: Dynamo) -> None:
+def test_an_object_belongs_to_the_dataset_with_longest_prefix(dynamo: Dynamo) -> None:
     for name, prefix in (("demo.all", "raw/"), ("demo.a", "raw/a/")):
         document = {**DATASET, "prefix": prefix}
         dynamo.put_all([Put(Definition("dataset", name, document, 1, NOON)), Put(PrefixRow("lake", prefix, name))])
@@ -63,7 +63,7 @@ def test_an_object_belongs_to_the_dataset_with_the_longest_prefix(dynamo: Dynamo
 
 
 @pytest.mark.parametrize("beside", [0, 3, 60])
-def test_the_longest_prefix_is_found_whatever_stands_in_folders_beside_it(dynamo: Dynamo, beside: int) -> None:
+def test_the_longest_prefix_is_found_beside_similar_folders(dynamo: Dynamo, beside: int) -> None:
     prefixes = ["raw/", "raw/a/", "raw/a/b/c/", "raw/a/b!/", "sea/"]
     prefixes += [f"raw/a/b/{number:02}/" for number in range(beside)]
     kept = [Put(PrefixRow("lake", prefix, f"demo.{number}")) for number, prefix in enumerate(prefixes)]
@@ -76,7 +76,7 @@ def test_the_longest_prefix_is_found_whatever_stands_in_folders_beside_it(dynamo
         assert (found and found[0]) == (f"demo.{prefixes.index(longest)}" if longest else None), key
 
 
-def test_the_events_of_a_job_are_its_own(dynamo: Dynamo) -> None:
+def test_the_events_of_a_job_exclude_those_of_others(dynamo: Dynamo) -> None:
     dynamo.put_all([Put(rows.marker("e1", "j1")), Put(rows.marker("e2", "j1")), Put(rows.marker("e3", "j2"))])
 
     events = DynamoJobs(dynamo).events_of("j1", rows.SCHEDULE, rows.GENERATION)
@@ -85,12 +85,12 @@ def test_the_events_of_a_job_are_its_own(dynamo: Dynamo) -> None:
     assert rows.event("e1") in events
 
 
-def test_markers_are_no_jobs(dynamo: Dynamo) -> None:
+def test_markers_are_not_jobs(dynamo: Dynamo) -> None:
     dynamo.put_all([Put(rows.marker()), Put(rows.job())])
     assert DynamoJobs(dynamo).jobs(rows.SCHEDULE, rows.GENERATION, 10, None).items == (rows.job(),)
 
 
-def test_h2_history_comes_newest_first_page_by_page_over_all_shards(dynamo: Dynamo) -> None:
+def test_h2_history_is_newest_first_by_page_over_all_shards(dynamo: Dynamo) -> None:
     runs = [rows.run(f"r{index:02d}", claimed_at=NOON + index) for index in range(23)]
     dynamo.put_all([Put(run) for run in runs])
     table = DynamoRuns(dynamo)
@@ -108,13 +108,13 @@ def test_h2_history_comes_newest_first_page_by_page_over_all_shards(dynamo: Dyna
         assert found == [run.run_id for run in reversed(runs)], scope
 
 
-def test_w11_a_burst_of_one_schedule_is_spread_over_the_parts_of_each_index(dynamo: Dynamo) -> None:
+def test_w11_a_burst_of_one_schedule_is_spread_over_index_shards(dynamo: Dynamo) -> None:
     made = [items.to_item(rows.run(f"r{index:02d}"), 4, 4) for index in range(60)]
     for key in ("wf_key", "schedule_key", "day_key"):
         assert len({item[key]["S"] for item in made}) == 4, key
 
 
-def test_o11_runs_from_before_a_schedules_history_was_in_parts_are_found_in_their_order(
+def test_o11_runs_from_before_history_shards_are_found_in_order(
     dynamo: Dynamo, store: tuple[Any, dict[str, str]]
 ) -> None:
     client, names = store
@@ -129,7 +129,7 @@ def test_o11_runs_from_before_a_schedules_history_was_in_parts_are_found_in_thei
     assert [run.run_id for run in found] == [run.run_id for run in reversed(runs)]
 
 
-def test_records_stand_apart_from_runs(dynamo: Dynamo) -> None:
+def test_records_are_stored_separately_from_runs(dynamo: Dynamo) -> None:
     record = Record("r1", "ABORTED", rows.SCHEDULE, rows.GENERATION, "no slot", NOON)
     dynamo.put_all([Put(rows.run("r2")), Put(record)])
     table = DynamoRuns(dynamo)
@@ -138,7 +138,7 @@ def test_records_stand_apart_from_runs(dynamo: Dynamo) -> None:
     assert table.record("r1") == record
 
 
-def test_o1_the_wake_index_holds_only_what_wants_attention(dynamo: Dynamo) -> None:
+def test_o1_the_wake_index_has_only_rows_that_need_attention(dynamo: Dynamo) -> None:
     dynamo.put_all(
         [
             Put(rows.job("late", sort_key="FIRE#2", wake_at=NOON + 5)),
@@ -156,7 +156,7 @@ def test_o1_the_wake_index_holds_only_what_wants_attention(dynamo: Dynamo) -> No
     assert wakes.overdue("runs", NOON + 10, 100) == ()
 
 
-def test_a_settled_row_leaves_the_wake_index(dynamo: Dynamo) -> None:
+def test_a_finished_row_leaves_the_wake_index(dynamo: Dynamo) -> None:
     run = rows.run()
     dynamo.put_all([Put(run)])
     assert DynamoWakes(dynamo).overdue("runs", NOON, 10) == (Ref("run", ("r1", "001")),)
@@ -167,7 +167,7 @@ def test_a_settled_row_leaves_the_wake_index(dynamo: Dynamo) -> None:
 # -- what custom events, sizes and absences leave behind -----------------------------------------------------------
 
 
-def test_t9_an_object_is_found_by_its_key_and_by_the_digest_that_stands_for_it(dynamo: Dynamo) -> None:
+def test_t9_an_object_is_found_by_its_key_and_by_its_digest(dynamo: Dynamo) -> None:
     longest = "raw/a/day=1/" + "ü" * 500
     row = rows.sized(longest, cursor="c", leases=3)
     dynamo.put_all([Put(row), Put(rows.sized())])
@@ -178,7 +178,7 @@ def test_t9_an_object_is_found_by_its_key_and_by_the_digest_that_stands_for_it(d
     assert catalog.sized_object("demo.weather", longest, "etag") is None
 
 
-def test_t9_where_overwrites_count_each_content_of_a_key_is_an_object_of_its_own(dynamo: Dynamo) -> None:
+def test_t9_where_overwrites_count_each_content_is_an_object(dynamo: Dynamo) -> None:
     """Where they do not, none is named, and the second writing of a key finds the first."""
     versions = [rows.sized(etag=etag, cursor=etag or None) for etag in ("", "one", "two")]
     dynamo.put_all([Put(row) for row in versions])
@@ -196,7 +196,7 @@ def test_t11_a_posted_event_is_read_back_with_its_payload(dynamo: Dynamo) -> Non
     assert jobs.posted("p2") is None
 
 
-def test_t18_when_a_feed_came_last_is_known_per_leaf_and_generation(dynamo: Dynamo) -> None:
+def test_t18_the_last_arrival_is_known_per_leaf_and_generation(dynamo: Dynamo) -> None:
     dynamo.put_all([Put(LastArrival(rows.SCHEDULE, rows.GENERATION, "0", NOON)), Put(rows.job())])
     jobs = DynamoJobs(dynamo)
     assert jobs.last_arrival(rows.SCHEDULE, rows.GENERATION, "0") == NOON
@@ -205,35 +205,35 @@ def test_t18_when_a_feed_came_last_is_known_per_leaf_and_generation(dynamo: Dyna
     assert jobs.jobs(rows.SCHEDULE, rows.GENERATION, 10, None).items == (rows.job(),), "it is no job"
 
 
-def test_l19_failures_in_a_row_are_none_where_none_were_counted(dynamo: Dynamo) -> None:
+def test_l19_failures_in_a_row_are_zero_where_none_were_counted(dynamo: Dynamo) -> None:
     catalog = DynamoCatalog(dynamo)
     assert catalog.failures(rows.SCHEDULE) == 0
     dynamo.put_all([Put(Failures(rows.SCHEDULE, 4))])
     assert catalog.failures(rows.SCHEDULE) == 4
 
 
-def test_c11_whether_a_match_makes_room_for_the_next_stands_in_the_index(dynamo: Dynamo) -> None:
+def test_c11_a_subscription_says_whether_matches_are_detached(dynamo: Dynamo) -> None:
     apart = Subscription("partition:demo.a", "demo.flights.s", NOON, 1, "0", NOON, detached=True)
     joined = replace(apart, schedule="demo.flights.t", detached=False)
     dynamo.put_all([Put(apart), Put(joined)])
     assert DynamoCatalog(dynamo).subscriptions("partition:demo.a", 10, None).items == (apart, joined)
 
 
-def test_l10_a_timer_whose_leaves_are_used_up_is_read_back_empty(dynamo: Dynamo) -> None:
+def test_l10_a_timer_with_used_up_leaves_is_read_back_empty(dynamo: Dynamo) -> None:
     spent = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {}, rev=3)
     dynamo.put_all([Put(spent)])
     assert DynamoCatalog(dynamo).timer(rows.SCHEDULE) == spent
     assert DynamoWakes(dynamo).overdue("catalog", NOON + DAY, 10) == ()
 
 
-def test_c5_a_line_that_nobody_has_used_is_empty_and_one_of_rules_alone_has_them(dynamo: Dynamo) -> None:
+def test_c5_an_unused_limit_is_empty_and_may_have_rates_only(dynamo: Dynamo) -> None:
     jobs = DynamoJobs(dynamo)
     assert jobs.limit_state("workflow:w") == LimitState("workflow:w")
     assert dynamo.commit([TrackRates("workflow:w", ("9/5000", "2/1000"))]) is None
     assert jobs.limit_state("workflow:w") == LimitState("workflow:w", rates=("2/1000", "9/5000"))
 
 
-def test_o3_the_wake_index_names_each_kind_of_row_that_may_be_overdue(dynamo: Dynamo) -> None:
+def test_o3_the_wake_index_names_each_kind_of_overdue_row(dynamo: Dynamo) -> None:
     """Each is an outbox until its work is done."""
     dynamo.put_all([Put(rows.schedule_state(wake_at=NOON)), Put(rows.sized()), Put(rows.posted()), Put(rows.job())])
     wakes = DynamoWakes(dynamo)
@@ -250,7 +250,7 @@ def test_o3_the_wake_index_names_each_kind_of_row_that_may_be_overdue(dynamo: Dy
     assert wakes.overdue("catalog", NOON, 10) == ()
 
 
-def test_c8_jobs_that_wake_soon_are_told_with_their_instants_but_not_fires_which_were_hinted(dynamo: Dynamo) -> None:
+def test_c8_jobs_that_wake_soon_are_listed_without_hinted_fires(dynamo: Dynamo) -> None:
     places = {"GATHERING": NOON + 20, "JOB#1": NOON + 10, "RETRY#r#2": NOON + 30, "FIRE#1": NOON + 15}
     for place, at in places.items():
         dynamo.put_all([Put(rows.job(place, sort_key=place, wake_at=at))])

@@ -168,12 +168,12 @@ def expressions(arguments: dict[str, Any]) -> str:
     return " ".join(str(arguments.get(f"{kind}Expression", "")) for kind in ("Update", "Condition"))
 
 
-def test_every_kind_of_write_is_among_those_that_are_checked_here() -> None:
+def test_every_kind_of_write_is_checked_in_this_file() -> None:
     assert {type(write) for write in EVERY} == set(get_args(Write))
 
 
 @pytest.mark.parametrize("kind", get_args(Write), ids=lambda kind: kind.__name__)
-def test_an_expression_names_all_the_names_and_values_that_come_with_it_and_no_others(kind: type) -> None:
+def test_an_expression_uses_exactly_its_names_and_values(kind: type) -> None:
     for write in (each for each in EVERY if type(each) is kind):
         made = statement(write, NAMES, Shards(4, 4)).arguments
         text = expressions(made)
@@ -196,7 +196,7 @@ def test_no_expression_is_empty_and_no_path_is_written_twice(kind: type) -> None
 
 
 @pytest.mark.parametrize("kind", get_args(Write), ids=lambda kind: kind.__name__)
-def test_an_expression_is_no_longer_than_dynamodb_takes_it(kind: type) -> None:
+def test_an_expression_is_within_the_dynamodb_limit(kind: type) -> None:
     for write in (each for each in EVERY if type(each) is kind):
         text = expressions(statement(write, NAMES, Shards(4, 4)).arguments)
         assert len(text) <= 4096, write

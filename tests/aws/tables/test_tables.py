@@ -12,7 +12,7 @@ REGION = "us-east-1"
 
 
 @mock_aws
-def test_t21_bytes_are_read_as_they_are_up_to_a_limit() -> None:
+def test_t21_bytes_are_read_unchanged_up_to_a_limit() -> None:
     s3 = boto3.client("s3", region_name=REGION)
     s3.create_bucket(Bucket="lake")
     s3.put_object(Bucket="lake", Key="a", Body=b"\x1f\x8b\xff")
@@ -24,7 +24,7 @@ def test_t21_bytes_are_read_as_they_are_up_to_a_limit() -> None:
 
 
 @mock_aws
-def test_t21_glue_says_which_metadata_file_a_table_has() -> None:
+def test_t21_glue_names_the_metadata_file_of_a_table() -> None:
     glue = boto3.client("glue", region_name=REGION)
     glue.create_database(DatabaseInput={"Name": "sales"})
     location = "s3://lake/warehouse/sales/orders/metadata/00001-1.metadata.json"

@@ -52,7 +52,7 @@ def stored(row: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_o11_attributes_that_are_not_known_go_from_the_read_to_the_write(kind: Any) -> None:
+def test_o11_unknown_attributes_go_from_the_read_to_the_write(kind: Any) -> None:
     written = {**stored(sample(kind)), **ADDED}
 
     row = items.from_item(kind, written)
@@ -63,12 +63,12 @@ def test_o11_attributes_that_are_not_known_go_from_the_read_to_the_write(kind: A
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_what_this_code_writes_holds_nothing_that_it_does_not_know(kind: Any) -> None:
+def test_rows_written_by_this_code_have_no_unknown_attributes(kind: Any) -> None:
     for row in (sample(kind), _with_times(sample(kind))):
         assert items.from_item(kind, stored(row)).unknown == ()
 
 
-def test_a_row_that_leaves_the_wake_index_is_not_put_back_by_what_was_read() -> None:
+def test_a_row_leaving_wake_index_is_not_restored_by_its_read() -> None:
     job = items.from_item(Job, {**stored(replace(sample(Job), wake_at=NOON, expires_at=NOON)), **ADDED})
 
     after = stored(replace(job, wake_at=None, expires_at=None))
@@ -77,7 +77,7 @@ def test_a_row_that_leaves_the_wake_index_is_not_put_back_by_what_was_read() -> 
     assert ADDED.items() <= after.items()
 
 
-def test_o11_what_newer_code_packs_into_a_run_is_packed_again() -> None:
+def test_o11_unknown_packed_attributes_of_a_run_are_packed_again() -> None:
     written = stored(sample(Run))
     plain = {name: _plain(content) for name, content in written.items() if name != packing.ATTRIBUTE}
     hidden = packing.unpack({**plain, packing.ATTRIBUTE: written["packed"]["B"]})
@@ -95,7 +95,7 @@ def test_o11_what_newer_code_packs_into_a_run_is_packed_again() -> None:
     assert stored(items.from_item(Run, again)) == again
 
 
-def test_o11_an_event_and_a_request_keep_what_newer_code_told_in_them() -> None:
+def test_o11_an_event_and_a_request_keep_unknown_attributes() -> None:
     job = replace(sample(Job), event=sample(Event))
     item = stored(job)
     item["event"] = {"S": json.dumps({**json.loads(item["event"]["S"]), "zz": {"a": [1]}}, separators=(",", ":"))}
@@ -111,7 +111,7 @@ def test_o11_an_event_and_a_request_keep_what_newer_code_told_in_them() -> None:
     assert again.request.unknown == (("zz", 1),)
 
 
-def test_o11_the_progress_of_a_leaf_keeps_the_numbers_that_newer_code_counts() -> None:
+def test_o11_the_progress_of_a_leaf_keeps_unknown_numbers() -> None:
     item = stored(replace(sample(Job), leaves={"0": Progress(1, NOON, NOON, 5)}))
     item["leaves"]["M"]["0"]["L"].append({"N": "7"})
 
@@ -122,7 +122,7 @@ def test_o11_the_progress_of_a_leaf_keeps_the_numbers_that_newer_code_counts() -
     assert stored(replace(read, leaves={"0": read.leaves["0"].plus(1, NOON)}))["leaves"]["M"]["0"]["L"][4] == {"N": "7"}
 
 
-def test_o11_a_row_of_a_layout_that_is_not_known_is_refused_and_not_misread() -> None:
+def test_o11_a_row_of_an_unknown_layout_is_refused_not_misread() -> None:
     item = {**stored(sample(Job)), "format": {"N": str(items.FORMAT + 1)}}
 
     with pytest.raises(items.NewerLayout, match=f"layout {items.FORMAT + 1}.*up to {items.FORMAT}"):

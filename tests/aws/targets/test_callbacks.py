@@ -98,7 +98,7 @@ def run(url: str, data: Mapping[str, Any] | None = None, **fields: Any) -> Run:
     return replace(made, request=replace(made.request, target=called, data=data))
 
 
-def test_e5_a_callback_carries_the_context_and_who_it_is(server: Server) -> None:
+def test_e5_a_callback_has_the_context_and_its_identity(server: Server) -> None:
     answer = target().start(run(f"{server.url}/hook?a=b", headers={"X-Team": "a"}), CONTEXT)
     assert answer == Started("http-200", done=True)
     [(method, path, headers, body)] = server.seen
@@ -116,7 +116,7 @@ def test_e5_a_callback_carries_the_context_and_who_it_is(server: Server) -> None
     assert headers["Host"] == f"127.0.0.1:{server.server_port}"
 
 
-def test_e5_method_and_data_are_the_users(server: Server) -> None:
+def test_e5_method_and_data_are_set_by_the_user(server: Server) -> None:
     data = {"content_type": "image/png", "base64": "iVBORw=="}
     target().start(run(server.url, data, method="PUT"), CONTEXT)
     target().start(run(server.url, data, method="GET"), CONTEXT)
@@ -134,7 +134,7 @@ def test_e5_method_and_data_are_the_users(server: Server) -> None:
         *((status, Never) for status in (301, 302, 307, 308, 400, 401, 403, 404, 409, 410, 422)),
     ],
 )
-def test_e5_what_each_status_means(server: Server, status: int, kind: type[Answer]) -> None:
+def test_e5_each_http_status_has_its_meaning(server: Server, status: int, kind: type[Answer]) -> None:
     server.status, server.headers = status, {"Location": f"{server.url}/elsewhere"}
     server.body = b"" if status == 204 else b"why"
     answer = target().start(run(server.url), CONTEXT)
@@ -162,14 +162,14 @@ def test_e6_retry_after_is_seconds_or_a_date(text: str | None, expected: int | N
 
 
 @pytest.mark.parametrize(("status", "kind"), [(429, NotNow), (503, NoAnswer)])
-def test_e6_a_server_that_says_when_is_asked_then(server: Server, status: int, kind: type[Answer]) -> None:
+def test_e6_a_server_with_retry_after_is_called_then(server: Server, status: int, kind: type[Answer]) -> None:
     server.status, server.headers = status, {"Retry-After": "90"}
     answer = target().start(run(server.url), CONTEXT)
     assert isinstance(answer, kind)
     assert getattr(answer, "retry_after", None) == 90_000
 
 
-def test_e5_nobody_there_is_no_answer() -> None:
+def test_e5_an_unreachable_server_is_an_unknown_answer() -> None:
     answer = target().start(run("http://127.0.0.1:9"), CONTEXT)
     assert isinstance(answer, Never), "port 9 is refused by its looks"
     free = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -205,7 +205,7 @@ def test_e5_a_signature_is_hmac_sha256_over_time_and_body() -> None:
     assert not verified(made.replace("t=1772452800", "t=1772452801"), b"body", {"1": "secret"})
 
 
-def test_e5_while_a_secret_is_rotated_who_knows_either_key_can_verify(server: Server, stores: tuple[Any, Any]) -> None:
+def test_e5_during_a_secret_rotation_either_key_verifies(server: Server, stores: tuple[Any, Any]) -> None:
     ssm, manager = stores
     clock = Clock()
     secrets = Secrets(lambda: ssm, lambda: manager, clock.now)
@@ -233,7 +233,7 @@ def test_e5_while_a_secret_is_rotated_who_knows_either_key_can_verify(server: Se
     assert not verified(header, body, {"other": "aaa"})
 
 
-def test_e5_a_secret_may_be_one_of_secrets_manager_and_a_plain_text(server: Server, stores: tuple[Any, Any]) -> None:
+def test_e5_a_secret_may_be_in_secrets_manager_or_plain_text(server: Server, stores: tuple[Any, Any]) -> None:
     ssm, manager = stores
     arn = manager.create_secret(Name="sluice-target-hook", SecretString="plain")["ARN"]
     secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
@@ -242,7 +242,7 @@ def test_e5_a_secret_may_be_one_of_secrets_manager_and_a_plain_text(server: Serv
     assert verified(headers["Sluice-Signature"], body, {"1": "plain"})
 
 
-def test_e5_nothing_goes_out_unsigned_that_was_to_be_signed(server: Server, stores: tuple[Any, Any]) -> None:
+def test_e5_a_callback_that_must_be_signed_never_goes_unsigned(server: Server, stores: tuple[Any, Any]) -> None:
     ssm, manager = stores
     secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
     missing = target(secrets).start(run(server.url, secret="/sluice-target/none"), CONTEXT)
@@ -253,14 +253,14 @@ def test_e5_nothing_goes_out_unsigned_that_was_to_be_signed(server: Server, stor
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"keys": [{"id": "a"}]}', '{"keys": [{"id": "a,b", "secret": "x"}]}'])
-def test_e5_a_secret_that_cannot_be_used_is_none(text: str) -> None:
+def test_e5_an_unusable_secret_counts_as_missing(text: str) -> None:
     assert parse(text) is None
 
 
 # -- probes --------------------------------------------------------------------------------------------------------
 
 
-def test_c15_an_address_is_asked_and_its_answer_is_what_it_says(server: Server) -> None:
+def test_c15_a_probe_calls_an_address_and_reads_its_answer(server: Server) -> None:
     server.body = b'{"met": true}'
     asked = {"type": "http", "url": server.url, "headers": {}, "timeout": "5s", "secret": None}
     assert target().probe(asked, {"job_id": "j"}) == b'{"met": true}'

@@ -74,7 +74,7 @@ def emr(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emr]:
         yield Emr()
 
 
-def test_w7_a_listing_answers_for_many_and_who_is_not_in_it_is_asked_about_alone(emr: Emr) -> None:
+def test_w7_a_listing_answers_for_many_and_the_rest_are_polled(emr: Emr) -> None:
     runs = [emr.started(number) for number in range(12)]
     emr.all_are("RUNNING")
     gone = replace(runs[0], target_id="/".join([str(runs[0].target_id).split("/")[0], "gone"]))
@@ -88,21 +88,21 @@ def test_w7_a_listing_answers_for_many_and_who_is_not_in_it_is_asked_about_alone
     assert [news.target_id for news in told if news] == [each.target_id for each in [*runs, gone]]
 
 
-def test_h1_one_that_has_ended_is_asked_about_alone_for_a_listing_does_not_tell_what_was_billed(emr: Emr) -> None:
+def test_h1_an_ended_run_is_polled_alone_to_read_its_billing(emr: Emr) -> None:
     runs = [emr.started(number) for number in range(10)]
     emr.calls.clear()
     assert [news.state for news in emr.target.ask_many(runs) if news] == ["SUCCEEDED"] * 10
     assert emr.calls == ["ListJobRuns"] + ["GetJobRun"] * 10
 
 
-def test_w7_a_listing_never_costs_more_than_the_questions_that_it_saves(emr: Emr) -> None:
+def test_w7_a_listing_never_costs_more_than_the_polls_it_saves(emr: Emr) -> None:
     runs = [emr.started(number) for number in range(9)]
     emr.calls.clear()
     assert len(emr.target.ask_many(runs)) == 9
     assert emr.calls == ["GetJobRun"] * 9
 
 
-def test_w7_who_asks_too_often_asks_again_later(emr: Emr, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_w7_a_throttled_poll_is_repeated_later(emr: Emr, monkeypatch: pytest.MonkeyPatch) -> None:
     one = emr.started(1)
 
     def throttled(**_: Any) -> Any:
@@ -114,9 +114,7 @@ def test_w7_who_asks_too_often_asks_again_later(emr: Emr, monkeypatch: pytest.Mo
     assert emr.target.ask_many([one] * 12) == [None] * 12
 
 
-def test_w7_a_state_that_was_listed_does_not_wait_for_a_bill_that_emr_is_too_busy_to_tell(
-    emr: Emr, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_w7_a_listed_state_does_not_wait_for_a_busy_billing_poll(emr: Emr, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = [emr.started(number) for number in range(10)]
 
     def throttled(**_: Any) -> Any:
@@ -126,7 +124,7 @@ def test_w7_a_state_that_was_listed_does_not_wait_for_a_bill_that_emr_is_too_bus
     assert [(news.state, news.billed) for news in emr.target.ask_many(runs) if news] == [("SUCCEEDED", ())] * 10
 
 
-def test_w7_of_many_no_more_are_asked_about_than_ten_a_second_and_listed_than_a_page_a_second(emr: Emr) -> None:
+def test_w7_polls_are_at_most_ten_a_second_and_pages_one_second(emr: Emr) -> None:
     """All have ended, so each is asked about by itself; none of the listing's pages shows those that are gone."""
     runs = [emr.started(number) for number in range(12)]
     gone = [replace(runs[0], target_id=f"{str(runs[0].target_id).split('/')[0]}/gone{each}") for each in range(20)]
@@ -141,7 +139,7 @@ def test_w7_of_many_no_more_are_asked_about_than_ten_a_second_and_listed_than_a_
     ("state", "at", "started_at"),
     [("RUNNING", NOON, None), ("SUCCESS", NOON + HOUR, NOON), ("FAILED", NOON + HOUR, NOON)],
 )
-def test_w7_who_asks_hears_when_a_run_began_and_ended_and_not_when_that_was_written_down(
+def test_w7_a_poll_gives_when_a_run_began_and_ended_at_target(
     emr: Emr, monkeypatch: pytest.MonkeyPatch, state: str, at: int, started_at: int | None
 ) -> None:
     asked = emr.started(1)
@@ -154,12 +152,12 @@ def test_w7_who_asks_hears_when_a_run_began_and_ended_and_not_when_that_was_writ
 
 
 @pytest.mark.parametrize(("timeout", "minutes"), [(0, 0), (12 * HOUR, 725), (MINUTE + 1, 7), (24 * HOUR, 1445)])
-def test_w12_emr_is_told_a_limit_a_little_later_than_ours(emr: Emr, timeout: int, minutes: int) -> None:
+def test_w12_emr_gets_a_limit_a_little_later_than_the_timeout(emr: Emr, timeout: int, minutes: int) -> None:
     asked = replace(emr.started(1), run_timeout=timeout)
     assert emr.target.request(asked)["executionTimeoutMinutes"] == minutes
 
 
-def test_w12_a_run_of_before_there_were_timeouts_is_started_as_it_was(emr: Emr) -> None:
+def test_w12_a_run_from_before_timeouts_is_started_unchanged(emr: Emr) -> None:
     assert "executionTimeoutMinutes" not in emr.target.request(emr.started(1))
 
 
@@ -201,9 +199,7 @@ def finding(listing: Listing) -> tuple[EmrServerlessTarget, list[float]]:
 
 
 @pytest.mark.parametrize(("name", "found"), [("run3", "00app/jr-run3"), ("lost", None)])
-def test_w7_whether_an_unanswered_start_began_is_told_by_some_pages_of_eighty_thousand_runs(
-    name: str, found: str | None
-) -> None:
+def test_w7_an_unanswered_start_is_found_in_pages_of_80000_runs(name: str, found: str | None) -> None:
     listing = Listing(a_day_of_runs())
     target, paused = finding(listing)
     assert target.find(unanswered(name)) == found
@@ -212,7 +208,7 @@ def test_w7_whether_an_unanswered_start_began_is_told_by_some_pages_of_eighty_th
     assert sum(paused) <= 5, "a page a second, which is what EMR bears"
 
 
-def test_w7_a_throttled_page_is_asked_for_again_and_at_last_given_up() -> None:
+def test_w7_a_throttled_page_is_repeated_and_finally_given_up() -> None:
     listing = Listing({"run1": NOON + 1000}, refuses=3)
     target, paused = finding(listing)
     assert target.find(unanswered("run1")) == "00app/jr-run1"
@@ -223,7 +219,7 @@ def test_w7_a_throttled_page_is_asked_for_again_and_at_last_given_up() -> None:
         target.find(unanswered("run1"))
 
 
-def test_w7_a_run_whose_last_call_was_refused_is_looked_for_from_its_first_call_on() -> None:
+def test_w7_a_run_is_searched_from_its_first_call_on() -> None:
     listing = Listing({"early": NOON - 600_000, "late": NOON + 600_000})
     target, _ = finding(listing)
     assert target.find(unanswered("late", lease_until=None)) == "00app/jr-late"

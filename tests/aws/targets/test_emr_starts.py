@@ -70,37 +70,37 @@ UNHEARD = [
 
 
 @pytest.mark.parametrize("error", UNHEARD, ids=["timeout", "connection", "500"])
-def test_e1_a_start_without_an_answer_is_called_once_more_at_once_under_its_token(error: Exception) -> None:
+def test_e1_unanswered_start_is_called_once_more_with_its_token(error: Exception) -> None:
     client = Answers(error)
     assert start(client) == Started("00app/jr00001")
     assert client.calls == 2
 
 
-def test_e1_a_start_that_was_taken_unheard_is_not_made_twice() -> None:
+def test_e1_an_unheard_accepted_start_is_not_made_twice() -> None:
     client = EmrClient()
     client.lose_answers = 1
     assert start(client) == Started("00app/jr00001")
     assert len(client.runs) == 1
 
 
-def test_e1_after_two_calls_without_an_answer_the_run_may_have_started() -> None:
+def test_e1_after_two_unanswered_calls_the_run_may_have_started() -> None:
     client = Answers(UNHEARD[0], UNHEARD[2], UNHEARD[0])
     assert isinstance(start(client), NoAnswer)
     assert client.calls == 2
 
 
-def test_e1_what_the_second_call_refuses_the_first_may_have_started() -> None:
+def test_e1_a_refused_second_call_leaves_the_first_unknown() -> None:
     client = Answers(UNHEARD[0], refused("ThrottlingException"))
     assert isinstance(start(client), NoAnswer), "a slot is not given back unasked"
 
 
-def test_e8_a_throttled_start_is_not_called_again_here() -> None:
+def test_e8_a_throttled_start_is_not_repeated_at_once() -> None:
     client = Answers(refused("ThrottlingException"))
     assert isinstance(start(client), NotNow)
     assert client.calls == 1, "the pace of the application says when"
 
 
-def test_e8_a_start_that_has_a_policys_permit_for_an_instant_is_called_once() -> None:
+def test_e8_a_start_with_a_policy_permit_is_called_once() -> None:
     client = Answers(UNHEARD[0])
     answer = start(client, called(permits=("policy:demo.calm", "emr:00app")))
     assert isinstance(answer, NoAnswer)
@@ -118,14 +118,14 @@ ROLES = [
 
 
 @pytest.mark.parametrize("error", STATES, ids=["conflict", "status"])
-def test_e1_an_application_that_changes_its_state_takes_runs_later(error: ClientError) -> None:
+def test_e1_an_application_changing_its_state_takes_runs_later(error: ClientError) -> None:
     answer = start(Answers(error))
     assert isinstance(answer, NotNow)
     assert not answer.alone, "it holds for all runs of the application"
 
 
 @pytest.mark.parametrize("error", ROLES, ids=["not seen", "not passed"])
-def test_e1_a_role_that_is_not_visible_yet_delays_its_own_runs_alone(error: ClientError) -> None:
+def test_e1_a_role_not_visible_yet_delays_only_its_own_runs(error: ClientError) -> None:
     answer = start(Answers(error))
     assert isinstance(answer, NotNow)
     assert answer.alone
@@ -133,7 +133,7 @@ def test_e1_a_role_that_is_not_visible_yet_delays_its_own_runs_alone(error: Clie
 
 
 @pytest.mark.parametrize("error", [*STATES, *ROLES])
-def test_e1_what_is_still_so_after_ten_minutes_stays_so(error: ClientError) -> None:
+def test_e1_a_refusal_that_lasts_ten_minutes_is_final(error: ClientError) -> None:
     assert UNREADY == 10 * MINUTE
     assert isinstance(start(Answers(error), called(calls=9, after=UNREADY - SECOND)), NotNow)
     assert isinstance(start(Answers(error), called(calls=2, after=UNREADY)), NotNow), "it waited for other things"
@@ -149,11 +149,11 @@ def test_e1_what_is_still_so_after_ten_minutes_stays_so(error: ClientError) -> N
         refused("ValidationException", "Application 00app is in state TERMINATED"),
     ],
 )
-def test_e1_what_no_time_mends_is_refused_for_good(error: ClientError) -> None:
+def test_e1_a_permanent_error_is_a_final_refusal(error: ClientError) -> None:
     assert isinstance(start(Answers(error)), Never)
 
 
-def test_w7_a_question_and_a_wish_to_cancel_are_asked_once_more() -> None:
+def test_w7_a_failed_poll_or_cancel_call_is_repeated_once() -> None:
     class Unheard(EmrClient):
         lost = 2
 

@@ -27,7 +27,7 @@ def metric(name: str) -> dict[str, Any]:
 
 
 @mock_aws
-def test_c6_the_newest_value_of_a_metric_and_the_free_addresses_of_a_subnet() -> None:
+def test_c6_a_meter_reads_newest_metric_value_and_free_addresses() -> None:
     client = boto3.client("cloudwatch", region_name="us-east-1")
     for minutes, value in ((5, 80.0), (2, 30.0)):
         point = {
@@ -46,7 +46,7 @@ def test_c6_the_newest_value_of_a_metric_and_the_free_addresses_of_a_subnet() ->
 
 
 @mock_aws
-def test_c6_what_is_not_there_is_no_value_and_no_traceback() -> None:
+def test_c6_a_missing_metric_has_no_value_and_no_traceback() -> None:
     assert meters().measure(metric("Gone")) == NoAnswer("CloudWatch has no value of the metric")
     refused = meters().measure({"subnet": "subnet-0123456789abcdef0"})
     assert isinstance(refused, NoAnswer)
@@ -57,7 +57,7 @@ def test_c6_what_is_not_there_is_no_value_and_no_traceback() -> None:
 
 
 @mock_aws
-def test_c6_an_application_that_runs_nothing_uses_nothing_of_its_capacity() -> None:
+def test_c6_an_idle_application_uses_nothing_of_its_capacity() -> None:
     emr = boto3.client("emr-serverless", region_name="us-east-1")
     capacity = {"cpu": "400 vCPU", "memory": "3000 GB"}
     made = emr.create_application(releaseLabel="emr-7.0.0", type="SPARK", maximumCapacity=capacity)
@@ -84,9 +84,7 @@ class PublishedByEmr:
 
 @mock_aws
 @pytest.mark.parametrize(("most", "used"), [({"cpu": "400 vCPU", "memory": "3000 GB"}, 0.4), (None, 160.0)])
-def test_c6_the_vcpus_that_run_are_a_share_of_the_largest_number_an_application_may_have(
-    most: dict[str, str] | None, used: float
-) -> None:
+def test_c6_vcpus_in_use_are_a_share_of_the_application_maximum(most: dict[str, str] | None, used: float) -> None:
     """An application without a maximum is measured in vCPUs."""
     emr = boto3.client("emr-serverless", region_name="us-east-1")
     limited = {"maximumCapacity": most} if most else {}

@@ -101,22 +101,22 @@ OUTSIDE = [
 
 
 @pytest.mark.parametrize("address", INSIDE)
-def test_o6_an_address_inside_is_no_public_one(address: str) -> None:
+def test_o6_an_internal_address_is_not_public(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize("address", OUTSIDE)
-def test_o6_an_address_outside_is(address: str) -> None:
+def test_o6_an_external_address_is_public(address: str) -> None:
     assert is_public(address)
 
 
 @pytest.mark.parametrize("address", INSIDE)
-def test_o6_a_name_that_leads_inside_is_not_called(address: str) -> None:
+def test_o6_a_name_that_resolves_to_internal_address_is_refused(address: str) -> None:
     with pytest.raises(Unsafe, match="which is not a public address"):
         get(SafeHttp(resolve=Names([address])), "https://example.com/")
 
 
-def test_o6_one_address_inside_among_others_is_enough() -> None:
+def test_o6_one_internal_address_among_others_is_refused() -> None:
     with pytest.raises(Unsafe, match=r"resolves to 10\.0\.0\.1"):
         get(SafeHttp(resolve=Names(["1.1.1.1", "10.0.0.1"])), "https://example.com/")
 
@@ -124,12 +124,12 @@ def test_o6_one_address_inside_among_others_is_enough() -> None:
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "2130706433", "0x7f.1", "127.1", "[::1]", "[::ffff:7f00:1]", "localhost"]
 )
-def test_o6_the_ways_to_write_an_address_inside_lead_to_the_same_refusal(host: str) -> None:
+def test_o6_all_spellings_of_an_internal_address_are_refused(host: str) -> None:
     with pytest.raises((Unsafe, NotReached)):
         get(SafeHttp(), f"https://{host}/")
 
 
-def test_o6_plain_http_is_for_the_laptop_alone(serve: Callable[..., Server]) -> None:
+def test_o6_plain_http_is_allowed_only_on_a_laptop(serve: Callable[..., Server]) -> None:
     server = serve()
     with pytest.raises(Unsafe, match="expected an https URL, got http"):
         get(SafeHttp(resolve=Names(["1.1.1.1"])), "http://example.com/")
@@ -145,7 +145,7 @@ def test_o6_an_address_is_checked_again_when_it_is_called(url: str) -> None:
         get(SafeHttp(resolve=Names(["1.1.1.1"])), url)
 
 
-def test_o6_a_name_is_resolved_once_so_one_that_answers_differently_later_changes_nothing(
+def test_o6_a_name_is_resolved_once_and_later_answer_is_ignored(
     serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """DNS rebinding: public when it is checked, inside when it is called. Were it asked again, it would get there."""
@@ -191,9 +191,7 @@ def certificate(name: str, folder: Path) -> tuple[ssl.SSLContext, ssl.SSLContext
     return server, ssl.create_default_context(cadata=pem.decode())
 
 
-def test_o6_the_checked_address_is_called_under_the_name_and_must_prove_it(
-    serve: Callable[..., Server], tmp_path: Path
-) -> None:
+def test_o6_checked_address_is_called_under_its_verified_name(serve: Callable[..., Server], tmp_path: Path) -> None:
     tls, trust = certificate("hooks.example.com", tmp_path)
     server = serve(OK, tls)
     asked: list[str | None] = []
@@ -220,7 +218,7 @@ def test_o6_no_redirect_is_followed(serve: Callable[..., Server]) -> None:
     assert inside.requests == []
 
 
-def test_o6_of_an_answer_no_more_is_read_than_fits(serve: Callable[..., Server]) -> None:
+def test_o6_an_answer_is_read_only_up_to_its_limit(serve: Callable[..., Server]) -> None:
     server = serve(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (3 * MAX_BODY))
     http = SafeHttp(allow_private=True, resolve=Names(["127.0.0.1"]))
     assert len(get(http, f"http://example.com:{server.port}/").body) == MAX_BODY
@@ -230,7 +228,7 @@ def test_o6_of_an_answer_no_more_is_read_than_fits(serve: Callable[..., Server])
     "answer",
     [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", b"HTTP/1.1 200 OK\r\nX: "],
 )
-def test_o6_a_server_that_never_ends_its_answer_holds_nobody_up(serve: Callable[..., Server], answer: bytes) -> None:
+def test_o6_an_endless_answer_of_a_server_is_cut_by_a_timeout(serve: Callable[..., Server], answer: bytes) -> None:
     server = serve(answer, hang=True)
     http = SafeHttp(allow_private=True, resolve=Names(["127.0.0.1"]))
     with pytest.raises(NotReached, match=r"no complete answer within 0\.2 s"):
@@ -238,20 +236,20 @@ def test_o6_a_server_that_never_ends_its_answer_holds_nobody_up(serve: Callable[
 
 
 @pytest.mark.parametrize("answer", [b"SSH-2.0-x\r\n", b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200 + b"\r\n"])
-def test_o6_an_answer_that_is_none_is_no_answer(serve: Callable[..., Server], answer: bytes) -> None:
+def test_o6_an_invalid_answer_is_an_unknown_answer(serve: Callable[..., Server], answer: bytes) -> None:
     server = serve(answer)
     http = SafeHttp(allow_private=True, resolve=Names(["127.0.0.1"]))
     with pytest.raises(NotReached):
         get(http, f"http://example.com:{server.port}/")
 
 
-def test_o6_the_next_address_is_tried_if_nobody_is_at_the_first(serve: Callable[..., Server]) -> None:
+def test_o6_the_next_address_is_tried_if_first_is_unreachable(serve: Callable[..., Server]) -> None:
     server = serve()
     http = SafeHttp(allow_private=True, resolve=Names(["::1", "127.0.0.1"]))
     assert get(http, f"http://example.com:{server.port}/").body == b"ok"
 
 
-def test_o6_a_name_that_is_not_found_or_not_answered_is_no_answer() -> None:
+def test_o6_a_name_not_found_or_not_answered_is_unknown_answer() -> None:
     def unknown(host: str, port: int) -> list[str]:
         raise socket.gaierror(-2, "Name or service not known")
 
@@ -265,7 +263,7 @@ def test_o6_a_name_that_is_not_found_or_not_answered_is_no_answer() -> None:
     stuck.set()
 
 
-def test_o6_the_real_resolver_is_asked_for_what_it_knows() -> None:
+def test_o6_the_real_resolver_resolves_a_known_name() -> None:
     found = safe_http.resolve("localhost", 443)
     assert found
     assert all(ipaddress.ip_address(address).is_loopback for address in found)

@@ -44,14 +44,14 @@ def start(
 # -- living runs (C4) ----------------------------------------------------------------------------------------------
 
 
-def test_c4_a_line_remembers_who_started_when(dynamo: Dynamo) -> None:
+def test_c4_a_limit_remembers_who_started_when(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(FREE, "a#001", line(dynamo)))
     assert ok(dynamo, start(FREE, "b#001", line(dynamo), NOON + 5))
     expected = LimitState(LINE, active=2, rev=2, starts={"a#001": NOON, "b#001": NOON + 5}, last_start=NOON + 5)
     assert line(dynamo) == expected
 
 
-def test_c9_whoever_asks_for_a_gap_is_refused_if_anybody_started_or_ended_since_it_looked(dynamo: Dynamo) -> None:
+def test_c9_a_gap_claim_fails_if_a_run_began_or_ended_since_read(dynamo: Dynamo) -> None:
     nobody = line(dynamo)
     assert ok(dynamo, start(FREE, "a#001", nobody))
     assert not ok(dynamo, start(GAP, "b#001", nobody)), "two schedules of one workflow at the same instant"
@@ -61,7 +61,7 @@ def test_c9_whoever_asks_for_a_gap_is_refused_if_anybody_started_or_ended_since_
     assert ok(dynamo, start(GAP, "b#001", line(dynamo), NOON + 5000))
 
 
-def test_e8_whoever_asks_for_no_gap_does_not_stand_in_the_way_of_another(dynamo: Dynamo) -> None:
+def test_e8_a_start_without_a_gap_does_not_block_another(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(FREE, "a#001", line(dynamo)))
     read = line(dynamo)
     assert ok(dynamo, start(FREE, "b#001", read))
@@ -72,7 +72,7 @@ def test_e8_whoever_asks_for_no_gap_does_not_stand_in_the_way_of_another(dynamo:
 # -- numbers (H1) --------------------------------------------------------------------------------------------------
 
 
-def test_h1_a_start_takes_the_next_number_along_unless_somebody_took_it_since(dynamo: Dynamo) -> None:
+def test_h1_a_start_takes_the_next_number_unless_taken_since(dynamo: Dynamo) -> None:
     assert ok(dynamo, replace(start(FREE, "a#001", line(dynamo)), numbers=True))
     read = line(dynamo)
     assert ok(dynamo, replace(start(FREE, "b#001", read), numbers=True))
@@ -81,7 +81,7 @@ def test_h1_a_start_takes_the_next_number_along_unless_somebody_took_it_since(dy
     assert (line(dynamo).numbered, line(dynamo).active) == (2, 3)
 
 
-def test_h1_a_number_that_is_taken_by_itself_is_nobody_elses(dynamo: Dynamo) -> None:
+def test_h1_a_number_taken_alone_is_unique(dynamo: Dynamo) -> None:
     assert [dynamo.number(LINE) for _ in range(3)] == [1, 2, 3]
     read = line(dynamo)
     assert (read.numbered, read.active) == (3, 0)
@@ -94,14 +94,14 @@ def test_h1_a_number_that_is_taken_by_itself_is_nobody_elses(dynamo: Dynamo) -> 
 # -- living runs, and gaps -----------------------------------------------------------------------------------------
 
 
-def test_c4_the_first_start_of_all_is_made_by_one(dynamo: Dynamo) -> None:
+def test_c4_the_first_start_of_all_is_made_by_only_one(dynamo: Dynamo) -> None:
     nobody = line(dynamo)
     assert ok(dynamo, start(FREE, "a#001", nobody))
     assert not ok(dynamo, start(FREE, "b#001", nobody)), "the map of starts is there now"
     assert ok(dynamo, start(FREE, "b#001", line(dynamo)))
 
 
-def test_c9_a_permit_that_was_held_becomes_a_start_with_the_claim(dynamo: Dynamo) -> None:
+def test_c9_a_held_permit_becomes_a_start_with_the_claim(dynamo: Dynamo) -> None:
     assert ok(dynamo, AcquirePermit(FREE, NOON, line(dynamo), from_queue=False))
     assert line(dynamo) == LimitState(LINE, active=1)
     assert ok(dynamo, RecordStart(FREE, NOON + 7, line(dynamo), "a#001"))
@@ -111,7 +111,7 @@ def test_c9_a_permit_that_was_held_becomes_a_start_with_the_claim(dynamo: Dynamo
     assert not ok(dynamo, RecordStart(GAP, NOON + 8, begun, "c#001")), "a gap holds for what was held, too"
 
 
-def test_c4_beyond_those_that_are_remembered_the_latest_start_stands_for_all(dynamo: Dynamo) -> None:
+def test_c4_the_latest_start_represents_those_not_remembered(dynamo: Dynamo) -> None:
     for number in range(slots.MAX_STARTS):
         assert ok(dynamo, start(FREE, f"r{number:03d}#001", line(dynamo), NOON + number))
     assert ok(dynamo, start(FREE, "more#001", line(dynamo), NOON + 500))
@@ -124,7 +124,7 @@ def test_c4_beyond_those_that_are_remembered_the_latest_start_stands_for_all(dyn
 # -- ends ----------------------------------------------------------------------------------------------------------
 
 
-def test_c4_the_end_of_a_run_is_forgotten_and_its_success_remembered(dynamo: Dynamo) -> None:
+def test_c4_the_end_of_a_run_is_forgotten_and_its_success_kept(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(FREE, "a#001", line(dynamo)))
     assert ok(dynamo, ReleasePermit(LINE, None, Ended("a#001", line(dynamo), NOON, NOON + 60)))
     assert line(dynamo) == LimitState(
@@ -132,7 +132,7 @@ def test_c4_the_end_of_a_run_is_forgotten_and_its_success_remembered(dynamo: Dyn
     )
 
 
-def test_c4_a_failure_leaves_the_last_success_as_it_was(dynamo: Dynamo) -> None:
+def test_c4_a_failure_leaves_the_last_success_unchanged(dynamo: Dynamo) -> None:
     for run, at in (("a#001", NOON), ("b#001", NOON + 10)):
         assert ok(dynamo, start(FREE, run, line(dynamo), at))
     assert ok(dynamo, ReleasePermit(LINE, None, Ended("a#001", line(dynamo), NOON, NOON + 20)))
@@ -141,7 +141,7 @@ def test_c4_a_failure_leaves_the_last_success_as_it_was(dynamo: Dynamo) -> None:
     assert (after.last_start, after.last_success_start, after.last_success_at) == (NOON + 10, NOON, NOON + 20)
 
 
-def test_c4_the_latest_start_of_a_success_stays_in_whatever_order_runs_end(dynamo: Dynamo) -> None:
+def test_c4_the_latest_start_of_a_success_is_kept_in_any_order(dynamo: Dynamo) -> None:
     for run, at in (("a#001", NOON), ("b#001", NOON + 10)):
         assert ok(dynamo, start(FREE, run, line(dynamo), at))
     both = line(dynamo)
@@ -154,7 +154,7 @@ def test_c4_the_latest_start_of_a_success_stays_in_whatever_order_runs_end(dynam
     assert (after.active, after.last_success_start, after.last_success_at) == (0, NOON + 10, NOON + 30)
 
 
-def test_c8_the_end_of_a_run_wakes_whoever_waits_in_the_same_write(dynamo: Dynamo) -> None:
+def test_c8_the_end_of_a_run_wakes_waiters_in_the_same_write(dynamo: Dynamo) -> None:
     one = Slots(LINE, 1)
     assert ok(dynamo, start(one, "a#001", line(dynamo)))
     assert ok(dynamo, JoinQueue(one, NOON, NOON + 60_000))
@@ -170,7 +170,7 @@ def test_c8_the_end_of_a_run_wakes_whoever_waits_in_the_same_write(dynamo: Dynam
 # -- rates (C5) ----------------------------------------------------------------------------------------------------
 
 
-def test_c5_the_rules_of_a_workflow_are_kept_and_every_start_must_know_them(dynamo: Dynamo) -> None:
+def test_c5_a_workflow_keeps_its_rates_and_starts_expect_them(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(FREE, "a#001", line(dynamo)))
     before = line(dynamo)
     assert ok(dynamo, TrackRates(LINE, ("2/1000",)))
@@ -180,14 +180,14 @@ def test_c5_the_rules_of_a_workflow_are_kept_and_every_start_must_know_them(dyna
     assert ok(dynamo, start(FREE, "b#001", line(dynamo)))
 
 
-def test_c5_a_rule_may_come_before_the_first_start(dynamo: Dynamo) -> None:
+def test_c5_a_rate_may_be_tracked_before_the_first_start(dynamo: Dynamo) -> None:
     assert ok(dynamo, TrackRates(LINE, ("2/1000",)), Create(rows.run()))
     assert line(dynamo) == LimitState(LINE, rates=("2/1000",))
     assert not ok(dynamo, start(FREE, "a#001", LimitState(LINE)))
     assert ok(dynamo, start(FREE, "a#001", line(dynamo)))
 
 
-def test_c5_a_workflow_is_told_that_its_starts_count(dynamo: Dynamo) -> None:
+def test_c5_a_workflow_records_that_its_starts_count(dynamo: Dynamo) -> None:
     assert not ok(dynamo, TrackStarts("demo.flights.w")), "there is no such workflow"
     put = Definition("workflow", "demo.flights.w", {"target": {}}, 3, NOON)
     assert ok(dynamo, PutDefinition(put, None))
@@ -200,7 +200,7 @@ def test_c5_a_workflow_is_told_that_its_starts_count(dynamo: Dynamo) -> None:
 
 
 @pytest.mark.parametrize("with_another", [False, True])
-def test_c5_a_log_is_entered_by_one_at_a_time(dynamo: Dynamo, with_another: bool) -> None:
+def test_c5_a_rate_window_is_entered_by_one_at_a_time(dynamo: Dynamo, with_another: bool) -> None:
     """Alone, and in a transaction: DynamoDB checks the two by different roads."""
     along = [Create(rows.run())] if with_another else []
     nobody = line(dynamo, RATE_LIMIT)
@@ -210,20 +210,20 @@ def test_c5_a_log_is_entered_by_one_at_a_time(dynamo: Dynamo, with_another: bool
     assert line(dynamo, RATE_LIMIT) == LimitState(RATE_LIMIT, rev=2, starts={"a#001": NOON, "b#001": NOON + 5})
 
 
-def test_c5_a_start_that_is_told_only_is_entered_as_well(dynamo: Dynamo) -> None:
+def test_c5_a_start_that_is_only_counted_is_entered_as_well(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(TWO, "a#001", line(dynamo, RATE_LIMIT)))
     read = line(dynamo, RATE_LIMIT)
     assert ok(dynamo, start(TOLD, "b#001", read))
     assert not ok(dynamo, start(TWO, "c#001", read)), "what it had read was not full yet"
 
 
-def test_c5_a_log_forgets_the_starts_that_matter_no_more(dynamo: Dynamo) -> None:
+def test_c5_a_rate_window_forgets_starts_that_no_longer_matter(dynamo: Dynamo) -> None:
     for number in range(7):
         assert ok(dynamo, start(TWO, f"r{number}#001", line(dynamo, RATE_LIMIT), NOON + number * 1000))
     assert set(line(dynamo, RATE_LIMIT).starts) == {"r3#001", "r4#001", "r5#001", "r6#001"}
 
 
-def test_c8_a_full_log_is_joined_if_nothing_was_given_back_since_it_was_read(dynamo: Dynamo) -> None:
+def test_c8_a_full_rate_is_queued_at_if_none_was_released_since(dynamo: Dynamo) -> None:
     for run in ("a#001", "b#001"):
         assert ok(dynamo, start(TWO, run, line(dynamo, RATE_LIMIT)))
     full = line(dynamo, RATE_LIMIT)
@@ -243,14 +243,14 @@ def test_c8_a_full_log_is_joined_if_nothing_was_given_back_since_it_was_read(dyn
 
 
 @pytest.mark.parametrize("with_another", [False, True])
-def test_c5_a_place_that_the_log_has_forgotten_can_still_be_given_back(dynamo: Dynamo, with_another: bool) -> None:
+def test_c5_a_forgotten_rate_entry_can_still_be_returned(dynamo: Dynamo, with_another: bool) -> None:
     assert ok(dynamo, start(TWO, "a#001", line(dynamo, RATE_LIMIT)))
     along = [Create(rows.run())] if with_another else []
     assert ok(dynamo, ReleasePermit(RATE_LIMIT, None, Ended("gone#001", line(dynamo, RATE_LIMIT))), *along)
     assert set(line(dynamo, RATE_LIMIT).starts) == {"a#001"}
 
 
-def test_c5_a_place_that_was_held_becomes_a_start_only_if_nobody_entered_meanwhile(dynamo: Dynamo) -> None:
+def test_c5_a_held_entry_becomes_start_only_if_no_other_entered(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(TWO, "held#001", line(dynamo, RATE_LIMIT)))
     read = line(dynamo, RATE_LIMIT)
     assert ok(dynamo, start(TOLD, "b#001", read, NOON + 900))

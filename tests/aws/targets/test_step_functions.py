@@ -55,7 +55,7 @@ def started(machines: StateMachines, target: StepFunctionsTarget) -> tuple[Run, 
     ]
 
 
-def test_w16_a_start_gives_the_context_and_says_who_it_is(machines: StateMachines, target: StepFunctionsTarget) -> None:
+def test_w16_a_start_has_the_context_and_its_identity(machines: StateMachines, target: StepFunctionsTarget) -> None:
     answer = target.start(run(), CONTEXT)
     [made] = machines.executions.values()
     assert answer == Started(execution_arn(run()))
@@ -66,14 +66,14 @@ def test_w16_a_start_gives_the_context_and_says_who_it_is(machines: StateMachine
     assert told["sluice"]["context_uri"] == run().request.context_uri
 
 
-def test_w16_data_of_the_schedule_goes_in_place_of_the_context() -> None:
+def test_w16_data_of_the_schedule_replaces_the_context() -> None:
     given = {"content_type": "application/json", "text": '{"order": 7}'}
     told = json.loads(input_of(replace(run(), request=replace(run().request, data=given)), CONTEXT))
     assert (told["data"], "context" in told) == ({"order": 7}, False)
 
 
 @pytest.mark.parametrize("letters", ["x" * 262_144, "ü" * 50_000])
-def test_w16_an_input_that_is_too_large_goes_by_reference(
+def test_w16_a_too_large_input_goes_by_reference(
     machines: StateMachines, target: StepFunctionsTarget, letters: str
 ) -> None:
     """The client in memory refuses what is larger than Step Functions takes."""
@@ -92,7 +92,7 @@ def test_w16_a_repeated_start_is_the_same_execution(machines: StateMachines, tar
 
 
 @pytest.mark.parametrize("how", ["it has ended", "its input was another"])
-def test_w16_an_execution_that_exists_was_started(
+def test_w16_an_existing_execution_counts_as_started(
     machines: StateMachines, target: StepFunctionsTarget, how: str
 ) -> None:
     begun, made = started(machines, target)
@@ -103,7 +103,7 @@ def test_w16_an_execution_that_exists_was_started(
     assert len(machines.executions) == 1
 
 
-def test_w16_one_that_exists_and_is_not_shown_yet_is_no_answer(
+def test_w16_an_execution_not_visible_yet_is_an_unknown_answer(
     machines: StateMachines, target: StepFunctionsTarget
 ) -> None:
     _, made = started(machines, target)
@@ -132,7 +132,7 @@ def test_w16_one_that_exists_and_is_not_shown_yet_is_no_answer(
         (refused("KmsAccessDeniedException"), Never),
     ],
 )
-def test_c12_what_the_refusals_of_a_start_mean(
+def test_c12_each_refusal_of_a_start_has_its_meaning(
     machines: StateMachines, target: StepFunctionsTarget, error: Exception, kind: type[Answer]
 ) -> None:
     machines.refusals = [error]
@@ -141,7 +141,7 @@ def test_c12_what_the_refusals_of_a_start_mean(
     assert not machines.executions
 
 
-def test_w16_an_express_state_machine_is_refused_with_its_reason(target: StepFunctionsTarget, clock: HandClock) -> None:
+def test_w16_an_express_state_machine_is_refused_with_reason(target: StepFunctionsTarget, clock: HandClock) -> None:
     class Express(StateMachines):
         def start_execution(self, **asked: Any) -> dict[str, Any]:
             made = super().start_execution(**asked)
@@ -152,7 +152,7 @@ def test_w16_an_express_state_machine_is_refused_with_its_reason(target: StepFun
     assert "expected a standard state machine, got an express one" in answer.why
 
 
-def test_w7_a_question_tells_state_instants_and_reason(machines: StateMachines, target: StepFunctionsTarget) -> None:
+def test_w7_a_poll_gives_state_instants_and_reason(machines: StateMachines, target: StepFunctionsTarget) -> None:
     begun, made = started(machines, target)
     began = machines.clock.now()
     assert target.ask(begun) == RunUpdate("RUNNING", began, target_id=begun.target_id)
@@ -164,7 +164,9 @@ def test_w7_a_question_tells_state_instants_and_reason(machines: StateMachines, 
     assert target.ask_many([begun, run()]) == [target.ask(begun), None]
 
 
-def test_w7_a_question_too_many_is_asked_again_later(machines: StateMachines, target: StepFunctionsTarget) -> None:
+def test_w7_a_throttled_poll_of_an_execution_is_repeated_later(
+    machines: StateMachines, target: StepFunctionsTarget
+) -> None:
     begun, _ = started(machines, target)
     machines.refusals = [refused("ThrottlingException")]
     assert target.ask(begun) is None
@@ -175,7 +177,7 @@ def test_w7_a_question_too_many_is_asked_again_later(machines: StateMachines, ta
         target.ask(begun)
 
 
-def test_w7_many_are_asked_about_ten_a_second(machines: StateMachines, clock: HandClock) -> None:
+def test_w7_executions_are_polled_at_ten_a_second(machines: StateMachines, clock: HandClock) -> None:
     pauses: list[float] = []
     target = StepFunctionsTarget(machines, clock.now, pauses.append)
     begun, _ = started(machines, target)
@@ -183,9 +185,7 @@ def test_w7_many_are_asked_about_ten_a_second(machines: StateMachines, clock: Ha
     assert pauses == [0, 0.1, 0.1]
 
 
-def test_w7_an_execution_that_was_just_started_is_not_lost(
-    machines: StateMachines, target: StepFunctionsTarget
-) -> None:
+def test_w7_a_just_started_execution_is_not_lost(machines: StateMachines, target: StepFunctionsTarget) -> None:
     """DescribeExecution is eventually consistent."""
     begun, made = started(machines, target)
     made.shown = False
@@ -197,9 +197,7 @@ def test_w7_an_execution_that_was_just_started_is_not_lost(
     assert (lost.state, lost.outcome) == ("FAILED", "lost")
 
 
-def test_w7_what_is_encrypted_with_a_foreign_key_is_left_out(
-    machines: StateMachines, target: StepFunctionsTarget
-) -> None:
+def test_w7_text_encrypted_with_a_foreign_key_is_omitted(machines: StateMachines, target: StepFunctionsTarget) -> None:
     begun, made = started(machines, target)
     machines.end(made, "FAILED", "E", "secret")
     machines.refusals = [refused("KmsAccessDeniedException")]
@@ -216,13 +214,13 @@ def test_w10_an_unanswered_start_is_found_by_its_name(machines: StateMachines, t
     assert target.find(run(attempt=2)) is None
 
 
-def test_w6_a_stop_says_why(machines: StateMachines, target: StepFunctionsTarget) -> None:
+def test_w6_a_stop_has_a_reason(machines: StateMachines, target: StepFunctionsTarget) -> None:
     begun, made = started(machines, target)
     target.cancel(replace(begun, reason="cancelled by ada"))
     assert (made.status, made.error, made.cause) == ("ABORTED", "Sluice.Stopped", "cancelled by ada")
 
 
-def test_w6_a_stop_of_what_has_ended_changes_nothing(machines: StateMachines, target: StepFunctionsTarget) -> None:
+def test_w6_a_stop_of_an_ended_execution_changes_nothing(machines: StateMachines, target: StepFunctionsTarget) -> None:
     begun, made = started(machines, target)
     machines.end(made, "SUCCEEDED")
     machines.refusals = [refused("ValidationException", "Execution is not running")]
@@ -232,7 +230,7 @@ def test_w6_a_stop_of_what_has_ended_changes_nothing(machines: StateMachines, ta
     assert made.status == "SUCCEEDED"
 
 
-def test_w6_a_stop_without_the_right_to_a_key_gives_no_reason(
+def test_w6_a_stop_without_the_right_to_a_key_has_no_reason(
     machines: StateMachines, target: StepFunctionsTarget
 ) -> None:
     begun, made = started(machines, target)
@@ -241,7 +239,7 @@ def test_w6_a_stop_without_the_right_to_a_key_gives_no_reason(
     assert (made.status, made.cause) == ("ABORTED", None)
 
 
-def test_w6_a_throttled_stop_is_an_error_so_that_it_comes_again(
+def test_w6_a_throttled_stop_is_an_error_so_that_it_is_repeated(
     machines: StateMachines, target: StepFunctionsTarget
 ) -> None:
     begun, made = started(machines, target)
@@ -270,7 +268,7 @@ def client(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         yield client
 
 
-def test_w16_boto3_sends_and_reads_what_the_adapter_wants(client: Any, clock: HandClock) -> None:
+def test_w16_boto3_accepts_and_returns_what_the_adapter_uses(client: Any, clock: HandClock) -> None:
     machine = MACHINE.replace("000000000000", "123456789012")
     mine = replace(run(), request=replace(run().request, target={**TARGET, "state_machine": machine}))
     target = StepFunctionsTarget(client, clock.now)

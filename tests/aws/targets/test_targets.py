@@ -30,7 +30,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 # -- SQS -----------------------------------------------------------------------------------------------------------
 
 
-def test_e5_a_message_of_sqs_carries_the_context_and_who_it_is() -> None:
+def test_e5_an_sqs_message_has_the_context_and_its_identity() -> None:
     queue = Queue()
     answer = SqsTarget(queue.client).start(run(type="sqs", queue_url=queue.url), CONTEXT)
     [message] = queue.messages()
@@ -59,7 +59,7 @@ def test_e5_a_message_of_sqs_carries_the_context_and_who_it_is() -> None:
         ),
     ],
 )
-def test_e5_data_of_the_schedule_travels_instead_of_the_context(
+def test_e5_data_of_the_schedule_is_sent_instead_of_the_context(
     data: dict[str, str], body: str, kind: str, encoding: str | None
 ) -> None:
     queue = Queue()
@@ -69,7 +69,7 @@ def test_e5_data_of_the_schedule_travels_instead_of_the_context(
     assert (message["Body"], told["sluice-content-type"], told.get("sluice-content-encoding")) == (body, kind, encoding)
 
 
-def test_e5_a_fifo_queue_keeps_the_order_of_a_group_and_drops_what_comes_twice() -> None:
+def test_e5_a_fifo_queue_keeps_group_order_and_drops_duplicates() -> None:
     queue = Queue(FifoQueue="true")
     target = SqsTarget(queue.client)
     calls = [(run(number, type="sqs", queue_url=queue.url), CONTEXT) for number in range(12)]
@@ -115,7 +115,7 @@ def sqs_runs(*sizes: int, url: str = "https://q/a") -> list[tuple[Run, Mapping[s
     return [(run(place, type="sqs", queue_url=url), {"x": "x" * size}) for place, size in enumerate(sizes)]
 
 
-def test_e5_batches_hold_ten_messages_and_256_kilobytes_of_one_queue() -> None:
+def test_e5_batches_hold_ten_messages_and_256_kb_of_one_queue() -> None:
     client = Batches()
     assert len(SqsTarget(client).start_many(sqs_runs(*[1] * 23))) == 23
     assert [len(batch) for batch in client.batches] == [10, 10, 3]
@@ -131,7 +131,7 @@ def test_e5_batches_hold_ten_messages_and_256_kilobytes_of_one_queue() -> None:
     assert [len(batch) for batch in client.batches] == [2, 2]
 
 
-def test_e5_a_batch_that_is_taken_in_part_is_an_answer_to_each_in_the_order_of_the_calls() -> None:
+def test_e5_a_partly_accepted_batch_answers_each_call_in_order() -> None:
     failing = {
         "1": {"Code": "InternalError", "SenderFault": False, "Message": "?"},
         "2": {"Code": "RequestThrottled", "SenderFault": False, "Message": "slow down"},
@@ -142,7 +142,7 @@ def test_e5_a_batch_that_is_taken_in_part_is_an_answer_to_each_in_the_order_of_t
     assert answers[4] == Started("m4", done=True)
 
 
-def test_e5_one_that_is_too_large_is_refused_by_itself() -> None:
+def test_e5_a_message_that_is_too_large_is_refused_alone() -> None:
     client = Batches()
     answers = SqsTarget(client).start_many(sqs_runs(1, 300_000, 1))
     assert [type(answer) for answer in answers] == [Started, Never, Started]
@@ -150,7 +150,7 @@ def test_e5_one_that_is_too_large_is_refused_by_itself() -> None:
     assert "at most 262144 bytes for SQS" in getattr(answers[1], "why", "")
 
 
-def test_e5_a_queue_that_does_not_exist_is_never_going_to_take_it() -> None:
+def test_e5_a_missing_queue_is_a_final_refusal() -> None:
     client = boto3.client("sqs")
     missing = "https://sqs.us-east-1.amazonaws.com/123456789012/none"
     for answer in SqsTarget(client).start_many(sqs_runs(1, 1, url=missing)):

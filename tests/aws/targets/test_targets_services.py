@@ -36,7 +36,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("fifo", [False, True])
-def test_e5_a_topic_hands_the_message_to_whoever_subscribed(fifo: bool) -> None:
+def test_e5_a_topic_passes_the_message_to_its_subscribers(fifo: bool) -> None:
     queue = Queue(FifoQueue="true") if fifo else Queue()
     sns: Any = boto3.client("sns")
     shape = {"FifoTopic": "true"} if fifo else {}
@@ -53,12 +53,12 @@ def test_e5_a_topic_hands_the_message_to_whoever_subscribed(fifo: bool) -> None:
     assert json.loads(messages[0]["Body"]) == CONTEXT
 
 
-def test_e5_a_topic_that_does_not_exist_takes_nothing() -> None:
+def test_e5_a_missing_topic_is_a_refusal() -> None:
     gone = run(type="sns", topic_arn="arn:aws:sns:us-east-1:123456789012:none", subject=None)
     assert isinstance(SnsTarget(boto3.client("sns")).start(gone, CONTEXT), Never)
 
 
-def test_e5_a_bus_gets_an_event_that_its_rules_can_tell() -> None:
+def test_e5_a_bus_gets_an_event_that_its_rules_can_match() -> None:
     queue, events = Queue(), boto3.client("events")
     events.create_event_bus(Name="orders")
     pattern = json.dumps({"source": ["team.orders"], "detail": {"sluice": {"schedule": ["demo.flights.clean"]}}})
@@ -82,7 +82,7 @@ class Bus:
         return {"Entries": [{"EventId": "e"}, *({"ErrorCode": code, "ErrorMessage": "?"} for code in codes)]}
 
 
-def test_e5_events_that_a_bus_did_not_take_are_answers_of_their_own() -> None:
+def test_e5_events_refused_by_a_bus_have_their_own_answers() -> None:
     target = {"type": "event_bus", "bus": "b", "source": "s", "detail_type": "d"}
     answers = EventBusTarget(Bus()).start_many([(run(number, **target), CONTEXT) for number in range(4)])
     assert [type(answer) for answer in answers] == [Started, NotNow, NoAnswer, Never]
@@ -108,7 +108,7 @@ def refused(code: str, status: int) -> ClientError:
 
 
 @pytest.mark.parametrize(("wait", "kind"), [(False, "Event"), (True, "RequestResponse")])
-def test_e5_a_function_is_handed_the_run_or_waited_for(wait: bool, kind: str) -> None:
+def test_e5_a_function_is_invoked_with_or_without_waiting(wait: bool, kind: str) -> None:
     functions = Functions()
     answer = LambdaTarget(functions).start(run(type="lambda", function=FUNCTION, wait=wait), CONTEXT)
     [call] = functions.calls
@@ -130,12 +130,12 @@ def test_e5_a_function_is_handed_the_run_or_waited_for(wait: bool, kind: str) ->
         (Functions(error=ConnectTimeoutError(endpoint_url="x")), NoAnswer),
     ],
 )
-def test_e5_what_the_refusals_of_lambda_mean(functions: Functions, kind: type[Answer]) -> None:
+def test_e5_each_refusal_of_lambda_has_its_meaning(functions: Functions, kind: type[Answer]) -> None:
     answer = LambdaTarget(functions).start(run(type="lambda", function=FUNCTION, wait=True), CONTEXT)
     assert isinstance(answer, kind), answer
 
 
-def test_c15_a_function_is_asked_and_its_answer_is_what_it_says() -> None:
+def test_c15_a_probe_calls_a_function_and_reads_its_answer() -> None:
     functions = Functions(b'{"met": true}')
     assert LambdaTarget(functions).probe({"function": FUNCTION}, {"job_id": "j"}) == b'{"met": true}'
     assert functions.calls[0]["InvocationType"] == "RequestResponse"

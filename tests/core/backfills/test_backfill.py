@@ -47,7 +47,7 @@ def look(row: Backfill, ended: str | None = None, **seen: EntryState) -> backfil
     return backfill.advance(row, known, rows.GENERATION, ended, NOON)
 
 
-def test_l12_as_many_are_handed_out_as_may_be_under_way() -> None:
+def test_l12_a_backfill_dispatches_up_to_its_concurrency() -> None:
     first = look(rows.backfill())
     assert (first.hand_out, first.row.next, set(first.row.live)) == ((0, 1), 2, {"0", "1"})
     assert (first.row.rev, first.row.wake_at) == (2, None)
@@ -55,14 +55,14 @@ def test_l12_as_many_are_handed_out_as_may_be_under_way() -> None:
     assert (one_ended.hand_out, one_ended.row.succeeded, set(one_ended.row.live)) == ((2,), 1, {"0", "2"})
 
 
-def test_l12_a_hundred_are_handed_out_in_transactions_that_dynamodb_takes() -> None:
+def test_l12_a_hundred_entries_are_dispatched_in_transactions() -> None:
     first = look(rows.backfill(total=500, concurrency=100))
     assert (len(first.hand_out), first.row.wake_at) == (50, NOON)
     rest = look(first.row, **{f"e{entry}": "waiting" for entry in first.row.live})  # type: ignore[arg-type]
     assert (rest.hand_out[0], len(rest.row.live), rest.row.wake_at) == (50, 100, None)
 
 
-def test_l12_it_is_done_when_all_have_ended() -> None:
+def test_l12_a_backfill_is_completed_when_all_jobs_have_ended() -> None:
     last = rows.backfill(next=5, live={"3": NOON, "4": NOON}, succeeded=3)
     assert look(last, e3="failed", e4="running").row.state == "RUNNING"
     done = look(last, e3="failed", e4="cancelled").row
@@ -71,21 +71,21 @@ def test_l12_it_is_done_when_all_have_ended() -> None:
 
 
 @pytest.mark.parametrize("state", ["CANCELLED", "ENDED"])
-def test_l12_of_one_that_is_over_nothing_is_handed_out(state: Any) -> None:
+def test_l12_a_backfill_that_is_over_dispatches_nothing(state: Any) -> None:
     row = rows.backfill(state=state, next=2, live={"0": NOON, "1": NOON - 1})
     step = look(row, e0="running", e1="again")
     assert (step.hand_out, set(step.row.live), step.row.dropped, step.row.ended_at) == ((), {"0"}, 1, None)
     assert look(step.row, e0="succeeded").row.ended_at == NOON
 
 
-def test_l12_c13_one_whose_schedule_was_replaced_ends_and_says_why() -> None:
+def test_l12_c13_backfill_of_replaced_schedule_ends_with_reason() -> None:
     row = rows.backfill(next=2, live={"0": NOON, "1": NOON})
     step = look(row, "the schedule was replaced", e0="running", e1="waiting")
     assert (step.row.state, step.row.reason, step.hand_out) == ("ENDED", "the schedule was replaced", ())
     assert step.row.wake_at == NOON, "what waits is to be taken off"
 
 
-def test_l12_what_an_enable_took_off_is_handed_out_again_in_the_new_generation() -> None:
+def test_l12_enable_dispatches_dropped_entries_in_new_generation() -> None:
     row = rows.backfill(next=2, live={"0": NOON - 9, "1": NOON - 9})
     step = look(row, e0="again", e1="running")
     assert (step.hand_out, step.row.next) == ((0,), 2)
@@ -109,7 +109,7 @@ def test_l12_what_an_enable_took_off_is_handed_out_again_in_the_new_generation()
         (["ABORTED"], False, False, False, "again"),
     ],
 )
-def test_l12_what_has_become_of_an_entry(
+def test_l12_the_state_of_an_entry_follows_from_its_job_or_run(
     states: list[Any], waits: bool, recorded: bool, current: bool, standing: str
 ) -> None:
     attempts = [rows.run(attempt=number, state=state) for number, state in enumerate(states, 1)]
@@ -117,9 +117,7 @@ def test_l12_what_has_become_of_an_entry(
 
 
 @given(st.data(), st.integers(1, 60), st.integers(1, 7))
-def test_l12_whatever_happens_each_entry_is_handed_out_once_and_never_too_many(
-    data: st.DataObject, total: int, most: int
-) -> None:
+def test_l12_each_entry_is_dispatched_once_within_concurrency(data: st.DataObject, total: int, most: int) -> None:
     row, handed_out = rows.backfill(total=total, concurrency=most), []
     for _ in range(4 * total + 4):
         ends = st.sampled_from(["waiting", "running", "succeeded", "failed", "cancelled", "dropped"])
@@ -149,7 +147,7 @@ def test_l12_a_job_and_its_event_follow_from_the_entry() -> None:
     assert (iso(event.instant), event.kind) == ("2026-01-01T02:00:00.000Z", "time")
 
 
-def test_l12_t19_a_job_of_a_partition_carries_what_tells_it_apart() -> None:
+def test_l12_t19_a_partition_job_has_its_correlation_values() -> None:
     row = rows.backfill(dataset="demo.flights", keys=KEYS, base="s3://lake/raw/")
     event = backfill.partition_event(row, ("2013", "1", "5"))
     assert event.path == "s3://lake/raw/year=2013/month=1/day=5/"
@@ -157,7 +155,7 @@ def test_l12_t19_a_job_of_a_partition_carries_what_tells_it_apart() -> None:
     assert (job.correlation, job.event) == ({"day": "5"}, event)
 
 
-def test_l12_it_asks_for_places_and_paces_and_no_rate_or_gap_holds_it() -> None:
+def test_l12_a_backfill_job_asks_for_slots_and_paces_not_rates() -> None:
     rules = [
         {"type": "concurrency", "max": 1},
         {"type": "since_last_run", "at_least": "1d"},
@@ -183,7 +181,7 @@ def test_l12_it_asks_for_places_and_paces_and_no_rate_or_gap_holds_it() -> None:
 
 
 @pytest.mark.parametrize("state", ["CANCELLED", "ENDED", "DONE"])
-def test_l12_a_job_whose_backfill_is_over_is_dropped_and_says_why(state: Any) -> None:
+def test_l12_a_job_of_a_finished_backfill_is_dropped_with_reason(state: Any) -> None:
     row = rows.backfill(state=state, reason="backfill b1 was cancelled by ada")
     made = schedule(at("@daily"))
     known = facts.Facts(rows.schedule_state(), made, workflow(), policies.StartRate("app", 1000, 3), backfill=row)

@@ -30,18 +30,18 @@ def instants(trigger: Any, since: str, until: str, anchor: int | None = None) ->
     return [instant.replace(":00.000Z", "Z") for instant in found]
 
 
-def test_l12_the_start_of_an_interval_is_included_and_its_end_is_not() -> None:
+def test_l12_an_interval_includes_its_start_but_not_its_end() -> None:
     found = instants(at("0 2 * * *"), "2026-01-01T02:00:00Z", "2026-01-03T02:00:00Z")
     assert found == ["2026-01-01T02:00Z", "2026-01-02T02:00Z"]
 
 
-def test_l12_t2_the_rules_of_wall_time_hold_for_the_past() -> None:
+def test_l12_t2_wall_time_rules_apply_to_the_past() -> None:
     """29 March 2026: 02:30 does not exist in Paris, so it fires when the gap ends, at 03:00 (01:00 UTC)."""
     found = instants(at("30 2 * * *", zone="Europe/Paris"), "2026-03-28T00:00:00Z", "2026-03-31T00:00:00Z")
     assert found == ["2026-03-28T01:30Z", "2026-03-29T01:00Z", "2026-03-30T00:30Z"]
 
 
-def test_l12_an_interval_keeps_the_step_of_the_living_timer_or_counts_from_the_start() -> None:
+def test_l12_an_interval_keeps_timer_step_or_counts_from_start() -> None:
     since, until = "2026-01-01T00:30:00Z", "2026-01-01T03:00:00Z"
     anchor = parse_instant("2026-03-02T12:10:00Z")
     assert instants(at("@every 1h"), since, until) == ["2026-01-01T00:30Z", "2026-01-01T01:30Z", "2026-01-01T02:30Z"]
@@ -49,7 +49,7 @@ def test_l12_an_interval_keeps_the_step_of_the_living_timer_or_counts_from_the_s
     assert len(instants(at("R2/PT1M"), since, until)) == 150, "a number of repeats is no limit to the past"
 
 
-def test_l12_t6_exclusions_hold_and_the_bounds_of_a_life_do_not() -> None:
+def test_l12_t6_exclusions_apply_and_schedule_bounds_do_not() -> None:
     """The first five days of 2026 begin on a Thursday."""
     weekdays = at("0 2 * * *", excluding=["sat", "sun", "2026-01-01"], start="2027-01-01T00:00:00Z", repeats=1)
     found = instants(weekdays, "2026-01-01T00:00:00Z", "2026-01-06T00:00:00Z")
@@ -64,14 +64,14 @@ def test_l12_t6_exclusions_hold_and_the_bounds_of_a_life_do_not() -> None:
     assert instants(once, "2026-01-03T00:00:00Z", "2026-01-04T00:00:00Z") == []
 
 
-def test_l12_times_of_several_leaves_are_one_list_without_repeats() -> None:
+def test_l12_times_of_several_leaves_merge_without_repeats() -> None:
     both = {"type": "any", "triggers": [at("0 0,6 * * *"), at("0 6,9 * * *")]}
     found = instants(both, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")
     assert found == ["2026-01-01T00:00Z", "2026-01-01T06:00Z", "2026-01-01T09:00Z"]
 
 
 @given(st.integers(1, 5 * 24), st.integers(0, 10 * DAY), st.integers(1, 3 * DAY))
-def test_l12_an_interval_has_as_many_instants_as_fit_each_a_step_apart(hours: int, start: int, span: int) -> None:
+def test_l12_an_interval_has_as_many_instants_as_its_step_allows(hours: int, start: int, span: int) -> None:
     found = [parse_instant(each) for each in
              backfill.instants(schedule(at(f"@every {hours}h")), NOON, NOON - start - span, NOON - start)]  # fmt: skip
     assert all((instant - NOON) % (hours * HOUR) == 0 for instant in found)
@@ -79,7 +79,7 @@ def test_l12_an_interval_has_as_many_instants_as_fit_each_a_step_apart(hours: in
     assert all(NOON - start - span <= instant < NOON - start for instant in found)
 
 
-def test_l12_more_than_one_backfill_can_bear_is_refused() -> None:
+def test_l12_a_backfill_that_is_too_large_is_refused() -> None:
     with pytest.raises(SluiceError, match="at most 10000 runs in one backfill"):
         instants(at("* * * * *"), "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z")
 
@@ -98,7 +98,7 @@ DAYS = [("2013", month, day) for month in ("1", "2", "10") for day in ("1", "9",
         ({"year": "2014"}, None, 0),
     ],
 )
-def test_l12_a_range_names_the_first_keys_and_holds_both_of_its_ends(since: Any, until: Any, count: int) -> None:
+def test_l12_a_key_range_names_first_keys_and_includes_both_ends(since: Any, until: Any, count: int) -> None:
     assert len(backfill.between(KEYS, DAYS, since, until)) == count
 
 
@@ -110,18 +110,18 @@ def test_l12_partitions_run_in_the_order_of_their_numbers() -> None:
     )
 
 
-def test_l12_t19_one_run_for_each_value_of_what_tells_jobs_apart() -> None:
+def test_l12_t19_one_run_for_each_correlation_value() -> None:
     assert backfill.entries_of(KEYS, DAYS, ("year", "month")) == ("2013/1/10", "2013/2/10", "2013/10/10")
     with pytest.raises(SluiceError, match="a dataset with the correlation key hour"):
         backfill.entries_of(KEYS, DAYS, ("hour",))
 
 
-def test_l12_bounds_that_are_the_wrong_way_round_are_refused() -> None:
+def test_l12_bounds_in_reverse_order_are_refused() -> None:
     with pytest.raises(SluiceError, match="not before the start"):
         backfill.between(KEYS, DAYS, {"year": "2013", "month": "10"}, {"year": "2013", "month": "9"})
 
 
-def test_l12_a_plan_is_cut_into_parts_and_named_by_what_it_holds() -> None:
+def test_l12_a_plan_is_split_into_parts_named_by_content() -> None:
     entries = [str(number) for number in range(250)]
     name, parts = backfill.plan_parts("b1", entries)
     assert [len(part.entries) for part in parts] == [100, 100, 50]
@@ -131,7 +131,7 @@ def test_l12_a_plan_is_cut_into_parts_and_named_by_what_it_holds() -> None:
     assert backfill.plan_parts("b1", entries[::-1])[0] != name
 
 
-def test_l12_which_datasets_a_trigger_waits_for() -> None:
+def test_l12_the_datasets_of_a_trigger_are_found() -> None:
     part, size = {"type": "partition", "dataset": "a"}, {"type": "size", "dataset": "b", "bytes": 5}
     tree = {"type": "any", "triggers": [part, {"type": "quiet", "of": size, "after": "1m"}, part]}
     assert backfill.datasets_of(schedule(tree)) == ("demo.a", "demo.b")

@@ -51,7 +51,7 @@ def calendar(**fields: Any) -> Calendar:
         ({"excluding": MORNING}, at("2026-03-02T13:00:00Z")),
     ],
 )
-def test_a_calendar_opens_at_the_first_instant_of_a_day_that_it_allows(fields: Any, opens: Instant | None) -> None:
+def test_a_calendar_opens_at_the_first_instant_of_an_allowed_day(fields: Any, opens: Instant | None) -> None:
     assert calendar(**fields).opens_at(NOON) == opens
 
 
@@ -61,9 +61,7 @@ def test_a_calendar_opens_at_the_first_instant_of_a_day_that_it_allows(fields: A
     excluding=st.sets(st.sampled_from(["mon", "fri", "2026-03-07", "03-08"]), min_size=1),
     hours=st.integers(0, 400),
 )
-def test_it_opens_on_the_first_day_whose_names_are_listed_and_not_left_out(
-    only: set[str], excluding: set[str], hours: int
-) -> None:
+def test_a_calendar_opens_on_the_first_listed_day_not_excluded(only: set[str], excluding: set[str], hours: int) -> None:
     def allowed(instant: Instant) -> bool:
         day = datetime.fromtimestamp(instant / 1000, UTC)
         names = {f"{day:%a}".lower(), f"{day:%Y-%m-%d}", f"{day:%m-%d}"}
@@ -80,7 +78,7 @@ def test_it_opens_on_the_first_day_whose_names_are_listed_and_not_left_out(
     assert calendar(only=sorted(only), excluding=sorted(excluding)).opens_at(now) == expected
 
 
-def test_a_job_waits_for_the_day_or_is_aborted_and_both_are_told_in_words() -> None:
+def test_a_job_waits_for_calendar_day_or_is_aborted_with_reason() -> None:
     rule = {"type": "calendar", "only": ["tue"], "excluding": ["12-25"], "zone": "UTC"}
     why = "only on tue, not on 12-25 in UTC, else wait: not before 2026-03-03T00:00:00.000Z"
     waits = decide(met(), facts(schedule=schedule(constraints=[rule])), NOON)
@@ -92,7 +90,7 @@ def test_a_job_waits_for_the_day_or_is_aborted_and_both_are_told_in_words() -> N
     assert isinstance(decide(met(), strict, at("2026-03-03T00:00:00Z")), Launch)
 
 
-def test_days_that_are_all_past_are_told_as_that() -> None:
+def test_a_calendar_of_past_days_only_is_described_as_such() -> None:
     rule = {"type": "calendar", "only": ["2026-03-01"]}
     waits = decide(met(), facts(schedule=schedule(constraints=[rule])), NOON)
     assert isinstance(waits, Wait)
@@ -126,12 +124,12 @@ def test_a_retry_waits_for_an_allowed_day_instead_of_aborting() -> None:
     assert waits.until == at("2026-03-03T00:00:00Z")
 
 
-def test_what_a_timeout_runs_anyway_passes_the_calendar() -> None:
+def test_run_after_a_timeout_passes_the_calendar() -> None:
     made = schedule(timeout={"after": "1h", "then": "run"}, constraints=[{"type": "calendar", "only": ["2026-03-01"]}])
     assert isinstance(decide(met(created_at=NOON - 2 * HOUR), facts(schedule=made), NOON), Launch)
 
 
-def test_a_document_with_days_that_are_past_can_be_read_and_put() -> None:
+def test_a_document_with_past_days_can_be_read_and_put() -> None:
     """Stored schedules are read, and apps deployed again, long after the days of a calendar."""
     made = schedule(constraints=[{"type": "calendar", "only": ["2001-01-01"]}])
     assert Schedule.model_validate(made.model_dump(mode="json")).resolved("demo", "flights", NOON).constraints
@@ -146,14 +144,14 @@ def test_a_list_has_at_most_400_entries() -> None:
     assert (error.field, error.message) == ("constraints.0.only", "expected at most 400 entries, got '401 entries'")
 
 
-def test_a_calendar_takes_the_zone_of_its_schedule_unless_it_names_one() -> None:
+def test_a_calendar_uses_the_zone_of_its_schedule_by_default() -> None:
     rules = [{"type": "calendar", "only": ["mon"]}, {"type": "calendar", "only": ["mon"], "zone": "UTC"}]
     document = {"workflow": "clean", "trigger": PARTITION, "zone": "Asia/Tokyo", "constraints": rules}
     made = Schedule.model_validate(document).resolved("demo", "flights")
     assert [each.zone for each in made.constraints] == ["Asia/Tokyo", "UTC"]
 
 
-def test_a_calendar_does_not_hold_up_what_makes_up_for_the_past() -> None:
+def test_a_calendar_does_not_delay_catch_up_or_backfill() -> None:
     made = schedule(constraints=[{"type": "calendar", "only": ["tue"]}])
     assert conditions.evaluate(job("backfill", backfill="b1"), facts(schedule=made), made, NOON) == ()
     assert not conditions.evaluate(met(), facts(schedule=made), made, NOON)[0].met
@@ -181,7 +179,7 @@ def test_a_calendar_does_not_hold_up_what_makes_up_for_the_past() -> None:
         ({"only": ["mon"], "on_unmet": "cancel_other"}, "constraints.0.on_unmet", "expected 'abort' or 'wait'"),
     ],
 )
-def test_a_calendar_that_means_nothing_is_refused(fields: Any, field: str, expected: str) -> None:
+def test_an_invalid_calendar_is_refused(fields: Any, field: str, expected: str) -> None:
     with pytest.raises(ValidationError) as caught:
         schedule(constraints=[{"type": "calendar", **fields}])
     error = errors.from_validation(caught.value)

@@ -38,20 +38,18 @@ def refused(document: dict[str, Any]) -> SluiceError:
     ("document", "on_unmet"),
     [(SLOTS, "abort"), (DELAY, "wait"), (WINDOW, "wait"), (GAP, "abort"), (RATE, "wait"), (CALENDAR, "wait")],
 )
-def test_c8_each_constraint_says_what_an_unmet_one_does_or_has_its_default(
-    document: dict[str, Any], on_unmet: str
-) -> None:
+def test_c8_each_constraint_has_a_default_for_when_it_is_unmet(document: dict[str, Any], on_unmet: str) -> None:
     assert made(document).on_unmet == on_unmet
     other = "wait" if on_unmet == "abort" else "abort"
     assert made(document | {"on_unmet": other}).on_unmet == other
 
 
-def test_c7_for_freshness_the_action_must_be_given() -> None:
+def test_c7_freshness_needs_an_explicit_on_unmet() -> None:
     assert refused({key: value for key, value in FRESH.items() if key != "on_unmet"}).field == "constraints.0.on_unmet"
 
 
 @pytest.mark.parametrize("document", [DELAY, WINDOW, GAP, RATE, FRESH, CALENDAR])
-def test_c1_only_a_limit_of_runs_can_make_room_by_cancelling(document: dict[str, Any]) -> None:
+def test_c1_only_a_limit_of_runs_can_cancel_older_runs(document: dict[str, Any]) -> None:
     assert made(SLOTS | {"on_unmet": "cancel_other"}).on_unmet == "cancel_other"
     assert refused(document | {"on_unmet": "cancel_other"}).field == "constraints.0.on_unmet"
 
@@ -80,7 +78,7 @@ def test_c1_only_a_limit_of_runs_can_make_room_by_cancelling(document: dict[str,
         (FRESH | {"within": "0s"}, "within"),
     ],
 )
-def test_a_constraint_of_no_sense_is_refused_with_its_path(document: dict[str, Any], field: str) -> None:
+def test_a_contradictory_constraint_is_refused_with_its_path(document: dict[str, Any], field: str) -> None:
     error = refused(document)
     assert error.field == f"constraints.0.{field}".removesuffix(".")
     assert error.code == "invalid"
@@ -111,11 +109,11 @@ def test_c5_a_rate_is_per_hour_per_day_or_per_any_span(per: str, span: int) -> N
         (FRESH | {"workflows": ["raw", "x.y"]}, "raw, x.y succeeded within 1d, else wait"),
     ],
 )  # fmt: skip
-def test_c14_a_constraint_is_told_as_a_rule(document: dict[str, Any], words: str) -> None:
+def test_c14_a_constraint_is_described_as_a_rule(document: dict[str, Any], words: str) -> None:
     assert made(document).rule == words
 
 
-def test_names_and_zones_in_constraints_are_those_of_the_schedule_unless_they_say_more() -> None:
+def test_constraint_names_and_zones_default_to_those_of_schedule() -> None:
     document = {
         "workflow": "clean",
         "trigger": PARTITION,
@@ -132,7 +130,7 @@ def test_c7_an_upstream_that_is_named_twice_wakes_once() -> None:
     assert both.wake_keys == ("status:a.b.c:COMPLETED", "status:a.b.d:COMPLETED")
 
 
-def test_c8_a_job_that_waits_out_a_living_run_is_woken_when_that_run_fails() -> None:
+def test_c8_failure_of_an_active_run_wakes_job_that_waits_for_it() -> None:
     ends = ("status:demo.flights.clean:FAILED", "status:demo.flights.clean:KILLED")
     assert schedule(constraints=[GAP | {"on_unmet": "wait"}]).wake_keys == ends
     assert schedule(constraints=[GAP]).wake_keys == ()

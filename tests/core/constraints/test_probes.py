@@ -46,20 +46,20 @@ def decided(
         ({"abort": True, "met": True}, "abort", MINUTE, "without a reason"),
     ],
 )
-def test_c15_what_a_probe_says(answer: Any, verdict: str, pause: int, why: str) -> None:
+def test_c15_a_probe_answer_is_read_as_met_unmet_or_abort(answer: Any, verdict: str, pause: int, why: str) -> None:
     assert answered(answer) == ProbeResult(verdict, NOON, NOON + pause, why)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     "text", [b"", b"yes", b"[]", b"{}", b'{"met": "true"}', b'{"retry_after": "soon"}', b"\xff\xfe"]
 )
-def test_c15_riddles_count_as_unmet(text: bytes) -> None:
+def test_c15_unclear_answers_count_as_unmet(text: bytes) -> None:
     said = read(text, MINUTE, None, NOON)
     assert (said.verdict, said.until, said.failures) == ("failed", NOON + MINUTE, 1)
     assert said.why.startswith("the probe failed: ")
 
 
-def test_c15_a_probe_that_keeps_failing_is_asked_ever_more_slowly_and_anew_once_it_speaks() -> None:
+def test_c15_a_failing_probe_backs_off_until_it_answers_again() -> None:
     said: ProbeResult | None = None
     found: list[int] = []
     for _ in range(9):
@@ -70,21 +70,21 @@ def test_c15_a_probe_that_keeps_failing_is_asked_ever_more_slowly_and_anew_once_
     assert failed("no answer", 2 * HOUR, said, NOON).until == NOON + 2 * HOUR, "never sooner than its schedule says"
 
 
-def test_c15_met_it_launches_unmet_it_waits_until_it_is_asked_again() -> None:
+def test_c15_a_met_probe_launches_an_unmet_one_waits_for_next() -> None:
     assert isinstance(decided(answered({"met": True})), Launch)
     unmet = decided(answered({"retry_after": "5m", "why": "no stock"}))
     why = f"{RULE}: no stock; called again at 2026-03-02T12:05:00.000Z"
     assert unmet == Wait(NOON + 5 * MINUTE, "PENDING_CONSTRAINTS", why)
 
 
-def test_c15_abort_is_the_probes_own_word_whatever_the_schedule_says() -> None:
+def test_c15_a_probe_answering_abort_aborts_under_any_on_unmet() -> None:
     assert decided(answered({"abort": True, "why": "holiday"})) == Abort(f"{RULE}: the probe aborts the job: holiday")
     retry = decided(answered({"abort": True, "why": "holiday"}), job("retry", attempt=2))
     assert isinstance(retry, Wait), "a retry never aborts at a constraint"
     assert retry.until == NOON + MINUTE
 
 
-def test_c15_on_unmet_abort_is_for_an_answer_and_not_for_silence() -> None:
+def test_c15_on_unmet_abort_applies_only_to_an_answer() -> None:
     strict = schedule(constraints=[{**PROBE, "on_unmet": "abort"}])
     known = facts(schedule=strict, probe=answered({"met": False, "why": "no"}))
     assert isinstance(decide(met(), known, NOON), Abort)
@@ -92,18 +92,18 @@ def test_c15_on_unmet_abort_is_for_an_answer_and_not_for_silence() -> None:
     assert isinstance(decide(met(), silent, NOON), Wait)
 
 
-def test_c15_what_it_said_last_holds_until_it_is_asked_again() -> None:
+def test_c15_the_last_probe_answer_holds_until_the_next_call() -> None:
     before = met(probed=answered({"retry_after": "5m", "why": "no stock"}).kept())
     assert isinstance(decided(None, before), Wait)
     assert isinstance(decided(None, before, now=NOON + 5 * MINUTE), Launch), "open again: whoever looks, asks"
 
 
-def test_c15_a_probe_that_is_yet_to_be_asked_hides_no_abort() -> None:
+def test_c15_a_probe_not_yet_called_hides_no_abort() -> None:
     gap = {"type": "time_window", "start": "22:00", "end": "06:00", "on_unmet": "abort"}
     assert isinstance(decided(None, None, gap), Abort)
 
 
-def test_c15_it_is_told_which_job_wants_to_run() -> None:
+def test_c15_a_probe_receives_the_job_that_waits_to_run() -> None:
     asked = question(met(correlation={"day": "1"}), "demo.flights.clean", {"level": 2}, NOON)
     assert asked["correlation"] == {"day": "1"}
     assert asked["properties"] == {"level": 2}
@@ -121,7 +121,7 @@ def test_c15_it_is_told_which_job_wants_to_run() -> None:
         ({"on_unmet": "cancel_other"}, "constraints.0.on_unmet"),
     ],
 )
-def test_c15_a_probe_that_makes_no_sense_is_refused(fields: dict[str, Any], field: str) -> None:
+def test_c15_an_invalid_probe_is_refused(fields: dict[str, Any], field: str) -> None:
     with pytest.raises(ValidationError) as caught:
         schedule(constraints=[{**PROBE, **fields}])
     assert from_validation(caught.value).field == field

@@ -84,7 +84,7 @@ def test_w4_a_dag_becomes_a_start_and_a_schedule_for_each_node() -> None:
     assert found.nodes["a"].model_dump(mode="json")["trigger"]["schedule"] == f"{NAME}~"
 
 
-def test_w4_the_same_graph_is_the_same_schedules_and_another_one_others() -> None:
+def test_w4_equal_graphs_make_equal_schedules_and_others_differ() -> None:
     one = compile.compiled(NAME, made(*DIAMOND))
     again = compile.compiled(
         NAME, made(*DIAMOND, description="told", trigger={"type": "time", "expression": "@daily"}, by=[])
@@ -95,7 +95,7 @@ def test_w4_the_same_graph_is_the_same_schedules_and_another_one_others() -> Non
     assert not set(one.schedules) & set(other.schedules) - {f"{NAME}~"}
 
 
-def test_w4_names_tell_what_a_dag_has_made_of_its_own() -> None:
+def test_w4_generated_dag_names_are_recognized() -> None:
     start, graph, node = "demo.flights.daily~", "demo.flights.daily~0a1b2c3d", "demo.flights.daily~0a1b2c3d~clean"
     for own in (start, graph, node):
         assert ids.is_of_dag(own)
@@ -108,11 +108,11 @@ def test_w4_names_tell_what_a_dag_has_made_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("round_", [Round("a.b.c~.1.x"), Round("a.b.c~.1.x", 12), Round("a.b.c~.1.x", 3, alone=True)])
-def test_w4_a_round_is_read_as_it_was_written(round_: Round) -> None:
+def test_w4_a_round_is_parsed_as_it_was_written(round_: Round) -> None:
     assert rounds.parse(str(round_)) == round_
 
 
-def test_w4_the_status_of_a_node_that_runs_again_alone_is_no_dags_affair() -> None:
+def test_w4_the_status_of_a_node_rerun_alone_has_no_dag_key() -> None:
     day = {"day": "1"}
     assert rounds.announced(run(partition={**day, "~dag": "r/2!"})) == day
     assert rounds.announced(run(partition={**day, "~dag": "r/2"})) == {**day, "~dag": "r/2"}
@@ -120,14 +120,14 @@ def test_w4_the_status_of_a_node_that_runs_again_alone_is_no_dags_affair() -> No
     assert rounds.announced(run(partition=day)) == day
 
 
-def test_w15_nor_is_that_of_a_node_that_somebody_ran_again_but_that_of_a_start_begins_a_run() -> None:
+def test_w15_a_rerun_node_has_no_dag_key_but_a_rerun_start_has() -> None:
     inside = {"day": "1", "~dag": "r/1"}
     assert rounds.announced(run(partition=inside, rerun_of="r0")) == {"day": "1"}
     start = {"schedule": "demo.flights.daily~", "workflow": "demo.flights.daily~0a1b2c3d"}
     assert rounds.announced(run(partition=inside, rerun_of="r0", **start)) == inside
 
 
-def test_w4_runs_outside_carry_the_key_of_no_dag_on() -> None:
+def test_w4_runs_outside_a_dag_have_no_dag_key() -> None:
     assert rounds.of_run(run()) is None
 
 
@@ -140,7 +140,7 @@ def graphs(draw: st.DrawFn) -> list[str]:
 
 
 @given(graphs(), st.randoms(use_true_random=False))
-def test_w4_a_graph_has_an_order_and_an_edge_against_it_closes_a_circle(edges: list[str], chance: Any) -> None:
+def test_w4_a_graph_has_an_order_and_an_edge_against_it_is_cycle(edges: list[str], chance: Any) -> None:
     graph = made(*edges)
     order = definition_dag.in_order(graph)
     assert sorted(order) == sorted(graph.nodes)

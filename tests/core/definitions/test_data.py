@@ -38,11 +38,11 @@ def refused(**fields: Any) -> SluiceError:
         ({}, None),
     ],
 )
-def test_l13_a_target_is_told_the_content_in_its_type(fields: dict[str, Any], told: dict[str, str] | None) -> None:
+def test_l13_a_target_receives_the_content_in_its_type(fields: dict[str, Any], told: dict[str, str] | None) -> None:
     assert data.told(Carried.model_validate(fields)) == told
 
 
-def test_l13_256_kb_may_be_carried_and_not_a_byte_more() -> None:
+def test_l13_data_may_have_256_kb_and_not_a_byte_more() -> None:
     most = data.MAX_DATA
     assert most == 262_144
     Carried.model_validate({"data": "x" * most})
@@ -67,19 +67,19 @@ def test_l13_256_kb_may_be_carried_and_not_a_byte_more() -> None:
         ({"data": "a", "content_type": "a/b\r\nX: y"}, "content_type", "expected a content type such as"),
     ],
 )
-def test_l13_what_cannot_be_carried_is_refused_by_its_field(fields: dict[str, Any], field: str, message: str) -> None:
+def test_l13_data_that_cannot_be_sent_is_refused_by_its_field(fields: dict[str, Any], field: str, message: str) -> None:
     error = refused(**fields)
     assert error.field == field
     assert error.message.startswith(message)
 
 
-def test_l13_only_sluice_says_where_it_put_data() -> None:
+def test_l13_only_sluice_sets_where_data_is_stored() -> None:
     with pytest.raises(ValidationError) as raised:
         NewSchedule.model_validate({"workflow": "w", "trigger": EVERY, "data_uri": "s3://other/secret"})
     assert from_validation(raised.value).field == "data_uri"
 
 
-def test_l13_more_than_16_kb_is_large_and_its_key_follows_from_the_content() -> None:
+def test_l13_data_over_16_kb_is_large_and_its_key_is_a_digest() -> None:
     small, large = Carried(data="x" * data.MAX_INLINE), Carried(data="x" * (data.MAX_INLINE + 1))
     assert (data.is_large(small), data.is_large(large)) == (False, True)
     key = data.key_of("demo.flights.clean", large)

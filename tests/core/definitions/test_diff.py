@@ -41,11 +41,11 @@ documents = st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), values, max_s
         ({"a": [[[[[[1]], []]]]]}, {}, ["a: removed [[[[[...], []]]]]"]),
     ],
 )
-def test_l7_a_changed_leaf_is_a_line(old: dict[str, Any], new: dict[str, Any], lines: list[str]) -> None:
+def test_l7_a_changed_leaf_is_one_diff_line(old: dict[str, Any], new: dict[str, Any], lines: list[str]) -> None:
     assert changes(old, new) == lines
 
 
-def test_l7_lines_come_in_the_order_of_names_and_places_whatever_the_order_of_the_documents() -> None:
+def test_l7_diff_lines_are_sorted_whatever_the_document_order() -> None:
     old = {"z": 1, "list": list(range(11)), "a": {"y": 1, "x": 1}}
     new = {"a": {"x": 2, "y": 2}, "list": [*range(2), 9, *range(3, 10), 0], "z": 2}
     lines = ["a.x: 1 -> 2", "a.y: 1 -> 2", "list.2: 2 -> 9", "list.10: 10 -> 0", "z: 1 -> 2"]
@@ -57,16 +57,16 @@ def test_l7_a_list_is_compared_by_position() -> None:
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, 1.0), ([1, {}], (1.0, {})), ((1.0, {}), [1, {}])])
-def test_l7_what_json_writes_alike_has_not_changed(one: Any, other: Any) -> None:
+def test_l7_values_with_equal_json_have_not_changed(one: Any, other: Any) -> None:
     assert changes({"a": one}, {"a": other}) == []
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, True), (0, False), (0, None), ("", None), ("", []), ([], {}), ("1", 1)])
-def test_l7_what_json_tells_apart_has_changed(one: Any, other: Any) -> None:
+def test_l7_values_that_json_distinguishes_have_changed(one: Any, other: Any) -> None:
     assert len(changes({"a": one}, {"a": other})) == len(changes({"a": other}, {"a": one})) == 1
 
 
-def test_l7_a_long_value_is_cut() -> None:
+def test_l7_a_long_value_in_a_diff_is_truncated() -> None:
     (line,) = changes({"a": "x" * 1_000}, {"a": list(range(1_000))})
     before, _, after = line.removeprefix("a: ").partition(" -> ")
     assert (len(before), len(after)) == (80, 80)
@@ -76,12 +76,12 @@ def test_l7_a_long_value_is_cut() -> None:
     assert after.endswith("...")
 
 
-def test_l7_long_values_that_differ_only_further_on_are_not_shown_as_if_they_were_equal() -> None:
+def test_l7_long_values_that_differ_at_the_end_are_shown_unequal() -> None:
     (line,) = changes({"a": "x" * 100 + "old"}, {"a": "x" * 100 + "new"})
     assert line == f"a: changed beyond the part shown, '{'x' * 76}..."
 
 
-def test_l7_a_document_may_be_deeper_than_python_likes_to_call() -> None:
+def test_l7_a_document_may_be_deeper_than_the_recursion_limit() -> None:
     old: dict[str, Any] = {"a": 1}
     new: dict[str, Any] = {"a": 2}
     for _ in range(5_000):
@@ -110,13 +110,13 @@ def _text(value: Any) -> str:
 
 @given(documents, documents)
 @thorough
-def test_l7_there_are_lines_if_and_only_if_the_documents_differ(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_l7_a_diff_has_lines_exactly_when_documents_differ(old: dict[str, Any], new: dict[str, Any]) -> None:
     assert (changes(old, new) == []) == same_json(old, new)
 
 
 @given(documents)
 @brief
-def test_l7_a_document_that_comes_back_with_other_numbers_and_another_order_is_the_same(old: dict[str, Any]) -> None:
+def test_l7_other_number_types_and_key_order_make_no_difference(old: dict[str, Any]) -> None:
     def again(value: Any) -> Any:
         if isinstance(value, dict):
             return {key: again(value[key]) for key in reversed(value)}
@@ -129,7 +129,7 @@ def test_l7_a_document_that_comes_back_with_other_numbers_and_another_order_is_t
 
 @given(documents, st.data())
 @thorough
-def test_l7_one_changed_leaf_is_one_line_with_its_path(old: dict[str, Any], data: st.DataObject) -> None:
+def test_l7_one_changed_leaf_is_one_diff_line_with_its_path(old: dict[str, Any], data: st.DataObject) -> None:
     new, paths = copy.deepcopy(old), list(leaf_paths(old))
     if not paths:
         return
@@ -153,7 +153,7 @@ def leaf_paths(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str |
 
 @given(documents, documents)
 @brief
-def test_l7_the_way_back_names_the_same_places(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_l7_the_reverse_diff_names_the_same_paths(old: dict[str, Any], new: dict[str, Any]) -> None:
     def places(lines: list[str]) -> list[str]:
         return [line.partition(": ")[0] for line in lines]
 

@@ -31,7 +31,7 @@ plain = st.recursive(
 )
 
 
-def test_a_schedule_says_only_what_is_run_and_when() -> None:
+def test_a_schedule_needs_only_a_workflow_and_a_trigger() -> None:
     made = Schedule.model_validate(SHORT)
 
     assert made.priority is None
@@ -40,7 +40,7 @@ def test_a_schedule_says_only_what_is_run_and_when() -> None:
     assert (made.description, made.tags, made.owner) == ("", {}, "")
 
 
-def test_c10_a_timeout_is_a_day_and_aborts_unless_it_says_otherwise() -> None:
+def test_c10_the_default_timeout_is_a_day_and_aborts() -> None:
     assert Schedule.model_validate(SHORT).timeout_millis == DAY
     made = Schedule.model_validate(SHORT | {"timeout": {"after": "PT2H"}})
     assert made.timeout_millis == 2 * HOUR
@@ -52,55 +52,55 @@ def test_c10_a_timeout_may_be_never() -> None:
     assert Schedule.model_validate(SHORT | {"timeout": "never"}).timeout_millis is None
 
 
-def test_l2_a_new_schedule_says_nothing_of_being_enabled_unless_it_is_asked_to() -> None:
+def test_l2_a_new_schedule_leaves_enabled_unset_by_default() -> None:
     assert NewSchedule.model_validate(SHORT).enabled is None
     assert NewSchedule.model_validate(SHORT | {"enabled": True}).enabled is True
 
 
-def test_leaves_count_one_completion_of_a_workflow_unless_they_say_otherwise() -> None:
+def test_a_status_leaf_counts_one_completion_by_default() -> None:
     [leaf] = [Schedule.model_validate(SHORT | {"trigger": CLEANED}).trigger]
     assert (leaf.statuses, leaf.count) == (("COMPLETED",), 1)
 
 
-def test_c1_a_concurrency_constraint_aborts_unless_it_says_otherwise() -> None:
+def test_c1_a_concurrency_constraint_aborts_by_default() -> None:
     [constraint] = Schedule.model_validate(SHORT | {"constraints": [{"type": "concurrency", "max": 2}]}).constraints
     assert constraint.on_unmet == "abort"
 
 
-def test_w1_a_workflow_is_attempted_once_unless_it_says_otherwise() -> None:
+def test_w1_a_workflow_has_one_attempt_by_default() -> None:
     made = Workflow.model_validate({"target": EMR})
     assert (made.retries.attempts, made.retries.delay) == (1, "30s")
     assert made.priority == workflow.DEFAULT_PRIORITY
     assert made.properties == {}
 
 
-def test_c11_fires_and_matches_join_the_job_that_waits_unless_each_is_to_have_its_own() -> None:
+def test_c11_fires_and_matches_coalesce_by_default() -> None:
     assert Schedule.model_validate(SHORT).coalesce is True
     assert Schedule.model_validate(SHORT | {"coalesce": False}).coalesce is False
 
 
-def test_l6_an_update_drops_what_has_gathered_unless_it_says_carry() -> None:
+def test_l6_an_update_drops_gathered_events_by_default() -> None:
     assert NewSchedule.model_validate(SHORT).on_update == "drop"
     carrying = NewSchedule.model_validate(SHORT | {"on_update": "carry"})
     assert carrying.definition() == Schedule.model_validate(SHORT), "a wish about the update is no part of what is kept"
 
 
-def test_l19_a_schedule_bears_any_number_of_failures_unless_it_says_how_many() -> None:
+def test_l19_a_schedule_allows_any_number_of_failures_by_default() -> None:
     assert Schedule.model_validate(SHORT).pause_after_failures is None
     assert Schedule.model_validate(SHORT | {"pause_after_failures": 3}).pause_after_failures == 3
 
 
-def test_t9_an_overwrite_does_not_count_unless_the_dataset_says_so() -> None:
+def test_t9_an_overwrite_does_not_count_by_default() -> None:
     assert dataset().count_overwrites is False
     assert dataset(count_overwrites=True).count_overwrites is True
 
 
-def test_only_a_target_whose_runs_can_be_followed_has_a_lifecycle() -> None:
+def test_only_a_target_with_followed_runs_has_a_lifecycle() -> None:
     assert Workflow.model_validate({"target": EMR}).target.has_lifecycle
     assert not Workflow.model_validate({"target": SQS}).target.has_lifecycle
 
 
-def test_t8_a_partition_is_ready_at_its_first_object_unless_a_done_flag_is_named() -> None:
+def test_t8_a_partition_is_ready_at_its_first_object_by_default() -> None:
     assert dataset().ready.done_flag is None
     assert dataset(ready={"done_flag": "_SUCCESS"}).ready.done_flag == "_SUCCESS"
 
@@ -112,18 +112,18 @@ def test_t19_the_correlation_keys_may_be_written_in_the_trigger() -> None:
     assert lifted.by == ("year", "month")
 
 
-def test_t19_lifting_the_correlation_keys_leaves_the_senders_document_alone() -> None:
+def test_t19_lifting_correlation_keys_keeps_document_unchanged() -> None:
     document = SHORT | {"trigger": SHORT["trigger"] | {"by": ["year"]}}
     Schedule.model_validate(document)
     assert document["trigger"]["by"] == ["year"]
 
 
-def test_t19_correlation_goes_with_statuses_for_their_runs_carry_partitions() -> None:
+def test_t19_correlation_works_with_statuses_having_partitions() -> None:
     made = Schedule.model_validate(SHORT | {"trigger": all_of(CLEANED, WEATHER), "by": ["year"]})
     assert made.by == ("year",)
 
 
-def test_l9_properties_survive_as_they_were_given() -> None:
+def test_l9_properties_are_kept_unchanged() -> None:
     properties = {"mode": "full", "limit": 3, "ratio": 0.1, "deep": {"list": [1, None, {"x": True}]}, "": "ü"}
     made = Schedule.model_validate(SHORT | {"properties": properties})
     assert made.properties == properties
@@ -132,7 +132,7 @@ def test_l9_properties_survive_as_they_were_given() -> None:
 
 @given(st.dictionaries(st.text(), plain, max_size=4), st.sampled_from([None, True, False]))
 @brief
-def test_l7_a_definition_comes_back_from_json_as_it_was(properties: dict[str, Any], enabled: bool | None) -> None:
+def test_l7_a_definition_is_read_back_from_json_unchanged(properties: dict[str, Any], enabled: bool | None) -> None:
     trigger = all_of(any_of(PARTITION, CLEANED), {**WEATHER, "count": 3})
     document = {"workflow": "clean", "trigger": trigger, "by": ["day"], "constraints": [concurrency(2, "wait")]}
     sent = NewSchedule.model_validate(document | {"properties": properties, "enabled": enabled, "timeout": "never"})
@@ -180,11 +180,11 @@ def test_resolving_a_resolved_schedule_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("prefix", ["raw/", "raw/flights/", "a=b/c/"])
-def test_a_dataset_lies_in_a_folder(prefix: str) -> None:
+def test_a_dataset_has_a_folder(prefix: str) -> None:
     assert dataset(prefix=prefix).prefix == prefix
 
 
-def test_l8_an_app_carries_datasets_workflows_and_schedules_by_name() -> None:
+def test_l8_an_app_has_datasets_workflows_and_schedules_by_name() -> None:
     sent = {
         "datasets": {"flights": {"bucket": "lake", "prefix": "raw/", "keys": ["day"]}},
         "workflows": {"clean": {"target": EMR}},
@@ -197,7 +197,7 @@ def test_l8_an_app_carries_datasets_workflows_and_schedules_by_name() -> None:
     assert (made.namespace, made.app) == (None, None)
 
 
-def test_a_document_cannot_be_changed_once_it_is_made() -> None:
+def test_a_document_is_immutable() -> None:
     made = Schedule.model_validate(SHORT)
     with pytest.raises(ValueError, match="frozen"):
         made.workflow = "other"  # type: ignore[misc]

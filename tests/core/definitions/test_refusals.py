@@ -40,7 +40,7 @@ def refused_schedule(**changed: Any) -> SluiceError:
         ({"constraints": [{"type": "concurrency", "max": 1, "on_unmt": "wait"}]}, "constraints.0.on_unmt"),
     ],
 )
-def test_a_field_that_is_unknown_is_refused_with_its_path(changed: dict[str, Any], path: str) -> None:
+def test_an_unknown_field_is_refused_with_its_path(changed: dict[str, Any], path: str) -> None:
     error = refused_schedule(**changed)
     assert (error.code, error.field, error.status) == ("unknown_field", path, 400)
     assert error.message.startswith(f"unknown field {path.rpartition('.')[2]!r}")
@@ -66,47 +66,45 @@ def test_a_field_that_is_unknown_is_refused_with_its_path(changed: dict[str, Any
         ({"pause_after_failures": 0}, "pause_after_failures", "0"),
     ],
 )
-def test_a_value_of_the_wrong_kind_is_refused_with_its_path_and_itself(
-    changed: dict[str, Any], path: str, got: str
-) -> None:
+def test_a_value_of_wrong_kind_is_refused_with_path_and_value(changed: dict[str, Any], path: str, got: str) -> None:
     error = refused_schedule(**changed)
     assert (error.code, error.field) == ("invalid", path)
     assert f"got {got}" in error.message
 
 
 @pytest.mark.parametrize("trigger", [{}, {"type": "cron"}, {"type": None}, {"type": ["time"]}])
-def test_a_trigger_of_an_unknown_type_is_refused_naming_the_types(trigger: dict[str, Any]) -> None:
+def test_a_trigger_of_an_unknown_type_is_refused_naming_types(trigger: dict[str, Any]) -> None:
     error = refused_schedule(trigger=trigger)
     assert error.field == "trigger"
     expected = f"expected an object whose type is one of {', '.join(LEAF_TYPES)}, all, any, at_least"
     assert error.message == f"{expected}, got {trigger!r}"
 
 
-def test_a_path_is_what_the_user_wrote_without_the_tags_of_unions() -> None:
+def test_an_error_path_is_what_the_user_wrote_without_union_tags() -> None:
     error = refused_schedule(trigger=all_of(PARTITION, all_of(TICK | {"expression": "0 0 31 2 *"})))
     assert error.field == "trigger.triggers.1.triggers.0.expression"
     assert error.message.startswith("expected a cron expression that some date matches, got '0 0 31 2 *'")
     assert error.hint == "no such date exists in any year; correct day of month or month"
 
 
-def test_a_value_that_is_left_out_is_asked_for() -> None:
+def test_a_missing_value_is_asked_for() -> None:
     error = refused(Schedule, {"trigger": PARTITION})
     assert (error.field, error.hint) == ("workflow", "add the field")
     assert error.message == "expected a value, got nothing"
 
 
-def test_the_first_fault_is_told_in_full_and_the_others_are_counted() -> None:
+def test_the_first_error_is_shown_in_full_and_the_rest_counted() -> None:
     error = refused(Workflow, {"target": EMR, "priority": 99, "owner": 5, "description": 7})
     assert error.message.endswith(" (and 2 more)")
 
 
-def test_a_long_value_is_told_in_short() -> None:
+def test_a_long_value_in_an_error_is_truncated() -> None:
     error = refused_schedule(workflow="X" * 5_000)
     assert len(error.message) < 250
 
 
 @pytest.mark.parametrize("name", ["", "Clean", "-clean", "a b", "a.b", "ü", "x" * 64, "a/b"])
-def test_a_name_has_a_shape(name: str) -> None:
+def test_a_name_has_a_fixed_form(name: str) -> None:
     error = refused(App, {"app": name})
     assert (error.code, error.field) == ("invalid", "app")
     assert error.message == f"expected a name, got {name!r}"
@@ -128,7 +126,7 @@ def test_a_prefix_ends_with_a_slash_and_does_not_begin_with_one(prefix: str) -> 
 
 
 @pytest.mark.parametrize("keys", [[], ["a", "a"], ["a=b"], ["1st"], ["a/b"], [""], ["k" * 64]])
-def test_the_keys_of_a_dataset_are_distinct_names_and_at_least_one(keys: list[str]) -> None:
+def test_dataset_keys_are_distinct_names_and_at_least_one(keys: list[str]) -> None:
     error = refused(Dataset, FLIGHTS | {"keys": keys})
     assert error.field is not None
     assert error.field.startswith("keys")
@@ -139,7 +137,7 @@ def test_t8_a_done_flag_is_the_name_of_one_object(flag: str) -> None:
     assert refused(Dataset, FLIGHTS | {"ready": {"done_flag": flag}}).field == "ready.done_flag"
 
 
-def test_t8_a_partition_is_ready_by_a_flag_or_by_a_manifest_and_not_by_both() -> None:
+def test_t8_a_partition_is_ready_by_a_flag_or_manifest_not_both() -> None:
     error = refused(Dataset, FLIGHTS | {"ready": {"done_flag": "_SUCCESS", "manifest": "files.json"}})
     assert (error.field, error.message) == ("ready", "expected either a done_flag or a manifest, got 'both'")
 
@@ -161,7 +159,7 @@ def test_t19_correlation_keys_are_written_once() -> None:
     assert error.field == "by"
 
 
-def test_t19_correlation_keys_go_with_no_time_leaf() -> None:
+def test_t19_correlation_keys_exclude_time_leaves() -> None:
     error = refused_schedule(trigger=all_of(PARTITION, TICK), by=["day"])
     assert error.field == "by"
     assert "(T19)" in error.message
@@ -177,12 +175,12 @@ def test_l5_a_schedule_of_more_than_45_leaves_is_refused() -> None:
     assert "(L5)" in error.message
 
 
-def test_a_fault_within_an_app_has_the_path_from_the_apps_root() -> None:
+def test_an_error_within_an_app_has_the_path_from_the_app_root() -> None:
     error = refused(App, {"schedules": {"nightly": SHORT | {"trigger": PARTITION | {"count": 0}}}})
     assert error.field == "schedules.nightly.trigger.count"
 
 
-def test_a_trigger_that_is_nested_without_end_is_refused_like_any_other_fault() -> None:
+def test_a_trigger_nested_without_end_is_refused_like_any_error() -> None:
     deep: dict[str, Any] = PARTITION
     for _ in range(300):
         deep = all_of(deep)
@@ -211,7 +209,7 @@ def test_an_unknown_reference_offers_the_nearest_name() -> None:
     )
 
 
-def test_an_error_is_seen_from_the_document_around_it() -> None:
+def test_an_error_is_reported_relative_to_the_outer_document() -> None:
     error = errors.invalid("count", "a number", "x").under("trigger")
     assert error.field == "trigger.count"
     assert errors.not_found("dataset", "x").under("trigger").field == "trigger"

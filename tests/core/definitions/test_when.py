@@ -54,9 +54,7 @@ def test_t3_an_instant_is_read_in_three_forms(text: str, instant: int) -> None:
         ("9999-12-31T00:00:00Z", "expected an instant from the year 1970 to 9998, ", None),
     ],
 )
-def test_t3_what_is_no_instant_is_refused_with_field_expected_and_got(
-    value: object, message: str, hint: str | None
-) -> None:
+def test_t3_invalid_instant_is_refused_with_field_and_expected(value: object, message: str, hint: str | None) -> None:
     with pytest.raises(SluiceError) as caught:
         parse_when(value, NOON, "ttl")
     error = caught.value
@@ -67,7 +65,7 @@ def test_t3_what_is_no_instant_is_refused_with_field_expected_and_got(
 
 @given(st.text(alphabet="0123456789-:.+TZPWDHMShms ", max_size=30))
 @brief
-def test_t3_any_text_is_an_instant_or_refused_in_our_words(text: str) -> None:
+def test_t3_any_text_is_an_instant_or_a_sluice_error(text: str) -> None:
     try:
         instant = parse_when(text, NOON, "due_time")
     except SluiceError as error:

@@ -32,15 +32,15 @@ def test_t23_another_change_is_another_event(other: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("same", [{"reason": "it is 99"}, {"previous": None}])
-def test_t23_words_about_a_change_make_no_other_event(same: dict[str, Any]) -> None:
+def test_t23_other_text_about_a_change_makes_no_other_event(same: dict[str, Any]) -> None:
     assert alarm_event(replace(CHANGE, **same), NOON + 60_000).id == alarm_event(CHANGE, NOON).id
 
 
-def test_t23_a_state_that_follows_itself_is_no_change() -> None:
+def test_t23_a_repeated_state_is_no_change() -> None:
     assert CHANGE.is_new_state
     assert replace(CHANGE, previous=None).is_new_state
     assert not replace(CHANGE, previous="ALARM").is_new_state
 
 
-def test_t19_a_change_carries_its_alarm_for_correlation() -> None:
+def test_t19_a_change_has_its_alarm_for_correlation() -> None:
     assert correlate(("alarm",), alarm_event(CHANGE, NOON)) == {"alarm": "cpu"}

@@ -87,7 +87,7 @@ def test_t7_an_object_outside_the_layout_is_in_no_partition(key: str) -> None:
         ("a%23b", "a#b"),
     ],
 )
-def test_t7_odd_characters_of_a_decoded_key_are_part_of_the_value(sent: str, value: str) -> None:
+def test_t7_odd_characters_of_a_decoded_key_stay_in_the_value(sent: str, value: str) -> None:
     key = unquote_plus(f"raw/flights/year=2013/month=1/day={sent}/part-0")
     located = partitions.locate(dataset(), key)
     assert located is not None
@@ -117,7 +117,7 @@ def test_t7_every_value_without_a_slash_is_found_again(values: tuple[str, str, s
         ("deep/_SUCCESS", False),
     ],
 )
-def test_t8_without_a_done_flag_the_first_object_with_data_makes_a_partition_ready(name: str, ready: bool) -> None:
+def test_t8_without_a_done_flag_first_object_with_data_is_ready(name: str, ready: bool) -> None:
     located = partitions.locate(dataset(), DAY_ONE + name)
     assert located is not None
     assert partitions.makes_ready(dataset(), located) is ready
@@ -126,14 +126,14 @@ def test_t8_without_a_done_flag_the_first_object_with_data_makes_a_partition_rea
 @pytest.mark.parametrize(
     ("name", "ready"), [("_SUCCESS", True), ("part-0.csv", False), ("deep/_SUCCESS", False), ("_SUCCESS.crc", False)]
 )
-def test_t8_with_a_done_flag_only_that_object_makes_it_ready(name: str, ready: bool) -> None:
+def test_t8_with_a_done_flag_only_that_object_is_ready(name: str, ready: bool) -> None:
     flagged = dataset(ready={"done_flag": "_SUCCESS"})
     located = partitions.locate(flagged, DAY_ONE + name)
     assert located is not None
     assert partitions.makes_ready(flagged, located) is ready
 
 
-def test_t7_the_event_of_a_partition_is_the_same_however_often_and_whenever_it_is_told() -> None:
+def test_t7_a_partition_event_is_the_same_for_every_report() -> None:
     once = build.partition_event("demo.flights", dataset(), ("2013", "1", "1"), NOON, NOON)
     again = build.partition_event("demo.flights", dataset(), ("2013", "1", "1"), NOON + HOUR, NOON + DAY)
 
@@ -144,7 +144,7 @@ def test_t7_the_event_of_a_partition_is_the_same_however_often_and_whenever_it_i
     assert (again.instant, again.accepted_at) == (NOON + HOUR, NOON + DAY)
 
 
-def test_t7_each_partition_of_each_dataset_has_an_event_of_its_own() -> None:
+def test_t7_each_partition_of_each_dataset_has_its_own_event() -> None:
     told = [("demo.flights", ("1", "1", "11")), ("demo.flights", ("1", "11", "1")), ("demo.weather", ("1", "1", "11"))]
     ids = {build.partition_event(name, dataset(), values, NOON, NOON).id for name, values in told}
     assert len(ids) == 3
@@ -162,25 +162,25 @@ def test_t10_the_event_of_a_status_is_one_per_run_and_status() -> None:
 
 
 @pytest.mark.parametrize(("accepted", "counts"), [(NOON - 1, False), (NOON, True), (NOON + 1, True)])
-def test_l3_an_event_counts_only_if_it_was_accepted_since_the_leaf_gathers(accepted: int, counts: bool) -> None:
+def test_l3_an_event_counts_only_if_accepted_since_leaf_gathers(accepted: int, counts: bool) -> None:
     assert event_correlation.counts_for(partition_event(at=accepted), SINCE_NOON) is counts
 
 
 # -- correlation ---------------------------------------------------------------------------------------------------
 
 
-def test_t19_an_event_is_gathered_under_its_values_of_the_correlation_keys() -> None:
+def test_t19_an_event_is_gathered_under_its_correlation_values() -> None:
     event = partition_event(year="2013", month="1", day="2")
     assert event_correlation.correlate(("month", "day"), event) == {"month": "1", "day": "2"}
     assert event_correlation.correlate((), event) == {}
 
 
-def test_t19_an_event_that_lacks_a_correlation_key_belongs_to_no_job() -> None:
+def test_t19_an_event_without_correlation_key_belongs_to_no_job() -> None:
     assert event_correlation.correlate(("year", "hour"), partition_event(year="2013")) is None
     assert event_correlation.correlate(("year",), replace(partition_event(), partition=None)) is None
 
 
-def test_t19_without_correlation_a_schedule_has_one_gathering_job() -> None:
+def test_t19_without_correlation_schedule_has_one_gathering_job() -> None:
     assert event_correlation.gathering_key(None) == event_correlation.gathering_key({}) == GATHERING
 
 
@@ -188,7 +188,7 @@ def test_t19_without_correlation_a_schedule_has_one_gathering_job() -> None:
     st.lists(values_of_keys | st.sampled_from(["%2F", "/", "a/b", "a%2Fb", "#", ""]), min_size=1, max_size=3), st.data()
 )
 @brief
-def test_t19_distinct_values_gather_at_distinct_places(values: list[str], data: st.DataObject) -> None:
+def test_t19_distinct_values_gather_in_distinct_jobs(values: list[str], data: st.DataObject) -> None:
     same_count = st.lists(st.sampled_from([*values, "/", "%", "%2F", "#", ""]) | values_of_keys, min_size=3, max_size=3)
     others = data.draw(same_count)[: len(values)]
     one, other = ({f"key{index}": value for index, value in enumerate(some)} for some in (values, others))
@@ -202,7 +202,7 @@ def test_t19_distinct_values_gather_at_distinct_places(values: list[str], data: 
 # -- what a job has gathered ---------------------------------------------------------------------------------------
 
 
-def test_the_first_event_brings_a_job_into_being_with_an_id_of_the_events_own() -> None:
+def test_the_first_event_creates_a_job_whose_id_follows_from_it() -> None:
     job = gathered(None, partition_event(), trigger=PARTITION | {"count": 2})
 
     assert (job.state, job.kind, job.sort_key, job.rev) == ("PENDING_TRIGGER", "gathering", GATHERING, 1)
@@ -212,7 +212,7 @@ def test_the_first_event_brings_a_job_into_being_with_an_id_of_the_events_own() 
     assert (job.met_at, job.created_at) == (None, NOON)
 
 
-def test_t7_a_job_gathers_until_its_trigger_is_met_and_says_what_it_lacks() -> None:
+def test_t7_a_job_gathers_until_its_trigger_is_met_shows_missing() -> None:
     two = PARTITION | {"count": 2}
     first = gathered(None, partition_event("e1"), trigger=two)
     assert first.reason.startswith("waits for 1 partition of demo.flights")
@@ -225,13 +225,13 @@ def test_t7_a_job_gathers_until_its_trigger_is_met_and_says_what_it_lacks() -> N
     assert (second.rev, second.created_at, second.job_id) == (2, NOON, first.job_id)
 
 
-def test_t16_one_event_may_touch_two_leaves_at_once() -> None:
+def test_t16_one_event_may_count_for_two_leaves_at_once() -> None:
     job = gathered(None, partition_event(), leaves=("0", "1"), trigger=all_of(PARTITION, PARTITION))
     assert job.leaves == {"0": Progress(1, NOON, NOON), "1": Progress(1, NOON, NOON)}
     assert job.met_at == NOON
 
 
-def test_several_events_at_once_leave_the_job_as_one_by_one_would() -> None:
+def test_several_events_at_once_have_the_effect_of_one_by_one() -> None:
     four = PARTITION | {"count": 4}
     events = [at(partition_event(f"e{number}"), NOON + number) for number in range(3)]
     together = gathered(None, *events, trigger=four)
@@ -250,18 +250,18 @@ def test_t14_a_half_met_job_waits_for_the_other_leaf() -> None:
     assert whole.met_at == NOON
 
 
-def test_c10_a_job_that_gathers_is_looked_at_when_its_timeout_ends() -> None:
+def test_c10_a_gathering_job_is_checked_when_its_timeout_ends() -> None:
     two = PARTITION | {"count": 3}
     first = gathered(None, partition_event("e1"), trigger=two, timeout={"after": "2h"})
     later = gathered(first, partition_event("e2"), now=NOON + HOUR, trigger=two, timeout={"after": "2h"})
     assert (first.wake_at, later.wake_at) == (NOON + 2 * HOUR, NOON + 2 * HOUR)
 
 
-def test_c8_a_job_that_may_wait_for_ever_is_woken_by_events_alone() -> None:
+def test_c8_a_job_without_a_timeout_is_woken_by_events_alone() -> None:
     assert gathered(None, partition_event(), trigger=PARTITION | {"count": 2}, timeout="never").wake_at is None
 
 
-def test_c11_events_that_arrive_while_a_met_job_waits_are_added_to_it() -> None:
+def test_c11_events_that_arrive_while_a_met_job_waits_are_added() -> None:
     waiting = replace(gathered(None, partition_event("e1")), state="PENDING_LAUNCH", queued_in="line", reason="waits")
 
     more = gathered(waiting, partition_event("e2"), now=NOON + HOUR)
@@ -270,7 +270,7 @@ def test_c11_events_that_arrive_while_a_met_job_waits_are_added_to_it() -> None:
     assert more == replace(waiting, leaves=more.leaves, rev=2)
 
 
-def test_t19_a_job_keeps_the_values_that_it_gathers_for() -> None:
+def test_t19_a_job_keeps_its_correlation_values() -> None:
     correlation = {"year": "2013", "day": "1/2"}
     touch = Touch(partition_event(), ("0",))
     job = gather.gather(None, [touch], schedule(by=["year", "day"]), SINCE_NOON, correlation, NOON).job

@@ -24,7 +24,7 @@ KEY = "raw/flights/year=2013/month=1/day=2/part-0.parquet"
 VALUES = {"year": "2013", "month": "1", "day": "2"}
 
 
-def test_t7_the_event_of_a_partition_names_it_in_every_way() -> None:
+def test_t7_a_partition_event_has_dataset_and_key_values() -> None:
     made = build.partition_event("demo.flights", dataset(), ("2013", "1", "2"), NOON, SECOND_LATER)
     assert made == Event(
         id=ids.event_id("partition", "demo.flights", "2013", "1", "2"),
@@ -41,7 +41,7 @@ def test_t7_the_event_of_a_partition_names_it_in_every_way() -> None:
 
 
 @pytest.mark.parametrize(("overwrites", "content"), [(False, ""), (True, "etag-1")])
-def test_t9_the_event_of_an_object_counts_by_key_or_by_content(overwrites: bool, content: str) -> None:
+def test_t9_an_object_event_counts_by_key_or_by_content(overwrites: bool, content: str) -> None:
     of = dataset(count_overwrites=overwrites)
     made = build.size_event("demo.flights", of, KEY, "etag-1", 77, NOON, SECOND_LATER)
     assert made == Event(
@@ -59,7 +59,7 @@ def test_t9_the_event_of_an_object_counts_by_key_or_by_content(overwrites: bool,
     assert (outside.partition, outside.path) == (None, "s3://lake/raw/flights/loose.csv")
 
 
-def test_t11_a_custom_event_is_one_under_the_id_of_its_poster() -> None:
+def test_t11_a_custom_event_is_identified_by_id_of_its_poster() -> None:
     made = build.custom_event("demo", "orders.closed", "n1", {"shop": 7}, NOON, SECOND_LATER)
     assert made == Event(
         id=ids.event_id("event", "demo", "orders.closed", "n1"),
@@ -82,7 +82,7 @@ def test_t11_a_custom_event_is_one_under_the_id_of_its_poster() -> None:
         ("KILLED", {}, NOON, NOON),
     ],
 )
-def test_t10_a_status_is_dated_by_the_target_and_accepted_by_our_own_clock(
+def test_t10_a_status_is_dated_by_target_and_accepted_by_sluice(
     status: str, fields: dict[str, int], instant: int, accepted: int
 ) -> None:
     of = run("SUCCEEDED", partition={"day": "1"}, **fields)
@@ -100,7 +100,7 @@ def test_t10_a_status_is_dated_by_the_target_and_accepted_by_our_own_clock(
     )
 
 
-def test_t10_a_status_tells_the_version_of_the_workflow_that_was_run() -> None:
+def test_t10_a_status_has_the_version_of_the_workflow_that_ran() -> None:
     told = build.status_event(run("SUCCEEDED", workflow_version=3), "COMPLETED")
     assert told.payload == {"workflow_version": 3}
 
@@ -115,11 +115,11 @@ def test_t10_a_status_tells_the_version_of_the_workflow_that_was_run() -> None:
         ("RETRYING", ("FAILED",)),
     ],
 )
-def test_t10_a_run_tells_what_it_owes_and_then_what_its_state_means(state: str, statuses: tuple[str, ...]) -> None:
+def test_t10_pending_announcements_come_before_the_new_status(state: str, statuses: tuple[str, ...]) -> None:
     assert build.announced(run(state, announce=("FAILED",))) == statuses
 
 
-def test_t8_an_object_lies_in_a_partition_only_if_every_folder_fits() -> None:
+def test_t8_an_object_is_in_partition_only_if_every_folder_fits() -> None:
     folder = "raw/flights/year=2013/month=1/day=2/"
     assert partitions.locate(dataset(), KEY) == Located(("2013", "1", "2"), folder, "part-0.parquet")
     assert partitions.locate(dataset(), f"{folder}sub/x.csv") == Located(("2013", "1", "2"), folder, "sub/x.csv")
@@ -149,7 +149,7 @@ def test_t8_an_object_lies_in_a_partition_only_if_every_folder_fits() -> None:
         ("", ()),
     ],
 )
-def test_t8_what_a_manifest_lists(manifest: str, names: tuple[str, ...] | None) -> None:
+def test_t8_a_manifest_is_parsed_into_its_objects(manifest: str, names: tuple[str, ...] | None) -> None:
     assert partitions.listed(manifest) == names
 
 
@@ -169,7 +169,7 @@ def test_t8_which_object_may_make_a_partition_ready(ready: dict[str, str], name:
     assert partitions.makes_ready(of, Located(("2013",), "raw/", name)) is may
 
 
-def test_l3_an_event_counts_from_the_very_instant_at_which_a_leaf_began_to_gather() -> None:
+def test_l3_an_event_counts_from_the_start_of_gathering_on() -> None:
     event = partition_event(at=NOON)
     leaf = Subscription(event.key, NAME, 7, 1, "0", since=NOON)
     assert correlation.counts_for(event, leaf)
@@ -188,13 +188,13 @@ def test_l3_an_event_counts_from_the_very_instant_at_which_a_leaf_began_to_gathe
         ((), {}, {}),
     ],
 )
-def test_t19_a_payload_gives_the_values_of_keys_that_are_text_or_whole_numbers(
+def test_t19_payload_values_of_keys_are_text_or_whole_numbers(
     by: tuple[str, ...], payload: dict[str, Any], values: dict[str, str] | None
 ) -> None:
     assert correlation.correlate(by, build.custom_event("demo", "k", "n", payload, NOON, NOON)) == values
 
 
-def test_t19_a_place_spells_its_values_out_until_they_are_too_long_for_a_key() -> None:
+def test_t19_a_sort_key_spells_out_values_unless_they_are_long() -> None:
     assert correlation.gathering_key(None) == correlation.gathering_key({}) == GATHERING
     assert correlation.gathering_key({"a": "x/y", "b": "~z"}) == f"{GATHERING}#x%2Fy/%7Ez"
     longest = "v" * partitions.MAX_SORT_KEY

@@ -21,7 +21,7 @@ from tests.support.rows import run
 
 
 @pytest.mark.parametrize("text", ["9" * 400 + "d", "9999999d", "P9999999D", "P1DT", "99999999999w"])
-def test_a_duration_of_more_than_ten_years_or_of_no_sense_is_refused(text: str) -> None:
+def test_a_duration_over_ten_years_or_invalid_is_refused(text: str) -> None:
     with pytest.raises(SluiceError, match="expected a duration"):
         instants.duration(text)
 
@@ -34,18 +34,18 @@ def test_a_duration_is_read_as_it_is_spelled(text: str) -> None:
 @pytest.mark.parametrize(
     "expression", ["9" * 5_000 + " * * * *", "0 0 * * L5", "0 0 15w * *", "H * * * *", "0 0 * * 5#6"]
 )
-def test_t1_what_is_no_cron_is_refused_by_its_field(expression: str) -> None:
+def test_t1_an_invalid_cron_is_refused_by_its_field(expression: str) -> None:
     with pytest.raises(SluiceError) as refused:
         expressions.check_expression(expression)
     assert refused.value.field == "expression"
 
 
 @pytest.mark.parametrize("value", ["\u00fc" * 200, "/" * 500, "~" * 900, "a" * 900])
-def test_t19_a_place_fits_into_a_sort_key(value: str) -> None:
+def test_t19_a_correlation_fits_into_a_sort_key(value: str) -> None:
     assert len(correlation.gathering_key({"year": value}).encode()) <= 1_024
 
 
-def test_t19_a_long_value_does_not_meet_a_short_one() -> None:
+def test_t19_a_long_value_does_not_collide_with_a_short_one() -> None:
     long = correlation.gathering_key({"year": "a" * 900})
     assert correlation.gathering_key({"year": long.removeprefix("GATHERING#")}) != long
 
@@ -59,19 +59,19 @@ def test_l3_a_status_is_accepted_when_the_run_reached_it() -> None:
     assert build.status_event(end.run, "COMPLETED").accepted_at == NOON + 9_000
 
 
-def test_t7_parts_that_hold_a_separator_are_told_apart() -> None:
+def test_t7_parts_that_contain_a_separator_stay_distinct() -> None:
     assert ids.digest("a\x1fb", "c") != ids.digest("a", "b\x1fc")
     assert ids.digest("1:a", "b") != ids.digest("1", "a1:b")
 
 
-def test_w1_a_retry_that_is_dropped_leaves_the_end_of_the_attempt_as_it_was() -> None:
+def test_w1_dropping_a_retry_keeps_the_end_time_of_the_attempt() -> None:
     failed = replace(run(), state="RETRYING", ended_at=NOON)
     step = complete.advance(failed, RunUpdate("FAILED", NOON + MINUTE), NOON + MINUTE, None)
     assert step is not None
     assert step.run.ended_at == NOON
 
 
-def test_c14_what_is_met_is_missing_nothing_and_a_count_is_told() -> None:
+def test_c14_a_met_leaf_misses_nothing_and_shows_its_count() -> None:
     leaf = ProgramStatusTrigger(type="program_status", workflow="a.b.c", count=5)
     either = tree.AnyOfTrigger(type="any", triggers=(leaf,))
     assert tree.evaluate(either, {"0": Progress(5, NOON, NOON)}, NOON).missing == ()

@@ -27,19 +27,19 @@ def object_event(key: str = DAY_ONE + "a", etag: str = "e1", kind: Any = None, a
 # -- objects that are counted (T9) ---------------------------------------------------------------------------------
 
 
-def test_t9_an_object_is_one_event_however_often_it_is_told_or_written_again() -> None:
+def test_t9_an_object_is_one_event_however_often_it_is_written() -> None:
     assert object_event().id == object_event(at=NOON + DAY).id == object_event(etag="e2").id
     assert object_event().id != object_event(DAY_ONE + "b").id
 
 
-def test_t9_where_overwrites_count_other_content_is_another_event_and_a_duplicate_is_none() -> None:
+def test_t9_counted_overwrites_are_events_only_for_new_content() -> None:
     once = object_event(kind=OVERWRITES)
     assert once.id == object_event(kind=OVERWRITES, at=NOON + DAY).id
     assert once.id != object_event(kind=OVERWRITES, etag="e2").id
     assert once.id != object_event().id
 
 
-def test_t9_an_object_brings_its_bytes_its_path_and_its_partition() -> None:
+def test_t9_an_object_event_has_bytes_path_and_partition() -> None:
     event = object_event()
     assert (event.kind, event.key, event.size) == ("size", "size:demo.flights", 5)
     assert event.path == f"s3://lake/{DAY_ONE}a"
@@ -54,14 +54,14 @@ def test_t9_an_object_beside_the_partitions_counts_too() -> None:
     ("name", "data"),
     [("part-0", True), ("a_b", True), ("_SUCCESS", False), (".crc", False), ("year=1/_temporary/0/part-0", False)],
 )
-def test_t9_bookkeeping_of_spark_and_hive_is_no_data(name: str, data: bool) -> None:
+def test_t9_bookkeeping_of_spark_and_hive_is_not_data(name: str, data: bool) -> None:
     assert partitions.is_data(name) is data
 
 
 # -- custom events (T11) -------------------------------------------------------------------------------------------
 
 
-def test_t11_a_custom_event_is_known_by_its_namespace_type_and_the_posters_id() -> None:
+def test_t11_custom_event_has_identity_by_namespace_type_and_id() -> None:
     def post(namespace: str = "demo", kind: str = "closed", source: object = "1", **payload: Any) -> Event:
         return build.custom_event(namespace, kind, source, payload, NOON, NOON + 5)
 
@@ -86,12 +86,12 @@ def test_t11_a_custom_event_is_known_by_its_namespace_type_and_the_posters_id() 
         ({"day": ["1"]}, None),
     ],
 )
-def test_t19_a_custom_event_carries_the_correlation_keys_in_its_payload(payload: Any, correlation: Any) -> None:
+def test_t19_a_custom_event_has_correlation_keys_in_its_payload(payload: Any, correlation: Any) -> None:
     event = build.custom_event("demo", "closed", "1", payload, NOON, NOON)
     assert event_correlation.correlate(("day",), event) == correlation
 
 
-def test_t19_the_values_of_a_partition_go_before_those_of_a_payload() -> None:
+def test_t19_partition_values_precede_payload_values() -> None:
     event = build.custom_event("demo", "closed", "1", {"day": "2"}, NOON, NOON)
     assert event_correlation.correlate(("day",), replace(event, partition={"day": "1"})) == {"day": "1"}
 
@@ -112,7 +112,7 @@ def test_t19_the_values_of_a_partition_go_before_those_of_a_payload() -> None:
         ("", ()),
     ],
 )
-def test_t8_a_manifest_lists_names_as_json_or_one_to_a_line(manifest: str, names: tuple[str, ...]) -> None:
+def test_t8_a_manifest_lists_names_as_json_or_one_per_row(manifest: str, names: tuple[str, ...]) -> None:
     assert partitions.listed(manifest) == names
 
 
@@ -127,7 +127,7 @@ def test_t8_any_name_survives_a_manifest_in_json(names: list[str]) -> None:
     assert partitions.listed(json.dumps(names)) == tuple(names)
 
 
-def test_t8_with_a_manifest_any_object_may_be_the_one_that_completes_it() -> None:
+def test_t8_with_a_manifest_any_object_may_complete_it() -> None:
     listed = dataset(ready={"manifest": "files.json"})
     for name in ("files.json", "part-0", "_SUCCESS"):
         located = partitions.locate(listed, DAY_ONE + name)

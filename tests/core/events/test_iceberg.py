@@ -41,7 +41,7 @@ def ids(document: Any) -> list[str]:
         ("metadata/.metadata.json", False),
     ],
 )
-def test_t21_metadata_files_are_known_by_their_names(name: str, expected: bool) -> None:
+def test_t21_metadata_files_are_recognized_by_their_names(name: str, expected: bool) -> None:
     assert iceberg.is_metadata(ORDERS, PREFIX + name) is expected
     assert not iceberg.is_metadata(ORDERS, f"warehouse/sales/returns/{name}")
 
@@ -69,7 +69,7 @@ def test_t21_a_snapshot_has_what_its_summary_counts() -> None:
     assert (found.deleted_data_files, found.total_records) == (1, 70)
 
 
-def test_t21_what_a_summary_leaves_out_is_nothing_and_without_one_nothing_is_known() -> None:
+def test_t21_a_missing_field_is_zero_a_missing_summary_unknown() -> None:
     bare = {"snapshot-id": 1, "timestamp-ms": NOON}
     [told] = iceberg.main(parsed(metadata({**bare, "summary": {"operation": "delete", "deleted-data-files": "2"}})))
     assert (told.added_data_files, told.added_files_size, told.deleted_data_files, told.total_records) == (
@@ -85,7 +85,7 @@ def test_t21_what_a_summary_leaves_out_is_nothing_and_without_one_nothing_is_kno
     assert later.operation == "unknown"
 
 
-def test_t21_main_goes_from_the_current_snapshot_to_its_parents_and_to_no_branch() -> None:
+def test_t21_main_follows_parents_of_the_current_snapshot_only() -> None:
     first, second, other, last = snapshot(1, None, 1), snapshot(2, 1, 2), snapshot(3, 1, 3), snapshot(4, 2, 4)
     assert ids(metadata(first, second, other, last)) == ["4", "2", "1"]
     assert ids(metadata(first, second, other, last, current=3)) == ["3", "1"]
@@ -95,7 +95,7 @@ def test_t21_main_goes_from_the_current_snapshot_to_its_parents_and_to_no_branch
     assert ids(metadata()) == []
 
 
-def test_t21_parents_in_a_circle_come_to_an_end() -> None:
+def test_t21_a_cycle_of_parents_comes_to_an_end() -> None:
     assert ids(metadata(snapshot(1, 2, 1), snapshot(2, 1, 2))) == ["2", "1"]
 
 
@@ -119,17 +119,17 @@ def test_t21_parents_in_a_circle_come_to_an_end() -> None:
         (gzip.compress(b"{}" * 1000, mtime=0)[:-4], "got a truncated one"),
     ],
 )
-def test_t21_what_is_no_metadata_is_refused_in_words(content: bytes, expected: str) -> None:
+def test_t21_invalid_metadata_is_refused_with_a_sluice_error(content: bytes, expected: str) -> None:
     with pytest.raises(BadMetadata, match=expected.replace("(", r"\(")):
         iceberg.parse(content)
 
 
-def test_t21_a_file_that_unpacks_to_too_much_is_not_unpacked() -> None:
+def test_t21_a_file_that_expands_to_too_much_is_not_decompressed() -> None:
     with pytest.raises(BadMetadata, match="at most 32000000 bytes"):
         iceberg.parse(gzip.compress(b" " * (iceberg.MAX_METADATA + 1)))
 
 
-def test_t21_a_table_needs_its_location_alone_and_counts_new_data() -> None:
+def test_t21_a_table_needs_only_its_location_and_counts_new_data() -> None:
     assert ORDERS.keys == ("snapshot",)
     assert ORDERS.operations == ("append", "overwrite")
     assert Dataset.model_validate(ORDERS.model_dump(mode="json")) == ORDERS
@@ -152,7 +152,7 @@ def test_t21_a_table_needs_its_location_alone_and_counts_new_data() -> None:
         ({"format": "files"}, "keys"),
     ],
 )
-def test_t21_what_does_not_fit_the_format_is_refused_by_name(changes: dict[str, Any], field: str) -> None:
+def test_t21_invalid_metadata_is_refused_by_name(changes: dict[str, Any], field: str) -> None:
     from pydantic import ValidationError
 
     from chalicelib.core.errors import from_validation

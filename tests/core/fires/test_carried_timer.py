@@ -50,7 +50,7 @@ def first_timer(of: Schedule) -> Timer:
 
 @brief
 @given(SPREADS, SPREADS, st.integers(0, 400))
-def test_every_fire_that_is_yet_to_come_has_the_events_of_the_new_definition_each_hinted_once(
+def test_every_fire_to_come_has_the_new_events_each_hinted_once(
     before: tuple[int, str | None], after: tuple[int, str | None], seconds: int
 ) -> None:
     old, new, now = spreading(before), spreading(after), NOON + seconds * SECOND + 1
@@ -78,7 +78,7 @@ def test_every_fire_that_is_yet_to_come_has_the_events_of_the_new_definition_eac
 
 @brief
 @given(SPREADS, SPREADS, st.integers(0, 400))
-def test_an_update_loses_no_event_of_a_fire_that_is_under_way(
+def test_an_update_loses_no_event_of_a_fire_in_progress(
     before: tuple[int, str | None], after: tuple[int, str | None], seconds: int
 ) -> None:
     """Its events are numbered without a gap: those that were prepared, and those that the new definition adds."""
@@ -92,14 +92,14 @@ def test_an_update_loses_no_event_of_a_fire_that_is_under_way(
         assert len(numbers) >= min(old.spread.count, new.spread.count) if old.spread and new.spread else True
 
 
-def test_what_changes_neither_end_nor_spread_leaves_the_timer_as_it_is() -> None:
+def test_an_update_of_neither_end_nor_spread_keeps_the_timer() -> None:
     old, new = schedule(EVERY), schedule(EVERY, properties={"new": True})
     timer = first_timer(old)
     later = fire_timer.carried(timer, old, new, 2, NOON)
     assert (later.next, later.begun, later.wake_at, later.rev) == (timer.next, timer.begun, timer.wake_at, 2)
 
 
-def test_an_earlier_end_takes_the_instants_after_it_out_of_the_timer() -> None:
+def test_an_earlier_end_removes_later_instants_from_the_timer() -> None:
     old, new = schedule(EVERY), schedule(EVERY, ttl=iso(NOON + 10 * SECOND))
     later = fire_timer.carried(first_timer(old), old, new, 2, NOON)
     assert later.next == {}
@@ -107,9 +107,7 @@ def test_an_earlier_end_takes_the_instants_after_it_out_of_the_timer() -> None:
 
 
 @pytest.mark.parametrize(("fired", "upcoming"), [(2, None), (1, NOON + 80 * SECOND)])
-def test_a_later_end_lets_a_time_go_on_that_has_not_fired_as_often_as_it_may(
-    fired: int, upcoming: Instant | None
-) -> None:
+def test_a_later_end_lets_a_time_with_repeats_left_go_on(fired: int, upcoming: Instant | None) -> None:
     tree = all_of({**EVERY, "repeats": 2}, PARTITION)
     old = schedule(tree, ttl=iso(NOON + 70 * SECOND))
     new = schedule(tree, ttl=iso(NOON + 150 * SECOND))
@@ -119,7 +117,7 @@ def test_a_later_end_lets_a_time_go_on_that_has_not_fired_as_often_as_it_may(
     assert later.next.get("0") == upcoming
 
 
-def test_a_leaf_that_is_no_time_is_no_matter_of_the_timer() -> None:
+def test_a_leaf_without_a_time_does_not_change_the_timer() -> None:
     tree = any_of(EVERY, PARTITION)
     timer = first_timer(schedule(tree))
     assert fire_timer.carried(timer, schedule(tree), schedule(tree, ttl=iso(NOON + MINUTE)), 2, NOON).next == {

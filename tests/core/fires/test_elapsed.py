@@ -47,7 +47,7 @@ def timer(document: dict[str, Any], now: Instant = NOON) -> Timer:
 
 
 @pytest.mark.parametrize(("document", "due"), [(ELAPSED, NOON + 4 * HOUR), (ABSENT, NOON + HOUR), (BY_SIX, SIX)])
-def test_t13_a_span_counts_from_enabling_and_a_deadline_is_the_next_one(document: dict[str, Any], due: Instant) -> None:
+def test_t13_a_span_counts_from_enabling_and_a_deadline_is_next(document: dict[str, Any], due: Instant) -> None:
     made = timer(document)
     assert (made.next, made.wake_at) == ({"0": due}, due)
 
@@ -57,7 +57,7 @@ def test_t18_a_deadline_is_a_time_of_day_in_its_zone_on_its_days() -> None:
     assert timer(in_india).next == {"0": parse_instant("2026-03-08T00:30:00Z")}
 
 
-def test_t13_after_a_fire_the_next_look_is_a_span_later() -> None:
+def test_t13_after_a_fire_the_next_check_is_a_span_later() -> None:
     emission = fire_timer.emit(timer(ELAPSED), schedule(ELAPSED), NOON + 4 * HOUR - MINUTE, NOON + 4 * HOUR + 1)
     assert [fire.due_at for fire in emission.fires] == [NOON + 4 * HOUR]
     assert emission.timer.next == {"0": NOON + 8 * HOUR}
@@ -65,7 +65,7 @@ def test_t13_after_a_fire_the_next_look_is_a_span_later() -> None:
 
 @given(st.sampled_from([ELAPSED, ABSENT, BY_SIX]), st.integers(1, 5_000), st.integers(0, 5), st.integers(0, 30 * DAY))
 @brief
-def test_t13_each_look_prepares_one_fire_of_such_a_leaf_at_most_however_far_ahead_it_looks(
+def test_t13_each_check_prepares_at_most_one_elapsed_fire(
     document: dict[str, Any], seconds: int, late: int, ahead: int
 ) -> None:
     """Before the first has been decided the next is not known: a run that starts meanwhile puts it off."""
@@ -81,7 +81,7 @@ def test_t13_each_look_prepares_one_fire_of_such_a_leaf_at_most_however_far_ahea
 
 
 @pytest.mark.parametrize("document", [ELAPSED, ABSENT])
-def test_t13_after_an_outage_there_is_one_look_for_the_past_cannot_be_decided(document: dict[str, Any]) -> None:
+def test_t13_after_an_outage_there_is_one_check_of_elapsed_leaf(document: dict[str, Any]) -> None:
     now = NOON + 3 * DAY + 1
     emission = fire_timer.emit(timer(document), schedule(document), now, now + 75_000)
     assert len(emission.fires) == 1
@@ -96,7 +96,7 @@ def test_t18_after_an_outage_a_deadline_of_today_is_not_lost() -> None:
     assert emission.timer.next == {"0": SIX + 3 * DAY}
 
 
-def test_t13_its_due_instant_is_an_event_of_a_kind_of_its_own() -> None:
+def test_t13_the_due_instant_is_an_event_of_its_own_kind() -> None:
     fire = fire_timer.emit(timer(ELAPSED), schedule(ELAPSED), NOON, NOON + 5 * HOUR).fires[0]
     elapsed, absent = fire_timer.fire_event(fire, "elapsed"), fire_timer.fire_event(fire, "absent")
     assert (elapsed.kind, elapsed.accepted_at) == ("elapsed", NOON + 4 * HOUR)
@@ -122,14 +122,14 @@ def test_only_a_timed_leaf_has_a_timer() -> None:
         (NOON + 5 * HOUR, NOON + 9 * HOUR),  # later than due: the look was late
     ],
 )
-def test_t13_a_run_that_started_meanwhile_puts_the_span_off(started: Instant | None, moved: Instant | None) -> None:
+def test_t13_a_run_started_in_between_postpones_the_span(started: Instant | None, moved: Instant | None) -> None:
     assert leaf(ELAPSED).postponed_to(NOON, started, NOON + 4 * HOUR) == moved
 
 
 @pytest.mark.parametrize(
     ("arrived", "moved"), [(None, None), (NOON, None), (NOON + 1, NOON + HOUR + 1), (NOON + HOUR, NOON + 2 * HOUR)]
 )
-def test_t18_within_a_span_each_event_puts_the_absence_off(arrived: Instant | None, moved: Instant | None) -> None:
+def test_t18_within_a_span_each_event_postpones_the_absence(arrived: Instant | None, moved: Instant | None) -> None:
     assert leaf(ABSENT).postponed_to(NOON, arrived, NOON + HOUR) == moved
 
 
@@ -144,25 +144,25 @@ def test_t18_within_a_span_each_event_puts_the_absence_off(arrived: Instant | No
         (SIX + MINUTE, True),  # the look was late: it arrived after all
     ],
 )
-def test_t18_by_the_first_deadline_an_event_since_enabling_is_in_time(arrived: Instant | None, in_time: bool) -> None:
+def test_t18_an_event_between_enabling_and_deadline_is_in_time(arrived: Instant | None, in_time: bool) -> None:
     moved = leaf(BY_SIX).postponed_to(NOON, arrived, SIX)
     assert moved == (SIX + DAY if in_time else None)
 
 
 @pytest.mark.parametrize(("arrived", "in_time"), [(SIX - 1, False), (SIX, False), (SIX + 1, True), (SIX + DAY, True)])
-def test_t18_what_came_by_one_deadline_does_not_count_for_the_next(arrived: Instant, in_time: bool) -> None:
+def test_t18_an_event_before_a_deadline_does_not_count_for_next(arrived: Instant, in_time: bool) -> None:
     moved = leaf(BY_SIX).postponed_to(NOON, arrived, SIX + DAY)
     assert moved == (SIX + 2 * DAY if in_time else None)
 
 
-def test_t18_on_some_days_only_what_comes_in_between_is_for_the_next_of_them() -> None:
+def test_t18_on_chosen_days_only_events_since_the_previous_count() -> None:
     sundays = BY_SIX | {"days": ["sun"]}
     sunday = parse_instant("2026-03-08T06:00:00Z")
     assert leaf(sundays).postponed_to(NOON, sunday + 3 * DAY, sunday + 7 * DAY) == sunday + 14 * DAY
     assert leaf(sundays).postponed_to(NOON, sunday - 3 * DAY, sunday + 7 * DAY) is None
 
 
-def test_t1_a_time_moves_for_nothing() -> None:
+def test_t1_a_time_leaf_is_never_postponed() -> None:
     assert leaf(TICK).postponed_to(NOON, NOON + HOUR, NOON + 10_000) is None
 
 
@@ -173,7 +173,7 @@ def test_t1_a_time_moves_for_nothing() -> None:
     st.integers(0, 300),
 )
 @brief
-def test_t18_an_absence_is_told_exactly_where_nothing_came_between_two_deadlines(
+def test_t18_absent_fires_only_if_nothing_came_between_deadlines(
     zone: str, days: tuple[str, ...], gaps: list[int], start_day: int
 ) -> None:
     since = NOON + start_day * DAY
@@ -193,7 +193,7 @@ def test_t18_an_absence_is_told_exactly_where_nothing_came_between_two_deadlines
 
 @given(st.lists(st.integers(1, 300), max_size=12))
 @thorough
-def test_t13_it_is_told_exactly_when_no_run_has_started_for_the_span(gaps: list[int]) -> None:
+def test_t13_elapsed_fires_exactly_when_no_run_started_for_span(gaps: list[int]) -> None:
     """Minutes between starts. The timer is set again when it moves, and a span later when it is told."""
     starts = [NOON + sum(gaps[: number + 1]) * MINUTE for number in range(len(gaps))]
     rule, due, told = leaf(ELAPSED), NOON + 4 * HOUR, []
@@ -213,7 +213,7 @@ def test_t13_it_is_told_exactly_when_no_run_has_started_for_the_span(gaps: list[
 # -- setting a timer again -----------------------------------------------------------------------------------------
 
 
-def test_t13_setting_one_leaf_again_leaves_the_others_as_they_are() -> None:
+def test_t13_resetting_one_leaf_leaves_the_others_unchanged() -> None:
     before = timer(any_of(TICK, ELAPSED))
     after = fire_timer.rearm(before, schedule(any_of(TICK, ELAPSED)), "1", NOON + 9 * HOUR)
     assert after.next == {"0": NOON + 10_000, "1": NOON + 9 * HOUR}
@@ -221,7 +221,7 @@ def test_t13_setting_one_leaf_again_leaves_the_others_as_they_are() -> None:
     assert fire_timer.rearm(before, schedule(any_of(TICK, ELAPSED)), "0", NOON + 9 * HOUR).wake_at == NOON + 4 * HOUR
 
 
-def test_l11_a_preview_shows_when_spans_and_deadlines_are_due_as_things_stand() -> None:
+def test_l11_a_preview_shows_when_elapsed_and_absent_are_due() -> None:
     made = schedule(all_of(ELAPSED, BY_SIX))
     assert upcoming.preview(made, NOON, 4) == [NOON + hours * HOUR for hours in (4, 8, 12, 16)]
     assert upcoming.preview(schedule(BY_SIX), NOON, 2) == [SIX, SIX + DAY]

@@ -51,9 +51,7 @@ rules = st.builds(
 
 @given(rules, st.integers(0, 20 * DAY))
 @thorough
-def test_t4_occurrences_grow_strictly_and_so_do_the_instants_at_which_they_are_due(
-    trigger: TimeTrigger, offset: int
-) -> None:
+def test_t4_occurrences_and_their_due_instants_strictly_increase(trigger: TimeTrigger, offset: int) -> None:
     series = Series(trigger, NOON, None, "demo.flights.tick#0")
     found = first(trigger, 12, NOON + offset)
     assert all(one < other for one, other in pairwise([NOON + offset, *found]))
@@ -65,9 +63,7 @@ def test_t4_occurrences_grow_strictly_and_so_do_the_instants_at_which_they_are_d
 
 @given(rules, st.integers(0, 20 * DAY), st.integers(0, 10))
 @thorough
-def test_t4_asked_from_anywhere_the_occurrences_are_those_that_are_left(
-    trigger: TimeTrigger, offset: int, step: int
-) -> None:
+def test_t4_occurrences_after_any_instant_are_those_remaining(trigger: TimeTrigger, offset: int, step: int) -> None:
     whole = first(trigger, 30)
     after = NOON + offset
     expected = [at for at in whole if at > after][:step]
@@ -77,18 +73,18 @@ def test_t4_asked_from_anywhere_the_occurrences_are_those_that_are_left(
 
 @given(rules)
 @brief
-def test_t3_a_trigger_comes_back_from_storage_as_it_was(trigger: TimeTrigger) -> None:
+def test_t3_a_trigger_is_read_back_from_storage_unchanged(trigger: TimeTrigger) -> None:
     stored = json.loads(json.dumps(trigger.model_dump(mode="json")))
     assert TimeTrigger.model_validate(stored) == trigger
     assert trigger.resolved("Europe/Paris", NOON + DAY) == trigger, "resolved once, it stays"
 
 
-def test_t3_what_is_at_its_default_is_not_written() -> None:
+def test_t3_defaults_are_not_written() -> None:
     plain = TimeTrigger.model_validate({"type": "time", "expression": "0 5 * * *"})
     assert plain.model_dump(mode="json") == {"type": "time", "expression": "0 5 * * *", "zone": None}
 
 
-def test_l10_an_interval_counts_from_its_start_whenever_it_was_enabled() -> None:
+def test_l10_an_interval_counts_from_its_start_not_from_enabling() -> None:
     trigger = rule(expression="@every 1h", start="2026-03-02T00:30:00Z")
     assert [iso(at)[11:16] for at in first(trigger, 3)] == ["12:30", "13:30", "14:30"]
     ahead = rule(expression="@every 1h", start="2026-03-02T13:00:00Z", end="2026-03-02T15:00:00Z")
@@ -102,7 +98,7 @@ def test_t6_the_jitter_of_a_fire_ends_before_the_next_one() -> None:
         assert nominal <= series.due(nominal) < nominal + 10 * SECOND
 
 
-def test_t6_an_exclusion_is_leapt_over_however_many_instants_it_holds() -> None:
+def test_t6_an_exclusion_is_skipped_at_once_however_long() -> None:
     year = {"from": "2026-03-02", "to": "2027-03-01"}
     assert first(rule(expression="@every 1s", excluding=[year]), 1) == [parse_instant("2027-03-02T00:00:00Z")]
 
@@ -132,7 +128,7 @@ def test_t6_an_exclusion_is_leapt_over_however_many_instants_it_holds() -> None:
         ({"expression": "0 5 25 12 *", "excluding": ["12-25"]}, "trigger.excluding", "expected an exclusion that"),
     ],
 )  # fmt: skip
-def test_t3_t6_what_makes_no_sense_is_refused_by_its_field(fields: dict[str, Any], field: str, words: str) -> None:
+def test_t3_t6_an_invalid_time_is_refused_by_its_field(fields: dict[str, Any], field: str, words: str) -> None:
     with pytest.raises(ValidationError) as caught:
         schedule({"type": "time"} | fields)
     error = from_validation(caught.value)
@@ -147,7 +143,7 @@ def test_t3_t6_what_makes_no_sense_is_refused_by_its_field(fields: dict[str, Any
         ({"due_time": "1h", "start": "2h"}, "trigger.due_time"),
     ],
 )
-def test_l10_bounds_that_leave_nothing_between_them_are_refused_when_put(fields: dict[str, str], field: str) -> None:
+def test_l10_bounds_with_nothing_between_them_are_refused_at_put(fields: dict[str, str], field: str) -> None:
     document = {"workflow": "w", "trigger": {"type": "time", "expression": "@hourly"} | fields}
     with pytest.raises(SluiceError) as caught:
         Schedule.model_validate(document).resolved("demo", "flights", NOON)
@@ -171,7 +167,7 @@ def test_t5_l10_fields_of_a_schedule_are_refused_by_their_name(fields: dict[str,
     assert from_validation(caught.value).field == field
 
 
-def test_t5_a_word_stands_for_the_mode_of_catch_up() -> None:
+def test_t5_a_bare_string_sets_the_mode_of_catch_up() -> None:
     made = schedule({"type": "time", "expression": "@hourly"})
     assert made.catch_up == CatchUp(mode="all", within="1d")
     assert CatchUp.model_validate("latest") == CatchUp(mode="latest", within="1d")
@@ -185,7 +181,7 @@ def test_t5_a_word_stands_for_the_mode_of_catch_up() -> None:
     st.sampled_from([None, 3, 40]),
 )
 @thorough
-def test_t5_made_up_for_and_skipped_are_all_there_were(
+def test_t5_caught_up_and_skipped_fires_are_all_there_were(
     expression: str, mode: Any, minutes: int, within: str, repeats: int | None
 ) -> None:
     """Against the definition, told by counting one by one."""
@@ -211,7 +207,7 @@ def test_t5_made_up_for_and_skipped_are_all_there_were(
     assert skipped == len(every) - len(kept)
 
 
-def test_t5_a_month_of_seconds_is_counted_exactly_and_one_of_cron_seconds_at_least() -> None:
+def test_t5_a_month_of_seconds_is_counted_exactly_or_as_at_least() -> None:
     month = 31 * DAY
     exact = Series(rule(expression="@every 1s"), NOON, None, "s")
     skipped = catch_up.skip(exact, NOON + SECOND, CatchUp(mode="none"), NOON + month, None)
@@ -224,7 +220,7 @@ def test_t5_a_month_of_seconds_is_counted_exactly_and_one_of_cron_seconds_at_lea
     assert many.reason.startswith("at least 10000 fires from 2026-03-02T12:00:01.000Z to ")
 
 
-def test_l11_a_preview_foresees_due_times_repeats_jitter_and_the_end() -> None:
+def test_l11_a_preview_shows_due_times_repeats_jitter_and_end() -> None:
     made = schedule({"type": "time", "expression": "@every 1h", "due_time": "30m", "repeats": 3, "jitter": "10m"})
     made = made.resolved("demo", "flights", NOON)
     shown = upcoming.fires(made, NOON, 10, name="demo.flights.tick")
@@ -234,14 +230,14 @@ def test_l11_a_preview_foresees_due_times_repeats_jitter_and_the_end() -> None:
     assert upcoming.preview(ended, NOON, 10) == [NOON + HOUR, NOON + 2 * HOUR]
 
 
-def test_t1_the_answer_says_how_many_fires_a_day_that_is() -> None:
+def test_t1_a_preview_shows_the_number_of_fires_per_day() -> None:
     every_minute = schedule({"type": "time", "expression": {"minute": "*"}})
     assert upcoming.per_day(every_minute) == 1_440
     spread = schedule({"type": "time", "expression": "0 5 * * *"}, spread={"count": 380, "over": "1h"})
     assert upcoming.per_day(spread) == 380
 
 
-def test_l11_a_trigger_is_told_in_words() -> None:
+def test_l11_a_time_trigger_is_described_in_words() -> None:
     told = rule(expression="@every 10s", due_time="10s", repeats=4, jitter="2s", excluding=["sat", "12-25"])
     assert occurrences.describe(told) == (
         "every 10 seconds, first at 2026-03-02T12:00:10.000Z, 4 times, except on sat and 12-25, up to 2s later"

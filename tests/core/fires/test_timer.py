@@ -29,7 +29,7 @@ def due(document: dict[str, Any], now: Instant, horizon: Instant | None = None) 
     return fire_timer.emit(timer(document), schedule(document), now, now + HORIZON if horizon is None else horizon)
 
 
-def test_t5_a_timer_begins_when_its_schedule_is_enabled_and_never_catches_up() -> None:
+def test_t5_timer_begins_at_enabling_and_never_catches_up_before() -> None:
     made = timer(HOURLY, NOON)
     assert made.next == {"0": NOON + HOUR}
     assert (made.anchor, made.wake_at, made.rev) == (NOON, NOON + HOUR, 1)
@@ -40,13 +40,13 @@ def test_a_trigger_without_a_time_leaf_has_no_timer() -> None:
     assert fire_timer.first_timer(schedule(all_of(PARTITION, PARTITION)), schedule_state(), NOON) is None
 
 
-def test_a_timer_keeps_the_next_instant_of_each_time_leaf_and_wakes_for_the_earliest() -> None:
+def test_a_timer_keeps_next_instants_and_wakes_for_the_earliest() -> None:
     made = timer(any_of(HOURLY, PARTITION, TICK))
     assert made.next == {"0": NOON + HOUR, "2": NOON + 10 * SECOND}
     assert made.wake_at == NOON + 10 * SECOND
 
 
-def test_t1_all_fires_before_the_horizon_are_prepared_and_none_at_it() -> None:
+def test_t1_fires_before_the_horizon_are_prepared_and_none_at_it() -> None:
     emission = due(TICK, NOON, horizon=NOON + 30 * SECOND)
 
     assert [fire.due_at for fire in emission.fires] == [NOON + 10 * SECOND, NOON + 20 * SECOND]
@@ -56,7 +56,7 @@ def test_t1_all_fires_before_the_horizon_are_prepared_and_none_at_it() -> None:
     assert emission.skipped == ()
 
 
-def test_t4_a_prepared_fire_is_a_job_that_is_due_at_its_nominal_instant() -> None:
+def test_t4_a_prepared_fire_is_a_job_due_at_its_nominal_instant() -> None:
     [fire, *_] = due(TICK, NOON).fires
     nominal = NOON + 10 * SECOND
     assert (fire.kind, fire.state, fire.leaf) == ("fire", "PENDING_CONSTRAINTS", "0")
@@ -64,7 +64,7 @@ def test_t4_a_prepared_fire_is_a_job_that_is_due_at_its_nominal_instant() -> Non
     assert fire.sort_key == f"FIRE#{iso(nominal)}#0#0"
 
 
-def test_t4_a_fire_becomes_an_event_of_its_nominal_instant_whenever_it_is_looked_at() -> None:
+def test_t4_fire_event_has_its_nominal_instant_whenever_checked() -> None:
     first, second, *_ = due(TICK, NOON).fires
     event = fire_timer.fire_event(first)
     assert event == fire_timer.fire_event(first)
@@ -72,7 +72,7 @@ def test_t4_a_fire_becomes_an_event_of_its_nominal_instant_whenever_it_is_looked
     assert event.id != fire_timer.fire_event(second).id
 
 
-def test_o3_preparing_the_same_fires_again_after_a_crash_computes_the_same_rows() -> None:
+def test_o3_preparing_fires_again_after_a_crash_makes_equal_rows() -> None:
     long_after = NOON + 3 * DAY
     first, again = due(HOURLY, long_after), due(HOURLY, long_after)
     assert first == again
@@ -93,7 +93,7 @@ def test_e1_many_fires_of_one_timer_are_prepared_in_portions() -> None:
     assert len({fire.job_id for fire in fires}) == len(fires)
 
 
-def test_e1_the_portion_holds_for_all_leaves_together_and_none_is_forgotten() -> None:
+def test_e1_the_portion_is_for_all_leaves_and_none_is_forgotten() -> None:
     both = any_of(EVERY_SECOND, EVERY_SECOND)
     document, now = schedule(both), NOON + 10 * MINUTE
     current, fires = timer(both), []
@@ -106,13 +106,13 @@ def test_e1_the_portion_holds_for_all_leaves_together_and_none_is_forgotten() ->
     assert len({(fire.sort_key, fire.job_id) for fire in fires}) == len(fires)
 
 
-def test_t5_after_an_outage_within_a_day_every_missed_fire_is_made_up_for() -> None:
+def test_t5_after_an_outage_within_day_every_missed_fire_is_made() -> None:
     emission = due(HOURLY, NOON + 20 * HOUR)
     assert [fire.due_at for fire in emission.fires] == [NOON + hours * HOUR for hours in range(1, 21)]
     assert emission.skipped == ()
 
 
-def test_t5_fires_that_are_more_than_a_day_late_are_skipped_on_record() -> None:
+def test_t5_fires_over_a_day_late_are_skipped_on_record() -> None:
     now = NOON + 3 * DAY
     emission = due(HOURLY, now)
 
@@ -127,7 +127,7 @@ def test_t5_fires_that_are_more_than_a_day_late_are_skipped_on_record() -> None:
     assert record.count == 47
 
 
-def test_t5_each_time_leaf_catches_up_for_itself() -> None:
+def test_t5_each_time_leaf_catches_up_by_itself() -> None:
     weekly = {"type": "time", "expression": "@every 7d"}
     now = NOON + 3 * DAY
     emission = due(any_of(HOURLY, weekly), now)
@@ -141,7 +141,7 @@ def test_t5_each_time_leaf_catches_up_for_itself() -> None:
     st.lists(st.integers(1, 400), min_size=1, max_size=25),
 )
 @thorough
-def test_e1_whenever_the_emitter_looks_its_windows_tile_time(expression: str, gaps: list[int]) -> None:
+def test_e1_emitter_windows_cover_time_without_gap_or_overlap(expression: str, gaps: list[int]) -> None:
     """Ticks at any instants prepare exactly the fires that one long look would have: no gap, no overlap."""
     document = {"type": "time", "expression": expression}
     current, now, dues = timer(document), NOON, []
@@ -160,13 +160,13 @@ def test_e1_whenever_the_emitter_looks_its_windows_tile_time(expression: str, ga
     assert all(one < other for one, other in pairwise(dues))
 
 
-def test_l11_the_next_fires_of_all_time_leaves_are_shown_together_in_order() -> None:
+def test_l11_next_fires_of_all_time_leaves_are_shown_in_order() -> None:
     made = schedule(any_of(HOURLY, {"type": "time", "expression": "@every 40m"}))
     assert [iso(at)[11:16] for at in upcoming.preview(made, NOON, 5)] == ["12:40", "13:00", "13:20", "14:00", "14:00"]
     assert upcoming.preview(schedule(), NOON, 5) == []
 
 
-def test_l11_a_preview_counts_intervals_from_where_the_timer_does() -> None:
+def test_l11_a_preview_counts_intervals_from_the_timer_anchor() -> None:
     made = schedule({"type": "time", "expression": "@every 1h"})
     anchored = timer({"type": "time", "expression": "@every 1h"}, parse_instant("2026-03-02T11:50:00Z"))
     assert [iso(at)[11:16] for at in upcoming.preview(made, NOON, 2, anchored)] == ["12:50", "13:50"]
@@ -174,7 +174,7 @@ def test_l11_a_preview_counts_intervals_from_where_the_timer_does() -> None:
 
 @given(st.integers(0, 40), st.sampled_from([HOURLY, TICK]))
 @brief
-def test_l11_a_preview_is_what_will_be_emitted(count: int, document: dict[str, Any]) -> None:
+def test_l11_a_preview_equals_what_will_be_emitted(count: int, document: dict[str, Any]) -> None:
     shown = upcoming.preview(schedule(document), NOON, count)
     emitted = due(document, NOON, horizon=NOON + 2 * DAY).fires
     assert shown == [fire.due_at for fire in emitted][:count]

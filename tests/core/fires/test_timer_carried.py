@@ -31,14 +31,14 @@ def timer(upcoming: dict[str, Instant], **fields: Any) -> Timer:
 # -- its end -------------------------------------------------------------------------------------------------------
 
 
-def test_l6_a_timer_goes_on_from_where_it_is() -> None:
+def test_l6_a_carried_timer_goes_on_from_where_it_is() -> None:
     before = timer({"0": minute(3)}, fired={"0": 2}, rev=5, wake_at=minute(1))
     after = fire_timer.carried(before, schedule(EVERY), schedule(EVERY, priority=9), 2, minute(2))
     assert after == replace(before, version=2, rev=6, wake_at=minute(3))
 
 
 @pytest.mark.parametrize(("end", "stays"), [(minute(3), True), (minute(3) - 1, False)])
-def test_l10_a_new_end_is_inclusive_of_what_is_prepared_and_of_what_is_to_come(end: Instant, stays: bool) -> None:
+def test_l10_new_end_is_inclusive_for_prepared_and_future_fires(end: Instant, stays: bool) -> None:
     """The fire of 12:03 is due later, by its jitter; what counts is the instant that it is called by."""
     begun = ((minute(3), minute(3) + 5 * SECOND, 1),)
     new = schedule(EVERY, spread={"count": 2, "over": "30s"}, ttl=iso(end))
@@ -49,7 +49,7 @@ def test_l10_a_new_end_is_inclusive_of_what_is_prepared_and_of_what_is_to_come(e
 
 
 @pytest.mark.parametrize(("end", "upcoming"), [(minute(3), {"0": minute(3)}), (minute(3) - 1, {})])
-def test_l10_the_next_instant_stays_if_it_is_not_after_the_new_end(end: Instant, upcoming: dict[str, Instant]) -> None:
+def test_l10_the_next_instant_stays_if_not_after_the_new_end(end: Instant, upcoming: dict[str, Instant]) -> None:
     after = fire_timer.carried(timer({"0": minute(3)}), schedule(EVERY), schedule(EVERY, ttl=iso(end)), 2, minute(1))
     assert after.next == upcoming
 
@@ -80,9 +80,7 @@ def test_l6_a_later_end_lets_a_time_go_on(
 
 
 @pytest.mark.parametrize(("fired", "upcoming"), [({}, {"0": minute(4)}), ({"0": 1}, {}), ({"1": 1}, {"0": minute(4)})])
-def test_l6_a_time_goes_on_only_if_its_repeats_are_not_used_up(
-    fired: dict[str, int], upcoming: dict[str, Instant]
-) -> None:
+def test_l6_a_time_goes_on_only_if_repeats_are_left(fired: dict[str, int], upcoming: dict[str, Instant]) -> None:
     once = EVERY | {"repeats": 1}
     before = timer({}, fired=fired)
     after = fire_timer.carried(before, schedule(once, ttl=iso(minute(3))), schedule(once), 2, minute(1))
@@ -105,7 +103,7 @@ def test_l6_a_later_end_lets_deadlines_and_spans_go_on(
     assert reopened(document, NOON + HOUR, NOON + 9 * DAY, now) == {"0": upcoming}
 
 
-def test_l6_each_leaf_goes_on_for_itself() -> None:
+def test_l6_each_carried_leaf_goes_on_by_itself() -> None:
     both = any_of(EVERY, PARTITION, ELAPSED)
     old, new = schedule(both, ttl=iso(NOON + 5 * HOUR)), schedule(both, ttl=iso(NOON + 9 * HOUR))
     after = fire_timer.carried(timer({"2": NOON + 4 * HOUR}), old, new, 2, minute(1))
@@ -138,20 +136,20 @@ def begun(new: Schedule, before: Timer = UNDER_WAY, old: Schedule = FOUR, now: I
         (None, []),
     ],
 )
-def test_e2_fires_to_come_follow_the_new_spread_and_no_event_is_written_twice(
+def test_e2_fires_to_come_use_the_new_spread_without_duplicates(
     now: Instant, spread: dict[str, Any] | None, wanted: list[tuple[int, int]]
 ) -> None:
     new = schedule(EVERY, spread=spread, coalesce=False)
     assert begun(new, now=now) == tuple((minute(at), minute(at), written) for at, written in wanted)
 
 
-def test_e2_a_schedule_that_had_one_event_to_a_fire_writes_the_others_of_what_is_prepared() -> None:
+def test_e2_a_new_spread_adds_missing_events_to_prepared_fires() -> None:
     old = schedule(EVERY, coalesce=False)
     new = schedule(EVERY, spread={"count": 2, "over": "30s"})
     assert begun(new, timer({"0": minute(4)}), old) == ((minute(2), minute(2), 1), (minute(3), minute(3), 1))
 
 
-def test_e2_a_fire_begins_anew_at_the_instant_to_which_its_jitter_has_put_it() -> None:
+def test_e2_a_fire_with_jitter_is_rewritten_at_its_due_instant() -> None:
     document = EVERY | {"jitter": "30s"}
     old, new = schedule(document, coalesce=False), schedule(document, spread={"count": 2, "over": "20s"})
     rule = old.trigger
@@ -161,7 +159,7 @@ def test_e2_a_fire_begins_anew_at_the_instant_to_which_its_jitter_has_put_it() -
     assert begun(new, timer({"0": minute(3)}), old) == ((minute(2), due, 1),)
 
 
-def test_e2_of_a_fire_that_has_come_and_is_due_a_little_later_what_is_prepared_stays() -> None:
+def test_e2_prepared_events_of_a_fire_past_nominal_not_due_stay() -> None:
     came = (minute(1), minute(1) + 20 * SECOND, 1)
     new = schedule(EVERY, spread={"count": 3, "over": "30s"})
     before = timer({"0": minute(2)}, begun=(came,))
@@ -169,7 +167,7 @@ def test_e2_of_a_fire_that_has_come_and_is_due_a_little_later_what_is_prepared_s
 
 
 @pytest.mark.parametrize(("fired", "prepared"), [({}, (2, 3)), ({"0": 3}, ())])
-def test_l10_what_is_prepared_up_to_an_end_can_be_told_unless_repeats_were_used_up(
+def test_l10_fires_prepared_up_to_end_are_known_unless_used_up(
     fired: dict[str, int], prepared: tuple[int, ...]
 ) -> None:
     end = iso(minute(3) + SECOND)
@@ -178,6 +176,6 @@ def test_l10_what_is_prepared_up_to_an_end_can_be_told_unless_repeats_were_used_
     assert begun(new, timer({}, fired=fired), old) == tuple((minute(at), minute(at), 1) for at in prepared)
 
 
-def test_t1_of_a_timer_without_end_that_has_nothing_left_nothing_is_prepared() -> None:
+def test_t1_a_used_up_timer_without_end_prepares_nothing() -> None:
     old, new = schedule(EVERY, coalesce=False), schedule(EVERY, spread={"count": 2})
     assert begun(new, timer({}), old) == ()

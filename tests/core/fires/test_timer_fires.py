@@ -27,7 +27,7 @@ PREPARED = job("fire", leaf="2", created_at=NOON - HOUR, due_at=NOON + MINUTE)
         ({"nominal_at": NOON, "index": 3}, ("2", NOON, 3), NOON, NOON + MINUTE),
     ],
 )
-def test_t4_a_fire_is_the_event_of_its_nominal_instant_and_accepted_when_it_is_due(
+def test_t4_a_fire_is_the_event_of_its_nominal_accepted_when_due(
     fields: dict[str, Any], which: tuple[object, ...], nominal: Instant, due: Instant
 ) -> None:
     row = replace(PREPARED, **fields)
@@ -43,7 +43,7 @@ def ended(at: Instant) -> str | None:
     return timer.unwanted(PREPARED, schedule(TICK, ttl=iso(at)))
 
 
-def test_l6_a_fire_after_the_end_of_its_schedule_is_not_wanted() -> None:
+def test_l6_a_fire_after_the_end_of_its_schedule_is_dropped() -> None:
     assert ended(NOON + MINUTE) is None
     assert ended(NOON + MINUTE - 1) == (
         "the schedule was updated to end at 2026-03-02T12:00:59.999Z, before this fire of 2026-03-02T12:01:00.000Z"
@@ -61,7 +61,7 @@ def test_l6_a_fire_after_the_end_of_its_schedule_is_not_wanted() -> None:
         (7, 5, "the schedule was updated to 5 events per fire, and this is number 8"),
     ],
 )
-def test_l6_an_event_beyond_those_of_a_fire_is_not_wanted(index: int, spread: int | None, why: str | None) -> None:
+def test_l6_an_event_beyond_the_count_of_a_fire_is_dropped(index: int, spread: int | None, why: str | None) -> None:
     row: Job = replace(PREPARED, index=index)
     assert timer.unwanted(row, schedule(TICK, spread={"count": spread} if spread else None)) == why
 
@@ -70,7 +70,7 @@ def test_l6_an_event_beyond_those_of_a_fire_is_not_wanted(index: int, spread: in
 
 
 @pytest.mark.parametrize(("at", "kept"), [(NOON + 9 * HOUR, True), (NOON + 9 * HOUR + 1, False)])
-def test_t13_an_instant_beyond_the_end_of_its_schedule_is_due_no_more(at: Instant, kept: bool) -> None:
+def test_t13_an_instant_beyond_end_of_its_schedule_is_not_due(at: Instant, kept: bool) -> None:
     made = schedule(ELAPSED, ttl=iso(NOON + 9 * HOUR))
     before = Timer(NAME, 7, 1, NOON, {"0": NOON + 4 * HOUR}, rev=3, wake_at=NOON + 4 * HOUR)
     wake_at = at if kept else NOON + 9 * HOUR + 1_000

@@ -52,7 +52,7 @@ def first(document: dict[str, Any], **fields: Any) -> Timer:
 # -- the events of one fire ----------------------------------------------------------------------------------------
 
 
-def test_e2_events_that_are_not_due_yet_are_written_with_the_next_look() -> None:
+def test_e2_events_not_due_yet_are_written_at_the_next_check() -> None:
     four = schedule(TEN_MINUTES, spread={"count": 4, "over": "2m"})
     assert first(TEN_MINUTES, spread={"count": 4, "over": "2m"}) == BEGUN
     ends, half = TEN + 2 * MINUTE, 30 * SECOND
@@ -80,12 +80,12 @@ def test_e2_events_that_are_not_due_yet_are_written_with_the_next_look() -> None
     )
 
 
-def test_e2_events_that_come_all_at_once_have_no_window() -> None:
+def test_e2_events_all_at_once_have_no_window() -> None:
     look = fire_timer.emit(BEGUN, schedule(TEN_MINUTES, spread={"count": 2}), TEN, TEN + 1)
     assert look.fires == (fire(TEN, TEN), fire(TEN, TEN, 1))
 
 
-def test_t1_a_fire_with_jitter_is_due_at_an_instant_that_follows_from_its_schedule_and_leaf() -> None:
+def test_t1_a_jittered_fire_has_a_deterministic_due_instant() -> None:
     document = TEN_MINUTES | {"jitter": "5m"}
     rule = schedule(document).trigger
     assert isinstance(rule, TimeTrigger)
@@ -97,7 +97,7 @@ def test_t1_a_fire_with_jitter_is_due_at_an_instant_that_follows_from_its_schedu
     assert fire_timer.emit(timer, schedule(document), NOON, due + 1).fires == (fire(TEN, due, nominal_at=TEN),)
 
 
-def test_e2_so_many_fires_may_be_under_way_and_the_next_waits_until_one_is_written() -> None:
+def test_e2_fires_in_progress_are_bounded_and_the_next_one_waits() -> None:
     """Each fire has a second event an hour later, so none of the fires of this hour is written whole."""
     slow = {"count": 2, "over": "2h"}
     look = fire_timer.emit(first(EVERY_MINUTE, spread=slow), schedule(EVERY_MINUTE, spread=slow), NOON, NOON + HOUR)
@@ -110,7 +110,7 @@ def test_e2_so_many_fires_may_be_under_way_and_the_next_waits_until_one_is_writt
 # -- what is prepared late -----------------------------------------------------------------------------------------
 
 
-def test_c10_a_fire_that_is_prepared_more_than_a_minute_late_has_its_whole_timeout_from_then() -> None:
+def test_c10_fire_prepared_late_has_its_whole_timeout_from_then() -> None:
     now = NOON + 3 * MINUTE
     look = fire_timer.emit(first(EVERY_MINUTE), schedule(EVERY_MINUTE), now, now + 1)
     assert look.fires == (
@@ -120,7 +120,7 @@ def test_c10_a_fire_that_is_prepared_more_than_a_minute_late_has_its_whole_timeo
     )
 
 
-def test_t5_fires_that_are_skipped_are_on_record_and_count_as_repeats() -> None:
+def test_t5_skipped_fires_are_on_record_and_count_as_repeats() -> None:
     hourly = {"type": "time", "expression": "@every 1h", "repeats": 30}
     timer = replace(first(hourly), fired={"0": 2}, rev=4)
     now = NOON + DAY + 2 * HOUR + 1
@@ -137,7 +137,7 @@ def test_t5_fires_that_are_skipped_are_on_record_and_count_as_repeats() -> None:
     assert look.timer == replace(timer, next={"0": NOON + 27 * HOUR}, fired={"0": 28}, rev=5, wake_at=NOON + 27 * HOUR)
 
 
-def test_t5_repeats_that_were_all_missed_are_used_up() -> None:
+def test_t5_a_timer_whose_repeats_were_all_missed_is_used_up() -> None:
     hourly = {"type": "time", "expression": "@every 1h", "repeats": 4}
     late = NOON + 3 * DAY
     look = fire_timer.emit(replace(first(hourly), fired={"0": 1}), schedule(hourly), late, late + MINUTE)
@@ -145,7 +145,7 @@ def test_t5_repeats_that_were_all_missed_are_used_up() -> None:
     assert look.timer == Timer(NAME, 7, 1, NOON, {}, fired={"0": 4}, rev=2)
 
 
-def test_t5_what_is_too_much_to_count_in_one_look_is_counted_on_at_once() -> None:
+def test_t5_what_one_check_cannot_count_is_continued_at_once() -> None:
     """Fires of a cron expression with repeats can only be counted one by one, and by then none is prepared."""
     minutely = {"type": "time", "expression": "* * * * *", "repeats": 20_000}
     late = NOON + 9 * DAY
@@ -159,7 +159,7 @@ def test_t5_what_is_too_much_to_count_in_one_look_is_counted_on_at_once() -> Non
 # -- repeats -------------------------------------------------------------------------------------------------------
 
 
-def test_t1_repeats_are_counted_from_look_to_look_until_they_are_used_up() -> None:
+def test_t1_repeats_are_counted_across_checks_until_used_up() -> None:
     both = any_of(EVERY_MINUTE | {"repeats": 3}, EVERY_MINUTE)
     looked = fire_timer.emit(first(both), schedule(both), NOON, NOON + 2 * MINUTE + 1).timer
     assert looked.fired == {"0": 2}, "a leaf without repeats is not counted"
@@ -176,7 +176,7 @@ def test_t1_repeats_are_counted_from_look_to_look_until_they_are_used_up() -> No
 # -- whether the next look is wanted at once -----------------------------------------------------------------------
 
 
-def test_e1_a_full_portion_is_followed_at_once_if_anything_is_left_before_the_horizon() -> None:
+def test_e1_full_portion_is_continued_at_once_if_fires_are_left() -> None:
     timer, document = first(EVERY_SECOND), schedule(EVERY_SECOND)
     full = fire_timer.emit(timer, document, NOON, NOON + 502 * SECOND)
     assert (len(full.fires), full.more) == (500, True)
@@ -186,14 +186,14 @@ def test_e1_a_full_portion_is_followed_at_once_if_anything_is_left_before_the_ho
     assert (len(less.fires), less.more) == (499, False)
 
 
-def test_t13_a_span_is_prepared_before_its_horizon_and_not_at_it() -> None:
+def test_t13_a_span_is_prepared_before_the_horizon_and_not_at_it() -> None:
     timer, due = first(ELAPSED), NOON + 4 * HOUR
     assert fire_timer.emit(timer, schedule(ELAPSED), NOON, due).fires == ()
     [row] = fire_timer.emit(timer, schedule(ELAPSED), NOON, due + 1).fires
     assert row == replace(fire(due, due), sort_key="FIRE#2026-03-02T16:00:00.000Z#0#0")
 
 
-def test_t13_a_span_that_is_due_again_before_a_far_horizon_waits_for_the_next_look() -> None:
+def test_t13_a_span_due_again_before_the_horizon_waits_for_check() -> None:
     """A run that starts meanwhile puts it off, so there is nothing to do at once."""
     look = fire_timer.emit(first(ELAPSED), schedule(ELAPSED), NOON, NOON + 3 * DAY)
     assert (len(look.fires), look.timer.wake_at, look.more) == (1, NOON + 8 * HOUR, False)
@@ -206,7 +206,7 @@ def test_t13_a_span_that_is_due_again_before_a_far_horizon_waits_for_the_next_lo
         (NOON + 4 * HOUR - 1, {}, NOON + 4 * HOUR + 999),  # to end the schedule
     ],
 )
-def test_t13_a_span_is_due_up_to_the_end_of_its_schedule_inclusively(
+def test_t13_a_span_is_due_up_to_and_including_the_schedule_end(
     end: Instant, upcoming: dict[str, Instant], look: Instant
 ) -> None:
     assert first(ELAPSED, ttl=iso(end)) == Timer(NAME, 7, 1, NOON, upcoming, wake_at=look)
@@ -225,7 +225,7 @@ def test_t13_a_span_is_due_up_to_the_end_of_its_schedule_inclusively(
         ({"expression": "0 12 * * *"}, {"0": NOON + DAY}, NOON + DAY),  # the fire of this instant has been
     ],
 )
-def test_t3_a_due_time_may_be_the_instant_at_which_a_schedule_begins_and_a_fire_comes_after_it(
+def test_t3_a_due_time_may_be_the_start_but_fire_comes_after_it(
     document: dict[str, Any], upcoming: dict[str, Instant], look: Instant
 ) -> None:
     assert first({"type": "time", **document}) == Timer(NAME, 7, 1, NOON, upcoming, wake_at=look)

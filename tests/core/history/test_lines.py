@@ -32,7 +32,7 @@ def part(day: str) -> Part:
 
 
 @pytest.mark.parametrize("state", RUN_MOVES)
-def test_h3_what_has_ended_and_told_everybody_is_final(state: str) -> None:
+def test_h3_a_run_that_ended_and_announced_all_is_final(state: str) -> None:
     assert lines.is_final(ended(state=state)) is is_terminal(state)  # type: ignore[arg-type]
     # It wakes for its bill, which is one more revision of the same line.
     assert lines.is_final(ended(state=state, wake_at=NOON)) is is_terminal(state)  # type: ignore[arg-type]
@@ -41,11 +41,11 @@ def test_h3_what_has_ended_and_told_everybody_is_final(state: str) -> None:
     assert lines.is_final(record())
 
 
-def test_h3_what_is_not_final_makes_no_line() -> None:
+def test_h3_a_run_that_is_not_final_makes_no_history_line() -> None:
     assert lines.parts([Change("1", rows.run()), Change("2", ended(announce=("FAILED",)))], PRICES) == []
 
 
-def test_h3_a_line_lands_in_the_hour_of_its_end_whenever_it_comes() -> None:
+def test_h3_a_history_line_is_in_the_hour_of_its_end() -> None:
     late = ended("r1", NOON - DAY)
     found = lines.parts([Change("1", late), Change("2", ended("r2")), Change("3", record(at=NOON + HOUR))], PRICES)
     assert [part.key.rpartition("/")[0] for part in found] == [
@@ -55,7 +55,7 @@ def test_h3_a_line_lands_in_the_hour_of_its_end_whenever_it_comes() -> None:
     ]
 
 
-def test_h3_a_later_revision_of_an_attempt_lands_in_the_same_hour() -> None:
+def test_h3_a_later_revision_of_an_attempt_is_in_the_same_hour() -> None:
     # An attempt that was to be retried, and whose retry was dropped: it failed when it ended, not when that was known.
     first = ended(state="RETRYING", state_at=NOON)
     last = replace(first, state="FAILED", rev=9, state_at=NOON + 2 * DAY)
@@ -64,7 +64,7 @@ def test_h3_a_later_revision_of_an_attempt_lands_in_the_same_hour() -> None:
     assert one.key.rpartition("/")[0] == two.key.rpartition("/")[0]
 
 
-def test_h3_the_same_changes_have_the_same_name_and_others_another() -> None:
+def test_h3_equal_changes_have_equal_file_names_others_differ() -> None:
     changes = [Change("100", ended("r1")), Change("101", ended("r2"))]
     (once,), (again,), (part_of_it,) = (lines.parts(some, PRICES) for some in (changes, changes, changes[:1]))
     assert once == again
@@ -72,7 +72,7 @@ def test_h3_the_same_changes_have_the_same_name_and_others_another() -> None:
     assert part_of_it.key != once.key
 
 
-def test_h1_a_line_says_what_fired_what_it_waited_for_and_what_it_cost() -> None:
+def test_h1_a_history_line_has_what_fired_waits_and_cost() -> None:
     run = ended(
         number=7, accepted_at=NOON - MINUTE, claimed_at=NOON - MINUTE + 5_000, billed=(1_500, 6_000, 0), kind="fire",
         due_at=NOON - MINUTE, start_requested_at=NOON - MINUTE + 6_000, fired_by="waits for a slot of workflow w",
@@ -85,19 +85,19 @@ def test_h1_a_line_says_what_fired_what_it_waited_for_and_what_it_cost() -> None
     assert (line["namespace"], line["app"], line["schedule"]) == ("demo", "demo.flights", "demo.flights.clean")
 
 
-def test_h1_what_is_not_known_is_left_out() -> None:
+def test_h1_a_history_line_omits_unknown_fields() -> None:
     line = lines.line_of(ended(), PRICES)
     assert not {"cost_usd", "vcpu_hours", "number", "nominal_at", "reason", "correlation"} & set(line)
     assert None not in line.values()
 
 
-def test_h1_a_record_says_what_never_ran_and_why() -> None:
+def test_h1_a_record_line_has_what_never_ran_and_why() -> None:
     line = lines.line_of(record(), PRICES)
     assert (line["kind"], line["state"], line["count"], line["reason"]) == ("record", "SKIPPED", 3, "it was skipped")
     assert "workflow" not in line
 
 
-def test_h3_lines_are_json_one_to_a_line_whatever_the_reason_says() -> None:
+def test_h3_history_is_one_json_line_each_whatever_the_reason() -> None:
     text = lines.text_of([{"reason": "two\nlines and ü"}, {"n": 1}])
     assert [json.loads(line) for line in text.splitlines()] == [{"reason": "two\nlines and ü"}, {"n": 1}]
 
@@ -111,7 +111,7 @@ def test_h3_lines_are_json_one_to_a_line_whatever_the_reason_says() -> None:
         ("2026-03-05T07:35:00Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07-35/late"]),
     ],
 )
-def test_h3_a_day_that_was_settled_before_is_told_once_a_slot(now: str, late: list[str]) -> None:
+def test_h3_a_day_finished_before_is_announced_once_a_slot(now: str, late: list[str]) -> None:
     found = [part("2026-03-01"), part("2026-03-01"), part(now[:10])]
     assert lines.late_days(found, parse_instant(now)) == late
 
@@ -123,7 +123,7 @@ def test_h1_cost_is_hours_times_list_price() -> None:
     assert Usage.of(()) is None
 
 
-def test_w5_a_line_says_what_a_worker_told_and_from_which_pool_it_came() -> None:
+def test_w5_a_history_line_has_worker_results_and_its_pool() -> None:
     worker = {"type": "worker", "pool": "images", "arguments": [], "heartbeat": "1m"}
     run = ended(
         request=replace(rows.run().request, target=worker), target_id="ann", outcome="timed_out", state="FAILED",
@@ -159,14 +159,14 @@ def test_h5_a_start_and_an_end_are_judged_once_for_a_run(fields: dict[str, objec
 
 
 @pytest.mark.parametrize(("begun", "missed"), [(NOON, False), (NOON + 1, True), (None, True)])
-def test_h5_a_workers_run_begins_when_a_worker_has_it_not_when_it_was_offered(begun: int | None, missed: bool) -> None:
+def test_h5_a_worker_run_begins_when_claimed_not_when_offered(begun: int | None, missed: bool) -> None:
     worker = replace(rows.run().request, target={"type": "worker", "pool": "images", "heartbeat": "1m"})
     told = {"request": worker, "start_requested_at": NOON - HOUR, "running_seen_at": begun, "ended_at": NOON + 9}
     line = lines.line_of(ended(**DUE, **told, target_id="ann" if begun else None), PRICES)
     assert line["missed_start"] is missed
 
 
-def test_h1_a_retry_waits_from_when_it_was_due_not_through_its_first_attempt() -> None:
+def test_h1_a_retry_waits_from_its_due_time_not_from_attempt_one() -> None:
     late = {"accepted_at": NOON - HOUR, "due_at": NOON - 2_000, "claimed_at": NOON}
     assert lines.waited(ended(kind="retry", attempt=2, **late)) == 2_000
     assert lines.waited(ended(kind="fire", **late)) == HOUR

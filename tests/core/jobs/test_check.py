@@ -58,7 +58,7 @@ def test_t4_a_fire_is_never_launched_before_it_is_due() -> None:
     assert isinstance(decided(fire, facts(), NOON + 1), Launch)
 
 
-def test_o3_a_job_that_a_stalled_writer_brought_back_is_a_ghost() -> None:
+def test_o3_a_job_written_again_by_a_stalled_writer_is_duplicate() -> None:
     assert decided(job("fire"), facts(already="run r")) == Duplicate("duplicate: this job already has run r")
 
 
@@ -74,18 +74,18 @@ def test_o3_a_job_that_a_stalled_writer_brought_back_is_a_ghost() -> None:
         ),
     ],
 )
-def test_c13_nothing_of_a_deleted_or_replaced_schedule_starts(kind: str, known: Facts, why: str) -> None:
+def test_c13_a_deleted_or_replaced_schedule_starts_nothing(kind: str, known: Facts, why: str) -> None:
     assert decided(job(kind), known) == Drop(why)
 
 
 @pytest.mark.parametrize("kind", ["gathering", "fire", "retry"])
-def test_l3_nothing_of_a_disabled_schedule_starts(kind: str) -> None:
+def test_l3_a_disabled_schedule_starts_nothing(kind: str) -> None:
     assert decided(
         met() if kind == "gathering" else job(kind), facts(schedule_state=schedule_state(mode="disabled"))
     ) == Drop("the schedule was disabled")
 
 
-def test_l3_what_a_tombstone_lies_on_is_dropped() -> None:
+def test_l3_a_job_under_a_tombstone_is_dropped() -> None:
     assert decided(met(closed=True), facts()) == Drop("the schedule was disabled")
 
 
@@ -101,7 +101,7 @@ def test_a_job_whose_workflow_is_gone_is_aborted() -> None:
 # -- the trigger and the timeout -----------------------------------------------------------------------------------
 
 
-def test_t7_a_job_whose_trigger_is_met_is_launched_with_what_came_as_the_reason() -> None:
+def test_t7_a_met_job_is_launched_with_its_events_as_the_reason() -> None:
     decision = decided(met(), facts())
     assert isinstance(decision, Launch)
     assert decision.why == f"trigger met: {COME}"
@@ -112,13 +112,13 @@ def test_t1_a_due_fire_is_launched() -> None:
     assert decided(job("fire", due_at=NOON), facts()) == Launch(asks_of(schedule(), workflow(), RATE, "demo"), "due")
 
 
-def test_c8_an_unmet_trigger_waits_for_events_and_is_looked_at_again_at_its_timeout() -> None:
+def test_c8_an_unmet_trigger_waits_for_events_or_its_timeout() -> None:
     why = f"waits for 1 partition of demo.flights ({COME})"
     assert decided(HALF, facts(schedule=schedule(TWO))) == Wait(NOON + DAY, "PENDING_TRIGGER", why)
     assert decided(HALF, facts(schedule=schedule(TWO, timeout="never"))) == Wait(None, "PENDING_TRIGGER", why)
 
 
-def test_c10_a_job_not_launched_in_time_is_aborted_with_what_it_waited_for() -> None:
+def test_c10_a_job_not_launched_in_time_is_aborted_with_reason() -> None:
     short = facts(schedule=schedule(TWO, timeout={"after": "90m"}))
     assert isinstance(decided(HALF, short, NOON + 90 * MINUTE - 1), Wait)
     assert decided(HALF, short, NOON + 90 * MINUTE) == Abort(
@@ -126,17 +126,17 @@ def test_c10_a_job_not_launched_in_time_is_aborted_with_what_it_waited_for() -> 
     )
 
 
-def test_c10_a_job_that_was_found_too_late_says_so() -> None:
+def test_c10_a_job_found_after_its_timeout_says_so() -> None:
     assert decided(met(), facts(), NOON + DAY) == Abort(
         "not launched within its timeout of 1d: it was not checked in time"
     )
 
 
-def test_c10_never_is_never_too_late() -> None:
+def test_c10_a_timeout_of_never_is_never_exceeded() -> None:
     assert isinstance(decided(met(), facts(schedule=schedule(timeout="never")), NOON + 1000 * DAY), Launch)
 
 
-def test_c10_run_anyway_overrides_the_trigger_but_still_asks_for_its_lines() -> None:
+def test_c10_run_anyway_overrides_the_trigger_but_not_the_limits() -> None:
     anyway = schedule(TWO, timeout={"after": "1h", "then": "run"}, constraints=[concurrency(1)])
     full = {LIMIT: LimitState(LIMIT, active=1)}
 
@@ -147,7 +147,7 @@ def test_c10_run_anyway_overrides_the_trigger_but_still_asks_for_its_lines() -> 
     assert decision.asks == (Slots(LIMIT, 1), Pace(EMR_LIMIT, RATE.spacing, RATE.burst))
 
 
-def test_c10_run_anyway_never_overtakes_a_line() -> None:
+def test_c10_run_anyway_never_overtakes_a_queue() -> None:
     queued = replace(HALF, queued_in=LIMIT, rank="5")
     known = limited(1, active=1, trigger=TWO, timeout={"after": "1h", "then": "run"})
     decision = decided(queued, known, NOON + HOUR)
@@ -155,7 +155,7 @@ def test_c10_run_anyway_never_overtakes_a_line() -> None:
     assert isinstance(decided(queued, known, NOON + HOUR, serving=LIMIT), Launch)
 
 
-def test_c10_a_retry_has_no_timeout_for_its_run_was_launched_in_time() -> None:
+def test_c10_a_retry_has_no_timeout() -> None:
     assert isinstance(decided(job("retry"), facts(), NOON + 30 * DAY), Launch)
 
 
@@ -177,20 +177,20 @@ def test_h1_a_run_says_what_fired_it_whatever_its_job_waited_for(waiting: Job, w
 # -- concurrency ---------------------------------------------------------------------------------------------------
 
 
-def test_c1_abort_when_as_many_runs_are_active_as_allowed() -> None:
+def test_c1_abort_applies_when_active_runs_reach_the_limit() -> None:
     assert isinstance(decided(met(), limited(2, active=1, on_unmet="abort")), Launch)
     assert decided(met(), limited(2, active=2, on_unmet="abort")) == Abort(
         "at most 2 runs of the workflow at a time, else abort: 2 of 2 in use"
     )
 
 
-def test_c1_a_job_that_says_wait_goes_to_its_line_instead() -> None:
+def test_c1_a_job_with_wait_asks_for_a_slot_instead_of_aborting() -> None:
     decision = decided(met(), limited(2, active=2))
     assert isinstance(decision, Launch)
     assert decision.asks[0] == Slots(LIMIT, 2)
 
 
-def test_c1_only_a_constraint_that_says_abort_aborts_and_at_its_own_limit() -> None:
+def test_c1_only_a_constraint_with_abort_aborts_at_its_own_limit() -> None:
     mixed = schedule(constraints=[concurrency(5, "abort"), concurrency(2, "wait")])
     assert isinstance(decided(met(), facts(schedule=mixed, limit_states={LIMIT: LimitState(LIMIT, active=2)})), Launch)
     assert decided(met(), facts(schedule=mixed, limit_states={LIMIT: LimitState(LIMIT, active=5)})) == Abort(
@@ -198,11 +198,11 @@ def test_c1_only_a_constraint_that_says_abort_aborts_and_at_its_own_limit() -> N
     )
 
 
-def test_c1_a_free_slot_that_others_wait_for_is_queued_for_and_no_reason_to_abort() -> None:
+def test_c1_a_free_slot_that_others_wait_for_is_queued_for() -> None:
     assert isinstance(decided(met(), limited(2, active=1, on_unmet="abort", waiters=1)), Launch)
 
 
-def test_c1_the_smallest_of_several_limits_holds() -> None:
+def test_c1_the_smallest_of_several_limits_applies() -> None:
     several = schedule(constraints=[concurrency(5, "wait"), concurrency(2, "wait")])
     assert asks_of(several, workflow(), RATE, "demo")[0] == Slots(LIMIT, 2)
 
@@ -211,16 +211,16 @@ def test_c1_runs_are_counted_even_where_none_is_refused() -> None:
     assert asks_of(schedule(), workflow(), RATE, "demo")[0] == Slots(LIMIT, None)
 
 
-def test_w1_a_retry_waits_where_another_job_would_be_aborted() -> None:
+def test_w1_a_retry_waits_where_a_first_attempt_is_aborted() -> None:
     assert isinstance(decided(job("retry"), limited(1, active=1, on_unmet="abort")), Launch)
 
 
-def test_c1_a_job_that_queues_already_is_not_aborted() -> None:
+def test_c1_a_queued_job_is_not_aborted() -> None:
     queued = met(queued_in=EMR_LIMIT, rank="5", held=())
     assert isinstance(decided(queued, limited(1, active=1, on_unmet="abort")), Wait)
 
 
-def test_c1_a_job_that_holds_its_slot_is_not_aborted_for_its_own_sake() -> None:
+def test_c1_a_job_holding_its_slot_is_not_aborted_for_that_slot() -> None:
     assert isinstance(decided(met(held=(LIMIT,)), limited(1, active=1, on_unmet="abort")), Launch)
 
 
@@ -236,14 +236,14 @@ def test_w2_a_job_that_queues_waits_until_it_is_served() -> None:
     assert isinstance(decided(queued, known, serving=LIMIT), Launch)
 
 
-def test_e8_a_job_that_queues_for_its_start_says_at_which_pace_it_goes() -> None:
+def test_e8_a_job_that_queues_at_a_pace_shows_the_pace() -> None:
     known = facts(limit_states={EMR_LIMIT: LimitState(EMR_LIMIT, waiters=2)})
     decision = decided(met(queued_in=EMR_LIMIT, rank="5", held=(LIMIT,)), known)
     why = "waits for a permit of the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
     assert decision == Wait(NOON + DAY, "PENDING_LAUNCH", why)
 
 
-def test_a_job_that_queues_at_a_line_it_needs_no_more_goes_on() -> None:
+def test_a_job_in_a_queue_that_it_no_longer_needs_goes_on() -> None:
     assert isinstance(decided(met(queued_in="emr:app-before", rank="5"), facts()), Launch)
 
 
@@ -257,35 +257,35 @@ def test_c10_a_queue_does_not_stop_a_timeout() -> None:
 # -- one pending job per schedule ----------------------------------------------------------------------------------
 
 
-def test_c11_a_fire_joins_the_job_that_still_waits() -> None:
+def test_c11_a_fire_joins_the_waiting_job() -> None:
     waiting = replace(job("fire", sort_key="GATHERING"), job_id=f"{NAME}.7.waiting")
     assert decided(job("fire"), facts(gathering=waiting)) == Coalesce(
         f"joined job {NAME}.7.waiting, which was still waiting"
     )
 
 
-def test_c11_the_job_that_waits_does_not_join_itself() -> None:
+def test_c11_a_waiting_job_does_not_join_itself() -> None:
     waiting = job("fire", sort_key="GATHERING")
     assert isinstance(decided(waiting, facts(gathering=waiting)), Launch)
 
 
-def test_o3_a_fire_that_is_written_again_while_it_waits_does_not_join_itself() -> None:
+def test_o3_a_fire_written_again_while_it_waits_joins_not_itself() -> None:
     waiting = job("fire", sort_key="GATHERING")
     assert decided(job("fire"), facts(gathering=waiting)) == Duplicate("duplicate: this fire is already waiting")
 
 
 @pytest.mark.parametrize("kind", ["retry", "run_now"])
-def test_c11_retries_and_run_now_are_jobs_of_their_own(kind: str) -> None:
+def test_c11_retries_and_run_now_are_separate_jobs(kind: str) -> None:
     assert isinstance(decided(job(kind), facts(gathering=met())), Launch)
 
 
 # -- targets -------------------------------------------------------------------------------------------------------
 
 
-def test_c1_a_target_without_a_lifecycle_goes_through_no_line() -> None:
+def test_c1_a_target_without_a_lifecycle_needs_no_permit() -> None:
     assert decided(job("fire"), facts(workflow=workflow(SQS))) == Launch((), "due")
 
 
-def test_e8_a_workflow_with_an_application_of_its_own_goes_at_the_pace_of_the_account() -> None:
+def test_e8_workflow_with_its_own_application_uses_account_pace() -> None:
     own = workflow(EMR | {"application_id": "app-2"})
     assert asks_of(schedule(), own, RATE, "demo")[1] == Pace(EMR_LIMIT, RATE.spacing, RATE.burst)

@@ -69,9 +69,7 @@ def backfill(state: Any = "RUNNING", **fields: Any) -> Backfill:
 
 
 @pytest.mark.parametrize(("queued_in", "leaves"), [(None, False), (POOL, True)])
-def test_w3_a_job_that_asks_for_more_than_its_pool_has_steps_aside_and_is_looked_at_again(
-    queued_in: str | None, leaves: bool
-) -> None:
+def test_w3_job_larger_than_its_pool_yields_and_is_checked_again(queued_in: str | None, leaves: bool) -> None:
     known = pooled(5)
     decision = decide(met(queued_in=queued_in, rank="5" if queued_in else None), known, NOON, serving=queued_in)
     why = permits.why(known.pool, known.limit_state(POOL))  # type: ignore[arg-type]
@@ -79,21 +77,21 @@ def test_w3_a_job_that_asks_for_more_than_its_pool_has_steps_aside_and_is_looked
     assert decision == Wait(NOON + slots.TOO_LARGE, "PENDING_CONSTRAINTS", why, leaves=leaves)
 
 
-def test_w3_a_timeout_that_ends_before_is_when_a_job_that_is_too_large_is_looked_at() -> None:
+def test_w3_a_job_too_large_is_checked_at_an_earlier_timeout() -> None:
     known = pooled(5, schedule=schedule(timeout={"after": "5m", "then": "abort"}))
     decision = decide(met(), known, NOON)
     assert isinstance(decision, Wait)
     assert decision.until == NOON + 5 * MINUTE
 
 
-def test_w3_a_job_that_holds_its_units_is_not_too_large_for_a_pool_that_was_cut() -> None:
+def test_w3_job_holding_units_is_not_too_large_for_reduced_pool() -> None:
     known = pooled(5)
     decision = decide(met(held=(LIMIT, POOL), units=5), known, NOON)
     assert isinstance(decision, Launch)
     assert isinstance(decide(met(), pooled(4), NOON), Launch)
 
 
-def test_w3_other_units_than_a_job_holds_begin_its_way_anew() -> None:
+def test_w3_a_job_with_a_changed_number_of_units_asks_again() -> None:
     decision = decide(met(held=(LIMIT, POOL), units=2), pooled(3), NOON)
     assert isinstance(decision, Wait)
     assert (decision.until, decision.state, decision.leaves) == (NOON, "PENDING_CONSTRAINTS", True)
@@ -103,7 +101,7 @@ def test_w3_other_units_than_a_job_holds_begin_its_way_anew() -> None:
 # -- lines ---------------------------------------------------------------------------------------------------------
 
 
-def test_w2_a_job_that_queues_says_from_whom_its_priority_is() -> None:
+def test_w2_job_that_queues_shows_whom_it_inherits_priority_from() -> None:
     full = facts(schedule=schedule(constraints=[concurrency(1)]), limit_states={LIMIT: LimitState(LIMIT, active=1)})
     waits = "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"
     queued = met(queued_in=LIMIT, rank="5")
@@ -119,7 +117,7 @@ def rated(starts: dict[str, int]) -> Facts:
     return facts(schedule=made, limit_states={RATE_LIMIT: LimitState(RATE_LIMIT, starts=starts)})
 
 
-def test_c5_a_place_in_a_log_is_kept_for_its_own_start_and_lost_to_that_of_another() -> None:
+def test_c5_a_rate_entry_is_kept_for_its_job_and_lost_to_another() -> None:
     held = met(held=(RATE_LIMIT,))
     own = f"{held.job_id}#001"
     assert isinstance(decide(held, rated({own: NOON - MINUTE}), NOON), Launch)
@@ -130,7 +128,7 @@ def test_c5_a_place_in_a_log_is_kept_for_its_own_start_and_lost_to_that_of_anoth
     assert decision == Wait(NOON, "PENDING_CONSTRAINTS", why, leaves=True)
 
 
-def test_c5_a_line_that_is_held_is_never_out_of_order_with_itself() -> None:
+def test_c5_a_held_limit_is_never_out_of_order_with_itself() -> None:
     full = facts(schedule=schedule(constraints=[concurrency(2)]))
     assert decide(met(held=(LIMIT,)), full, NOON) == Launch((Slots(LIMIT, 2), PACE), f"trigger met: {COME}")
     anew = decide(met(held=(EMR_LIMIT,)), full, NOON)
@@ -150,7 +148,7 @@ def test_c5_a_line_that_is_held_is_never_out_of_order_with_itself() -> None:
         (all_of(QUIET, PARTITION), LIMIT, True),
     ],
 )
-def test_t12_what_was_met_stays_so_unless_time_can_undo_it_and_the_job_queues_nowhere(
+def test_t12_a_met_trigger_stays_met_unless_time_can_undo_it(
     trigger: dict[str, Any], queued_in: str | None, is_met: bool
 ) -> None:
     """A settled match names nothing as missing, though its leaves alone would not meet it."""
@@ -166,7 +164,7 @@ def test_t12_what_was_met_stays_so_unless_time_can_undo_it_and_the_job_queues_no
     assert verdict_of(job("fire"), made, NOON) is None
 
 
-def test_t14_a_partial_match_that_has_grown_too_old_goes_with_its_reason() -> None:
+def test_t14_an_expired_partial_match_is_removed_with_its_reason() -> None:
     made = schedule(all_of(PARTITION, WEATHER, within="1h"))
     half = job(leaves={"0": came()})
     assert isinstance(decide(half, facts(schedule=made), NOON + HOUR - 1), Wait)
@@ -195,14 +193,14 @@ def test_c14_a_launch_says_what_fired_it(what: Any, why: str) -> None:
     assert decision.why == why
 
 
-def test_c14_a_backlog_names_all_that_came() -> None:
+def test_c14_a_backlog_names_all_its_events() -> None:
     made = schedule(all_of(PARTITION, WEATHER))
     decision = decide(job("detached", leaves={"0": came(), "1": came()}), facts(schedule=made), NOON)
     assert isinstance(decision, Launch)
     assert decision.why == f"trigger met: {COME}; 1 partition of demo.weather came at {iso(NOON)}"
 
 
-def test_c14_a_backlog_says_what_came_however_long_ago_its_quiet_was() -> None:
+def test_c14_backlog_job_shows_its_events_however_old_its_quiet() -> None:
     made = schedule(all_of(QUIET, WEATHER))
     decision = decide(job("detached", leaves={"0": came(), "1": came()}), facts(schedule=made), NOON + HOUR)
     assert isinstance(decision, Launch)
@@ -213,7 +211,7 @@ def test_c14_a_backlog_says_what_came_however_long_ago_its_quiet_was() -> None:
 # -- backfills (L12) -----------------------------------------------------------------------------------------------
 
 
-def test_l12_a_job_of_a_backfill_goes_while_that_runs() -> None:
+def test_l12_a_backfill_job_launches_while_its_backfill_runs() -> None:
     part = job("backfill", backfill="b1")
     decision = decide(part, facts(backfill=backfill()), NOON)
     assert isinstance(decision, Launch)
@@ -224,7 +222,7 @@ def test_l12_a_job_of_a_backfill_goes_while_that_runs() -> None:
 
 
 @pytest.mark.parametrize("kind", ["backfill", "retry"])
-def test_l12_no_pause_of_the_schedule_holds_a_part_of_a_backfill(kind: str) -> None:
+def test_l12_no_pause_of_the_schedule_stops_its_backfill(kind: str) -> None:
     on_hold = facts(backfill=backfill(), schedule_state=schedule_state(mode="hold"))
     assert isinstance(decide(job(kind, backfill="b1"), on_hold, NOON), Launch)
     assert isinstance(
@@ -235,7 +233,7 @@ def test_l12_no_pause_of_the_schedule_holds_a_part_of_a_backfill(kind: str) -> N
 # -- fires ---------------------------------------------------------------------------------------------------------
 
 
-def test_l19_an_occurrence_is_skipped_by_its_nominal_instant_not_by_when_it_is_due() -> None:
+def test_l19_an_occurrence_is_skipped_by_nominal_not_due_instant() -> None:
     spread = job("fire", nominal_at=NOON - HOUR, due_at=NOON)
     skipped = Skip(f"the occurrence of {iso(NOON - HOUR)} was skipped on request")
     assert decide(spread, facts(schedule_state=schedule_state(skips=(NOON - HOUR,))), NOON) == skipped
@@ -246,7 +244,7 @@ def test_l19_an_occurrence_is_skipped_by_its_nominal_instant_not_by_when_it_is_d
     )
 
 
-def test_o3_a_fire_that_waits_already_is_a_ghost_in_its_old_place() -> None:
+def test_o3_a_fire_that_already_waits_elsewhere_is_a_duplicate() -> None:
     waiting = job("fire", sort_key="JOB#1")
     assert not is_prepared(waiting)
     ghost = Duplicate("duplicate: this fire is already waiting")
@@ -257,7 +255,7 @@ def test_o3_a_fire_that_waits_already_is_a_ghost_in_its_old_place() -> None:
 # -- timeouts (C10) ------------------------------------------------------------------------------------------------
 
 
-def test_c10_an_abort_names_the_timeout_and_what_was_waited_for() -> None:
+def test_c10_an_abort_names_the_timeout_and_the_awaited_event() -> None:
     made = schedule(TWO, timeout={"after": "2h", "then": "abort"})
     half = job(leaves={"0": came()})
     why = "not launched within its timeout of 2h: it was not checked in time"
@@ -266,7 +264,7 @@ def test_c10_an_abort_names_the_timeout_and_what_was_waited_for() -> None:
     assert decide(told, facts(schedule=made), NOON + 2 * HOUR) == Abort(why.partition(": ")[0] + ": waits for data")
 
 
-def test_c10_on_hold_a_job_waits_until_its_timeout_and_one_that_runs_anyway_for_the_resume() -> None:
+def test_c10_on_hold_a_job_waits_for_its_timeout_or_the_resume() -> None:
     held = schedule_state(mode="hold", mode_at=NOON, reason="maintenance")
     why = f"the schedule has been on hold since {iso(NOON)} (maintenance)"
     aborts = facts(schedule_state=held, schedule=schedule(timeout={"after": "2h", "then": "abort"}))

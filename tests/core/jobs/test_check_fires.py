@@ -17,7 +17,7 @@ BROAD: dict[str, Any] = {"count": 4, "over": "1h", "overflow": "drop"}
 LATE = f"not started within its window, which ended at {iso(NOON)}: it was not checked in time"
 
 
-def test_e6_what_is_tried_again_later_waits_until_then_and_keeps_its_reason() -> None:
+def test_e6_a_delivery_tried_later_waits_and_keeps_its_reason() -> None:
     again = job(
         "fire", due_at=NOON, retry_at=NOON + MINUTE, tries=1, reason="the queue said 503", state="PENDING_LAUNCH"
     )
@@ -25,7 +25,7 @@ def test_e6_what_is_tried_again_later_waits_until_then_and_keeps_its_reason() ->
     assert isinstance(decide(again, facts(), NOON + MINUTE), Launch)
 
 
-def test_e2_a_fire_whose_window_has_ended_is_dropped_and_says_when() -> None:
+def test_e2_a_fire_whose_window_has_ended_is_dropped_with_time() -> None:
     outside = replace(FIRE, window_end=NOON)
     known = facts(schedule=schedule(TICK, spread=BROAD))
     assert decide(outside, known, NOON) == Drop(LATE)
@@ -44,26 +44,24 @@ def test_e2_a_fire_whose_window_has_ended_is_dropped_and_says_when() -> None:
         (job("run_now"), False),
     ],
 )
-def test_c11_a_fire_is_unseen_in_the_place_of_the_emitter_and_until_it_was_met_or_tried(
-    seen: Any, unseen: bool
-) -> None:
+def test_c11_an_emitted_fire_is_unseen_until_met_or_tried(seen: Any, unseen: bool) -> None:
     assert is_unseen(seen) is unseen
 
 
-def test_l6_a_fire_that_an_update_left_behind_is_dropped_with_the_reason() -> None:
+def test_l6_a_fire_of_a_closed_generation_is_dropped_with_reason() -> None:
     ended = schedule(TICK, ttl=iso(NOON - HOUR))
     why = f"the schedule was updated to end at {iso(NOON - HOUR)}, before this fire of {iso(NOON)}"
     assert decide(FIRE, facts(schedule=ended), NOON) == Drop(why)
 
 
-def test_c11_a_fire_makes_room_where_a_job_timed_out_before_it_was_due() -> None:
+def test_c11_fire_detaches_job_that_timed_out_before_it_was_due() -> None:
     waiting = met(created_at=NOON - HOUR)
     known = facts(schedule=schedule(TICK, timeout={"after": "1h", "then": "abort"}), gathering=waiting)
     why = f"job {waiting.job_id} timed out before this fire was due"
     assert decide(replace(FIRE, job_id=f"{NAME}.7.next"), known, NOON) == MakeRoom(waiting, why)
 
 
-def test_c11_a_timeout_that_stands_still_while_paused_makes_no_room() -> None:
+def test_c11_a_timeout_stopped_by_a_pause_does_not_detach() -> None:
     waiting = met(created_at=NOON - HOUR)
     paused = schedule_state(pauses=((NOON - 30 * MINUTE, NOON - 10 * MINUTE),))
     timed = schedule(TICK, timeout={"after": "1h", "then": "abort"})
@@ -74,7 +72,7 @@ def test_c11_a_timeout_that_stands_still_while_paused_makes_no_room() -> None:
 
 
 @pytest.mark.parametrize("state", ["PAUSED", "CANCELLED", "SUCCEEDED"])
-def test_l12_a_job_of_a_backfill_that_does_not_run_is_dropped_with_the_reason_of_that(state: Any) -> None:
+def test_l12_job_of_backfill_not_running_is_dropped_with_reason(state: Any) -> None:
     kept = {"plan": "p", "total": 3, "first": "1", "last": "3", "order": "oldest", "concurrency": 1}
     stopped = Backfill(NAME, "b1", 7, 1, state, **kept, created_at=NOON, reason="stopped by ada")
     part = job("backfill", backfill="b1")

@@ -66,7 +66,7 @@ def test_a_run_keeps_the_id_of_its_job_and_is_its_own_outbox() -> None:
     assert made.request.context_uri == "s3://c/x.json"
 
 
-def test_l9_runtime_arguments_are_the_workflows_then_the_schedules_then_those_of_run_now() -> None:
+def test_l9_arguments_are_those_of_workflow_schedule_and_run_now() -> None:
     known = facts(
         workflow=workflow(properties={"a": "workflow", "b": "workflow", "c": "workflow"}),
         schedule=schedule(properties={"b": "schedule", "c": "schedule"}),
@@ -75,13 +75,13 @@ def test_l9_runtime_arguments_are_the_workflows_then_the_schedules_then_those_of
     assert made.request.properties == {"a": "workflow", "b": "schedule", "c": "now"}
 
 
-def test_w2_a_schedules_own_priority_goes_before_its_workflows() -> None:
+def test_w2_a_schedule_priority_overrides_the_workflow_priority() -> None:
     assert overrides.priority_of(schedule(), workflow(priority=8)) == 8
     assert overrides.priority_of(schedule(priority=0), workflow(priority=8)) == 0
     assert overrides.priority_of(schedule(), workflow()) == 5
 
 
-def test_w10_each_attempt_has_a_token_and_a_name_of_its_own() -> None:
+def test_w10_each_attempt_has_its_own_token_and_name() -> None:
     first = claim.build_run(met(), facts(), (), "", NOON)
     again = claim.build_run(met(), facts(), (), "", NOON + DAY)
     second = claim.build_run(replace(met(), attempt=2), facts(), (), "", NOON)
@@ -90,7 +90,7 @@ def test_w10_each_attempt_has_a_token_and_a_name_of_its_own() -> None:
     assert second.request.name == f"{NAME}.7.first-2"
 
 
-def test_w10_the_longest_names_there_are_fit_into_the_name_of_an_emr_run() -> None:
+def test_w10_the_longest_names_fit_into_an_emr_run_name() -> None:
     longest = ".".join(["n" * 63] * 3)
     made = claim.build_run(met(job_id=f"{longest}.{'z' * 9}.{'f' * 20}", attempt=20), facts(), (), "", NOON)
     assert made.request.name == f"{made.run_id}-20"
@@ -108,7 +108,7 @@ def test_t17_only_a_fire_has_a_nominal_time() -> None:
     assert claim.build_run(met(event=event()), facts(), (), "", NOON).nominal_at is None
 
 
-def test_h1_a_run_that_begins_has_no_end() -> None:
+def test_h1_a_new_run_has_no_end() -> None:
     assert claim.build_run(met(), facts(), (), "", NOON).expires_at is None
 
 
@@ -120,7 +120,7 @@ def test_a_job_without_its_facts_is_not_claimed() -> None:
 # -- claim ---------------------------------------------------------------------------------------------------------
 
 
-def test_c9_a_claim_is_job_out_run_in_gate_open_and_permits_taken() -> None:
+def test_c9_a_claim_deletes_job_creates_run_and_takes_permits() -> None:
     head = LimitState(EMR_LIMIT, head=NOON + 3)
     claimed, known = met(), facts(limit_states={EMR_LIMIT: head})
 
@@ -135,7 +135,7 @@ def test_c9_a_claim_is_job_out_run_in_gate_open_and_permits_taken() -> None:
     ]
 
 
-def test_h1_who_has_a_number_takes_none_with_its_claim() -> None:
+def test_h1_a_job_with_a_number_takes_none_with_its_claim() -> None:
     numbered = met(number=4)
     plan = claim.claim(numbered, run(), facts(), FREE, NOON)
     assert AcquirePermit(SLOT, NOON, LimitState(LIMIT), from_queue=False, begins=RUN) in plan
@@ -150,13 +150,13 @@ def test_l11_run_now_is_claimed_from_a_disabled_schedule_too() -> None:
     assert gate_is == ExpectMode(schedule_state(), ("enabled", "hold", "backlog", "drain", "completed", "disabled"))
 
 
-def test_c11_a_fire_is_claimed_only_if_no_other_job_of_its_schedule_waits() -> None:
+def test_c11_a_fire_is_claimed_only_if_no_other_job_of_its_waits() -> None:
     assert ExpectNoneGathering(NAME, 7) in claim.claim(job("fire"), run(), facts(), FREE, NOON)
     waiting = job("fire", sort_key=GATHERING)
     assert ExpectNoneGathering(NAME, 7) not in claim.claim(waiting, run(), facts(), FREE, NOON)
 
 
-def test_w2_a_claim_out_of_a_queue_takes_the_place_in_it_along() -> None:
+def test_w2_a_claim_out_of_a_queue_removes_its_waiter() -> None:
     queued = met(queued_in=EMR_LIMIT, rank="4#x", held=(LIMIT,))
 
     plan = claim.claim(queued, run(), facts(), Route((PACE,), None), NOON)
@@ -168,7 +168,7 @@ def test_w2_a_claim_out_of_a_queue_takes_the_place_in_it_along() -> None:
     ]
 
 
-def test_a_claim_past_a_line_that_is_asked_for_no_more_leaves_that_queue_uncounted() -> None:
+def test_a_claim_leaves_a_queue_that_it_no_longer_needs() -> None:
     queued = met(queued_in="emr:app-before", rank="4#x")
     plan = claim.claim(queued, run(), facts(), FREE, NOON)
     assert plan[-2:] == [RemoveWaiter(waiter_of(queued)), LeaveQueue("emr:app-before")]
@@ -177,7 +177,7 @@ def test_a_claim_past_a_line_that_is_asked_for_no_more_leaves_that_queue_uncount
 # -- queue ---------------------------------------------------------------------------------------------------------
 
 
-def test_c9_a_job_that_is_blocked_holds_what_it_passed_and_queues() -> None:
+def test_c9_a_blocked_job_holds_earlier_permits_and_queues() -> None:
     head = NOON + RATE.burst * RATE.spacing + 5
     full = LimitState(EMR_LIMIT, head=head)
     known = facts(schedule=LIMITED, limit_states={EMR_LIMIT: full})
@@ -220,7 +220,7 @@ def test_c11_a_fire_that_must_wait_becomes_the_gathering_job() -> None:
     assert waiter == Create(waiter_of(create.row))
 
 
-def test_c9_a_job_that_is_served_at_one_line_and_blocked_at_the_next_moves_over() -> None:
+def test_c9_a_job_served_at_one_limit_and_blocked_at_next_moves() -> None:
     queued = met(queued_in=LIMIT, rank="4#x")
 
     [stored, _, permit, left, joined, waiter] = claim.queue(queued, facts(schedule=LIMITED), Route((SLOT,), PACE), NOON)
@@ -234,7 +234,7 @@ def test_c9_a_job_that_is_served_at_one_line_and_blocked_at_the_next_moves_over(
     assert waiter == Create(waiter_of(stored.row))
 
 
-def test_c10_a_job_that_queues_is_looked_at_when_its_timeout_ends_but_a_retry_is_not() -> None:
+def test_c10_a_queued_job_is_checked_at_its_timeout_retry_is_not() -> None:
     def wakes(queued: Job, **fields: object) -> int | None:
         plan = claim.queue(queued, facts(schedule=schedule(**fields)), Route((), SLOT), NOON)
         [row] = [write.row for write in plan if isinstance(write, Replace)]
@@ -245,7 +245,7 @@ def test_c10_a_job_that_queues_is_looked_at_when_its_timeout_ends_but_a_retry_is
     assert wakes(job("retry")) is None
 
 
-def test_a_route_that_is_free_is_not_queued() -> None:
+def test_a_free_route_is_not_queued() -> None:
     with pytest.raises(ValueError, match="expected a route that a limit blocks"):
         claim.queue(met(), facts(), FREE, NOON)
 
@@ -255,11 +255,11 @@ def test_a_route_that_is_free_is_not_queued() -> None:
 RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
 
 
-def test_l3_a_job_goes_with_its_record() -> None:
+def test_l3_a_dropped_job_is_deleted_with_its_record() -> None:
     assert claim.drop_plan(met(), RECORD, {}, NOON) == [DeleteJob(met()), Put(RECORD)]
 
 
-def test_c9_a_job_that_goes_gives_up_its_place_and_gives_back_its_slots() -> None:
+def test_c9_dropped_job_leaves_its_queue_and_releases_its_slots() -> None:
     queued = met(queued_in=EMR_LIMIT, rank="4#x", held=(LIMIT,))
     assert claim.drop_plan(queued, RECORD, {LIMIT: LimitState(LIMIT, active=1)}, NOON) == [
         DeleteJob(queued),
@@ -270,7 +270,7 @@ def test_c9_a_job_that_goes_gives_up_its_place_and_gives_back_its_slots() -> Non
     ]
 
 
-def test_o3_a_job_that_has_run_already_goes_without_a_record() -> None:
+def test_o3_a_job_that_has_run_is_deleted_without_a_record() -> None:
     queued = met(queued_in=LIMIT, rank="4#x")
     assert claim.delete_plan(queued, {}, NOON) == [
         DeleteJob(queued),
@@ -279,18 +279,18 @@ def test_o3_a_job_that_has_run_already_goes_without_a_record() -> None:
     ]
 
 
-def test_c8_a_slot_that_comes_back_wakes_whoever_waits_for_it() -> None:
+def test_c8_a_released_slot_wakes_its_waiters() -> None:
     crowd = {LIMIT: LimitState(LIMIT, active=1, waiters=2)}
     assert returns.give_back((LIMIT,), crowd, NOON) == [ReleasePermit(LIMIT, NOON)]
     assert returns.give_back((LIMIT,), {}, NOON) == [ReleasePermit(LIMIT, None)]
 
 
-def test_e8_a_start_that_was_permitted_is_spent_and_not_given_back() -> None:
+def test_e8_a_permitted_start_is_spent_and_not_released() -> None:
     assert returns.give_back((LIMIT, EMR_LIMIT), {}, NOON) == [ReleasePermit(LIMIT, None)]
     assert returns.give_back((EMR_LIMIT,), {}, NOON) == []
 
 
-def test_every_permit_of_a_launch_is_one_that_the_decision_asked_for() -> None:
+def test_every_permit_of_a_launch_was_asked_for_by_the_decision() -> None:
     asks = asks_of(LIMITED, workflow(), RATE, "demo")
     route = limit_route.route(asks, (), {}, NOON, None)
     plan = claim.claim(met(), run(), facts(schedule=LIMITED), route, NOON)

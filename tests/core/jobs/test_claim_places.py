@@ -55,7 +55,7 @@ APPROVAL: dict[str, Any] = {"type": "approval", "role": "owner"}
         (job("run_now"), {"coalesce": False}, "enabled", "RUNNOW#1"),
     ],
 )
-def test_c11_a_job_that_waits_joins_the_gathering_one_or_stands_apart(
+def test_c11_a_waiting_job_coalesces_or_is_detached(
     waiting: Job, fields: dict[str, Any], mode: Any, place: str
 ) -> None:
     assert claim.waiting_key(waiting, schedule(**fields), schedule_state(mode=mode)) == place
@@ -75,20 +75,18 @@ def test_c11_a_job_that_waits_joins_the_gathering_one_or_stands_apart(
         (NOON - DAY, {"coalesce": False}, (APART,)),
     ],
 )
-def test_c11_a_fire_that_its_emitter_wrote_twice_is_looked_for_where_it_may_wait(
+def test_c11_a_duplicate_fire_is_searched_where_it_may_wait(
     due_at: int | None, fields: dict[str, Any], places: tuple[str, ...]
 ) -> None:
     assert claim.keys_of_copy(job("fire", due_at=due_at), schedule(**fields), schedule_state(), NOON) == places
 
 
 @pytest.mark.parametrize(("due_at", "places"), [(NOON, (APART,)), (NOON - 5 * SECOND, (APART, GATHERING))])
-def test_c11_a_late_fire_may_have_begun_to_wait_before_the_mode_of_its_schedule_changed(
-    due_at: int, places: tuple[str, ...]
-) -> None:
+def test_c11_a_late_fire_may_wait_where_an_earlier_mode_put_it(due_at: int, places: tuple[str, ...]) -> None:
     assert claim.keys_of_copy(job("fire", due_at=due_at), schedule(), schedule_state(mode="backlog"), NOON) == places
 
 
-def test_c11_a_fire_that_was_tried_leaves_the_place_that_its_emitter_may_write_again() -> None:
+def test_c11_a_tried_fire_is_detached_from_the_emitter_key() -> None:
     fire, later = job("fire"), job("fire", tries=1, rev=2)
     assert claim.detached_from_emitter(fire, later) == replace(later, sort_key=APART)
     assert claim.detached_from_emitter(replace(fire, sort_key=GATHERING), later) == later
@@ -97,24 +95,24 @@ def test_c11_a_fire_that_was_tried_leaves_the_place_that_its_emitter_may_write_a
 # -- a job that moves ----------------------------------------------------------------------------------------------
 
 
-def test_a_job_that_stays_in_its_place_is_replaced() -> None:
+def test_a_job_that_keeps_its_sort_key_is_replaced() -> None:
     later = met(reason="waits", rev=2)
     assert claim.moved(met(), later) == [Replace(later)]
 
 
-def test_c11_a_job_that_leaves_its_place_begins_anew_in_another_one_as_it_was_read() -> None:
+def test_c11_a_job_that_changes_its_sort_key_is_moved_as_read() -> None:
     fire = job("fire", rev=4)
     later = replace(fire, sort_key=APART, tries=1, rev=5)
     assert claim.moved(fire, later) == [DeleteJob(fire, exact=True), Create(replace(later, rev=1))]
 
 
-def test_c11_a_match_that_is_set_apart_is_of_the_backlog() -> None:
+def test_c11_a_detached_match_belongs_to_the_backlog() -> None:
     later = met(sort_key=APART, reason="waits", rev=2)
     apart = replace(later, kind="detached", rev=1)
     assert claim.moved(met(), later) == [DeleteJob(met(), exact=True), Create(apart)]
 
 
-def test_c13_a_match_of_one_key_is_set_apart_only_if_its_generation_was_not_closed_meanwhile() -> None:
+def test_c13_a_correlated_match_is_detached_only_while_open() -> None:
     keyed = met(sort_key=f"{GATHERING}#2013", correlation={"year": "2013"})
     assert claim.moved(keyed, replace(keyed, sort_key=APART, rev=2)) == [
         DeleteJob(keyed, exact=True),
@@ -123,7 +121,7 @@ def test_c13_a_match_of_one_key_is_set_apart_only_if_its_generation_was_not_clos
     ]
 
 
-def test_c11_a_job_that_makes_room_for_the_next_keeps_its_place_in_its_queue() -> None:
+def test_c11_a_detached_job_keeps_its_rank_in_the_queue() -> None:
     apart = replace(QUEUED, sort_key=APART, kind="detached", rev=1)
     assert claim.beside(QUEUED, apart) == [Create(apart), Put(replace(PLACE, job_sort_key=APART))]
     assert claim.beside(met(), apart) == [Create(apart)]
@@ -132,7 +130,7 @@ def test_c11_a_job_that_makes_room_for_the_next_keeps_its_place_in_its_queue() -
 # -- out of a queue ------------------------------------------------------------------------------------------------
 
 
-def test_c8_a_job_that_stands_aside_gives_up_its_place_its_permits_and_its_units() -> None:
+def test_c8_a_job_that_yields_releases_waiter_permits_and_units() -> None:
     later = replace(QUEUED, state="PENDING_CONSTRAINTS", rev=6, wake_at=NOON + HOUR)
     assert claim.yield_queue(QUEUED, later, STATES, NOON) == [
         Replace(replace(later, held=(), units=0, queued_in=None, rank=None)),
@@ -142,7 +140,7 @@ def test_c8_a_job_that_stands_aside_gives_up_its_place_its_permits_and_its_units
     ]
 
 
-def test_c1_a_job_whose_limits_changed_asks_for_all_permits_anew() -> None:
+def test_c1_job_whose_limits_changed_asks_for_all_permits_again() -> None:
     why = "limits changed; requesting permits again from the first"
     anew = replace(QUEUED, state="PENDING_CONSTRAINTS", reason=why, wake_at=NOON, leases=0, rev=6)
     assert claim.request_again(QUEUED, STATES, NOON) == (
@@ -160,7 +158,7 @@ RANK_8 = f"1#~#2026-03-02T12:00:00.000Z#{QUEUED.job_id}"
 PAUSED = facts(schedule_state=schedule_state(pauses=((NOON + 1, NOON + 1 + HOUR),)))
 
 
-def test_w14_a_job_that_was_lent_a_priority_moves_forward_in_its_queue() -> None:
+def test_w14_a_job_that_inherits_priority_moves_forward_in_queue() -> None:
     lifted = replace(QUEUED, priority=8, inherited="priority 8, inherited from demo.flights")
     assert claim.rank_again(QUEUED, lifted, PAUSED) == [
         Replace(replace(lifted, rank=RANK_8, leases=0, rev=6, wake_at=NOON + DAY + HOUR)),
@@ -169,7 +167,7 @@ def test_w14_a_job_that_was_lent_a_priority_moves_forward_in_its_queue() -> None
     ]
 
 
-def test_w2_a_job_whose_rank_is_the_same_keeps_its_place() -> None:
+def test_w2_a_job_with_an_unchanged_rank_stays_where_it_is() -> None:
     ranked = replace(QUEUED, rank=RANK_8, priority=8)
     assert claim.rank_again(ranked, ranked, PAUSED) == [
         Replace(replace(ranked, leases=0, rev=6, wake_at=NOON + DAY + HOUR))
@@ -177,7 +175,7 @@ def test_w2_a_job_whose_rank_is_the_same_keeps_its_place() -> None:
 
 
 @pytest.mark.parametrize("fields", [{"queued_in": None, "rank": None}, {"rank": None}])
-def test_w2_a_job_without_a_place_is_ranked_for_the_next_one(fields: dict[str, Any]) -> None:
+def test_w2_a_job_not_queued_is_ranked_for_its_next_queue(fields: dict[str, Any]) -> None:
     placeless = replace(QUEUED, **fields)
     rank = f"4#~#2026-03-02T12:00:00.000Z#{QUEUED.job_id}"
     assert claim.rank_again(placeless, placeless, facts()) == [
@@ -185,7 +183,7 @@ def test_w2_a_job_without_a_place_is_ranked_for_the_next_one(fields: dict[str, A
     ]
 
 
-def test_w2_a_job_is_ranked_by_its_workflow_as_it_is_now() -> None:
+def test_w2_a_job_is_ranked_by_present_definition_of_workflow() -> None:
     [_, _, placed] = claim.rank_again(QUEUED, QUEUED, facts(workflow=workflow(priority=8)))
     assert placed == Create(replace(PLACE, rank=RANK_8))
 
@@ -194,18 +192,18 @@ def test_w2_a_job_is_ranked_by_its_workflow_as_it_is_now() -> None:
 
 
 @pytest.mark.parametrize("exact", [True, False])
-def test_l3_a_job_that_is_dropped_leaves_a_record_and_all_that_it_held(exact: bool) -> None:
+def test_l3_a_dropped_job_leaves_a_record_and_releases_permits(exact: bool) -> None:
     away = [RemoveWaiter(PLACE), LeaveQueue(EMR_LIMIT), *GIVEN_BACK]
     assert claim.drop_plan(QUEUED, RECORD, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), Put(RECORD), *away]
     assert claim.delete_plan(QUEUED, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), *away]
 
 
-def test_l3_a_job_is_dropped_with_all_that_it_has_gathered_meanwhile() -> None:
+def test_l3_a_job_is_dropped_with_all_that_it_gathered_meanwhile() -> None:
     assert claim.drop_plan(met(), RECORD, {}, NOON)[0] == DeleteJob(met(), exact=False)
     assert claim.delete_plan(met(), {}, NOON) == [DeleteJob(met(), exact=False)]
 
 
-def test_o3_a_prepared_fire_leaves_a_record_only_if_it_has_not_run() -> None:
+def test_o3_a_prepared_fire_leaves_record_only_if_it_has_not_run() -> None:
     fire = job("fire")
     assert claim.drop_plan(fire, RECORD, {}, NOON) == [DeleteJob(fire), Put(RECORD), ExpectNoRun(fire)]
     assert claim.delete_plan(fire, {}, NOON) == [DeleteJob(fire)]

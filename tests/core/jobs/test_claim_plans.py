@@ -74,7 +74,7 @@ def throttled(*states: LimitState, **fields: Any) -> Facts:
 # -- claim ---------------------------------------------------------------------------------------------------------
 
 
-def test_e3_a_claim_out_of_the_queue_of_a_policy_begins_what_it_held_and_gives_its_turn_to_the_next() -> None:
+def test_e3_a_claim_from_a_policy_queue_passes_on_its_admission() -> None:
     queued = met(queued_in=NIGHT, rank="4#x", held=(LIMIT, TURN, POOL, "group:demo.gone"), units=4)
     route = Route((EMR_PACE, NIGHT_PACE), None, appointment=NOON + 300)
 
@@ -92,7 +92,7 @@ def test_e3_a_claim_out_of_the_queue_of_a_policy_begins_what_it_held_and_gives_i
     ]
 
 
-def test_w3_a_claim_that_waited_nowhere_takes_all_permits_but_a_turn() -> None:
+def test_w3_claim_without_queue_takes_all_permits_but_admission() -> None:
     route = Route((LOG, SLOT, NEXT, UNITS, EMR_PACE), None, appointment=NOON + 300)
 
     assert claim.claim(met(), run(), throttled(LINE_READ), route, NOON)[4:] == [
@@ -103,14 +103,14 @@ def test_w3_a_claim_that_waited_nowhere_takes_all_permits_but_a_turn() -> None:
     ]
 
 
-def test_w3_a_claim_expects_the_pool_that_it_takes_of_and_a_delivery_takes_of_none() -> None:
+def test_w3_a_claim_expects_the_pool_it_takes_of_a_delivery_none() -> None:
     through = Route((), None)
     assert claim.claim(met(), run(), throttled(), through, NOON)[3:] == [ExpectDefinition(POOL_ROW)]
     assert claim.claim(met(), run(), throttled(pool_row=None), through, NOON)[3:] == []
     assert claim.claim(met(), run(), throttled(workflow=workflow(SQS)), through, NOON)[3:] == []
 
 
-def test_l12_a_retry_of_a_backfill_is_claimed_wherever_the_backfill_goes_on() -> None:
+def test_l12_a_backfill_retry_is_claimed_wherever_backfill_runs() -> None:
     again = job("retry", backfill="b1", attempt=2)
     assert claim.claim(again, run(), facts(), Route((), None), NOON) == [
         DeleteJob(again),
@@ -120,7 +120,7 @@ def test_l12_a_retry_of_a_backfill_is_claimed_wherever_the_backfill_goes_on() ->
     ]
 
 
-def test_c11_a_fire_that_joins_no_other_is_claimed_beside_a_gathering_job() -> None:
+def test_c11_a_separate_fire_is_claimed_beside_a_gathering_job() -> None:
     known = facts(schedule=schedule(coalesce=False))
     assert ExpectNoneGathering(NAME, 7) not in claim.claim(job("fire"), run(), known, Route((), None), NOON)
 
@@ -128,7 +128,7 @@ def test_c11_a_fire_that_joins_no_other_is_claimed_beside_a_gathering_job() -> N
 # -- queue ---------------------------------------------------------------------------------------------------------
 
 
-def test_e3_a_job_that_another_pace_holds_up_queues_at_its_policy_with_what_it_holds_so_far() -> None:
+def test_e3_job_blocked_by_another_pace_queues_with_its_permits() -> None:
     waiting = met(
         held=(LOG.limit_name,), met_at=NOON - 9, rev=3, inherited="priority 8, inherited from demo.flights", priority=8
     )
@@ -184,7 +184,7 @@ def test_c9_a_job_without_a_trigger_is_met_when_it_queues() -> None:
     assert gate_is == ExpectMode(schedule_state(), WHATEVER_STANDS)
 
 
-def test_l12_a_retry_of_a_backfill_queues_wherever_the_backfill_goes_on() -> None:
+def test_l12_a_backfill_retry_queues_in_any_mode_of_the_backfill() -> None:
     again = job("retry", backfill="b1")
     assert claim.queue(again, facts(), Route((), SLOT), NOON)[1] == ExpectMode(schedule_state(), WHATEVER_STANDS)
     assert claim.queue(replace(again, backfill=None), facts(), Route((), SLOT), NOON)[1] == ExpectMode(
@@ -192,7 +192,7 @@ def test_l12_a_retry_of_a_backfill_queues_wherever_the_backfill_goes_on() -> Non
     )
 
 
-def test_a_job_says_why_it_waits_where_it_is_held_up() -> None:
+def test_a_job_says_why_it_waits_where_it_is_blocked() -> None:
     known = throttled(LINE_READ, NIGHT_READ)
     assert claim.why_blocked(Route((), SLOT), known) == f"waits for a slot of workflow {NAME}: 1 of 1 in use"
     behind = claim.why_blocked(Route((), EMR_PACE, behind=NIGHT_PACE), known)
@@ -200,7 +200,7 @@ def test_a_job_says_why_it_waits_where_it_is_held_up() -> None:
     assert claim.why_blocked(Route((), None), known) == ""
 
 
-def test_w14_a_job_says_who_has_lent_it_its_priority() -> None:
+def test_w14_a_job_says_from_whom_it_inherits_its_priority() -> None:
     assert (
         claim.inheritance(job(inherited="priority 8, inherited from demo.flights"))
         == "; priority 8, inherited from demo.flights"
@@ -211,7 +211,7 @@ def test_w14_a_job_says_who_has_lent_it_its_priority() -> None:
 # -- facts that are missing ----------------------------------------------------------------------------------------
 
 
-def test_a_route_that_is_free_is_refused_as_a_queue() -> None:
+def test_queueing_a_free_route_is_refused() -> None:
     with pytest.raises(
         ValueError, match="^expected a route that a limit blocks, got one without; claim the job instead$"
     ):
@@ -219,7 +219,7 @@ def test_a_route_that_is_free_is_refused_as_a_queue() -> None:
 
 
 @pytest.mark.parametrize("gone", ["schedule_state", "schedule", "workflow"])
-def test_a_claim_needs_a_gate_a_schedule_and_a_workflow(gone: str) -> None:
+def test_a_claim_needs_a_state_a_schedule_and_a_workflow(gone: str) -> None:
     expected = "^expected a schedule state, a schedule and a workflow, got None for one; drop the job instead$"
     with pytest.raises(ValueError, match=expected):
         claim.claim(met(), run(), facts(**{gone: None}), Route((), None), NOON)

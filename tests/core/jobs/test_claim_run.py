@@ -56,7 +56,7 @@ def built(claimed: Job, known: Facts, **fields: Any) -> Run:
 # -- whole rows ----------------------------------------------------------------------------------------------------
 
 
-def test_h1_a_run_carries_all_that_is_known_of_its_job_and_of_what_it_runs() -> None:
+def test_h1_a_run_has_all_known_facts_of_its_job_and_workflow() -> None:
     fire = job(
         "fire",
         attempt=2,
@@ -134,7 +134,7 @@ def test_h1_a_run_carries_all_that_is_known_of_its_job_and_of_what_it_runs() -> 
     )
 
 
-def test_h1_a_run_of_a_plain_job_carries_nothing_that_it_does_not_need() -> None:
+def test_h1_a_run_of_a_plain_job_has_no_fields_it_does_not_need() -> None:
     assert claim.build_run(job(), facts(), (), "s3://c/x.json", NOON + 5) == Run(
         run_id=JOB_ID,
         attempt=1,
@@ -156,13 +156,13 @@ def test_h1_a_run_of_a_plain_job_carries_nothing_that_it_does_not_need() -> None
     )
 
 
-def test_l19_a_run_of_a_backfill_says_nothing_about_whether_the_schedule_should_go_on() -> None:
+def test_l19_a_run_of_a_backfill_never_pauses_the_schedule() -> None:
     known = facts(schedule=schedule(pause_after_failures=3))
     made = built(job("backfill", backfill="b1"), known)
     assert (made.backfill, made.pause_after) == ("b1", None)
 
 
-def test_e2_a_run_is_late_from_the_end_of_its_window_on() -> None:
+def test_e2_a_run_is_late_from_the_end_of_its_window() -> None:
     assert built(job("fire", window_end=NOON + 6), facts()).late is False
     assert built(job("fire"), facts()).late is False
 
@@ -170,7 +170,7 @@ def test_e2_a_run_is_late_from_the_end_of_its_window_on() -> None:
 # -- what runs again -----------------------------------------------------------------------------------------------
 
 
-def test_w15_what_runs_again_carries_what_its_origin_carried_and_nothing_that_was_added_since() -> None:
+def test_w15_a_rerun_has_what_its_origin_had_and_nothing_newer() -> None:
     known = facts(
         schedule=schedule(data="new", properties={"rate": 2}),
         workflow=workflow(properties={"mode": "full"}),
@@ -190,7 +190,7 @@ def test_w15_what_runs_again_carries_what_its_origin_carried_and_nothing_that_wa
     )
 
 
-def test_w15_what_runs_again_after_its_origin_has_gone_carries_the_data_of_its_schedule() -> None:
+def test_w15_a_rerun_without_its_origin_has_the_schedule_data() -> None:
     made = built(job("run_now", rerun_of="r0"), facts(schedule=schedule(data="new")))
     assert made.request.data == {"content_type": "text/plain; charset=utf-8", "text": "new"}
 
@@ -198,7 +198,7 @@ def test_w15_what_runs_again_after_its_origin_has_gone_carries_the_data_of_its_s
 # -- the request ---------------------------------------------------------------------------------------------------
 
 
-def test_w10_the_name_of_an_emr_run_is_cut_at_the_beginning_so_that_its_end_tells_it_apart() -> None:
+def test_w10_an_emr_run_name_is_truncated_at_its_beginning() -> None:
     made = built(job(job_id="a" * 10 + "b" * 300), facts())
     assert made.request.name == "b" * 254 + "-1"
 
@@ -215,20 +215,20 @@ OWN = {"application_id": "app-own", "execution_role_arn": "arn:aws:iam::1:role/o
         (EMR, StartRate("app-1", SECOND, 20), "app-1", None),
     ],
 )
-def test_w10_a_run_keeps_the_application_and_the_role_that_it_is_started_with(
+def test_w10_a_run_keeps_its_application_and_role(
     target: dict[str, Any], stack: StartRate, application: str, role: str | None
 ) -> None:
     made = built(job(), facts(workflow=workflow(target), start_rate=stack))
     assert made.request.target == {**PLAIN_TARGET, "application_id": application, "execution_role_arn": role}
 
 
-def test_a_delivery_has_no_application_no_attempts_and_no_timeout() -> None:
+def test_a_delivery_has_no_application_attempts_or_timeout() -> None:
     made = claim.build_run(job(), facts(workflow=workflow(SQS), start_rate=STACK), (), "", NOON)
     assert made.request.target == {"type": "sqs", "queue_url": "https://sqs.example/queue", "group": None}
     assert (made.run_timeout, made.attempts, made.number) == (None, 1, 0)
 
 
-def test_w12_a_run_that_may_take_for_ever_says_so() -> None:
+def test_w12_a_run_without_a_time_limit_says_so() -> None:
     assert built(job(), facts(workflow=workflow(timeout="never"))).run_timeout == 0
 
 
@@ -243,7 +243,7 @@ def test_w12_a_run_that_may_take_for_ever_says_so() -> None:
         ((), NOON + 300, None, None),
     ],
 )
-def test_e3_a_run_may_be_started_from_its_appointment_on(
+def test_e3_a_run_may_be_started_from_its_permitted_instant_on(
     paces: tuple[Pace, ...], appointment: int | None, since: int | None, until: int | None
 ) -> None:
     made = built(job(), facts(), paces=paces, appointment=appointment)
@@ -253,7 +253,7 @@ def test_e3_a_run_may_be_started_from_its_appointment_on(
 # -- its number ----------------------------------------------------------------------------------------------------
 
 
-def test_h1_a_run_has_the_next_number_of_its_workflow_if_it_takes_a_permit_of_its_line() -> None:
+def test_h1_a_run_is_numbered_if_it_takes_permit_of_its_workflow() -> None:
     known = facts(limit_states={LIMIT: LimitState(LIMIT, numbered=41), EMR_LIMIT: LimitState(EMR_LIMIT, numbered=7)})
     assert claim.build_run(job(), known, (EMR_LIMIT, LIMIT), "", NOON).number == 42
     assert claim.build_run(job(), known, (EMR_LIMIT,), "", NOON).number == 0
@@ -261,7 +261,7 @@ def test_h1_a_run_has_the_next_number_of_its_workflow_if_it_takes_a_permit_of_it
     assert claim.build_run(job(), facts(), (LIMIT,), "", NOON).number == 1
 
 
-def test_h1_only_the_line_of_a_workflow_numbers_a_run() -> None:
+def test_h1_only_the_limit_of_a_workflow_numbers_a_run() -> None:
     asks = (RateWindow("rate:x:2/60000", 2, MINUTE), Slots("group:demo.spark", 3), Slots(LIMIT, 1), PACE)
     assert claim.wants_number(job(), asks) == LIMIT
     assert claim.wants_number(job(), (asks[0], asks[1], PACE)) is None
@@ -291,5 +291,5 @@ WAITED = job(accepted_at=NOON - 5 * SECOND, due_at=NOON, rev=3, reason="waits fo
         (replace(WAITED, reason="x" * 121), "x" * 120),
     ],
 )
-def test_h1_a_run_tells_what_it_waited_for_if_it_waited_for_five_seconds(waited: Job, told: str) -> None:
+def test_h1_a_run_records_its_wait_if_over_five_seconds(waited: Job, told: str) -> None:
     assert claim.waited_for(waited, NOON) == told

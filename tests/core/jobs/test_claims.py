@@ -66,14 +66,14 @@ def begun(plan: list[Write]) -> list[str]:
 # -- claim ---------------------------------------------------------------------------------------------------------
 
 
-def test_c5_a_claim_enters_the_start_in_every_log_as_it_was_read() -> None:
+def test_c5_a_claim_enters_its_start_in_every_rate_as_read() -> None:
     log = LimitState(RATE_LIMIT, rev=3, starts={"other#001": NOON - MINUTE})
     plan = claim.claim(met(), run(), limited(RATE, log=log), Route((LOG, SLOT, PACE), None), NOON)
     assert permits(plan) == [(RATE_LIMIT, RUN), (LIMIT, RUN), (EMR_LIMIT, RUN)]
     assert AcquirePermit(LOG, NOON, log, from_queue=False, begins=RUN) in plan
 
 
-def test_c9_a_claim_tells_its_start_to_the_lines_whose_permits_it_held_in_the_queue() -> None:
+def test_c9_a_claim_records_its_start_in_limits_held_in_queue() -> None:
     known = limited(RATE, concurrency(2, "wait") | {"group": "spark"})
     held = replace(HELD, held=(RATE_LIMIT, "group:demo.spark", LIMIT))
     plan = claim.claim(held, run(), known, Route((PACE,), None), NOON)
@@ -81,7 +81,7 @@ def test_c9_a_claim_tells_its_start_to_the_lines_whose_permits_it_held_in_the_qu
     assert begun(plan) == [RATE_LIMIT, "group:demo.spark", LIMIT]
 
 
-def test_c4_the_gap_that_a_held_slot_asks_for_is_held_as_it_was_read() -> None:
+def test_c4_the_gap_of_a_held_slot_is_expected_as_it_was_read() -> None:
     busy = LimitState(LIMIT, active=1, rev=8)
     known = limited({"type": "since_last_run", "at_least": "1h"}, busy=busy)
     plan = claim.claim(replace(HELD, held=(LIMIT,)), run(), known, Route((PACE,), None), NOON)
@@ -94,7 +94,7 @@ def test_w1_each_attempt_is_a_start_of_its_own() -> None:
     assert claim.parse_holder(ids.holder_of("a.b.c#d", 12)) == ("a.b.c#d", 12)
 
 
-def test_t12_a_match_that_an_event_may_undo_is_claimed_only_as_it_was_read() -> None:
+def test_t12_a_revocable_match_is_claimed_only_as_it_was_read() -> None:
     def taken_out(what: Job, known: Facts) -> DeleteJob:
         [out, *_] = claim.claim(what, run(), known, Route((), None), NOON)
         assert isinstance(out, DeleteJob)
@@ -111,7 +111,7 @@ def test_t12_a_match_that_an_event_may_undo_is_claimed_only_as_it_was_read() -> 
 # -- queue ---------------------------------------------------------------------------------------------------------
 
 
-def test_c5_a_job_that_waits_for_its_rate_keeps_no_slot_from_others() -> None:
+def test_c5_a_job_that_waits_for_its_rate_keeps_no_slot() -> None:
     used_up = LimitState(RATE_LIMIT, rev=2, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
     known = limited(RATE, concurrency(1, "wait"), log=used_up)
 
@@ -125,7 +125,7 @@ def test_c5_a_job_that_waits_for_its_rate_keeps_no_slot_from_others() -> None:
     assert (queued.held, queued.queued_in) == ((), RATE_LIMIT)
 
 
-def test_c5_a_job_that_queues_behind_its_rate_holds_its_place_in_the_log() -> None:
+def test_c5_a_job_queued_behind_its_rate_keeps_its_rate_entry() -> None:
     plan = claim.queue(met(), limited(RATE), Route((LOG, SLOT), PACE), NOON)
     assert permits(plan) == [(RATE_LIMIT, RUN), (LIMIT, None)]
     [queued] = [write.row for write in plan if isinstance(write, Replace)]
@@ -133,7 +133,7 @@ def test_c5_a_job_that_queues_behind_its_rate_holds_its_place_in_the_log() -> No
     assert (queued.held, queued.queued_in) == ((RATE_LIMIT, LIMIT), EMR_LIMIT)
 
 
-def test_c5_a_log_that_only_counts_a_job_is_told_of_its_start_and_of_no_mere_wish() -> None:
+def test_c5_rate_that_only_counts_records_starts_not_queued_jobs() -> None:
     plan = claim.queue(met(), limited(), Route((TOLD, SLOT), PACE), NOON)
     assert permits(plan) == [(LIMIT, None)]
     [queued] = [write.row for write in plan if isinstance(write, Replace)]
@@ -144,7 +144,7 @@ def test_c5_a_log_that_only_counts_a_job_is_told_of_its_start_and_of_no_mere_wis
     assert route == Route((TOLD, PACE), None, appointment=NOON)
 
 
-def test_c5_a_full_log_is_joined_as_it_was_read_and_served_when_it_frees() -> None:
+def test_c5_a_full_rate_is_queued_at_and_served_when_free() -> None:
     log = LimitState(RATE_LIMIT, rev=3, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
     plan = claim.queue(met(), limited(RATE, log=log), Route((), LOG), NOON)
     assert JoinQueue(LOG, NOON, NOON + 40 * MINUTE, rev=3) in plan
@@ -153,7 +153,7 @@ def test_c5_a_full_log_is_joined_as_it_was_read_and_served_when_it_frees() -> No
 # -- out of a queue ------------------------------------------------------------------------------------------------
 
 
-def test_c5_a_job_that_goes_gives_its_place_in_a_log_back_and_spends_no_start() -> None:
+def test_c5_a_dropped_job_returns_its_rate_entry_unspent() -> None:
     states = {
         RATE_LIMIT: LimitState(RATE_LIMIT, rev=3, starts={RUN: NOON}, waiters=1),
         LIMIT: LimitState(LIMIT, active=1),
@@ -166,7 +166,7 @@ def test_c5_a_job_that_goes_gives_its_place_in_a_log_back_and_spends_no_start() 
     ]
 
 
-def test_c8_a_job_that_stands_aside_leaves_its_queue_and_gives_back_what_it_holds() -> None:
+def test_c8_a_job_that_yields_leaves_its_queue_and_its_permits() -> None:
     later = replace(HELD, rev=2, state="PENDING_CONSTRAINTS", wake_at=NOON + HOUR, reason="waits for the night")
     plan = claim.yield_queue(HELD, later, {}, NOON)
     assert plan[0] == Replace(replace(later, held=(), queued_in=None, rank=None))
@@ -184,38 +184,38 @@ def ended(state: Any, before: Any = None, **fields: Any) -> list[Write]:
     return complete.plan(before, step, {}, NOON + MINUTE)
 
 
-def test_c4_a_line_learns_of_a_success_when_it_started_and_ended_and_of_a_failure_only_that_it_is_over() -> None:
+def test_c4_a_limit_records_the_times_of_successes_only() -> None:
     success = Ended(RUN, LimitState(LIMIT), started_at=NOON, succeeded_at=NOON + MINUTE)
     assert ReleasePermit(LIMIT, None, success) in ended("SUCCEEDED")
     assert ReleasePermit(LIMIT, None, Ended(RUN, LimitState(LIMIT))) in ended("FAILED")
     assert ReleasePermit(LIMIT, None, Ended(RUN, LimitState(LIMIT))) in ended("CANCELLED")
 
 
-def test_c1_a_run_gives_back_the_slots_of_all_its_groups_and_keeps_its_start_in_the_logs() -> None:
+def test_c1_finished_run_releases_slots_but_keeps_its_rate_entry() -> None:
     back = [write.limit_name for write in ended("SUCCEEDED") if isinstance(write, ReleasePermit)]
     assert back == ["group:demo.spark", LIMIT]
 
 
-def test_l19_failures_in_a_row_are_counted_where_they_are_asked_for_and_a_success_forgives_them() -> None:
+def test_l19_failures_in_a_row_are_counted_and_success_resets_it() -> None:
     assert CountFailure(NAME) in ended("FAILED", pause_after=3)
     assert Put(Failures(NAME, 0)) in ended("SUCCEEDED", pause_after=3)
     for plan in (ended("CANCELLED", pause_after=3), ended("FAILED"), ended("SUCCEEDED")):
         assert not [write for write in plan if isinstance(write, CountFailure | Put)]
 
 
-def test_l19_an_attempt_that_another_follows_is_no_failure_yet() -> None:
+def test_l19_a_failed_attempt_that_is_retried_is_no_failure_yet() -> None:
     before = run("RUNNING", attempts=2, pause_after=3)
     step = complete.advance(before, RunUpdate("FAILED", NOON), NOON, 1_000)
     assert step is not None
     assert not [write for write in complete.plan(before, step, {}, NOON) if isinstance(write, CountFailure)]
 
 
-def test_l19_a_run_remembers_how_many_failures_its_schedule_bears() -> None:
+def test_l19_run_remembers_how_many_failures_its_schedule_allows() -> None:
     made = claim.build_run(met(), facts(schedule=schedule(pause_after_failures=3)), (), "", NOON)
     assert made.pause_after == 3
 
 
-def test_h1_a_job_of_a_backfill_that_goes_at_once_has_waited_for_nothing() -> None:
+def test_h1_backfill_job_launched_at_once_has_waited_for_nothing() -> None:
     at_once = job("backfill", reason="backfill b1", due_at=NOON - DAY, backfill="b1")
     assert claim.waited_for(at_once, NOON) == ""
     assert claim.waited_for(replace(at_once, rev=2, reason="waits for a slot"), NOON) == "waits for a slot"

@@ -42,7 +42,7 @@ def patient(document: dict[str, Any]) -> Any:
 # -- time, slots and upstreams -------------------------------------------------------------------------------------
 
 
-def test_c2_a_delay_is_met_at_its_very_instant_and_not_before() -> None:
+def test_c2_a_delay_is_met_exactly_at_its_instant() -> None:
     delay = {"type": "delay", "after": "15m"}
     opens = NOON + 15 * MINUTE
     rule = "15m after the job was created, else wait"
@@ -63,7 +63,7 @@ def test_c2_a_delay_is_met_at_its_very_instant_and_not_before() -> None:
         (job("run_now"), NOON),
     ],
 )
-def test_c2_what_gathers_counts_from_its_match_and_anything_else_from_its_creation(what: Job, began: Instant) -> None:
+def test_c2_a_delay_counts_from_the_match_or_the_creation(what: Job, began: Instant) -> None:
     delay = {"type": "delay", "after": "15m", "since": "met"}
     [condition] = stand(delay, what=what, now=NOON + 2 * HOUR)
     opens = began + 15 * MINUTE
@@ -71,7 +71,7 @@ def test_c2_what_gathers_counts_from_its_match_and_anything_else_from_its_creati
     assert condition.until == (None if condition.met else opens)
 
 
-def test_c1_a_slot_that_is_held_is_told_as_that() -> None:
+def test_c1_a_held_slot_is_shown_as_held() -> None:
     limit = concurrency(2, "wait")
     full = {LIMIT: LimitState(LIMIT, active=2)}
     rule = "at most 2 runs of the workflow at a time, else wait"
@@ -80,7 +80,7 @@ def test_c1_a_slot_that_is_held_is_told_as_that() -> None:
     assert held == Condition(constraint(limit), True, f"{rule}: this job holds a slot")
 
 
-def test_c5_a_rate_whose_place_is_held_is_met_at_once() -> None:
+def test_c5_a_rate_whose_entry_is_held_is_met_at_once() -> None:
     line = f"rate:{NAME}:1/{HOUR}"
     used = {line: LimitState(line, starts={"other": NOON})}
     [unmet] = stand(RATE, limit_states=used, now=NOON + MINUTE)
@@ -89,7 +89,7 @@ def test_c5_a_rate_whose_place_is_held_is_met_at_once() -> None:
     assert held == Condition(constraint(RATE), True, "at most 1 run per hour, else wait: met")
 
 
-def test_c7_an_upstream_is_fresh_for_all_of_its_span() -> None:
+def test_c7_an_upstream_is_fresh_for_its_whole_span() -> None:
     rule = "demo.flights.raw succeeded within 1d, else wait"
     succeeded = {"demo.flights.raw": NOON}
     [last] = stand(FRESH, successes=succeeded, now=NOON + DAY)
@@ -115,7 +115,7 @@ def test_c6_a_load_is_open_until_it_is_measured() -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_c6_a_load_is_judged_by_its_reading_whether_it_is_fresh_or_kept(kept: bool) -> None:
+def test_c6_a_load_is_judged_by_its_reading_fresh_or_kept(kept: bool) -> None:
     def judged(value: str) -> Condition:
         said = reading(value)
         [condition] = stand(LOAD, what=met(measured={"0": said.kept()})) if kept else stand(LOAD, loads={"0": said})
@@ -127,7 +127,7 @@ def test_c6_a_load_is_judged_by_its_reading_whether_it_is_fresh_or_kept(kept: bo
     assert judged("0.7") == Condition(constraint(LOAD), False, told, until)
 
 
-def test_c6_a_kept_reading_holds_until_its_instant_and_a_fresh_one_always() -> None:
+def test_c6_a_kept_reading_holds_until_its_instant_fresh_always() -> None:
     good = reading("0.1", until=NOON + MINUTE)
     kept = met(measured={"0": good.kept()})
     assert stand(LOAD, what=kept, now=NOON + MINUTE - 1)[0].met
@@ -142,7 +142,7 @@ def test_c6_a_kept_reading_holds_until_its_instant_and_a_fresh_one_always() -> N
 
 
 @pytest.mark.parametrize("on_unmet", ["wait", "abort"])
-def test_c6_what_could_not_be_measured_waits_even_where_an_unmet_load_aborts(on_unmet: str) -> None:
+def test_c6_an_unmeasured_load_waits_even_where_unmet_aborts(on_unmet: str) -> None:
     asked = LOAD | {"on_unmet": on_unmet}
     [condition] = stand(asked, loads={"0": reading(None, why="throttled")})
     rule = LOAD_RULE.replace("else wait", f"else {on_unmet}")
@@ -160,14 +160,14 @@ def test_c6_each_load_is_judged_by_its_own_reading() -> None:
     assert [each.met for each in stand(LOAD, free, loads={"0": reading("0.9"), "1": reading("50")})] == [False, True]
 
 
-def test_c6_a_load_that_is_written_twice_is_measured_once() -> None:
+def test_c6_a_load_written_twice_is_measured_once() -> None:
     assert [each.met for each in stand(LOAD, LOAD, loads={"0": reading("0.1")})] == [True, True]
 
 
 # -- approval (C16) ------------------------------------------------------------------------------------------------
 
 
-def test_c16_an_approval_waits_for_a_person_and_a_retry_has_that_of_its_run() -> None:
+def test_c16_an_approval_waits_for_a_person_and_retry_reuses_it() -> None:
     rule = "approved by a owner, else wait"
     assert stand(APPROVAL) == [Condition(constraint(APPROVAL), False, f"{rule}: waits for approval")]
     said = {"by": "arn:aws:iam::123456789012:user/ann", "at": NOON}
@@ -178,7 +178,7 @@ def test_c16_an_approval_waits_for_a_person_and_a_retry_has_that_of_its_run() ->
     assert again == Condition(constraint(APPROVAL), True, f"{rule}: approved for an earlier attempt")
 
 
-def test_c16_an_approval_that_does_not_come_in_time_aborts() -> None:
+def test_c16_an_approval_that_is_late_aborts() -> None:
     limited = APPROVAL | {"timeout": "1h"}
     ends, rule = NOON + HOUR, "approved by a owner within 1h, else wait"
     [waits] = stand(limited, now=ends - 1)
@@ -200,7 +200,7 @@ def test_c16_the_time_for_an_approval_counts_from_the_match() -> None:
 # -- probe (C15) ---------------------------------------------------------------------------------------------------
 
 
-def test_c15_a_probe_is_open_until_it_is_asked_and_again_when_its_answer_no_longer_holds() -> None:
+def test_c15_a_probe_is_open_before_a_call_and_after_expiry() -> None:
     is_open = Condition(
         constraint(PROBE), False, f"{PROBE_RULE} wait: called once all other constraints are met", open=True
     )
@@ -213,7 +213,7 @@ def test_c15_a_probe_is_open_until_it_is_asked_and_again_when_its_answer_no_long
 
 
 @pytest.mark.parametrize("on_unmet", ["wait", "abort"])
-def test_c15_what_each_answer_of_a_probe_makes_of_the_condition(on_unmet: str) -> None:
+def test_c15_each_probe_answer_decides_the_condition(on_unmet: str) -> None:
     asked, rule, until = PROBE | {"on_unmet": on_unmet}, f"{PROBE_RULE} {on_unmet}", NOON + MINUTE
 
     def said(verdict: Any, why: str = "") -> Condition:
@@ -231,7 +231,7 @@ def test_c15_what_each_answer_of_a_probe_makes_of_the_condition(on_unmet: str) -
 # -- which are asked -----------------------------------------------------------------------------------------------
 
 
-def test_l12_a_backfill_is_held_up_by_slots_approvals_and_probes_alone() -> None:
+def test_l12_backfill_waits_for_slots_approvals_and_probes_only() -> None:
     window = {"type": "time_window", "start": "22:00", "end": "06:00"}
     gap = {"type": "since_last_run", "at_least": "1h"}
     delay = {"type": "delay", "after": "15m"}
@@ -242,7 +242,7 @@ def test_l12_a_backfill_is_held_up_by_slots_approvals_and_probes_alone() -> None
     assert [type(each.constraint).__name__ for each in filled] == ["Concurrency", "Approval", "Probe"]
 
 
-def test_c8_limits_and_rates_have_queues_and_wait_on_no_clock() -> None:
+def test_c8_limits_and_rates_have_queues_and_no_clock() -> None:
     full = {LIMIT: LimitState(LIMIT, active=1)}
     for limit in (concurrency(1, "wait"), RATE | {"on_unmet": "wait"}):
         assert not stand(limit, limit_states=full)[0].waits

@@ -49,7 +49,7 @@ def succeeded(raw: Instant | None, weather: Instant | None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("active", "is_met"), [(0, True), (1, True), (2, False), (3, False)])
-def test_c1_a_limit_of_a_group_is_met_while_fewer_of_its_runs_are_active(active: int, is_met: bool) -> None:
+def test_c1_a_group_limit_is_met_while_fewer_of_its_runs_live(active: int, is_met: bool) -> None:
     condition = stand(GROUP, limit_states=[LimitState(GROUP_LIMIT, active=active), LimitState(LIMIT, active=9)])
     assert condition.met is is_met
     assert condition.why == f"at most 2 runs of group spark at a time, else wait: {active} of 2 in use"
@@ -61,7 +61,7 @@ def test_c1_a_group_belongs_to_the_namespace_of_the_schedule() -> None:
     assert not stand(GROUP, what=elsewhere, limit_states=[LimitState("group:sales.spark", active=2)]).met
 
 
-def test_c1_a_job_that_holds_its_slot_is_not_in_its_own_way() -> None:
+def test_c1_a_job_holding_its_slot_does_not_block_itself() -> None:
     condition = stand(concurrency(1), what=met(held=(LIMIT,)), limit_states=[LimitState(LIMIT, active=1)])
     assert condition.met
     assert condition.why == "at most 1 run of the workflow at a time, else abort: this job holds a slot"
@@ -89,7 +89,7 @@ def test_c2_a_delay_counts_from_creation_or_from_the_match(since: str, what: Job
     assert (after.met, after.until) == (True, None)
 
 
-def test_c2_a_delay_says_from_when_it_counts_and_until_when() -> None:
+def test_c2_a_delay_shows_from_when_it_counts_and_until_when() -> None:
     assert stand(DELAY).why == "15m after the job was created, else wait: not before 2026-03-02T12:15:00.000Z"
     since_met = stand(DELAY | {"since": "met"}, NOON + HOUR)
     assert since_met.why == "15m after its trigger was met, else wait: met"
@@ -109,13 +109,13 @@ def test_c2_a_delay_says_from_when_it_counts_and_until_when() -> None:
         ("2026-03-02T16:30:00Z", "Asia/Kolkata", None),
     ],
 )
-def test_c3_a_window_over_midnight_is_open_from_its_start_to_its_end(now: str, zone: str, opens: str | None) -> None:
+def test_c3_a_window_over_midnight_is_open_from_start_to_end(now: str, zone: str, opens: str | None) -> None:
     condition = stand(NIGHT | {"zone": zone}, parse_instant(now))
     assert condition.met is (opens is None)
     assert condition.until == (parse_instant(opens) if opens else None)
 
 
-def test_c3_a_window_says_when_it_opens() -> None:
+def test_c3_a_window_shows_when_it_opens() -> None:
     assert stand(NIGHT).why == "between 22:00 and 06:00 in UTC, else wait: not before 2026-03-02T22:00:00.000Z"
 
 
@@ -131,13 +131,13 @@ def test_c4_a_failed_run_counts_only_where_any_run_does() -> None:
     assert condition.why == "1h since the last run started, else abort: not before 2026-03-02T13:00:00.000Z"
 
 
-def test_c4_a_run_still_going_counts_as_a_success() -> None:
+def test_c4_an_active_run_counts_as_a_success() -> None:
     living = LimitState(LIMIT, active=1, starts={"r#001": NOON - 59 * MINUTE}, last_start=NOON - 59 * MINUTE)
     assert stand(GAP, limit_states=[living]).until == NOON + MINUTE
     assert stand(GAP, NOON + MINUTE, limit_states=[living]).met
 
 
-def test_c4_the_first_run_of_all_waits_for_nothing() -> None:
+def test_c4_the_first_run_of_all_does_not_wait() -> None:
     assert stand(GAP).met
     assert stand(GAP | {"of": "any"}).met
 
@@ -145,7 +145,7 @@ def test_c4_the_first_run_of_all_waits_for_nothing() -> None:
 # -- rates (C5) ----------------------------------------------------------------------------------------------------
 
 
-def test_c5_a_rate_is_unmet_until_the_nth_last_start_is_a_span_ago() -> None:
+def test_c5_a_rate_is_unmet_until_the_nth_last_start_leaves_span() -> None:
     log = LimitState(RATE_LIMIT, starts={"a": NOON - 50 * MINUTE, "b": NOON - MINUTE})
     condition = stand(RATE, limit_states=[log])
     assert (condition.met, condition.until) == (False, NOON + 10 * MINUTE)
@@ -202,7 +202,7 @@ def test_c8_an_unmet_constraint_waits_aborts_or_queues(constraint: dict[str, Any
     assert (condition.waits, condition.aborts) == (waits, aborts)
 
 
-def test_c14_all_constraints_are_shown_in_the_order_in_which_they_were_written() -> None:
+def test_c14_all_constraints_are_shown_in_written_order() -> None:
     made = schedule(constraints=[FRESH, DELAY, concurrency(1)])
     found = conditions.evaluate(met(), facts(schedule=made), made, NOON)
     assert [condition.constraint.type for condition in found] == ["fresh", "delay", "concurrency"]

@@ -54,7 +54,7 @@ def log(rule: str, limit: int, span: int, binding: bool = True) -> RateWindow:
 # -- groups (C1) ---------------------------------------------------------------------------------------------------
 
 
-def test_c1_a_group_is_a_line_of_its_namespace_and_the_workflow_is_counted_besides() -> None:
+def test_c1_a_group_is_a_limit_of_its_namespace_beside_workflow() -> None:
     assert asks(group(2)) == [Slots(LIMIT, None), Slots("group:demo.spark", 2), PACE]
 
 
@@ -67,7 +67,7 @@ def test_c1_a_workflow_and_its_groups_may_each_have_a_limit() -> None:
     ]
 
 
-def test_c1_of_two_limits_on_one_line_the_tighter_holds() -> None:
+def test_c1_of_two_constraints_on_one_limit_the_tighter_holds() -> None:
     assert asks(group(5), group(2), group(3))[1] == Slots("group:demo.spark", 2)
     assert asks(concurrency(4), concurrency(2, "wait"))[0] == Slots(LIMIT, 2)
 
@@ -75,13 +75,13 @@ def test_c1_of_two_limits_on_one_line_the_tighter_holds() -> None:
 # -- since the last run (C4) ---------------------------------------------------------------------------------------
 
 
-def test_c4_a_gap_is_held_by_the_line_of_the_workflow() -> None:
+def test_c4_a_gap_is_kept_by_the_limit_of_the_workflow() -> None:
     assert asks(GAP)[0] == Slots(LIMIT, None, 5 * MINUTE, any_run=False)
     assert asks(GAP | {"of": "any"})[0] == Slots(LIMIT, None, 5 * MINUTE, any_run=True)
     assert asks(GAP, concurrency(3, "wait"))[0] == Slots(LIMIT, 3, 5 * MINUTE)
 
 
-def test_c4_of_two_gaps_the_wider_is_held_and_any_counts_more() -> None:
+def test_c4_of_two_gaps_the_wider_applies_and_any_counts_more() -> None:
     assert asks(GAP, GAP | {"at_least": "1h", "of": "any"})[0] == Slots(LIMIT, None, HOUR, any_run=True)
     assert asks(GAP | {"of": "any"}, GAP | {"at_least": "1h"})[0] == Slots(LIMIT, None, HOUR, any_run=True)
 
@@ -89,7 +89,7 @@ def test_c4_of_two_gaps_the_wider_is_held_and_any_counts_more() -> None:
 # -- rates (C5) ----------------------------------------------------------------------------------------------------
 
 
-def test_c5_each_rate_is_a_log_of_its_own_before_the_slots_and_the_pace() -> None:
+def test_c5_each_rate_is_its_own_window_before_slots_and_pace() -> None:
     assert asks(DAILY, HOURLY) == [
         log(f"4/{HOUR}", 4, HOUR),
         log(f"10/{DAY}", 10, DAY),
@@ -98,7 +98,7 @@ def test_c5_each_rate_is_a_log_of_its_own_before_the_slots_and_the_pace() -> Non
     ]
 
 
-def test_c5_a_schedule_without_a_rate_is_counted_in_those_of_its_workflow_and_not_limited() -> None:
+def test_c5_a_schedule_without_a_rate_is_counted_but_not_limited() -> None:
     assert asks(rates=(f"4/{HOUR}",)) == [log(f"4/{HOUR}", 4, HOUR, binding=False), Slots(LIMIT, None), PACE]
     assert asks(HOURLY, rates=(f"4/{HOUR}", f"10/{DAY}")) == [
         log(f"4/{HOUR}", 4, HOUR),
@@ -108,16 +108,16 @@ def test_c5_a_schedule_without_a_rate_is_counted_in_those_of_its_workflow_and_no
     ]
 
 
-def test_c5_a_rate_that_is_written_twice_is_one() -> None:
+def test_c5_a_rate_written_twice_is_one() -> None:
     assert asks(HOURLY, HOURLY | {"per": "60m"}) == asks(HOURLY)
 
 
-def test_c5_the_rules_of_a_schedule_are_told_to_its_workflow() -> None:
+def test_c5_the_rates_of_a_schedule_are_known_to_its_workflow() -> None:
     assert rules.rates_of(schedule(constraints=[HOURLY, DAILY, HOURLY])) == (f"10/{DAY}", f"4/{HOUR}")
     assert rules.rates_of(schedule()) == ()
 
 
-def test_c5_the_facts_say_which_rates_the_workflow_counts() -> None:
+def test_c5_the_facts_have_the_rates_that_the_workflow_counts() -> None:
     known = facts(limit_states={LIMIT: LimitState(LIMIT, rates=(f"4/{HOUR}",))})
     assert known.asks("demo") == (log(f"4/{HOUR}", 4, HOUR, binding=False), Slots(LIMIT, None), PACE)
     assert replace(known, workflow=None).asks("demo") == ()
@@ -137,14 +137,14 @@ def test_c5_the_facts_say_which_rates_the_workflow_counts() -> None:
         ({"trigger": any_of(PARTITION, ELAPSED)}, True),
     ],
 )
-def test_c1_starts_on_a_queue_are_counted_only_where_a_rule_asks_for_it(fields: dict[str, Any], tracked: bool) -> None:
+def test_c1_queue_starts_are_counted_only_where_constraint_asks(fields: dict[str, Any], tracked: bool) -> None:
     made = schedule(**fields)
     assert rules.is_tracked(made, workflow(SQS)) is tracked
     assert bool(asks_of(made, workflow(SQS), RATE, "demo")) is tracked
     assert rules.is_tracked(made, workflow())
 
 
-def test_c5_once_a_rule_asks_for_it_every_start_on_a_queue_is_counted_whoever_causes_it() -> None:
+def test_c5_once_a_rate_asks_for_it_every_queue_start_is_counted() -> None:
     plain, queue, rates = schedule(), workflow(SQS), (f"4/{HOUR}",)
     assert asks_of(plain, queue, RATE, "demo", rates) == ()
     assert asks_of(plain, queue, RATE, "demo", rates, counted=True) == (
@@ -155,5 +155,5 @@ def test_c5_once_a_rule_asks_for_it_every_start_on_a_queue_is_counted_whoever_ca
     assert not rules.asks_for_starts(plain)
 
 
-def test_e8_what_goes_to_a_queue_asks_for_no_start_of_emr() -> None:
+def test_e8_a_queue_delivery_asks_for_no_emr_start() -> None:
     assert asks(HOURLY, target=SQS) == [log(f"4/{HOUR}", 4, HOUR), Slots(LIMIT, None)]

@@ -86,7 +86,7 @@ def test_t9_an_object_without_a_known_size_counts_as_none() -> None:
 # -- the window of a partial match ---------------------------------------------------------------------------------
 
 
-def test_t14_a_partial_match_is_looked_at_when_its_window_ends() -> None:
+def test_t14_a_partial_match_is_checked_when_its_window_ends() -> None:
     assert grown(None, event("a"), BOTH, NOON).wake_at == NOON + HOUR
     short = gather.gather(None, [Touch(event("a"), ("0",))], schedule(BOTH, timeout={"after": "5m"}), ROW, None, NOON)
     assert short.job is not None
@@ -99,7 +99,7 @@ def test_t14_an_event_in_time_completes_the_match() -> None:
 
 
 @pytest.mark.parametrize("late", [HOUR, 5 * HOUR])
-def test_t14_an_event_that_comes_after_the_window_begins_anew_though_nobody_has_looked_yet(late: int) -> None:
+def test_t14_an_event_after_the_window_begins_new_match_at_once(late: int) -> None:
     half, now = grown(None, event("a"), BOTH, NOON), NOON + late
 
     fresh = apply(half, event("b", now), BOTH, now, leaves="1")
@@ -119,7 +119,7 @@ def test_t14_an_event_that_comes_after_the_window_begins_anew_though_nobody_has_
     )
 
 
-def test_t14_an_event_after_the_window_may_meet_the_trigger_by_itself() -> None:
+def test_t14_an_event_after_the_window_may_meet_trigger_alone() -> None:
     one_of_two = at_least(1, all_of(PARTITION, PARTITION), WEATHER, within="1h")
     half = grown(None, event("a"), one_of_two, NOON)
     fresh = apply(half, event("b", NOON + HOUR), one_of_two, NOON + HOUR, leaves="2")
@@ -127,7 +127,7 @@ def test_t14_an_event_after_the_window_may_meet_the_trigger_by_itself() -> None:
     assert (fresh.job.met_at, fresh.dropped and fresh.dropped.kind) == (NOON + HOUR, "EXPIRED")
 
 
-def test_t14_a_match_that_is_complete_does_not_expire() -> None:
+def test_t14_a_complete_match_does_not_expire() -> None:
     whole = grown(grown(None, event("a"), BOTH, NOON), event("b"), BOTH, NOON, leaves="1")
     assert not gather.has_expired(whole, schedule(BOTH), NOON + 9 * HOUR)
     later = grown(whole, event("c", NOON + 9 * HOUR), BOTH, NOON + 9 * HOUR)
@@ -143,9 +143,7 @@ def silent(last: int) -> Job:
 
 @pytest.mark.parametrize(("last", "in_time"), [(0, True), (50, True), (51, False), (59, False)])
 @pytest.mark.parametrize("looked", [HOUR, 9 * HOUR])
-def test_t14_a_match_that_silence_completed_in_its_window_has_not_expired_though_nobody_looked(
-    last: int, in_time: bool, looked: int
-) -> None:
+def test_t14_a_match_completed_by_quiet_in_time_never_expires(last: int, in_time: bool, looked: int) -> None:
     """And one that only time after the window would complete has."""
     waiting = silent(last)
     assert waiting.met_at is None
@@ -155,7 +153,7 @@ def test_t14_a_match_that_silence_completed_in_its_window_has_not_expired_though
 
 @pytest.mark.parametrize("last", [0, 50, 51])
 @pytest.mark.parametrize("looked", [False, True])
-def test_t14_an_event_that_ends_a_silence_after_the_window_begins_the_next_match(last: int, looked: bool) -> None:
+def test_t14_an_event_that_ends_a_quiet_late_begins_next_match(last: int, looked: bool) -> None:
     """Whether or not somebody saw the match before: an event of now belongs to no window of an hour ago."""
     now, waiting = NOON + 2 * HOUR, silent(last)
     if looked:
@@ -170,7 +168,7 @@ def test_t14_an_event_that_ends_a_silence_after_the_window_begins_the_next_match
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.sampled_from("01")), min_size=1, max_size=25))
 @thorough
-def test_t14_whenever_events_come_a_job_holds_those_of_one_window(steps: list[tuple[int, str]]) -> None:
+def test_t14_a_job_holds_events_of_one_window_whenever_they_come(steps: list[tuple[int, str]]) -> None:
     """Minutes between events and the leaf that each touches. Nobody looks at the job in between."""
     current: Job | None = None
     now, held, expired = NOON, [], 0
@@ -195,7 +193,7 @@ def test_t14_whenever_events_come_a_job_holds_those_of_one_window(steps: list[tu
 # -- silence -------------------------------------------------------------------------------------------------------
 
 
-def test_t12_each_chunk_puts_off_the_look_and_ends_a_silence_that_nobody_has_used() -> None:
+def test_t12_each_event_postpones_the_check_of_an_unused_quiet() -> None:
     first = grown(None, event("a"), QUIET, NOON)
     assert (first.state, first.wake_at) == ("PENDING_TRIGGER", NOON + 10 * MINUTE)
     second = grown(first, event("b", NOON + 5 * MINUTE), QUIET, NOON + 5 * MINUTE)
@@ -208,7 +206,7 @@ def test_t12_each_chunk_puts_off_the_look_and_ends_a_silence_that_nobody_has_use
     assert disturbed.wake_at == NOON + 26 * MINUTE
 
 
-def test_t12_a_chunk_that_comes_when_the_job_queues_already_is_added_to_it() -> None:
+def test_t12_an_event_for_a_queued_job_is_added_to_it() -> None:
     queued = job(leaves={"0": came()}, met_at=NOON, state="PENDING_LAUNCH", queued_in=LIMIT, rank="5", reason="waits")
     more = grown(queued, event("b", NOON + HOUR), QUIET, NOON + HOUR)
     assert more == replace(queued, leaves={"0": came(2, NOON, NOON + HOUR)}, rev=2)
@@ -217,14 +215,14 @@ def test_t12_a_chunk_that_comes_when_the_job_queues_already_is_added_to_it() -> 
 # -- what an event speaks for, and against -------------------------------------------------------------------------
 
 
-def test_t18_the_feed_speaks_against_its_absence_and_for_all_other_leaves() -> None:
+def test_t18_the_feed_counts_against_absent_and_for_other_leaves() -> None:
     both = schedule(all_of(ABSENT, PARTITION))
     assert gather.touched(both, event("a"), rows("0", "1")) == (("1",), ("0",))
     told = event("late", kind="absent")
     assert gather.touched(both, told, rows("0")) == (("0",), ())
 
 
-def test_t11_an_event_that_does_not_match_speaks_neither_for_nor_against() -> None:
+def test_t11_an_event_that_does_not_match_changes_nothing() -> None:
     big = ORDERS | {"pattern": {"total": [{"numeric": [">", 100]}]}}
     both = schedule(all_of(big, ABSENT | {"of": big}, ORDERS))
     small = event("a", kind="event", payload={"total": 1})
@@ -233,11 +231,11 @@ def test_t11_an_event_that_does_not_match_speaks_neither_for_nor_against() -> No
     assert gather.touched(both, large, rows("0", "1", "2")) == (("0", "2"), ("1",))
 
 
-def test_a_row_of_a_leaf_that_the_schedule_has_no_more_is_passed_over() -> None:
+def test_a_row_of_a_removed_leaf_is_ignored() -> None:
     assert gather.touched(schedule(PARTITION), event("a"), rows("0", "5")) == (("0",), ())
 
 
-def test_t18_a_feed_that_comes_after_all_takes_its_absence_out_of_the_job() -> None:
+def test_t18_a_late_feed_removes_its_absence_from_the_job() -> None:
     both = all_of(ABSENT, WEATHER)
     absent = grown(None, event("late", kind="absent"), both, NOON)
     met = grown(absent, event("w"), both, NOON, leaves="1")
@@ -249,7 +247,7 @@ def test_t18_a_feed_that_comes_after_all_takes_its_absence_out_of_the_job() -> N
     assert after_all.rev == met.rev + 1
 
 
-def test_t18_a_job_of_nothing_but_an_absence_that_ended_is_dropped_on_record() -> None:
+def test_t18_a_job_of_only_an_ended_absence_is_dropped_on_record() -> None:
     absent = grown(None, event("late", kind="absent"), ABSENT, NOON)
     after_all = apply(absent, None, ABSENT, NOON + MINUTE, against="0")
     assert after_all.job is None
@@ -260,18 +258,18 @@ def test_t18_a_job_of_nothing_but_an_absence_that_ended_is_dropped_on_record() -
 
 
 @pytest.mark.parametrize("before", [None, job(leaves={"1": came()})])
-def test_t18_a_feed_that_comes_before_its_absence_is_told_changes_no_job(before: Job | None) -> None:
+def test_t18_a_feed_before_its_absence_fires_changes_no_job(before: Job | None) -> None:
     assert apply(before, None, all_of(ABSENT, WEATHER), NOON, against="0") == Gathered(None)
 
 
-def test_t18_one_event_may_speak_against_a_leaf_and_for_another_at_once() -> None:
+def test_t18_one_event_may_oppose_one_leaf_and_count_for_another() -> None:
     both = any_of(all_of(ABSENT, WEATHER), PARTITION)
     absent = grown(None, event("late", kind="absent"), both, NOON)
     step = grown(absent, event("p", NOON + MINUTE), both, NOON + MINUTE, leaves="2", against="0")
     assert (step.leaves, step.met_at) == ({"2": came(1, NOON + MINUTE)}, NOON + MINUTE)
 
 
-def test_c9_a_job_that_queues_is_not_taken_out_by_the_feed_for_it_holds_slots() -> None:
+def test_c9_a_queued_job_is_not_removed_by_the_feed() -> None:
     queued = job(leaves={"0": came()}, met_at=NOON, queued_in="emr:app-1", rank="5", held=(LIMIT,))
     assert apply(queued, None, ABSENT, NOON + MINUTE, against="0") == Gathered(None)
     more = grown(queued, event("w"), all_of(ABSENT, WEATHER), NOON, leaves="1", against="0")
@@ -281,7 +279,7 @@ def test_c9_a_job_that_queues_is_not_taken_out_by_the_feed_for_it_holds_slots() 
 # -- jobs apart ----------------------------------------------------------------------------------------------------
 
 
-def test_c11_a_job_set_apart_makes_room_and_keeps_everything_but_its_place() -> None:
+def test_c11_a_detached_job_keeps_everything_but_its_sort_key() -> None:
     met = grown(None, event("a"), PARTITION, NOON)
     apart = gather.detach(met)
     assert apart.sort_key.startswith("JOB#2026-03-02T12:00:00.000Z#")

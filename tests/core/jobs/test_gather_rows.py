@@ -36,7 +36,7 @@ AT_NOON = "came at 2026-03-02T12:00:00.000Z"
 SHOP = {"shop": "a"}
 
 
-def test_t7_the_first_event_of_a_correlation_begins_a_job_of_its_own() -> None:
+def test_t7_the_first_event_of_a_correlation_begins_its_own_job() -> None:
     one = schedule(all_of(PARTITION, WEATHER), by=["shop"])
     made = gather.gather(None, [Touch(partition_event("p"), ("0",))], one, ROW, SHOP, NOON + 5)
     assert made == Gathered(
@@ -56,14 +56,14 @@ def test_t7_the_first_event_of_a_correlation_begins_a_job_of_its_own() -> None:
     )
 
 
-def test_w4_the_job_of_a_dags_node_is_called_by_its_round_whichever_event_comes_first() -> None:
+def test_w4_a_dag_node_job_is_named_by_its_round_for_any_event() -> None:
     correlation = {"~dag": "demo.flights.daily~.7.abc/2"}
     made = gather.gather(None, [Touch(partition_event("p"), ("0",))], schedule(), ROW, correlation, NOON)
     assert made.job is not None
     assert made.job.job_id == ids.job_id(NAME, 7, "demo.flights.daily~.7.abc/2")
 
 
-def test_t18_a_job_that_stays_met_keeps_the_instant_at_which_it_was() -> None:
+def test_t18_a_job_that_stays_met_keeps_its_met_instant() -> None:
     """An absent feed may still undo it, so it is judged anew with each event."""
     either = schedule(any_of(ABSENT, WEATHER))
     then = NOON + MINUTE
@@ -83,7 +83,7 @@ def test_t18_a_job_that_stays_met_keeps_the_instant_at_which_it_was() -> None:
     )
 
 
-def test_t14_a_match_that_expires_is_recorded_with_all_that_had_come() -> None:
+def test_t14_an_expired_match_is_recorded_with_its_events() -> None:
     three = schedule(at_least(3, PARTITION, WEATHER, CLEANED, within="1h"))
     waiting = job(leaves={"0": came(), "1": came(1, NOON + MINUTE)})
     reason = (
@@ -96,7 +96,7 @@ def test_t14_a_match_that_expires_is_recorded_with_all_that_had_come() -> None:
     )
 
 
-def test_t14_t19_the_event_that_ends_a_silence_after_the_window_begins_a_job_of_the_same_correlation() -> None:
+def test_t14_t19_an_event_after_the_window_begins_correlated_job() -> None:
     silent = schedule(all_of(QUIET, WEATHER, within="1h"), by=["shop"])
     now = NOON + 2 * HOUR
     waiting = job(leaves={"0": came(), "1": came()}, sort_key="GATHERING#a", correlation=SHOP, rev=2)
@@ -119,14 +119,14 @@ def test_t14_t19_the_event_that_ends_a_silence_after_the_window_begins_a_job_of_
     )
 
 
-def test_t18_an_absence_that_ended_is_recorded_for_as_long_as_history_is_kept() -> None:
+def test_t18_an_ended_absence_is_recorded_for_the_history_period() -> None:
     absent, now = job(leaves={"0": came()}), NOON + MINUTE
     reason = "the absent event arrived before the job was launched"
     record = Record(absent.job_id, "DROPPED", NAME, 7, reason, now, NOON, expires_at=now + 180 * DAY)
     assert gather.gather(absent, [], schedule(ABSENT), ROW, None, now, against=("0",)) == Gathered(None, record)
 
 
-def test_c11_a_job_set_apart_is_a_new_row_called_by_when_it_began_and_the_end_of_its_id() -> None:
+def test_c11_a_detached_job_is_a_row_named_by_begin_and_id_end() -> None:
     met = job(met_at=NOON, rev=6)
     assert met.job_id == "demo.flights.clean.7.first"
     assert gather.detach(met) == replace(met, sort_key="JOB#2026-03-02T12:00:00.000Z#first", kind="detached", rev=1)
@@ -136,13 +136,13 @@ def test_c11_a_job_set_apart_is_a_new_row_called_by_when_it_began_and_the_end_of
 # -- which leaves an event touches ---------------------------------------------------------------------------------
 
 
-def test_t18_the_absence_of_a_feed_counts_though_it_has_no_payload_for_the_feeds_pattern() -> None:
+def test_t18_an_absence_counts_though_it_has_no_payload_to_match() -> None:
     big = ORDERS | {"pattern": {"total": [{"numeric": [">", 100]}]}}
     told = replace(partition_event("late"), kind="absent", payload=None)
     assert gather.touched(schedule(ABSENT | {"of": big}), told, [ROW]) == (("0",), ())
 
 
-def test_t10_a_status_counts_for_a_leaf_that_names_the_schedule_which_started_the_run() -> None:
+def test_t10_a_status_counts_for_the_schedule_that_started_run() -> None:
     nightly = schedule(CLEANED | {"schedule": "demo.flights.nightly"})
     status = replace(partition_event("s"), kind="program_status", schedule="demo.flights.nightly")
     assert gather.touched(nightly, status, [ROW]) == (("0",), ())

@@ -46,19 +46,19 @@ def late(before: Job, then: str = "abort", correlation: dict[str, str] | None = 
     return gather.gather(before, touches, schedule(BOTH, timeout=timeout), ROW, correlation, LATE, timed_out=True)
 
 
-def test_c10_a_partial_match_that_has_timed_out_is_aborted_on_record_and_the_event_begins_the_next() -> None:
+def test_c10_a_timed_out_match_is_aborted_and_event_begins_next() -> None:
     reason = "not launched within its timeout of 1h: waits for 1 partition of demo.weather"
     record = Record(HALF.job_id, "ABORTED", NAME, 7, reason, LATE, NOON, expires_at=LATE + 180 * DAY)
     assert late(HALF) == Gathered(BEGUN, record)
 
 
-def test_c10_a_job_that_was_met_in_time_makes_room_and_waits_apart_for_its_check() -> None:
+def test_c10_a_job_met_in_time_is_detached_until_its_check() -> None:
     met = replace(HALF, leaves={"0": came(), "1": came()}, met_at=NOON, state="PENDING_CONSTRAINTS")
     apart = replace(met, sort_key="JOB#2026-03-02T12:00:00.000Z#first", kind="detached", rev=1, leases=0, wake_at=LATE)
     assert late(met) == Gathered(BEGUN, detached=apart)
 
 
-def test_c10_a_partial_match_that_is_to_run_anyway_makes_room_and_keeps_what_it_has() -> None:
+def test_c10_a_partial_match_to_run_anyway_is_detached_as_it_is() -> None:
     apart = replace(HALF, sort_key="JOB#2026-03-02T12:00:00.000Z#first", kind="detached", rev=1, leases=0, wake_at=LATE)
     assert late(HALF, then="run") == Gathered(BEGUN, detached=apart)
 
@@ -71,7 +71,7 @@ def test_t19_the_next_job_waits_for_the_same_correlation() -> None:
     )
 
 
-def test_w4_a_node_of_a_dag_keeps_its_one_job_of_a_round_though_it_has_timed_out() -> None:
+def test_w4_a_dag_node_keeps_one_job_a_round_though_it_timed_out() -> None:
     """The next job would have the same id, so the events stay together, and the check ends the job."""
     correlation = {"~dag": "demo.flights.daily~.7.abc/1"}
     place = "GATHERING#demo.flights.daily%7E.7.abc%2F1"
@@ -91,13 +91,13 @@ def test_w4_a_node_of_a_dag_keeps_its_one_job_of_a_round_though_it_has_timed_out
     )
 
 
-def test_c10_without_an_event_for_the_next_job_a_job_that_has_timed_out_is_left_to_its_check() -> None:
+def test_c10_without_an_event_timed_out_job_is_left_to_its_check() -> None:
     assert gather.gather(HALF, [Touch(weather(), ())], schedule(BOTH), ROW, None, LATE, timed_out=True) == Gathered(
         None
     )
 
 
-def test_a_job_out_of_time_is_due_at_once_in_a_place_of_its_own() -> None:
+def test_a_timed_out_job_is_due_at_once_under_its_own_sort_key() -> None:
     now = NOON + 5 * MINUTE
     assert gather.out_of_time(HALF, now) == replace(
         HALF, sort_key="JOB#2026-03-02T12:00:00.000Z#first", kind="detached", rev=1, leases=0, wake_at=now

@@ -61,14 +61,14 @@ def words(decision: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("constraints", list(permutations([NIGHT, GAP, concurrency(1), RATE])))
-def test_c8_a_job_that_has_to_wait_for_the_night_is_not_aborted_by_day(constraints: tuple[dict[str, Any], ...]) -> None:
+def test_c8_a_job_that_waits_for_the_night_is_not_aborted_by_day(constraints: tuple[dict[str, Any], ...]) -> None:
     decision = decide(met(), known(*constraints), NOON)
     assert isinstance(decision, Wait)
     assert (decision.until, decision.state) == (TEN_HOURS, "PENDING_CONSTRAINTS")
     assert words(decision) == ["between 22:00 and 06:00 in UTC"]
 
 
-def test_c4_when_nothing_waits_any_longer_what_aborts_aborts_before_any_line_is_asked() -> None:
+def test_c4_an_aborting_constraint_aborts_before_any_limit() -> None:
     decision = decide(met(), known(NIGHT, RATE, GAP, timeout="never"), TEN_HOURS)
     assert isinstance(decision, Launch), "the gap is over by then"
 
@@ -78,11 +78,11 @@ def test_c4_when_nothing_waits_any_longer_what_aborts_aborts_before_any_line_is_
 
 
 @pytest.mark.parametrize("constraint", [RATE, concurrency(1, "wait"), concurrency(1, "cancel_other")])
-def test_c8_what_waits_at_a_line_goes_there(constraint: dict[str, Any]) -> None:
+def test_c8_a_job_that_needs_a_limit_asks_for_it(constraint: dict[str, Any]) -> None:
     assert isinstance(decide(met(), known(constraint), NOON), Launch)
 
 
-def test_c5_a_rate_that_says_abort_aborts() -> None:
+def test_c5_a_rate_with_abort_aborts() -> None:
     decision = decide(met(), known(RATE | {"on_unmet": "abort"}), NOON)
     assert decision == Abort("at most 1 run per hour, else abort: not before 2026-03-02T12:59:00.000Z")
 
@@ -95,7 +95,7 @@ def test_c5_a_rate_that_says_abort_aborts() -> None:
         (FRESH, "demo.flights.raw succeeded within 1d, else abort: demo.flights.raw has not succeeded yet"),
     ],
 )
-def test_c8_any_constraint_aborts_if_it_says_so(constraint: dict[str, Any], why: str) -> None:
+def test_c8_any_constraint_with_abort_aborts(constraint: dict[str, Any], why: str) -> None:
     assert decide(met(), known(constraint | {"on_unmet": "abort"}), NOON) == Abort(why)
 
 
@@ -112,7 +112,7 @@ def test_c8_any_constraint_aborts_if_it_says_so(constraint: dict[str, Any], why:
         ([FRESH, DELAY], NOON + 15 * MINUTE),
     ],
 )
-def test_c8_a_waiting_job_is_looked_at_when_time_has_met_what_it_can(
+def test_c8_a_waiting_job_is_checked_when_time_may_have_met_it(
     constraints: list[dict[str, Any]], until: Instant
 ) -> None:
     decision = decide(met(), known(*constraints), NOON)
@@ -130,7 +130,7 @@ def test_c10_a_wait_never_outlasts_the_timeout() -> None:
     assert decide(waited, short, NOON + 2 * HOUR) == Abort(f"not launched within its timeout of 2h: {decision.why}")
 
 
-def test_c7_with_no_timeout_only_the_upstream_wakes_it() -> None:
+def test_c7_with_no_timeout_only_the_upstream_wakes_a_job() -> None:
     assert decide(met(), known(FRESH, timeout="never"), NOON) == Wait(
         None,
         "PENDING_CONSTRAINTS",
@@ -138,7 +138,7 @@ def test_c7_with_no_timeout_only_the_upstream_wakes_it() -> None:
     )
 
 
-def test_t12_a_job_that_waits_for_silence_is_looked_at_when_it_is_over() -> None:
+def test_t12_a_job_that_waits_for_quiet_is_checked_at_its_end() -> None:
     quiet = schedule(QUIET, timeout={"after": "30m"})
     waiting = job(leaves={"0": came(1, NOON)})
     decision = decide(waiting, facts(schedule=quiet), NOON + MINUTE)
@@ -147,7 +147,7 @@ def test_t12_a_job_that_waits_for_silence_is_looked_at_when_it_is_over() -> None
     assert isinstance(decide(waiting, facts(schedule=quiet), NOON + 10 * MINUTE), Launch)
 
 
-def test_t14_a_partial_match_that_is_too_old_is_taken_out_and_told_apart_from_a_timeout() -> None:
+def test_t14_an_expired_match_is_distinguished_from_a_timeout() -> None:
     half = job(leaves={"0": came(1, NOON)})
     pair = facts(schedule=schedule(all_of(PARTITION, WEATHER, within="1h")))
     waiting = decide(half, pair, NOON + HOUR - 1)
@@ -160,9 +160,7 @@ def test_t14_a_partial_match_that_is_too_old_is_taken_out_and_told_apart_from_a_
 
 @pytest.mark.parametrize(("last", "decision"), [(0, Launch), (50, Launch), (51, Expire), (59, Expire)])
 @pytest.mark.parametrize("late", [0, 90 * MINUTE])
-def test_t14_what_time_completes_only_after_the_window_has_expired_however_late_somebody_looks(
-    last: int, decision: type, late: int
-) -> None:
+def test_t14_what_time_completes_after_the_window_has_expired(last: int, decision: type, late: int) -> None:
     """Both came within the hour; ten minutes without another chunk, too, or not any more."""
     silent = facts(schedule=schedule(all_of(QUIET, WEATHER, within="1h")))
     waiting = job(leaves={"0": came(2, NOON, NOON + last * MINUTE), "1": came(1, NOON)})
@@ -172,7 +170,7 @@ def test_t14_what_time_completes_only_after_the_window_has_expired_however_late_
 # -- in a queue ----------------------------------------------------------------------------------------------------
 
 
-def test_c8_a_job_in_a_queue_is_judged_again_when_its_turn_comes_and_gives_up_its_place() -> None:
+def test_c8_a_queued_job_is_judged_again_when_it_is_served() -> None:
     queued = met(queued_in=LIMIT, rank="5", held=())
     closing = known(NIGHT, concurrency(1, "wait"), timeout="never")
     assert decide(queued, closing, NOON) == Wait(
@@ -183,18 +181,18 @@ def test_c8_a_job_in_a_queue_is_judged_again_when_its_turn_comes_and_gives_up_it
     assert (decision.until, decision.leaves) == (TEN_HOURS, True)
 
 
-def test_c1_in_its_turn_a_job_is_not_aborted_for_the_slot_that_it_queues_for() -> None:
+def test_c1_a_served_job_is_not_aborted_for_slot_it_queues_for() -> None:
     queued = met(queued_in=LIMIT, rank="5")
     assert isinstance(decide(queued, known(concurrency(1)), NOON, serving=LIMIT), Launch)
 
 
-def test_c4_in_its_turn_a_job_is_aborted_for_a_run_that_started_meanwhile() -> None:
+def test_c4_a_served_job_is_aborted_for_a_run_started_meanwhile() -> None:
     queued = met(queued_in=EMR_LIMIT, rank="5", held=(LIMIT,))
     assert isinstance(decide(queued, known(GAP), NOON, serving=EMR_LIMIT), Abort)
 
 
 @pytest.mark.parametrize("others", [0, 1])
-def test_c5_a_place_in_a_log_is_void_if_others_used_the_rate_up_while_the_job_queued(others: int) -> None:
+def test_c5_a_rate_entry_is_void_if_others_used_up_the_rate(others: int) -> None:
     """It was given its place two hours ago; since then the rate allowed another start."""
     own = {f"{NAME}.7.first#001": NOON - 2 * HOUR}
     log = LimitState(RATE_LIMIT, rev=2, starts=own | ({"r#001": NOON - MINUTE} if others else {}))
@@ -224,7 +222,7 @@ def test_c5_a_place_in_a_log_is_void_if_others_used_the_rate_up_while_the_job_qu
         (FRESH | {"on_unmet": "abort"}, None),
     ],
 )
-def test_w1_a_retry_waits_where_any_other_job_would_be_aborted(constraint: dict[str, Any], until: Instant) -> None:
+def test_w1_a_retry_waits_where_any_first_attempt_would_abort(constraint: dict[str, Any], until: Instant) -> None:
     assert isinstance(decide(met(), known(constraint), NOON), Abort)
     decision = decide(job("retry"), known(constraint), NOON)
     assert isinstance(decision, Wait)
@@ -232,7 +230,7 @@ def test_w1_a_retry_waits_where_any_other_job_would_be_aborted(constraint: dict[
 
 
 @pytest.mark.parametrize("constraint", [NIGHT, DELAY | {"after": "2d"}, FRESH, GAP | {"at_least": "2d"}])
-def test_c10_run_anyway_overrides_whatever_waits_for_the_clock_or_for_facts(constraint: dict[str, Any]) -> None:
+def test_c10_run_anyway_overrides_waits_for_the_clock_or_facts(constraint: dict[str, Any]) -> None:
     late = known(constraint, timeout={"after": "1h", "then": "run"})
     waiting: Job = met(reason="waits for something")
     assert not isinstance(decide(waiting, late, NOON + HOUR - 1), Launch)

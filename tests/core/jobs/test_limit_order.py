@@ -54,7 +54,7 @@ def turned(what: Job, *constraints: dict[str, Any], rates: tuple[str, ...] = ())
         ((DAY_LIMIT,), [DAILY, HOURLY]),
     ],
 )
-def test_c9_a_job_that_holds_a_line_behind_one_it_still_has_to_ask_for_stands_aside(
+def test_c9_a_job_that_lacks_a_limit_before_one_it_holds_yields(
     held: tuple[str, ...], constraints: list[dict[str, Any]]
 ) -> None:
     """Its schedule was changed while it queued. Taken out of order, two jobs could each hold what the other wants."""
@@ -76,17 +76,17 @@ def test_c9_a_job_that_holds_a_line_behind_one_it_still_has_to_ask_for_stands_as
         (queued(at=HOUR_LIMIT), [HOURLY]),
     ],
 )
-def test_c9_a_job_that_took_its_lines_in_order_goes_on(what: Job, constraints: list[dict[str, Any]]) -> None:
+def test_c9_a_job_that_took_its_limits_in_order_goes_on(what: Job, constraints: list[dict[str, Any]]) -> None:
     assert isinstance(turned(what, *constraints), Launch)
 
 
-def test_c5_a_log_that_only_counts_a_job_never_sends_it_back() -> None:
+def test_c5_a_rate_that_only_counts_never_makes_a_job_yield() -> None:
     """It is told of the start when there is one, so a job that queues further on does not hold it."""
     assert isinstance(turned(queued(LIMIT), rates=(f"1/{HOUR}",)), Launch)
     assert isinstance(turned(queued(LIMIT), HOURLY, rates=(f"1/{HOUR}",)), Wait)
 
 
-def test_c9_a_job_does_not_stand_aside_before_its_turn() -> None:
+def test_c9_a_job_does_not_yield_before_it_is_served() -> None:
     decision = decide(queued(LIMIT), facts(schedule=schedule(constraints=[HOURLY])), NOON)
     assert isinstance(decision, Wait)
     assert (decision.state, decision.leaves) == ("PENDING_LAUNCH", False)
@@ -116,7 +116,7 @@ def freed(known: Facts, line: str) -> Facts:
     st.booleans(),
 )
 @thorough
-def test_c9_whoever_queues_gets_through_line_by_line_holding_only_what_lies_before(
+def test_c9_a_queued_job_passes_the_limits_one_by_one_in_order(
     constraints: list[dict[str, Any]], rates: set[str], full: set[str], paced: bool
 ) -> None:
     """Some of its lines are full. Each becomes free in its turn; nothing sends the job back."""

@@ -64,19 +64,19 @@ def outcome(kind: JobKind, mode: Mode) -> str:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_l4_each_mode_lets_go_keeps_or_drops_each_kind_of_job(mode: Mode, kind: JobKind) -> None:
+def test_l4_each_mode_launches_keeps_or_drops_each_kind_of_job(mode: Mode, kind: JobKind) -> None:
     assert outcome(kind, mode) == TABLE[mode][kind]
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_c13_a_claim_expects_a_mode_in_which_such_a_job_goes(mode: Mode, kind: JobKind) -> None:
+def test_c13_a_claim_expects_a_mode_that_permits_its_job(mode: Mode, kind: JobKind) -> None:
     assert (mode in CLAIMABLE[kind]) is (TABLE[mode][kind] == GOES)
 
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_l4_a_run_that_was_claimed_is_held_by_no_pause_but_withdrawn_by_a_closing(mode: Mode, kind: JobKind) -> None:
+def test_l4_a_claimed_run_is_stopped_by_closing_but_not_by_pause(mode: Mode, kind: JobKind) -> None:
     assert may_start(kind, mode) is (TABLE[mode][kind] != GONE)
 
 
@@ -84,7 +84,7 @@ def test_l4_a_run_that_was_claimed_is_held_by_no_pause_but_withdrawn_by_a_closin
 
 
 @pytest.mark.parametrize("mode", ["hold", "backlog"])
-def test_l4_a_job_that_is_held_says_so_and_since_when(mode: Mode) -> None:
+def test_l4_a_held_job_says_so_and_since_when(mode: Mode) -> None:
     """A description that was changed meanwhile is not the beginning of the pause."""
     held = facts(
         schedule_state=schedule_state(mode=mode, mode_at=NOON, updated_at=NOON + HOUR, reason="3 runs failed in a row")
@@ -93,13 +93,13 @@ def test_l4_a_job_that_is_held_says_so_and_since_when(mode: Mode) -> None:
     assert decide(met(), held, NOON) == Wait(NOON + 24 * HOUR, "PENDING_CONSTRAINTS", why)
 
 
-def test_l4_a_job_that_queues_gives_up_its_place_when_it_is_held() -> None:
+def test_l4_a_queued_job_leaves_its_queue_when_it_is_held() -> None:
     decision = decide(met(queued_in=LIMIT, rank="5"), facts(schedule_state=schedule_state(mode="hold")), NOON)
     assert isinstance(decision, Wait)
     assert decision.leaves
 
 
-def test_l4_what_is_unmet_goes_on_gathering_in_its_own_words() -> None:
+def test_l4_an_unmet_job_goes_on_gathering_with_its_own_reason() -> None:
     two = facts(schedule_state=schedule_state(mode="hold"), schedule=schedule(PARTITION | {"count": 2}))
     decision = decide(met(met_at=None), two, NOON)
     assert isinstance(decision, Wait)
@@ -107,7 +107,7 @@ def test_l4_what_is_unmet_goes_on_gathering_in_its_own_words() -> None:
     assert decision.why.startswith("waits for 1 partition of demo.flights")
 
 
-def test_l4_timeouts_go_on_counting_while_held_unless_they_were_stopped() -> None:
+def test_l4_timeouts_go_on_counting_on_hold_unless_stopped() -> None:
     going = facts(schedule_state=schedule_state(mode="hold"), schedule=schedule(timeout={"after": "1h"}))
     assert isinstance(decide(met(), going, NOON + HOUR), Abort)
     stopped = replace(going, schedule_state=schedule_state(mode="hold", pauses=((NOON + MINUTE, None),)))
@@ -116,14 +116,14 @@ def test_l4_timeouts_go_on_counting_while_held_unless_they_were_stopped() -> Non
     assert decision.until is None
 
 
-def test_l4_run_anyway_does_not_run_in_spite_of_a_hold() -> None:
+def test_l4_run_anyway_does_not_override_a_hold() -> None:
     held = facts(schedule_state=schedule_state(mode="hold"), schedule=schedule(timeout={"after": "1h", "then": "run"}))
     decision = decide(met(), held, NOON + HOUR)
     assert isinstance(decision, Wait)
     assert decision.until is None
 
 
-def test_c11_in_hold_fires_join_the_one_job_that_waits_in_backlog_each_waits_for_itself() -> None:
+def test_c11_fires_coalesce_on_hold_and_wait_alone_in_backlog() -> None:
     waiting, ticking = job("fire", sort_key=GATHERING, job_id="first"), schedule(TICK)
     hold = facts(schedule_state=schedule_state(mode="hold"), schedule=ticking, gathering=waiting)
     assert isinstance(decide(job("fire"), hold, NOON), Coalesce)
@@ -143,9 +143,7 @@ def test_c11_in_hold_fires_join_the_one_job_that_waits_in_backlog_each_waits_for
         ({"coalesce": False}, "hold", APART),
     ],
 )
-def test_c11_a_fire_that_must_wait_leaves_its_place_to_be_joined_or_to_be_a_job_by_itself(
-    fields: dict[str, Any], mode: Mode, place: str
-) -> None:
+def test_c11_a_fire_that_must_wait_is_coalesced_or_detached(fields: dict[str, Any], mode: Mode, place: str) -> None:
     busy = facts(
         schedule_state=schedule_state(mode=mode),
         schedule=schedule(TICK, constraints=[concurrency(1, "wait")], **fields),
@@ -157,7 +155,7 @@ def test_c11_a_fire_that_must_wait_leaves_its_place_to_be_joined_or_to_be_a_job_
     assert into.row.sort_key == place
 
 
-def test_c11_a_fire_that_is_a_job_by_itself_joins_none_and_none_stands_in_its_way() -> None:
+def test_c11_a_detached_fire_joins_none_and_blocks_none() -> None:
     """It was set apart in a backlog; now, resumed, another one of its schedule gathers, or queues for a slot."""
     apart = job("fire", sort_key=APART, due_at=NOON, met_at=NOON)
     resumed = facts(schedule=schedule(TICK, constraints=[concurrency(1, "wait")]), gathering=met())
@@ -168,7 +166,7 @@ def test_c11_a_fire_that_is_a_job_by_itself_joins_none_and_none_stands_in_its_wa
 
 
 @pytest.mark.parametrize(("fields", "mode"), [({}, "backlog"), ({"coalesce": False}, "enabled")])
-def test_c11_a_match_that_time_completed_makes_room_when_it_has_to_wait(fields: dict[str, Any], mode: Mode) -> None:
+def test_c11_a_match_completed_by_time_is_detached_when_it_waits(fields: dict[str, Any], mode: Mode) -> None:
     """No event came last that could have set it apart."""
     known = facts(
         schedule_state=schedule_state(mode=mode),
@@ -181,7 +179,7 @@ def test_c11_a_match_that_time_completed_makes_room_when_it_has_to_wait(fields: 
     assert (into.row.sort_key, into.row.kind, into.row.state) == (APART, "detached", "PENDING_LAUNCH")
 
 
-def test_o3_a_fire_that_is_written_again_while_it_waits_apart_is_a_ghost() -> None:
+def test_o3_a_fire_written_again_while_detached_is_a_duplicate() -> None:
     apart = job("fire", sort_key=APART)
     assert isinstance(
         decide(job("fire"), facts(schedule_state=schedule_state(mode="backlog"), gathering=apart), NOON), Duplicate
@@ -192,7 +190,7 @@ def test_o3_a_fire_that_is_written_again_while_it_waits_apart_is_a_ghost() -> No
 
 
 @pytest.mark.parametrize(("due", "goes"), [(NOON - 1, True), (NOON, False), (NOON + 1, False)])
-def test_l4_a_drain_lets_go_the_fires_that_were_due_before_it(due: int, goes: bool) -> None:
+def test_l4_a_drain_launches_the_fires_that_were_due_before_it(due: int, goes: bool) -> None:
     """Before the drain began, that is, and not before the description was last changed."""
     draining = facts(
         schedule_state=schedule_state(mode="drain", mode_at=NOON, updated_at=NOON + MINUTE), schedule=schedule(TICK)
@@ -202,13 +200,13 @@ def test_l4_a_drain_lets_go_the_fires_that_were_due_before_it(due: int, goes: bo
     assert goes or decision == Drop("the fire was due after the schedule was paused to drain")
 
 
-def test_l10_of_a_completed_schedule_what_was_prepared_goes_on() -> None:
+def test_l10_prepared_fires_of_a_completed_schedule_go_on() -> None:
     completed = facts(schedule_state=schedule_state(mode="completed", mode_at=NOON), schedule=schedule(TICK))
     assert isinstance(decide(job("fire", due_at=NOON + MINUTE), completed, NOON + MINUTE), Launch)
 
 
 @pytest.mark.parametrize("mode", ["drain", "completed"])
-def test_l4_a_fire_that_would_only_gather_is_dropped_where_nothing_gathers(mode: Mode) -> None:
+def test_l4_a_fire_that_only_gathers_is_dropped_while_closing(mode: Mode) -> None:
     parts: dict[str, Any] = {"type": "all", "triggers": [TICK, PARTITION]}
     closing = facts(schedule_state=schedule_state(mode=mode, mode_at=NOON + HOUR), schedule=schedule(parts))
     decision = decide(job("fire", due_at=NOON), closing, NOON)
@@ -219,7 +217,7 @@ def test_l4_a_fire_that_would_only_gather_is_dropped_where_nothing_gathers(mode:
 
 
 @pytest.mark.parametrize("mode", ["enabled", "hold", "backlog", "drain", "completed"])
-def test_l19_an_occurrence_that_is_to_be_left_out_is_skipped_on_record_in_any_mode(mode: Mode) -> None:
+def test_l19_an_occurrence_is_skipped_on_record_in_any_mode(mode: Mode) -> None:
     skipping = facts(schedule_state=schedule_state(mode=mode, skips=(NOON,), mode_at=NOON + 1), schedule=schedule(TICK))
     decision = decide(job("fire", due_at=NOON), skipping, NOON)
     assert decision == Skip("the occurrence of 2026-03-02T12:00:00.000Z was skipped on request")
@@ -232,6 +230,6 @@ def test_l19_a_skip_names_one_instant_and_only_a_fire_has_one() -> None:
     assert isinstance(decide(job("retry", due_at=NOON), skipping, NOON), Launch)
 
 
-def test_l19_a_skipped_occurrence_does_not_come_before_its_time() -> None:
+def test_l19_a_skipped_occurrence_is_not_dropped_before_its_time() -> None:
     skipping = facts(schedule_state=schedule_state(skips=(NOON,)), schedule=schedule(TICK))
     assert isinstance(decide(job("fire", due_at=NOON), skipping, NOON - 1), Wait)

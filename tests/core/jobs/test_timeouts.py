@@ -20,7 +20,7 @@ def held(stop: bool) -> ScheduleState:
     return lifecycle.pause(schedule_state(), schedule(), "hold", stop, LATER, ME)[0]
 
 
-def test_l4_a_stopped_timeout_stands_still_from_the_pause_to_the_resume() -> None:
+def test_l4_a_stopped_timeout_pauses_from_the_pause_to_resume() -> None:
     stopped = held(stop=True)
     assert stopped.pauses == ((LATER, None),)
     resumed, _ = lifecycle.resume(stopped, schedule(), LATER + 5 * HOUR, ME)
@@ -36,7 +36,7 @@ def test_l4_a_timeout_that_ended_before_the_pause_has_ended() -> None:
     assert timeout.deadline_of(job(), schedule(timeout={"after": "1h"}), held(stop=True)) == LATER
 
 
-def test_l4_only_so_many_pauses_are_remembered_the_last_ones() -> None:
+def test_l4_only_the_last_pauses_are_remembered() -> None:
     current = schedule_state()
     for number in range(lifecycle.MAX_PAUSES + 5):
         at = NOON + number * HOUR
@@ -51,7 +51,7 @@ def test_l4_only_so_many_pauses_are_remembered_the_last_ones() -> None:
     st.booleans(),
 )  # fmt: skip
 @thorough
-def test_c10_a_timeout_ends_when_so_much_time_has_passed_outside_all_pauses(
+def test_c10_a_timeout_counts_only_the_time_outside_pauses(
     spans: list[tuple[int, int]], minutes: int, created: int, ongoing: bool
 ) -> None:
     """Minutes until each pause and of it. Counted minute by minute, a minute of a pause counts for nothing."""

@@ -43,7 +43,7 @@ def test_e3_starts_within_their_tolerance_never_exceed_a_policy(
 
 
 @pytest.mark.parametrize(("most", "interval"), [(1, "1s"), (2, "2s"), (1, "5s"), (20, "1m"), (1, "1h")])
-def test_e3_appointments_that_are_taken_ahead_leave_more_than_nineteen_twentieths(most: int, interval: str) -> None:
+def test_e3_starts_reserved_ahead_use_over_95_percent_of_pace(most: int, interval: str) -> None:
     policy = Policy(max_events=most, interval=interval)
     pace, state = policy.pace("demo.calm"), LimitState("policy:demo.calm", head=NOON)
     taken = []
@@ -54,14 +54,14 @@ def test_e3_appointments_that_are_taken_ahead_leave_more_than_nineteen_twentieth
     assert 99 * policy.span / most / (taken[-1] - taken[0]) >= 0.95
 
 
-def test_e3_an_appointment_leaves_time_to_prepare_the_start_within_its_tolerance() -> None:
+def test_e3_a_reserved_start_leaves_time_to_prepare() -> None:
     short, long = (Policy(max_events=1, interval=interval).pace("demo.calm") for interval in ("1s", "1m"))
     assert limit_route.appointment((short,), {}, NOON) == NOON + limit_pace.PREPARATION - short.tolerance
     assert limit_route.appointment((long,), {}, NOON) == NOON, "a minute's tolerance is longer than that"
     assert limit_route.appointment((EMR,), {}, NOON) == NOON
 
 
-def test_e3_two_paces_are_one_appointment_the_later_one() -> None:
+def test_e3_two_paces_give_one_start_instant_the_later_one() -> None:
     policy = Policy(max_events=1, interval="1s").pace("demo.calm")
     ahead = {
         policy.limit_name: LimitState(policy.limit_name, head=NOON + 800),
@@ -71,7 +71,7 @@ def test_e3_two_paces_are_one_appointment_the_later_one() -> None:
     assert limit_route.route((policy, EMR), (), ahead, NOON, EMR.limit_name).appointment == NOON + 900
 
 
-def test_e3_reading_the_facts_moves_an_appointment_that_could_not_be_kept_and_no_other() -> None:
+def test_e3_reading_the_facts_moves_only_a_start_that_was_missed() -> None:
     policy = Policy(max_events=1, interval="1s").pace("demo.calm")
     route = limit_route.route((policy,), (), {}, NOON, None)
     assert limit_route.prepared(route, NOON + 100).appointment == NOON + 300

@@ -31,11 +31,11 @@ def otherwise(asks: tuple[PermitRequest, ...], queued_in: str | None, held: tupl
     ("queued_in", "held"),
     [(RATE_LIMIT, ()), (LIMIT, (RATE_LIMIT,)), (GROUP, (RATE_LIMIT, LIMIT)), (EMR_LIMIT, ALL)],
 )
-def test_c9_a_job_that_holds_every_permit_before_its_queue_stays_there(queued_in: str, held: tuple[str, ...]) -> None:
+def test_c9_a_job_holding_all_permits_before_its_queue_stays(queued_in: str, held: tuple[str, ...]) -> None:
     assert otherwise(ASKS, queued_in, held) is False
 
 
-def test_c1_a_job_whose_queue_limits_it_no_more_does_not_stay_there() -> None:
+def test_c1_a_job_leaves_a_queue_whose_limit_no_longer_applies() -> None:
     assert otherwise(ASKS, "group:demo.gone", ALL) is True
     assert otherwise(ASKS, None, ALL) is True
     assert otherwise((replace(OWN, limit=None), EMR_PACE), LIMIT, ()) is True
@@ -43,17 +43,17 @@ def test_c1_a_job_whose_queue_limits_it_no_more_does_not_stay_there() -> None:
 
 
 @pytest.mark.parametrize("held", [(), (RATE_LIMIT,), (LIMIT,), (GROUP,), (RATE_LIMIT, LIMIT), (LIMIT, GROUP)])
-def test_c1_a_job_that_lacks_a_limit_before_its_queue_asks_for_it_first(held: tuple[str, ...]) -> None:
+def test_c1_a_job_lacking_a_limit_before_its_queue_asks_for_it(held: tuple[str, ...]) -> None:
     assert otherwise(ASKS, EMR_LIMIT, held) is True
 
 
-def test_c1_a_job_needs_no_permit_of_what_only_counts_it() -> None:
+def test_c1_a_job_needs_no_permit_of_a_limit_that_only_counts_it() -> None:
     counted = (replace(LOG, binding=False), replace(OWN, limit=None), SHARED, EMR_PACE)
     assert otherwise(counted, EMR_LIMIT, (GROUP,)) is False
     assert otherwise(counted, EMR_LIMIT, (LIMIT, GROUP)) is False
 
 
-def test_c1_a_job_that_holds_a_permit_which_it_does_not_need_gives_it_back() -> None:
+def test_c1_a_job_releases_a_permit_that_it_does_not_need() -> None:
     assert otherwise(ASKS, EMR_LIMIT, (*ALL, "group:demo.gone")) is True
     assert otherwise(ASKS, GROUP, ("group:demo.gone", RATE_LIMIT, LIMIT)) is True
 
@@ -65,7 +65,7 @@ def test_e3_a_job_queues_at_its_slowest_pace() -> None:
     assert otherwise(paced, LIMIT, ()) is False
 
 
-def test_w3_units_of_a_share_may_be_held_in_the_common_part_but_no_other_number_of_them() -> None:
+def test_w3_units_of_a_share_may_be_held_in_the_fallback() -> None:
     pooled = (OWN, UNITS, EMR_PACE)
     assert otherwise(pooled, EMR_LIMIT, (LIMIT, SHARE), units=2) is False
     assert otherwise(pooled, EMR_LIMIT, (LIMIT, COMMON), units=2) is False

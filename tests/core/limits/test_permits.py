@@ -27,23 +27,23 @@ def busy(active: int, waiters: int = 0) -> LimitState:
 
 
 @pytest.mark.parametrize(("active", "free"), [(0, True), (1, True), (2, False), (3, False)])
-def test_c1_there_is_a_slot_while_fewer_are_in_use_than_the_limit(active: int, free: bool) -> None:
+def test_c1_a_slot_is_free_while_fewer_are_in_use_than_the_limit(active: int, free: bool) -> None:
     assert permits.has_permit(Slots(LIMIT, 2), busy(active), NOON) is free
 
 
-def test_c1_without_a_limit_there_is_always_a_slot_and_never_a_queue() -> None:
+def test_c1_without_a_limit_a_slot_is_always_free_and_no_queue() -> None:
     assert permits.has_permit(Slots(LIMIT, None), busy(1_000), NOON)
     assert permits.admits(Slots(LIMIT, None), busy(1_000, waiters=5), NOON)
 
 
 @pytest.mark.parametrize("ask", [Slots(LIMIT, 2), PACE])
-def test_w2_a_newcomer_does_not_overtake_whoever_waits(ask: Any) -> None:
+def test_w2_a_new_job_does_not_overtake_the_waiters(ask: Any) -> None:
     assert permits.admits(ask, busy(0), NOON)
     assert permits.has_permit(ask, busy(0, waiters=1), NOON)
     assert not permits.admits(ask, busy(0, waiters=1), NOON)
 
 
-def test_e8_a_burst_passes_at_once_and_then_one_start_each_spacing() -> None:
+def test_e8_a_burst_passes_at_once_then_one_start_each_spacing() -> None:
     state, taken = LimitState(EMR_LIMIT), []
     for millisecond in range(0, 5_001, 100):
         now = NOON + millisecond
@@ -56,14 +56,14 @@ def test_e8_a_burst_passes_at_once_and_then_one_start_each_spacing() -> None:
 @pytest.mark.parametrize(
     ("head", "look"), [(NOON - SECOND, NOON), (NOON + 2 * SECOND, NOON), (NOON + 5_500, NOON + 3_500)]
 )
-def test_c8_a_pace_is_looked_at_when_its_next_permit_comes(head: Instant, look: Instant) -> None:
+def test_c8_a_pace_is_checked_when_its_next_permit_comes(head: Instant, look: Instant) -> None:
     state = LimitState(EMR_LIMIT, head=head)
     assert permits.next_service(PACE, state, NOON) == look
     assert permits.has_permit(PACE, state, look)
     assert look == NOON or not permits.has_permit(PACE, state, look - 1)
 
 
-def test_c8_slots_are_looked_at_when_one_is_given_back_or_after_a_lease() -> None:
+def test_c8_slots_are_checked_at_a_release_or_after_a_lease() -> None:
     assert permits.next_service(Slots(LIMIT, 1), busy(1), NOON) == NOON + slots.SLOTS_RECHECK
 
 
@@ -74,7 +74,7 @@ def test_c8_slots_are_looked_at_when_one_is_given_back_or_after_a_lease() -> Non
     window=st.integers(0, 30_000),
 )
 @thorough
-def test_e8_no_window_holds_more_starts_than_burst_and_pace_allow(
+def test_e8_no_window_has_more_starts_than_burst_and_pace_allow(
     spacing: int, burst: int, gaps: list[int], window: int
 ) -> None:
     """Claims come at any instants; each takes a permit if there is one. Whatever the window, the count holds."""
@@ -92,7 +92,7 @@ def test_e8_no_window_holds_more_starts_than_burst_and_pace_allow(
 
 @given(spacing=st.integers(1, 5_000), burst=st.integers(1, 8), crowd=st.integers(1, 40))
 @brief
-def test_e8_a_crowd_that_is_served_at_every_look_loses_no_permit(spacing: int, burst: int, crowd: int) -> None:
+def test_e8_waiters_served_at_every_check_lose_no_permit(spacing: int, burst: int, crowd: int) -> None:
     ask, state, now, starts = Pace(EMR_LIMIT, spacing, burst), LimitState(EMR_LIMIT), NOON, []
     while len(starts) < crowd:
         now = permits.next_service(ask, state, now)
@@ -107,11 +107,11 @@ def test_e8_a_crowd_that_is_served_at_every_look_loses_no_permit(spacing: int, b
 ASKS = (Slots("workflow:a.b.c", 2), Slots("workflow:a.b.d", 1), Pace("emr:one", 1_000, 20), Pace("emr:two", 3_000, 1))
 
 
-def test_c9_every_job_takes_its_lines_in_one_order_slots_before_pace_the_widest_last() -> None:
+def test_c9_every_job_takes_slots_before_pace_the_widest_last() -> None:
     assert all(permits.in_order(shuffled) == ASKS for shuffled in permutations(ASKS))
 
 
-def test_c5_logs_come_first_the_widest_last_for_what_waits_in_them_must_keep_no_slot() -> None:
+def test_c5_rate_windows_are_first_in_the_order_of_limits() -> None:
     hourly, daily = (
         RateWindow("rate:a.b.c:9/3600000", 9, 3_600_000),
         RateWindow("rate:a.b.c:2/86400000", 2, 86_400_000, False),
@@ -131,7 +131,7 @@ asks = st.one_of(
 
 @given(st.lists(asks, unique_by=lambda ask: ask.limit_name), st.lists(asks, unique_by=lambda ask: ask.limit_name))
 @brief
-def test_c9_two_jobs_that_share_lines_take_them_in_the_same_order(one: list[Any], other: list[Any]) -> None:
+def test_c9_two_jobs_take_shared_limits_in_the_same_order(one: list[Any], other: list[Any]) -> None:
     """So that no two jobs can hold what the other one waits for."""
     same = {ask.limit_name: ask for ask in one} | {ask.limit_name: ask for ask in other}
     first, second = (permits.in_order(tuple(same[ask.limit_name] for ask in some)) for some in (one, other))
@@ -151,16 +151,16 @@ def full(waiters: int = 0) -> LimitState:
     return LimitState("any", active=9, waiters=waiters, head=NOON + 100 * SECOND)
 
 
-def test_a_job_that_is_free_everywhere_takes_every_permit() -> None:
+def test_a_job_with_every_limit_free_takes_every_permit() -> None:
     assert routed() == ([ask.limit_name for ask in ASKS], None)
 
 
-def test_a_job_takes_what_lies_before_the_line_that_blocks_and_no_more() -> None:
+def test_a_job_takes_the_permits_before_the_limit_that_blocks() -> None:
     assert routed(d=full()) == ([ASKS[0].limit_name, ASKS[1].limit_name], ASKS[3].limit_name)
     assert routed(a=full()) == ([], ASKS[0].limit_name)
 
 
-def test_e3_who_needs_two_paces_queues_at_the_slowest_and_says_which_one_holds_it_up() -> None:
+def test_e3_a_job_of_two_paces_queues_at_slowest_and_names_it() -> None:
     """A permit of a pace is one to start now: it cannot be kept in a queue for another."""
     held_up = limit_route.route(ASKS, (), {ASKS[2].limit_name: full()}, NOON, None)
     assert held_up == limit_route.Route(ASKS[:2], ASKS[3], behind=ASKS[2])
@@ -175,19 +175,19 @@ def test_e3_who_needs_two_paces_queues_at_the_slowest_and_says_which_one_holds_i
     assert is_served.blocked is None
 
 
-def test_e3_a_free_permit_of_a_faster_pace_is_enough_whoever_waits_there() -> None:
+def test_e3_a_free_permit_of_faster_pace_is_enough_despite_queue() -> None:
     crowded = LimitState("any", waiters=9)
     assert routed(c=crowded) == ([ask.limit_name for ask in ASKS], None)
     assert routed(d=crowded)[1] == ASKS[3].limit_name
     assert [limit_route.passes(ask, ASKS) for ask in ASKS] == [False, False, True, False]
 
 
-def test_a_job_passes_the_lines_whose_permits_it_holds() -> None:
+def test_a_job_passes_the_limits_whose_permits_it_holds() -> None:
     held = (ASKS[0].limit_name, ASKS[1].limit_name)
     assert routed(held=held, a=full(), b=full()) == ([ASKS[2].limit_name, ASKS[3].limit_name], None)
 
 
-def test_w2_in_its_turn_a_permit_is_enough_at_that_line_alone() -> None:
+def test_w2_a_served_job_needs_a_permit_of_that_limit_only() -> None:
     waited_for = LimitState("any", waiters=4)
     assert routed(b=waited_for) == ([ASKS[0].limit_name], ASKS[1].limit_name)
     assert routed(serving=ASKS[1].limit_name, b=waited_for)[1] is None
@@ -216,13 +216,13 @@ def by_meaning(who: Waiting) -> Any:
 
 @given(st.lists(waiting, min_size=2, max_size=8, unique=True))
 @thorough
-def test_w2_a_queue_is_sorted_by_priority_then_latest_start_then_age(some: list[Waiting]) -> None:
+def test_w2_a_queue_is_sorted_by_priority_latest_start_and_age(some: list[Waiting]) -> None:
     by_rank = sorted(some, key=lambda who: permits.rank(*who))
     assert by_rank == sorted(some, key=by_meaning)
     assert all(permits.rank(*one) < permits.rank(*other) for one, other in pairwise(by_rank))
 
 
-def test_w2_an_urgent_latecomer_goes_first_and_among_equals_the_older() -> None:
+def test_w2_an_urgent_newer_job_goes_first_and_older_of_equals() -> None:
     queue = {
         "urgent": permits.rank(9, None, NOON + 5, "j1"),
         "soon": permits.rank(5, NOON + 1, NOON + 4, "j2"),
@@ -236,7 +236,7 @@ def test_w2_an_urgent_latecomer_goes_first_and_among_equals_the_older() -> None:
 # -- the words -----------------------------------------------------------------------------------------------------
 
 
-def test_why_a_job_waits_at_a_line() -> None:
+def test_why_names_the_limit_that_a_job_waits_for() -> None:
     assert permits.why(Slots(LIMIT, 2), busy(2, waiters=3)) == (
         "waits for a slot of workflow demo.flights.clean: 2 of 2 in use, 3 waiting"
     )

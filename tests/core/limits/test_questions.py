@@ -23,12 +23,12 @@ SHARE = Slots("pool:demo.big:demo.flights.clean", 2, units=4, unit="vCPUs", fall
 # -- logs ----------------------------------------------------------------------------------------------------------
 
 
-def test_c5_a_log_forgets_starts_by_age_and_not_by_name() -> None:
+def test_c5_a_rate_window_forgets_starts_by_age_and_not_by_name() -> None:
     state = LimitState(HOURLY.limit_name, starts={"a": NOON + 2, "b": NOON + 1, "c": NOON})
     assert rate_window.outdated(HOURLY, state) == ("c", "b")
 
 
-def test_c5_of_starts_of_one_instant_the_first_by_name_is_forgotten() -> None:
+def test_c5_of_simultaneous_starts_the_first_name_is_forgotten() -> None:
     state = LimitState(HOURLY.limit_name, starts={"b": NOON, "a": NOON})
     assert rate_window.outdated(HOURLY, state) == ("a",)
 
@@ -53,35 +53,33 @@ CROWDED = LimitState(LIMIT, active=2, waiters=1, asked_at=LAST_ASKED)
         (replace(CROWDED, limit_name="admission:demo.slow:pool:demo.big"), False),  # these are jobs, not runs
     ],
 )
-def test_w7_the_runs_that_hold_slots_are_asked_at_each_tick_while_jobs_wait_for_one(
-    state: LimitState, asked: bool
-) -> None:
+def test_w7_slot_holders_are_polled_at_each_tick_while_jobs_wait(state: LimitState, asked: bool) -> None:
     assert limit_slots.asks_holders(state, NOON) is asked
 
 
 # -- how far ahead a permit is taken -------------------------------------------------------------------------------
 
 
-def test_e8_only_from_the_queue_is_a_permit_of_a_pace_taken_a_second_ahead() -> None:
+def test_e8_only_a_queued_job_takes_a_pace_permit_a_second_ahead() -> None:
     pace = Pace(EMR_LIMIT, SECOND, 3)
     assert permits.horizon(pace, NOON, is_served=True) == NOON + SECOND
     assert permits.horizon(pace, NOON) == NOON
 
 
-def test_e3_a_newcomer_at_a_pace_of_little_tolerance_gets_the_time_that_its_start_takes_to_prepare() -> None:
+def test_e3_a_new_job_at_a_strict_pace_gets_time_to_prepare() -> None:
     exact = Pace("policy:demo.slow", SECOND, 1, tolerance=50)
     assert permits.horizon(exact, NOON) == NOON + 200
     assert permits.horizon(exact, NOON, is_served=True) == NOON + SECOND
 
 
-def test_c8_a_permit_of_slots_or_of_a_log_is_taken_when_it_is_there() -> None:
+def test_c8_a_slot_or_rate_permit_is_taken_only_when_it_is_free() -> None:
     assert [permits.horizon(ask, NOON, is_served=True) for ask in (Slots(LIMIT, 1), HOURLY)] == [NOON, NOON]
 
 
 # -- the sort key of a place in a queue ----------------------------------------------------------------------------
 
 
-def test_w2_a_rank_is_spelled_by_priority_latest_start_age_and_job() -> None:
+def test_w2_a_rank_is_priority_latest_start_age_and_job() -> None:
     """Ranks are stored, so those of one release must sort among those of another."""
     assert permits.rank(7, NOON + MINUTE, NOON, "j1") == "2#2026-03-02T12:01:00.000Z#2026-03-02T12:00:00.000Z#j1"
     assert permits.rank(7, None, NOON, "j1") == "2#~#2026-03-02T12:00:00.000Z#j1"
@@ -90,7 +88,7 @@ def test_w2_a_rank_is_spelled_by_priority_latest_start_age_and_job() -> None:
 # -- parts of a pool -----------------------------------------------------------------------------------------------
 
 
-def test_w3_a_job_never_fits_if_neither_its_share_nor_the_pool_is_large_enough() -> None:
+def test_w3_a_job_never_fits_if_share_and_pool_are_too_small() -> None:
     assert not permits.never_fits(POOL)
     assert permits.never_fits(replace(POOL, limit=3))
     assert not permits.never_fits(replace(POOL, limit=4))
@@ -101,12 +99,12 @@ def test_w3_a_job_never_fits_if_neither_its_share_nor_the_pool_is_large_enough()
     assert not permits.never_fits(Pace(EMR_LIMIT, SECOND, 1))
 
 
-def test_w3_a_permit_may_be_taken_of_a_share_and_of_the_common_part_in_their_order() -> None:
+def test_w3_a_permit_may_come_from_a_share_then_from_fallback() -> None:
     own, pace = Slots(LIMIT, 1), Pace(EMR_LIMIT, SECOND, 1)
     assert permits.with_fallbacks((HOURLY, own, SHARE, pace)) == (HOURLY, own, SHARE, POOL, pace)
 
 
-def test_w3_a_permit_of_the_common_part_counts_as_the_one_that_was_asked_for() -> None:
+def test_w3_a_fallback_permit_counts_as_the_one_asked_for() -> None:
     assert permits.is_held(SHARE, (LIMIT, SHARE.limit_name))
     assert permits.is_held(SHARE, (LIMIT, POOL.limit_name))
     assert not permits.is_held(SHARE, (LIMIT,))
@@ -128,7 +126,7 @@ def test_w3_a_permit_of_the_common_part_counts_as_the_one_that_was_asked_for() -
         ((), (), 0, False),
     ],
 )
-def test_w3_units_are_given_back_that_a_job_would_not_take_now(
+def test_w3_units_of_another_amount_or_pool_are_released(
     asks: tuple[permits.PermitRequest, ...], held: tuple[str, ...], units: int, other: bool
 ) -> None:
     assert permits.holds_other_units(asks, held, units) is other
@@ -137,7 +135,7 @@ def test_w3_units_are_given_back_that_a_job_would_not_take_now(
 # -- the words -----------------------------------------------------------------------------------------------------
 
 
-def test_why_a_job_waits_for_its_turn_at_a_policy() -> None:
+def test_why_names_the_policy_whose_admission_a_job_waits_for() -> None:
     ask = Slots("admission:demo.slow:pool:demo.big", 20)
     assert permits.why(ask, LimitState(ask.limit_name, active=20, waiters=2)) == (
         "waits for admission to policy demo.slow: other jobs are next, 2 waiting"
@@ -154,7 +152,7 @@ def test_why_a_job_waits_for_several_slots_or_units() -> None:
     )
 
 
-def test_why_a_job_waits_for_a_pool_that_is_too_small_and_was_cut_otherwise() -> None:
+def test_why_says_that_a_pool_is_too_small_or_divided_otherwise() -> None:
     small = replace(POOL, limit=3, overdrawn=2)
     assert permits.why(small, LimitState(POOL.limit_name, active=1)) == (
         "waits for 4 vCPUs of pool demo.big: 1 of 3 in use; the pool never has as many: request less, or make it larger"

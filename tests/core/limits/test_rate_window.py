@@ -33,14 +33,14 @@ def started(*starts: int, **fields: int) -> LimitState:
     ("starts", "frees"),
     [((), 0), ((0,), 0), ((0, 10), NOON + HOUR), ((0, 10, 20), NOON + HOUR + 10 * MINUTE)],
 )
-def test_c5_the_next_start_is_free_when_the_nth_last_is_a_span_ago(starts: tuple[int, ...], frees: Instant) -> None:
+def test_c5_the_next_start_is_free_when_the_nth_last_is_span_ago(starts: tuple[int, ...], frees: Instant) -> None:
     state = started(*starts)
     assert rate_window.frees_at(TWO, state) == frees
     assert permits.has_permit(TWO, state, max(frees, NOON))
     assert frees == 0 or not permits.has_permit(TWO, state, frees - 1)
 
 
-def test_c8_a_full_log_is_looked_at_when_it_frees_and_that_instant_is_worth_a_hint() -> None:
+def test_c8_a_full_rate_is_checked_when_it_frees_and_hinted_then() -> None:
     assert permits.next_service(TWO, started(0, 10), NOON + 30 * MINUTE) == NOON + HOUR
     assert permits.next_service(TWO, started(0), NOON + 30 * MINUTE) == NOON + 30 * MINUTE
     assert [permits.is_timed(ask) for ask in (TWO, Pace("emr:a", 1, 1), Slots(LIMIT, 1), None)] == [
@@ -51,12 +51,12 @@ def test_c8_a_full_log_is_looked_at_when_it_frees_and_that_instant_is_worth_a_hi
     ]
 
 
-def test_w2_a_newcomer_at_a_log_does_not_overtake_whoever_waits() -> None:
+def test_w2_a_new_job_at_a_rate_does_not_overtake_the_waiters() -> None:
     assert permits.admits(TWO, started(), NOON)
     assert not permits.admits(TWO, started(waiters=1), NOON)
 
 
-def test_c5_who_is_only_counted_is_never_held_up() -> None:
+def test_c5_a_job_that_is_only_counted_is_never_blocked() -> None:
     full = started(0, 10, waiters=3)
     assert permits.has_permit(TOLD, full, NOON + 11 * MINUTE)
     assert permits.admits(TOLD, full, NOON + 11 * MINUTE)
@@ -64,20 +64,20 @@ def test_c5_who_is_only_counted_is_never_held_up() -> None:
     assert not permits.is_unlimited(TWO)
 
 
-def test_c5_a_log_forgets_only_what_no_drop_could_bring_back() -> None:
+def test_c5_a_rate_window_forgets_only_starts_no_drop_can_return() -> None:
     assert rate_window.outdated(TWO, started(0, 10, 20)) == ()
     assert rate_window.outdated(TWO, started(0, 10, 20, 30)) == ("r0",)
     assert rate_window.outdated(TWO, started(30, 20, 10, 0, 40)) == ("r0", "r10")
 
 
-def test_c5_why_a_job_waits_at_a_log() -> None:
+def test_c5_why_names_the_rate_that_a_job_waits_for() -> None:
     assert permits.why(TWO, started(0, 10, waiters=1)) == (
         "waits for the rate limit of workflow demo.flights.clean: at most 2 runs claimed per 1h, "
         "the next at 2026-03-02T13:00:00.000Z, 1 waiting"
     )
 
 
-def test_c5_a_log_is_named_by_its_workflow_and_its_rule() -> None:
+def test_c5_a_rate_window_is_named_by_its_workflow_and_rate() -> None:
     assert rate_window.rate_window_of(NAME, names.rate_rule(2, HOUR), binding=True) == TWO
     assert names.is_rate_window(TWO.limit_name)
     assert not names.is_rate_window(LIMIT)
@@ -99,7 +99,7 @@ def stories(draw: st.DrawFn) -> tuple[int, int, Steps]:
 @example((2, 30, [(0, "tell", 0), (1, "ask", 0), (1, "tell", 0), (1, "drop", 0), (1, "ask", 0), (1, "start", 0)]))
 @example((1, 10, [(0, "ask", 0), (10, "ask", 0), (0, "start", 1), (1, "start", 0)]))
 @thorough
-def test_c5_in_no_sliding_span_does_a_job_start_beyond_the_limit(story: tuple[int, int, Steps]) -> None:
+def test_c5_no_sliding_span_has_starts_beyond_the_limit(story: tuple[int, int, Steps]) -> None:
     """Jobs ask for a permit and hold it while they queue elsewhere; some are dropped, and give it back. Starts of other
     schedules are only told. Who starts is asked again whether it would get its permit now."""
     limit, minutes, steps = story
@@ -129,7 +129,7 @@ def test_c5_in_no_sliding_span_does_a_job_start_beyond_the_limit(story: tuple[in
 
 @given(st.integers(1, 4), st.integers(1, 50), st.lists(st.integers(0, 30), min_size=1, max_size=40))
 @thorough
-def test_c5_whoever_asks_is_held_up_only_while_a_span_is_full(limit: int, span: int, gaps: list[int]) -> None:
+def test_c5_a_job_is_blocked_only_while_a_span_is_full(limit: int, span: int, gaps: list[int]) -> None:
     ask, state, now, starts = RateWindow(RATE_LIMIT, limit, span), LimitState(RATE_LIMIT), NOON, []
     for number, gap in enumerate(gaps):
         now += gap
@@ -165,7 +165,7 @@ LIVING = {"r1#001": NOON, "r2#001": NOON + 9 * MINUTE}
         ),
     ],
 )
-def test_c4_a_gap_counts_from_the_last_start_that_lives_or_succeeded_or_from_any(
+def test_c4_a_gap_counts_from_last_active_or_successful_start(
     state: LimitState, success: int | None, any_run: int | None
 ) -> None:
     def ends(minute: int | None) -> Instant | None:
@@ -175,12 +175,12 @@ def test_c4_a_gap_counts_from_the_last_start_that_lives_or_succeeded_or_from_any
     assert slots.gap_ends(ANY, state) == ends(any_run)
 
 
-def test_c4_living_runs_beyond_those_that_are_remembered_count_by_their_latest_start() -> None:
+def test_c4_active_runs_not_remembered_count_by_the_latest_start() -> None:
     crowd = LimitState(LIMIT, active=3, starts=LIVING, untracked_start=NOON + 20 * MINUTE)
     assert slots.gap_ends(GAP, crowd) == NOON + 20 * MINUTE + HOUR
     over = replace(crowd, active=2)
     assert slots.gap_ends(GAP, over) == NOON + 9 * MINUTE + HOUR, "the crowd is gone, and what it did is not known"
 
 
-def test_c4_without_a_gap_nothing_is_asked_of_the_last_start() -> None:
+def test_c4_without_a_gap_the_last_start_does_not_matter() -> None:
     assert slots.gap_ends(Slots(LIMIT, 1), LimitState(LIMIT, active=1, starts=LIVING)) is None

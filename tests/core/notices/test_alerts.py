@@ -26,13 +26,13 @@ def begun(*numbers: int) -> tuple[NoticeWindow, dict[str, Any]]:
     return told.window, told.notice
 
 
-def test_w9_the_first_are_told_at_once_however_many_they_are() -> None:
+def test_w9_the_first_failures_are_all_reported_at_once() -> None:
     alert, notice = begun(*range(12, 0, -1))
     assert (notice["count"], [event["id"] for event in notice["events"]]) == (12, [f"r{n}" for n in range(1, 11)])
     assert (alert.count, alert.told, alert.until) == (0, (), NOON + alerts.WINDOW)
 
 
-def test_w9_what_follows_is_counted_in_any_order_and_the_earliest_are_kept() -> None:
+def test_w9_later_failures_are_counted_and_the_earliest_kept() -> None:
     alert, _ = begun(0)
     later = alerts.add_notices(notes(9, 8, 7, 6, 5), "road", TEAM, alert, NOON).window
     assert later is not None
@@ -50,7 +50,7 @@ def test_w9_what_follows_is_counted_in_any_order_and_the_earliest_are_kept() -> 
     assert (quiet.window, quiet.notice) == (None, None), "after a quiet window it is over"
 
 
-def test_w9_a_note_rests_only_while_all_who_want_it_have_just_been_told() -> None:
+def test_w9_a_pending_notice_waits_only_while_all_channels_rest() -> None:
     alert, _ = begun(0)
     sooner = replace(alert, until=NOON + MINUTE)
     assert alerts.rests_until([alert, sooner], NOON) == NOON + MINUTE

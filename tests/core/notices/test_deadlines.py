@@ -28,13 +28,13 @@ def pulled(state: str = "STARTING", **fields: Any) -> Run:
     return replace(made, request=replace(made.request, target=PULLED))
 
 
-def test_h5_what_waits_has_missed_its_start_with_what_it_waits_for() -> None:
+def test_h5_a_waiting_job_has_missed_its_start_with_its_reason() -> None:
     judged = deadlines.judge(WATCH, job(reason="waits for a slot"), (), None, START)
     assert judged.missed == (("missed_start", f"not started by {iso(START)}: waits for a slot"),)
     assert (judged.deadline.start_by, judged.deadline.end_by, judged.deadline.wake_at) == (None, END, END)
 
 
-def test_h5_a_start_or_an_end_in_time_is_not_missed_however_late_it_is_looked_at() -> None:
+def test_h5_a_start_or_end_in_time_is_not_missed_if_checked_late() -> None:
     asked = run("SUCCEEDED", start_requested_at=START, ended_at=END)
     assert missed(END + HOUR, asked) == []
     assert missed(END + HOUR, replace(asked, start_requested_at=START + 1)) == ["missed_start"]
@@ -42,7 +42,7 @@ def test_h5_a_start_or_an_end_in_time_is_not_missed_however_late_it_is_looked_at
 
 
 @pytest.mark.parametrize("requested", [None, START + SECOND])
-def test_h5_the_first_attempt_is_the_start_and_the_last_one_the_end(requested: int | None) -> None:
+def test_h5_the_first_attempt_is_the_start_and_the_last_one_end(requested: int | None) -> None:
     """The second attempt queues for its start, or was asked for later: the start was in time all the same."""
     first = run("RETRYING", start_requested_at=NOON + MINUTE, ended_at=NOON + 5 * MINUTE)
     second = run("STARTING", attempt=2, start_requested_at=requested)
@@ -50,7 +50,7 @@ def test_h5_the_first_attempt_is_the_start_and_the_last_one_the_end(requested: i
     assert missed(END, first, second) == ["missed_end"]
 
 
-def test_h5_work_on_offer_is_started_when_a_pull_worker_takes_it() -> None:
+def test_h5_offered_work_is_started_when_a_pull_worker_claims_it() -> None:
     offered = pulled(calls=1, reason="waits for a worker of pool demo.etl")
     [(what, why)] = deadlines.judge(WATCH, None, (offered,), None, START).missed
     assert what == "missed_start"
@@ -64,14 +64,14 @@ def test_h5_work_on_offer_is_started_when_a_pull_worker_takes_it() -> None:
     assert missed(START + MINUTE, replace(begun, running_seen_at=START + 1)) == ["missed_start"]
 
 
-def test_h5_what_was_aborted_failed_or_cancelled_is_not_missed_besides() -> None:
+def test_h5_aborted_failed_or_cancelled_run_misses_no_deadline() -> None:
     record = Record("j", "ABORTED", NAME, 7, "no slot", NOON)
     assert missed(END, record=record) == []
     for state in ("FAILED", "CANCELLED", "ABORTED"):
         assert missed(END, run(state, start_requested_at=NOON, ended_at=NOON + MINUTE)) == []
 
 
-def test_h5_the_past_has_no_deadline_and_what_is_run_again_has_one_from_then_on() -> None:
+def test_h5_catch_up_has_no_deadline_and_a_rerun_has_its_own() -> None:
     late = schedule(deadline={"start_within": "10m"})
     assert deadlines.begun(job("fire", nominal_at=NOON), late, workflow(), NOON) is not None
     for kind in ("retry", "redrive", "backfill"):
@@ -82,7 +82,7 @@ def test_h5_the_past_has_no_deadline_and_what_is_run_again_has_one_from_then_on(
     assert (again.start_by, again.wake_at) == (END + 10 * MINUTE, END + 10 * MINUTE)
 
 
-def test_h5_a_schedule_s_own_deadline_takes_the_place_of_its_workflow_s() -> None:
+def test_h5_a_schedule_deadline_overrides_that_of_its_workflow() -> None:
     of_workflow = workflow(deadline={"start_within": "1m", "end_within": "2m"})
     fire = job("fire", nominal_at=NOON)
     own = deadlines.begun(fire, schedule(deadline={"end_within": "1h"}), of_workflow, NOON)
@@ -94,7 +94,7 @@ def test_h5_a_schedule_s_own_deadline_takes_the_place_of_its_workflow_s() -> Non
     assert deadlines.begun(fire, schedule(), workflow(), NOON) is None
 
 
-def test_h5_a_watch_passes_some_weeks_after_it_was_judged_and_does_not_begin_anew() -> None:
+def test_h5_judged_deadline_watch_expires_and_is_not_made_again() -> None:
     late, fire = schedule(deadline={"end_within": "1h"}), job("fire", nominal_at=NOON)
     watch = deadlines.begun(fire, late, workflow(), END + deadlines.REMEMBERED)
     assert watch is not None

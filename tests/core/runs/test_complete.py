@@ -39,7 +39,7 @@ def moved(before: Run, state: RunState, retry_delay: int | None = None, **fields
 
 
 @pytest.mark.parametrize(("old", "new"), list(product(STATES, STATES)))
-def test_w7_news_moves_a_run_where_the_table_allows_it_and_is_old_otherwise(old: RunState, new: RunState) -> None:
+def test_w7_a_status_update_moves_a_run_or_is_outdated(old: RunState, new: RunState) -> None:
     step = heard(run(old), new, reason="because")
     if new not in RUN_MOVES[old]:
         assert step is None
@@ -50,7 +50,7 @@ def test_w7_news_moves_a_run_where_the_table_allows_it_and_is_old_otherwise(old:
     assert step.retry is None
 
 
-def test_h1_a_run_keeps_when_the_target_says_that_it_started_and_ended() -> None:
+def test_h1_a_run_keeps_the_start_and_end_times_of_the_target() -> None:
     running = moved(run(), "RUNNING", target_id="app-1/r1").run
     assert (running.started_at, running.ended_at, running.target_id) == (NOON + 5, None, "app-1/r1")
     assert heard(running, "FAILED", target_id="app-1/other") is None, "somebody else's, of the same name"
@@ -59,19 +59,19 @@ def test_h1_a_run_keeps_when_the_target_says_that_it_started_and_ended() -> None
 
 
 @pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED"])
-def test_h1_a_run_of_whose_start_nobody_has_heard_still_has_begun_when_the_target_says(state: RunState) -> None:
+def test_h1_an_end_with_a_missed_start_still_sets_the_start_time(state: RunState) -> None:
     ended = moved(run(), state, started_at=NOON + 2).run
     assert (ended.started_at, ended.ended_at) == (NOON + 2, NOON + 5)
     assert moved(moved(run(), "RUNNING").run, state, started_at=NOON + 2).run.started_at == NOON + 5, "as it was told"
 
 
 @pytest.mark.parametrize(("timeout", "then"), [(2, ("FAILED", "timed_out")), (4, ("CANCELLED", None))])
-def test_w12_a_run_that_emr_has_ended_for_its_time_unheard_has_timed_out(timeout: int, then: tuple[str, Any]) -> None:
+def test_w12_a_run_that_emr_ended_for_its_time_has_timed_out(timeout: int, then: tuple[str, Any]) -> None:
     ended = moved(run(run_timeout=timeout), "CANCELLED", started_at=NOON + 2).run
     assert (ended.state, ended.outcome) == then
 
 
-def test_news_answers_a_call_that_was_under_way() -> None:
+def test_a_status_update_answers_a_call_in_progress() -> None:
     called = replace(launch.calling(run(), NOON), leases=5)
     running = moved(called, "RUNNING").run
     assert (running.lease_until, running.leases) == (None, 0)
@@ -80,7 +80,7 @@ def test_news_answers_a_call_that_was_under_way() -> None:
 # -- retries -------------------------------------------------------------------------------------------------------
 
 
-def test_w1_a_failed_attempt_is_followed_by_another_while_there_are_some_left() -> None:
+def test_w1_a_failed_attempt_is_retried_while_attempts_are_left() -> None:
     first = run("RUNNING", attempts=2, event=partition_event(), correlation={"day": "1"}, accepted_at=NOON)
 
     step = moved(first, "FAILED", DELAY, reason="out of memory")
@@ -101,7 +101,7 @@ def test_w1_a_failed_attempt_is_followed_by_another_while_there_are_some_left() 
     ("attempt", "attempts", "delay", "retried"),
     [(1, 1, DELAY, False), (1, 3, DELAY, True), (2, 3, DELAY, True), (3, 3, DELAY, False), (1, 3, None, False)],
 )
-def test_w1_a_retry_needs_an_attempt_left_and_a_schedule_that_allows_it(
+def test_w1_a_retry_needs_an_attempt_left_and_an_open_schedule(
     attempt: int, attempts: int, delay: int | None, retried: bool
 ) -> None:
     step = moved(run("RUNNING", attempt=attempt, attempts=attempts), "FAILED", delay)
@@ -114,26 +114,26 @@ def test_w1_only_a_failure_is_retried(state: RunState) -> None:
     assert moved(run(attempts=3), state, DELAY).retry is None
 
 
-def test_w1_a_failure_told_twice_is_retried_once() -> None:
+def test_w1_a_failure_reported_twice_is_retried_once() -> None:
     step = moved(run("RUNNING", attempts=3), "FAILED", DELAY)
     assert heard(step.run, "FAILED", DELAY) is None
 
 
-def test_w1_a_retry_that_is_dropped_leaves_its_run_failed() -> None:
+def test_w1_a_dropped_retry_leaves_its_run_failed() -> None:
     retrying = moved(run("RUNNING", attempts=3), "FAILED", DELAY).run
     step = moved(retrying, "FAILED")
     assert (step.run.state, step.run.announce, step.retry) == ("FAILED", ("FAILED",), None)
 
 
 @pytest.mark.parametrize("state", ["STARTING", "RUNNING"])
-def test_w1_a_run_whose_end_is_wanted_is_not_attempted_again(state: str) -> None:
+def test_w1_a_run_being_cancelled_is_not_attempted_again(state: str) -> None:
     step = moved(run(state, attempts=3, cancel=True), "FAILED", DELAY)
     assert (step.run.state, step.run.announce, step.retry) == ("FAILED", ("FAILED",), None)
 
 
 @pytest.mark.parametrize("state", ["CANCELLED", "FAILED", "SUCCEEDED"])
 @pytest.mark.parametrize("told", ["", "killed by EMR"])
-def test_h1_why_its_end_was_wanted_outlives_what_the_target_says(state: RunState, told: str) -> None:
+def test_h1_the_reason_of_a_cancel_outlives_that_of_the_target(state: RunState, told: str) -> None:
     wanted = run("RUNNING", cancel=True, reason="asked for by bob")
     both = "asked for by bob; killed by EMR" if state == "CANCELLED" else told
     assert moved(wanted, state, reason=told).run.reason == (both if told else "asked for by bob")
@@ -158,7 +158,7 @@ def test_h1_why_its_end_was_wanted_outlives_what_the_target_says(state: RunState
         (run("RUNNING", announce=("STARTED",)), "FAILED", ("STARTED", "FAILED")),
     ],
 )
-def test_t10_statuses_are_announced_in_order_also_those_that_were_not_told_yet(
+def test_t10_statuses_are_announced_in_order_with_pending_ones(
     before: Run, state: RunState, announced: tuple[str, ...]
 ) -> None:
     after = moved(before, state).run
@@ -166,12 +166,12 @@ def test_t10_statuses_are_announced_in_order_also_those_that_were_not_told_yet(
     assert after.wake_at == (LATER if announced else None)
 
 
-def test_t10_a_failed_attempt_that_another_follows_is_announced_to_nobody() -> None:
+def test_t10_a_failed_attempt_that_is_retried_is_not_announced() -> None:
     assert moved(run("RUNNING", attempts=2), "FAILED", DELAY).run.announce == ()
     assert moved(run("RUNNING", attempts=2, attempt=2), "FAILED", DELAY).run.announce == ("FAILED",)
 
 
-def test_t10_an_announcement_is_told_page_by_page_and_then_the_next() -> None:
+def test_t10_an_announcement_goes_page_by_page_then_the_next() -> None:
     owing = moved(run(), "SUCCEEDED").run
 
     halfway = complete.mark_announced(owing, "page-2", LATER)
@@ -183,18 +183,18 @@ def test_t10_an_announcement_is_told_page_by_page_and_then_the_next() -> None:
     assert [each.rev for each in (owing, halfway, next_one, done)] == [2, 3, 4, 5]
 
 
-def test_t10_a_page_that_was_told_stays_told_when_the_run_moves_on_meanwhile() -> None:
+def test_t10_an_announced_page_stays_done_when_the_run_moves_on() -> None:
     halfway = complete.mark_announced(moved(run(), "RUNNING").run, "page-2", LATER)
     after = moved(halfway, "SUCCEEDED").run
     assert (after.announce, after.cursor) == (("STARTED", "COMPLETED"), "page-2")
 
 
-def test_w7_a_run_that_goes_on_is_asked_about_once_all_is_told() -> None:
+def test_w7_an_active_run_is_polled_once_all_is_announced() -> None:
     told = complete.mark_announced(moved(run(), "RUNNING").run, None, LATER)
     assert told.wake_at == LATER + follow.SILENT_LATER
 
 
-def test_t10_a_target_without_a_lifecycle_has_nothing_to_announce() -> None:
+def test_t10_a_target_without_a_lifecycle_announces_nothing() -> None:
     quiet = complete.without_announcement(moved(run(), "SUCCEEDED").run)
     assert (quiet.announce, quiet.wake_at) == ((), None)
 
@@ -202,7 +202,7 @@ def test_t10_a_target_without_a_lifecycle_has_nothing_to_announce() -> None:
 # -- permits -------------------------------------------------------------------------------------------------------
 
 
-def test_c9_a_run_that_ends_gives_its_slots_back_and_wakes_who_waits() -> None:
+def test_c9_a_run_that_ends_releases_its_slots_and_wakes_waiters() -> None:
     before = run("RUNNING")
     step = moved(before, "SUCCEEDED")
     ended = Ended(RUN, LimitState(LIMIT), started_at=NOON, succeeded_at=LATER)
@@ -212,12 +212,12 @@ def test_c9_a_run_that_ends_gives_its_slots_back_and_wakes_who_waits() -> None:
     assert complete.plan(before, step, {LIMIT: crowd}, LATER) == [Replace(step.run), woken]
 
 
-def test_c9_a_run_that_goes_on_keeps_its_permits() -> None:
+def test_c9_an_active_run_keeps_its_permits() -> None:
     step = moved(run(), "RUNNING")
     assert complete.plan(run(), step, {}, LATER) == [Replace(step.run)]
 
 
-def test_w1_a_failed_attempt_gives_its_permits_back_and_queues_the_next_in_one_piece() -> None:
+def test_w1_failed_attempt_releases_permits_and_queues_its_retry() -> None:
     before = run("RUNNING", attempts=2)
     step = moved(before, "FAILED", DELAY)
     assert step.retry is not None
@@ -225,7 +225,7 @@ def test_w1_a_failed_attempt_gives_its_permits_back_and_queues_the_next_in_one_p
     assert complete.plan(before, step, {}, LATER) == [Replace(step.run), back, Create(step.retry)]
 
 
-def test_w1_a_run_whose_retry_is_dropped_has_no_permits_to_give_back() -> None:
+def test_w1_run_whose_retry_is_dropped_has_no_permits_to_release() -> None:
     before = run("RETRYING", attempts=2)
     step = moved(before, "FAILED")
     assert complete.plan(before, step, {}, LATER) == [Replace(step.run)]
@@ -233,9 +233,7 @@ def test_w1_a_run_whose_retry_is_dropped_has_no_permits_to_give_back() -> None:
 
 @given(st.lists(st.tuples(st.sampled_from(STATES), st.booleans()), max_size=8), st.integers(1, 3))
 @thorough
-def test_c9_whatever_the_news_permits_come_back_once_and_each_status_is_told_once(
-    story: list[tuple[RunState, bool]], attempts: int
-) -> None:
+def test_c9_permits_are_released_and_statuses_announced_once(story: list[tuple[RunState, bool]], attempts: int) -> None:
     current, plans = run(attempts=attempts), []
     for state, may_retry in story:
         step = heard(current, state, DELAY if may_retry else None)

@@ -29,7 +29,7 @@ def step(before: Any, state: RunState, delay: int | None = None, **fields: Any) 
 # -- announcements (T10) -------------------------------------------------------------------------------------------
 
 
-def test_t10_only_what_a_step_adds_is_new_and_a_failure_is_always_told() -> None:
+def test_t10_only_added_statuses_are_new_and_failures_are_kept() -> None:
     before = run("RUNNING", announce=("STARTED",))
     done = step(before, "SUCCEEDED")
     assert done.run.announce == ("STARTED", "COMPLETED")
@@ -40,7 +40,7 @@ def test_t10_only_what_a_step_adds_is_new_and_a_failure_is_always_told() -> None
     assert complete.newly_announced(run(), step(run(), "SUCCEEDED")) == ("STARTED", "COMPLETED")
 
 
-def test_t10_a_status_for_which_nobody_waits_is_struck_off_and_the_run_is_looked_at_later() -> None:
+def test_t10_an_unneeded_status_is_removed_and_polled_later() -> None:
     told = step(run(), "RUNNING")
     assert (told.run.announce, told.run.wake_at) == (("STARTED",), LATER)
     quiet = complete.drop_statuses(told, {"STARTED"}, LATER)
@@ -53,13 +53,13 @@ def test_t10_a_status_for_which_nobody_waits_is_struck_off_and_the_run_is_looked
     assert complete.drop_statuses(both, {"STARTED"}, LATER).run.announce == ("COMPLETED",)
 
 
-def test_t10_a_status_that_has_to_be_told_after_all_comes_last_and_at_once() -> None:
+def test_t10_a_status_needed_after_all_is_announced_last() -> None:
     before = run("SUCCEEDED", announce=("STARTED",), rev=4)
     owing = complete.add_statuses(before, ["COMPLETED"], LATER)
     assert owing == replace(before, announce=("STARTED", "COMPLETED"), rev=5, wake_at=LATER)
 
 
-def test_t10_a_status_that_was_told_is_taken_off_with_its_cursor_and_its_leases() -> None:
+def test_t10_announced_status_is_removed_with_cursor_and_leases() -> None:
     before = run("SUCCEEDED", announce=("STARTED", "COMPLETED"), cursor="page 3", rev=4, leases=7)
     told = complete.mark_announced(before, None, LATER)
     assert told == replace(before, announce=("COMPLETED",), cursor=None, rev=5, leases=0, wake_at=LATER)
@@ -67,7 +67,7 @@ def test_t10_a_status_that_was_told_is_taken_off_with_its_cursor_and_its_leases(
     assert page == replace(before, cursor="page 4", rev=5)
 
 
-def test_l13_a_run_without_a_lifecycle_is_over_and_quiet_at_once() -> None:
+def test_l13_a_run_without_a_lifecycle_is_finished_at_once() -> None:
     before = run("SUCCEEDED", announce=("STARTED",), wake_at=LATER)
     assert complete.without_announcement(before) == replace(before, announce=(), wake_at=None)
 
@@ -85,7 +85,7 @@ def test_l13_a_run_without_a_lifecycle_is_over_and_quiet_at_once() -> None:
         (None, "SUCCEEDED", None, False),
     ],
 )
-def test_l12_a_backfill_goes_on_when_a_job_of_it_has_ended_for_good(
+def test_l12_a_backfill_continues_when_one_of_its_jobs_has_ended(
     backfill: str | None, state: Any, delay: int | None, wakes: bool
 ) -> None:
     before = run("STARTING", backfill=backfill, attempts=2)
@@ -105,7 +105,7 @@ def test_l12_a_backfill_goes_on_when_a_job_of_it_has_ended_for_good(
         (None, "SUCCEEDED", None, None),
     ],
 )
-def test_l19_failures_in_a_row_are_counted_only_where_a_schedule_is_held_for_them(
+def test_l19_failures_in_a_row_count_only_where_a_hold_follows(
     pause_after: int | None, state: Any, delay: int | None, tally: Any
 ) -> None:
     before = run("STARTING", pause_after=pause_after, attempts=2)
@@ -114,7 +114,7 @@ def test_l19_failures_in_a_row_are_counted_only_where_a_schedule_is_held_for_the
     assert counted == ([tally] if tally else [])
 
 
-def test_w1_the_next_attempt_is_created_in_the_write_that_ends_this_one() -> None:
+def test_w1_the_next_attempt_is_created_in_write_ending_this_one() -> None:
     before = run("RUNNING", attempts=2)
     retried = step(before, "FAILED", DELAY, reason="out of memory")
     writes = complete.plan(before, retried, {}, LATER)
@@ -122,7 +122,7 @@ def test_w1_the_next_attempt_is_created_in_the_write_that_ends_this_one() -> Non
     assert Replace(retried.run) in writes
 
 
-def test_w1_an_attempt_carries_on_everything_that_its_run_is_known_by() -> None:
+def test_w1_an_attempt_keeps_every_identifying_field_of_its_run() -> None:
     before = run(
         "RUNNING", attempts=4, attempt=2, backfill="b1", rerun_of="r0", priority=7, number=12, correlation={"day": "1"}
     )
@@ -137,7 +137,7 @@ def test_w1_an_attempt_carries_on_everything_that_its_run_is_known_by() -> None:
 # -- fields of a step ----------------------------------------------------------------------------------------------
 
 
-def test_every_step_counts_and_takes_the_run_out_of_its_queue() -> None:
+def test_every_step_adds_a_revision_and_leaves_the_queue() -> None:
     before = run(queued_in="emr:app-1", rank="5", leases=3, rev=8)
     after = step(before, "RUNNING", target_id="jr1").run
     assert (after.rev, after.state_at, after.leases) == (9, LATER, 0)
@@ -147,18 +147,18 @@ def test_every_step_counts_and_takes_the_run_out_of_its_queue() -> None:
 
 
 @pytest.mark.parametrize(("state", "kept"), [("SUCCEEDED", (5, 6, 7)), ("FAILED", (5, 6, 7)), ("RUNNING", (1, 2, 3))])
-def test_h1_a_bill_counts_when_the_run_has_ended(state: Any, kept: tuple[int, ...]) -> None:
+def test_h1_costs_count_when_the_run_has_ended(state: Any, kept: tuple[int, ...]) -> None:
     assert step(run(billed=(1, 2, 3)), state, billed=(5, 6, 7)).run.billed == kept
     assert step(run(billed=(1, 2, 3)), state).run.billed == (1, 2, 3)
 
 
-def test_w5_metrics_are_replaced_by_newer_ones_and_kept_without() -> None:
+def test_w5_metrics_are_replaced_by_newer_ones_or_kept() -> None:
     before = run(metrics={"rows": 1})
     assert step(before, "SUCCEEDED", metrics={"rows": 2}).run.metrics == {"rows": 2}
     assert step(before, "SUCCEEDED").run.metrics == {"rows": 1}
 
 
-def test_h1_a_run_that_succeeded_without_a_word_of_its_start_began_when_it_was_told_or_ended() -> None:
+def test_h1_a_success_without_a_start_began_at_its_report_or_end() -> None:
     unheard = step(run(), "SUCCEEDED").run
     assert (unheard.started_at, unheard.ended_at, unheard.running_seen_at) == (NOON + SECOND, NOON + SECOND, LATER)
     heard = step(run(), "SUCCEEDED", started_at=NOON).run
@@ -176,5 +176,5 @@ def test_h1_a_run_that_succeeded_without_a_word_of_its_start_began_when_it_was_t
         ("lost", "SUCCEEDED", None),
     ],
 )
-def test_w1_how_a_run_failed_is_kept_unless_it_failed_by_itself(outcome: Any, state: Any, kept: str | None) -> None:
+def test_w1_the_outcome_of_a_run_is_kept_unless_it_failed_itself(outcome: Any, state: Any, kept: str | None) -> None:
     assert step(run("RUNNING"), state, outcome=outcome).run.outcome == kept

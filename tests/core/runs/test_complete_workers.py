@@ -44,27 +44,27 @@ def after(before: Run, state: Any, now: int = LATER, **fields: Any) -> Run:
     ("lease", "target_id", "counts"),
     [(2, "w1", True), (1, "w1", False), (3, "w1", False), (2, None, False), (None, "w1", True)],
 )
-def test_w5_a_report_counts_for_the_lease_that_the_run_is_under(lease: Any, target_id: Any, counts: bool) -> None:
+def test_w5_a_report_counts_only_for_the_present_lease(lease: Any, target_id: Any, counts: bool) -> None:
     told = advance(pulled(target_id=target_id), "SUCCEEDED", lease=lease)
     assert (told is not None) is counts
 
 
 @pytest.mark.parametrize(("now", "counts"), [(LATER - 1, False), (LATER, True), (LATER + 1, True)])
-def test_w5_a_worker_is_lost_when_its_lease_has_expired_and_not_before(now: int, counts: bool) -> None:
+def test_w5_a_worker_is_lost_only_after_its_lease_has_expired(now: int, counts: bool) -> None:
     assert (advance(pulled(), "FAILED", now, outcome="lost") is not None) is counts
     # What a worker says of its failure itself needs no expiry, and other targets have no lease that could.
     assert advance(pulled(), "FAILED", now, outcome="failed") is not None
     assert advance(run("RUNNING", target_id="app/1"), "FAILED", now, outcome="lost") is not None
 
 
-def test_w5_a_lost_worker_leaves_the_end_of_its_lease_on_the_attempt() -> None:
+def test_w5_a_lost_worker_leaves_its_lease_end_on_the_attempt() -> None:
     assert after(pulled(), "FAILED", outcome="lost").lease_until == LATER
     assert after(pulled(), "FAILED", outcome="failed").lease_until is None
     emr = run("RUNNING", target_id="app/1", lease_until=NOON)
     assert after(emr, "FAILED", outcome="lost").lease_until is None
 
 
-def test_w5_the_retry_that_is_dropped_keeps_the_end_of_the_lease() -> None:
+def test_w5_a_dropped_retry_keeps_the_end_of_the_lease() -> None:
     waits = pulled("RETRYING", outcome="lost")
     assert after(waits, "FAILED").lease_until == LATER
     over = pulled("CANCELLED")
@@ -73,7 +73,7 @@ def test_w5_the_retry_that_is_dropped_keeps_the_end_of_the_lease() -> None:
     assert complete.advance(superseded, RunUpdate("RUNNING", NOON), LATER, None) is None
 
 
-def test_w5_a_worker_that_has_begun_has_a_heartbeat_s_time_from_now() -> None:
+def test_w5_a_worker_that_has_begun_has_heartbeat_time_from_now() -> None:
     begun = after(pulled("STARTING"), "RUNNING", lease=2)
     assert (begun.lease_until, begun.running_seen_at, begun.started_at) == (LATER + MINUTE, LATER, NOON + SECOND)
     assert begun.wake_at == LATER or begun.announce, "its start is told first"
@@ -83,7 +83,7 @@ def test_w5_a_worker_that_has_begun_has_a_heartbeat_s_time_from_now() -> None:
 # -- ends ----------------------------------------------------------------------------------------------------------
 
 
-def test_h1_a_run_whose_retry_is_dropped_ended_when_its_attempt_did() -> None:
+def test_h1_a_run_whose_retry_is_dropped_ended_with_its_attempt() -> None:
     assert after(run("RETRYING", ended_at=NOON - MINUTE), "FAILED", at=NOON).ended_at == NOON - MINUTE
     assert after(run("RUNNING"), "FAILED", at=NOON).ended_at == NOON
 
@@ -92,22 +92,20 @@ def test_h1_a_run_whose_retry_is_dropped_ended_when_its_attempt_did() -> None:
     ("state", "delay", "passes_away"),
     [("SUCCEEDED", None, True), ("FAILED", None, True), ("FAILED", MINUTE, False), ("RUNNING", None, False)],
 )
-def test_h1_a_row_passes_away_a_history_after_the_run_is_final_and_not_while_it_lives(
-    state: Any, delay: Any, passes_away: bool
-) -> None:
+def test_h1_a_run_row_expires_a_history_period_after_it_is_final(state: Any, delay: Any, passes_away: bool) -> None:
     before = run("STARTING", attempts=2, expires_at=NOON)
     step = complete.advance(before, RunUpdate(state, NOON), LATER, delay)
     assert step is not None
     assert step.run.expires_at == (LATER + HISTORY if passes_away else None)
 
 
-def test_h1_an_attempt_passes_away_a_history_after_the_next_one_was_claimed() -> None:
+def test_h1_an_attempt_row_expires_after_next_one_was_claimed() -> None:
     failed = run("RETRYING", rev=4)
     assert complete.superseded(failed, LATER) == replace(failed, expires_at=LATER + HISTORY, rev=5)
 
 
 @pytest.mark.parametrize(("began", "told"), [("STARTING", NOON - 2 * MINUTE), ("RUNNING", None), ("RUNNING", NOON)])
-def test_w12_a_run_that_its_target_cancelled_for_its_time_has_failed_for_that(began: str, told: Any) -> None:
+def test_w12_a_run_cancelled_by_its_target_for_time_has_failed(began: str, told: Any) -> None:
     started = None if began == "STARTING" else NOON - 2 * MINUTE
     before = run(began, target_id="app/1", run_timeout=MINUTE, started_at=started)
     ended = after(before, "CANCELLED", at=NOON, started_at=told, reason="cancelled by EMR")
@@ -117,13 +115,13 @@ def test_w12_a_run_that_its_target_cancelled_for_its_time_has_failed_for_that(be
     assert (in_time.state, in_time.outcome) == ("CANCELLED", None)
 
 
-def test_w12_a_run_that_does_not_run_yet_has_not_run_out() -> None:
+def test_w12_a_run_that_has_not_begun_has_not_timed_out() -> None:
     """When it began is known of what began alone: a start that was never told counts, a guess does not."""
     waiting = run("STARTING", run_timeout=MINUTE, started_at=None)
     assert after(waiting, "CANCELLED", at=NOON).state == "CANCELLED"
 
 
-def test_w5_what_somebody_cancelled_is_cancelled_though_its_worker_says_that_it_failed() -> None:
+def test_w5_a_cancelled_run_stays_cancelled_if_its_worker_fails() -> None:
     stopped = pulled(cancel=True, reason="stopped by ada")
     ended = after(stopped, "FAILED", lease=2, reason="killed")
     assert (ended.state, ended.outcome) == ("CANCELLED", None)
@@ -132,7 +130,7 @@ def test_w5_what_somebody_cancelled_is_cancelled_though_its_worker_says_that_it_
 # -- what is written along -----------------------------------------------------------------------------------------
 
 
-def test_e6_what_could_not_be_delivered_leaves_its_dead_letter_in_the_same_transaction() -> None:
+def test_e6_a_failed_delivery_writes_its_dead_letter_in_one_plan() -> None:
     plain = run("STARTING")
     message = replace(plain, request=replace(plain.request, target=SQS), calls=3)
     step = advance(message, "FAILED", reason="the queue is gone")
@@ -146,7 +144,7 @@ def test_e6_what_could_not_be_delivered_leaves_its_dead_letter_in_the_same_trans
     assert not [write for write in complete.plan(plain, with_a_lifecycle, {}, LATER) if isinstance(write, Put)]
 
 
-def test_h1_the_bill_of_a_run_that_is_over_is_asked_for_two_minutes_after_its_end_was_told() -> None:
+def test_h1_costs_are_asked_for_two_minutes_after_a_run_is_over() -> None:
     over = run("SUCCEEDED", target_id="app/1", state_at=LATER)
     assert complete.wake_of(over, LATER) == LATER + 2 * MINUTE
     assert complete.wake_of(over, LATER + 5 * MINUTE) == LATER + 5 * MINUTE, "not in the past"

@@ -19,7 +19,7 @@ def over(**fields: object) -> Run:
     return rows.run(**{"state": "SUCCEEDED", "state_at": NOON, "target_id": "a/1", "wake_at": None, **fields})
 
 
-def test_h1_a_bill_that_is_not_known_is_asked_for_after_2_and_15_minutes_and_then_never() -> None:
+def test_h1_unknown_costs_are_asked_for_at_2_and_15_minutes_only() -> None:
     run, looks = over(), []
     while (at := costs.next_check(run, NOON)) is not None:
         assert (costs.is_due(run, at - 1), costs.is_due(run, at)) == (False, True)
@@ -29,18 +29,18 @@ def test_h1_a_bill_that_is_not_known_is_asked_for_after_2_and_15_minutes_and_the
     assert (run.wake_at, run.billed, run.state, run.state_at) == (None, (), "SUCCEEDED", NOON)
 
 
-def test_h1_a_bill_that_comes_ends_the_questions() -> None:
+def test_h1_known_costs_end_the_polls() -> None:
     run = costs.checked(over(rev=4, leases=3), KNOWN, NOON + 2 * MINUTE)
     assert (run.billed, run.wake_at, run.rev, run.leases) == (KNOWN, None, 5, 0)
 
 
-def test_h1_after_an_outage_there_is_one_question_and_none_is_made_up_for() -> None:
+def test_h1_after_an_outage_costs_are_asked_for_once() -> None:
     late = NOON + HOUR
     assert costs.next_check(over(), late) == late
     assert costs.checked(over(), (), late).wake_at is None
 
 
-def test_h1_nothing_at_all_is_told_before_anything_is_reckoned() -> None:
+def test_h1_costs_of_all_zero_are_not_yet_known() -> None:
     assert costs.next_check(over(billed=(0, 0, 0)), NOON) == NOON + 2 * MINUTE
     assert costs.checked(over(billed=(0, 0, 0)), (0, 0, 0), NOON + HOUR).billed == (0, 0, 0)
 
@@ -57,7 +57,7 @@ def test_h1_nothing_at_all_is_told_before_anything_is_reckoned() -> None:
     ],
     ids=["is known", "still runs", "never started", "EMR knows it no more", "a delivery", "a worker's"],
 )
-def test_h1_who_owes_no_bill_is_not_asked(fields: dict[str, object]) -> None:
+def test_h1_a_run_without_costs_is_not_asked_about(fields: dict[str, object]) -> None:
     run = over(**fields)
     assert costs.next_check(run, NOON) is None
     assert not costs.is_due(run, NOON + HOUR)

@@ -18,7 +18,7 @@ from tests.core.builders import NOON, brief, run
 CALLED = launch.calling(run(), NOON)
 
 
-def test_w10_a_call_is_on_record_before_it_is_made() -> None:
+def test_w10_a_call_is_recorded_before_it_is_made() -> None:
     assert replace(run(), rev=2, calls=1, lease_until=CALLED.lease_until, wake_at=CALLED.wake_at) == replace(
         CALLED, start_requested_at=None
     )
@@ -27,26 +27,26 @@ def test_w10_a_call_is_on_record_before_it_is_made() -> None:
     assert not CALLED.unknown_answer
 
 
-def test_w10_a_call_whose_lease_was_never_answered_may_have_started_the_run() -> None:
+def test_w10_a_call_with_unanswered_lease_may_have_started_run() -> None:
     again = launch.calling(CALLED, NOON + 3 * MINUTE)
     assert again.unknown_answer
     assert (again.calls, again.start_requested_at) == (2, NOON)
 
 
-def test_c12_a_call_that_was_refused_for_the_moment_is_made_again_after_a_while() -> None:
+def test_c12_a_call_refused_for_the_moment_is_repeated_later() -> None:
     refused = launch.answered(CALLED, NotNow("throttled"), NOON)
     assert (refused.lease_until, refused.reason, refused.unknown_answer) == (None, "throttled", False)
     assert refused.wake_at == NOON + backoff.backoff(1, refused.run_id)
     assert not launch.calling(refused, NOON + MINUTE).unknown_answer
 
 
-def test_w7_a_run_that_started_is_asked_about_if_it_stays_silent() -> None:
+def test_w7_a_started_run_without_news_is_polled() -> None:
     started = launch.answered(CALLED, Started("app-1/r1"), NOON)
     assert (started.state, started.target_id, started.reason) == ("STARTING", "app-1/r1", "")
     assert (started.lease_until, started.wake_at) == (None, NOON + follow.SILENT_FIRST)
 
 
-def test_w10_a_run_that_was_started_waits_for_no_further_call() -> None:
+def test_w10_a_started_run_waits_for_no_further_call() -> None:
     queued = replace(CALLED, queued_in="policy:demo.night", rank="4")
     started = launch.answered(queued, Started("app-1/r1"), NOON)
     assert (started.queued_in, started.rank) == (None, None)
@@ -56,7 +56,7 @@ def test_w10_a_run_that_was_started_waits_for_no_further_call() -> None:
     assert (refused.queued_in, refused.rank) == ("policy:demo.night", "4")
 
 
-def test_w10_an_unknown_answer_sticks_whatever_is_answered_later() -> None:
+def test_w10_an_unknown_answer_stays_whatever_is_answered_later() -> None:
     silent = launch.answered(CALLED, NoAnswer("timed out"), NOON)
     assert silent.unknown_answer
     assert silent.reason == "timed out"
@@ -65,7 +65,7 @@ def test_w10_an_unknown_answer_sticks_whatever_is_answered_later() -> None:
 
 
 @pytest.mark.parametrize("answer", [NotNow("x"), NoAnswer("x"), Started("x")])
-def test_every_answer_is_a_revision_and_ends_the_patience_of_the_sweep(answer: NotNow | NoAnswer | Started) -> None:
+def test_every_answer_adds_a_revision_and_resets_the_leases(answer: NotNow | NoAnswer | Started) -> None:
     tired = replace(CALLED, leases=7)
     after = launch.answered(tired, answer, NOON)
     assert (after.rev, after.leases, after.calls) == (tired.rev + 1, 0, tired.calls)
@@ -81,13 +81,13 @@ def test_every_answer_is_a_revision_and_ends_the_patience_of_the_sweep(answer: N
         (launch.answered(CALLED, Started("x"), NOON), False),
     ],
 )
-def test_c13_a_slot_may_be_given_back_only_if_surely_nothing_started(made: Run, sure: bool) -> None:
+def test_c13_a_slot_is_released_only_if_surely_nothing_started(made: Run, sure: bool) -> None:
     assert launch.surely_not_started(made) is sure
 
 
 @given(st.lists(st.sampled_from(["refused", "silent", "died"]), max_size=6))
 @brief
-def test_c13_surely_not_started_means_that_every_call_was_refused(story: list[str]) -> None:
+def test_c13_surely_not_started_means_every_call_was_refused(story: list[str]) -> None:
     made, now = run(), NOON
     for what in story:
         now += 5 * MINUTE
@@ -99,7 +99,7 @@ def test_c13_surely_not_started_means_that_every_call_was_refused(story: list[st
 
 @given(st.integers(1, 100), st.text(st.characters(exclude_categories=["Cs"])))
 @brief
-def test_c12_backoff_is_between_a_second_and_five_minutes_and_the_same_each_time(calls: int, run_id: str) -> None:
+def test_c12_backoff_is_deterministic_between_1s_and_5_minutes(calls: int, run_id: str) -> None:
     delay = backoff.backoff(calls, run_id)
     assert SECOND <= delay <= 5 * MINUTE
     assert delay == backoff.backoff(calls, run_id)
@@ -111,5 +111,5 @@ def test_c12_backoff_doubles_with_each_call_up_to_its_bound() -> None:
         assert span / 2 <= backoff.backoff(calls, "r") <= span
 
 
-def test_c12_a_crowd_that_was_refused_together_comes_back_apart() -> None:
+def test_c12_calls_refused_together_are_repeated_scattered() -> None:
     assert len({backoff.backoff(5, f"run-{number}") for number in range(100)}) > 90

@@ -33,7 +33,7 @@ CALLING = rows.run(calls=3, lease_until=LEASE_END, rev=7, leases=4, reason="thro
 # -- before the call -----------------------------------------------------------------------------------------------
 
 
-def test_w10_a_call_on_record_has_a_lease_and_uses_its_place_and_its_permits_up() -> None:
+def test_w10_a_recorded_call_has_a_lease_and_uses_up_its_permits() -> None:
     assert launch.calling(WAITED, NOON) == replace(
         WAITED,
         calls=3,
@@ -65,7 +65,7 @@ def test_w10_a_call_whose_caller_died_may_have_started_the_run() -> None:
 # -- a call that is not made after all -----------------------------------------------------------------------------
 
 
-def test_e3_a_call_that_is_not_made_is_taken_back_and_its_permits_stay() -> None:
+def test_e3_a_call_not_made_is_undone_and_its_permits_stay() -> None:
     called = replace(launch.calling(WAITED, NOON), cancel=True, reason="throttled")
     assert launch.uncalled(WAITED, called, Span(NOON + 1, NOON + 2), NOON + 7) == replace(
         WAITED,
@@ -81,14 +81,14 @@ def test_e3_a_call_that_is_not_made_is_taken_back_and_its_permits_stay() -> None
     )
 
 
-def test_e3_a_call_that_is_not_made_has_no_permits_if_they_are_gone() -> None:
+def test_e3_a_call_not_made_has_no_permits_if_they_are_gone() -> None:
     before = rows.run(lease_until=NOON - 1)  # a call before it was never answered
     called = replace(launch.calling(before, NOON), paced_from=NOON, paced_until=NOON)
     assert called.unknown_answer
     assert launch.uncalled(before, called, None, NOON + 7) == replace(before, rev=3, wake_at=NOON + 7)
 
 
-def test_the_reason_for_a_wait_that_is_over_goes_and_a_newer_one_stays() -> None:
+def test_the_reason_of_a_finished_wait_is_removed_unless_newer() -> None:
     waited = replace(WAITED, reason="waits for its turn")
     called = launch.calling(waited, NOON)
     assert launch.uncalled(waited, called, None, NOON).reason == ""
@@ -100,33 +100,33 @@ def test_the_reason_for_a_wait_that_is_over_goes_and_a_newer_one_stays() -> None
 # -- after the answer ----------------------------------------------------------------------------------------------
 
 
-def test_w7_a_run_that_was_started_is_followed_without_a_lease_or_a_reason() -> None:
+def test_w7_a_started_run_is_followed_without_a_lease_or_reason() -> None:
     assert launch.answered(CALLING, Started("app-1/r1"), NOON) == replace(
         CALLING, target_id="app-1/r1", lease_until=None, reason="", rev=8, leases=0, wake_at=NOON + 2 * MINUTE
     )
 
 
-def test_w6_a_run_that_was_started_though_its_end_is_wanted_is_attended_to_at_once() -> None:
+def test_w6_a_run_started_during_its_cancel_is_handled_at_once() -> None:
     wanted = replace(CALLING, cancel=True)
     assert launch.answered(wanted, Started("app-1/r1"), NOON + 3) == replace(
         wanted, target_id="app-1/r1", lease_until=None, rev=8, leases=0, wake_at=NOON + 3
     )
 
 
-def test_c12_a_refusal_ends_the_lease_and_is_heeded_for_as_long_as_it_says() -> None:
+def test_c12_a_refusal_ends_the_lease_and_its_delay_is_kept() -> None:
     assert launch.answered(CALLING, NotNow("at capacity", 7 * SECOND), NOON) == replace(
         CALLING, lease_until=None, reason="at capacity", rev=8, leases=0, wake_at=NOON + 7 * SECOND
     )
     assert launch.answered(CALLING, NotNow("at capacity", 0), NOON).wake_at == NOON
 
 
-def test_w10_an_unknown_answer_keeps_the_lease_and_is_asked_about_later() -> None:
+def test_w10_an_unknown_answer_keeps_lease_and_is_polled_later() -> None:
     assert launch.answered(CALLING, NoAnswer("timed out", 9 * SECOND), NOON) == replace(
         CALLING, unknown_answer=True, reason="timed out", rev=8, leases=0, wake_at=NOON + 9 * SECOND
     )
 
 
-def test_c12_an_answer_that_names_no_delay_is_followed_by_the_backoff_of_its_calls() -> None:
+def test_c12_an_answer_without_a_delay_is_followed_by_backoff() -> None:
     ninth = replace(CALLING, run_id="run-75713", calls=9)
     assert launch.answered(ninth, NotNow("throttled"), NOON).wake_at == NOON + 5 * MINUTE
     assert launch.answered(ninth, NoAnswer("timed out"), NOON).wake_at == NOON + 5 * MINUTE
@@ -134,7 +134,7 @@ def test_c12_an_answer_that_names_no_delay_is_followed_by_the_backoff_of_its_cal
 
 # The digest of run-75713 and 9 begins with ffff, that of run-90600 and 9 with 0000: the ends of the jitter.
 @pytest.mark.parametrize(("salt", "delay"), [("run-75713", 300_000), ("run-90600", 150_000)])
-def test_c12_the_ninth_backoff_is_between_half_of_five_minutes_and_all_of_them(salt: str, delay: int) -> None:
+def test_c12_the_ninth_backoff_is_within_2_and_half_to_5_minutes(salt: str, delay: int) -> None:
     assert backoff.backoff(9, salt) == delay
     assert backoff.scattered(2 * MINUTE, 9, salt) == delay * 2 // 5
 
@@ -155,11 +155,11 @@ def test_c12_the_jitter_of_a_run_differs_from_call_to_call() -> None:
         (rows.run(lease_until=NOON), False),
     ],
 )
-def test_c13_each_trace_of_a_call_that_may_have_succeeded_counts(made: Run, sure: bool) -> None:
+def test_c13_each_trace_of_a_possibly_successful_call_counts(made: Run, sure: bool) -> None:
     assert launch.surely_not_started(made) is sure
 
 
-def test_e3_permits_last_as_long_as_the_least_patient_pace_allows() -> None:
+def test_e3_permits_last_as_long_as_the_strictest_pace_allows() -> None:
     patient, strict = Pace("emr:app-1", SECOND, 20), Pace("policy:demo.night", MINUTE, 1, tolerance=300)
     assert launch.paced_until([patient, strict], NOON) == NOON + 300
     assert launch.paced_until([patient], NOON) == NOON + 2 * SECOND

@@ -36,20 +36,20 @@ def place(line: str) -> Waiter:
 # -- permits -------------------------------------------------------------------------------------------------------
 
 
-def test_e3_permits_are_good_from_their_instant_or_else_from_the_claim() -> None:
+def test_e3_permits_are_valid_from_their_instant_or_from_claim() -> None:
     assert launch.granted(rows.run(paced_from=NOON + 1, paced_until=NOON + 2)) == Span(NOON + 1, NOON + 2)
     assert launch.granted(rows.run(paced_until=NOON + 2)) == Span(NOON, NOON + 2)
     assert launch.granted(rows.run(paced_from=NOON + 1)) is None
 
 
-def test_e3_the_next_permits_are_those_of_the_instant_at_which_every_pace_has_one() -> None:
+def test_e3_the_next_permits_are_when_every_pace_has_one() -> None:
     states = {"emr:app-1": EMR_HELD, "policy:demo.night": NIGHT_HELD}
     assert launch.next_span(PACES, states, NOON) == Span(NOON + MINUTE, NOON + MINUTE + 100)
     assert launch.next_span((EMR,), states, NOON) == Span(NOON + 11 * SECOND, NOON + 13 * SECOND)
     assert launch.next_span((), states, NOON) is None
 
 
-def test_e3_permits_that_are_free_begin_when_a_start_can_be_prepared() -> None:
+def test_e3_free_permits_begin_when_a_start_can_be_prepared() -> None:
     assert launch.next_span(PACES, {}, NOON) == Span(NOON + 150, NOON + 250)
 
 
@@ -63,16 +63,14 @@ def test_e3_permits_that_are_free_begin_when_a_start_can_be_prepared() -> None:
         ({"permits": ("workflow:demo.flights.w",), "paced_until": NOON - 1}, False),
     ],
 )
-def test_e8_a_run_with_paces_needs_a_turn_once_its_permits_are_used_up_or_too_old(
-    fields: dict[str, Any], needed: bool
-) -> None:
+def test_e8_a_run_with_paces_needs_new_permits_once_used_or_old(fields: dict[str, Any], needed: bool) -> None:
     assert launch.needs_permit(rows.run(**fields), NOON) is needed
 
 
 # -- the queue -----------------------------------------------------------------------------------------------------
 
 
-def test_e3_a_run_that_may_not_call_yet_queues_at_its_slowest_pace() -> None:
+def test_e3_run_that_may_not_call_yet_queues_at_its_slowest_pace() -> None:
     waits = rows.run(rev=4, reason="as planned")
 
     plan = launch.queue(waits, Route((), NIGHT), {"policy:demo.night": NIGHT_HELD, "emr:app-1": EMR_HELD}, NOON)
@@ -89,7 +87,7 @@ def test_e3_a_run_that_may_not_call_yet_queues_at_its_slowest_pace() -> None:
     ]
 
 
-def test_e3_a_run_that_another_pace_holds_up_says_so_and_is_looked_at_when_that_has_a_permit() -> None:
+def test_e3_run_blocked_by_another_pace_says_so_and_is_rechecked() -> None:
     plan = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {"emr:app-1": EMR_HELD}, NOON)
 
     why = "waits for a permit of the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
@@ -101,7 +99,7 @@ def test_e3_a_run_that_another_pace_holds_up_says_so_and_is_looked_at_when_that_
     ]
 
 
-def test_e3_a_pace_that_nobody_has_used_yet_may_be_behind_or_blocked() -> None:
+def test_e3_a_run_may_be_blocked_by_a_pace_without_a_limit_row() -> None:
     [queued, join, _] = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {}, NOON)
     assert isinstance(queued, Replace)
     assert queued.row == rows.run(
@@ -114,7 +112,7 @@ def test_e3_a_pace_that_nobody_has_used_yet_may_be_behind_or_blocked() -> None:
     assert join == JoinQueue(NIGHT, NOON + 150, NOON, rev=0, behind=True)
 
 
-def test_w2_a_runs_place_is_by_its_priority_its_latest_start_and_its_age() -> None:
+def test_w2_the_rank_of_a_run_is_priority_latest_start_and_age() -> None:
     urgent = rows.run(priority=7, latest_start=NOON + 1, created_at=NOON - 1)
     *_, placed = launch.queue(urgent, Route((), NIGHT), {}, NOON)
     rank = "2#2026-03-02T12:00:00.001Z#2026-03-02T11:59:59.999Z#r1"
@@ -129,7 +127,7 @@ def test_w2_a_runs_place_is_by_its_priority_its_latest_start_and_its_age() -> No
         ({"calls": 0, "reason": "throttled"}, NIGHT_WORDS),
     ],
 )
-def test_w10_what_the_target_said_stands_before_what_it_means(fields: dict[str, Any], told: str) -> None:
+def test_w10_the_answer_of_target_is_shown_before_its_meaning(fields: dict[str, Any], told: str) -> None:
     [queued, *_] = launch.queue(rows.run(**fields), Route((), NIGHT), {}, NOON)
     assert isinstance(queued, Replace)
     assert queued.row == rows.run(
@@ -137,7 +135,7 @@ def test_w10_what_the_target_said_stands_before_what_it_means(fields: dict[str, 
     )
 
 
-def test_a_run_whose_route_is_free_is_not_queued() -> None:
+def test_a_run_with_a_free_route_is_not_queued() -> None:
     with pytest.raises(ValueError, match="^expected a route that a limit blocks, got one without$"):
         launch.queue(rows.run(), Route(PACES, None), {}, NOON)
 
@@ -151,7 +149,7 @@ def turn(queued: str | None, **states: LimitState) -> list[Write]:
     return launch.take_permits(run, launch.calling(run, NOON), PACES, read, NOON + 8)
 
 
-def test_e3_a_turn_records_the_call_and_takes_a_permit_of_each_pace_out_of_the_queue() -> None:
+def test_e3_a_served_run_records_the_call_and_takes_all_permits() -> None:
     called = rows.run(
         calls=1, lease_until=NOON + 50 * SECOND, start_requested_at=NOON, rev=2, wake_at=NOON + 50 * SECOND
     )
@@ -163,14 +161,14 @@ def test_e3_a_turn_records_the_call_and_takes_a_permit_of_each_pace_out_of_the_q
     ]
 
 
-def test_e3_a_turn_of_a_run_that_did_not_queue_gives_up_no_place() -> None:
+def test_e3_a_served_run_that_was_not_queued_removes_no_waiter() -> None:
     assert turn(None)[1:] == [
         AcquirePermit(EMR, NOON + 8, LimitState("emr:app-1"), from_queue=False, passing=True),
         AcquirePermit(NIGHT, NOON + 8, LimitState("policy:demo.night"), from_queue=False),
     ]
 
 
-def test_e3_a_turn_elsewhere_leaves_the_queue_that_is_asked_for_no_more() -> None:
+def test_e3_a_served_run_leaves_a_queue_that_it_no_longer_needs() -> None:
     assert turn("policy:demo.before")[3:] == [
         RemoveWaiter(place("policy:demo.before")),
         LeaveQueue("policy:demo.before"),

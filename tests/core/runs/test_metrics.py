@@ -26,7 +26,7 @@ def test_o2_a_fire_is_late_from_its_instant_on_and_never_early() -> None:
     assert metrics.start_of(FIRE, "", DUE - 1) == (FIRE_LATENESS, 0)
 
 
-def test_o2_a_job_that_was_only_told_what_fired_it_was_not_held_back() -> None:
+def test_o2_a_job_with_only_its_cause_as_reason_was_not_delayed() -> None:
     assert metrics.start_of(MET, "", DUE + 7) == (EVENT_TO_START, 7)
     assert metrics.start_of(MET, "trigger met: 1 part", DUE + 7) == (EVENT_TO_START, 7), "a run keeps the beginning"
     assert metrics.start_of(MET, "waits for a slot", DUE + 7) is None
@@ -45,7 +45,7 @@ def test_o2_a_job_that_was_only_told_what_fired_it_was_not_held_back() -> None:
     ],
     ids=["another attempt", "another call", "asked for", "never due", "no event", "the past"],
 )
-def test_o2_what_no_clock_and_no_event_started_for_the_first_time_is_not_measured(run: Run) -> None:
+def test_o2_only_first_starts_by_clock_or_event_are_measured(run: Run) -> None:
     assert metrics.start_of(run, "", DUE + 7) is None
 
 
@@ -62,7 +62,7 @@ def test_o2_what_no_clock_and_no_event_started_for_the_first_time_is_not_measure
         (names.EMR_STARTS, "emr_start"),
     ],
 )
-def test_o2_a_queue_is_of_the_class_of_its_line(line: str, reason: str) -> None:
+def test_o2_a_queue_is_measured_by_the_class_of_its_limit(line: str, reason: str) -> None:
     assert metrics.wait_reason_of(line) == reason
     assert reason in QUEUES
 

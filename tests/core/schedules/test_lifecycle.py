@@ -108,7 +108,7 @@ def test_l2_a_new_schedule_is_disabled_and_out_of_the_index(enabled: bool | None
     ]
 
 
-def test_l2_a_schedule_that_is_created_enabled_is_in_the_index_and_has_a_timer() -> None:
+def test_l2_a_schedule_created_enabled_has_index_rows_and_timer() -> None:
     after, plan = put(MIXED, enabled=True)
 
     assert after.mode == "enabled"
@@ -123,7 +123,7 @@ def test_l2_a_schedule_that_is_created_enabled_is_in_the_index_and_has_a_timer()
     ]
 
 
-def test_l5_a_schedule_of_a_deleted_name_starts_behind_the_one_before() -> None:
+def test_l5_a_reused_schedule_name_starts_after_the_deleted_one() -> None:
     grave = schedule_state(mode="deleted", generation=NOON + DAY, version=4)
     after, plan = put(MIXED, before=grave)
     assert (after.generation, after.version, after.mode) == (NOON + DAY + 1, 5, "disabled")
@@ -135,12 +135,12 @@ def test_l5_a_schedule_of_a_deleted_name_starts_behind_the_one_before() -> None:
 
 
 @pytest.mark.parametrize("mode", ["enabled", "disabled"])
-def test_l2_an_update_keeps_the_state_that_it_had(mode: Mode) -> None:
+def test_l2_an_update_keeps_the_mode_that_it_had(mode: Mode) -> None:
     after, _ = put(schedule(WEATHER), schedule(), schedule_state(mode=mode))
     assert after.mode == mode
 
 
-def test_l6_an_update_closes_the_old_generation_and_opens_a_new_one() -> None:
+def test_l6_an_update_closes_old_generation_and_opens_new_one() -> None:
     after, plan = put(schedule(WEATHER), schedule(), schedule_state())
 
     assert (after.generation, after.version) == (NOON, 2)
@@ -154,19 +154,19 @@ def test_l6_an_update_closes_the_old_generation_and_opens_a_new_one() -> None:
     ]
 
 
-def test_l6_a_timer_that_goes_on_is_put_over_the_old_one_in_one_write() -> None:
+def test_l6_a_timer_that_goes_on_replaces_old_one_in_one_write() -> None:
     _, plan = put(schedule(TICK, properties={"a": 1}), schedule(TICK), schedule_state())
     [(how, timer)] = rows(plan, Timer)
     assert (how, timer.generation, timer.version, timer.anchor) == ("Put", NOON, 2, NOON)
 
 
-def test_l6_a_timer_that_is_needed_no_more_goes() -> None:
+def test_l6_an_unneeded_timer_is_deleted() -> None:
     _, plan = put(schedule(), schedule(TICK), schedule_state())
     assert [how for how, _ in rows(plan, Timer)] == ["Delete"]
 
 
 @pytest.mark.parametrize("field", [{"description": "x"}, {"tags": {"team": "a"}}, {"owner": "bob"}])
-def test_l18_a_change_of_description_tags_or_owner_leaves_everything_going(field: dict[str, Any]) -> None:
+def test_l18_new_description_tags_or_owner_interrupt_nothing(field: dict[str, Any]) -> None:
     after, plan = put(schedule(**field), schedule(), schedule_state())
     assert (after.generation, after.version, after.mode) == (7, 2, "enabled")
     assert [type(write) for write in plan] == [PutState, Create, Put]
@@ -205,7 +205,7 @@ def test_l3_an_update_may_enable_or_disable_at_once() -> None:
 # -- enable, disable, delete ---------------------------------------------------------------------------------------
 
 
-def test_l3_enabling_opens_a_generation_that_counts_only_what_comes_from_now_on() -> None:
+def test_l3_enabling_opens_a_generation_that_counts_from_now_on() -> None:
     before = schedule_state(mode="disabled")
     after, plan = lifecycle.enable(before, schedule(), NOON, ME)
     assert after == ScheduleState(NAME, NOON, 1, "enabled", NOON, ME, rev=2, since=NOON, mode_at=NOON)
@@ -216,14 +216,14 @@ def test_l3_enabling_opens_a_generation_that_counts_only_what_comes_from_now_on(
     ]
 
 
-def test_t5_enabling_never_catches_up_on_fires() -> None:
+def test_t5_enabling_has_no_fires_to_catch_up() -> None:
     made = schedule({"type": "time", "expression": "@hourly"})
     _, plan = lifecycle.enable(schedule_state(mode="disabled", updated_at=NOON - DAY), made, NOON + 1, ME)
     [(_, timer)] = rows(plan, Timer)
     assert timer.next == {"0": NOON + HOUR}
 
 
-def test_l3_disabling_takes_the_schedule_out_of_the_index_and_closes_what_gathers() -> None:
+def test_l3_disabling_removes_index_rows_and_closes_gathering() -> None:
     after, plan = lifecycle.disable(schedule_state(), MIXED, NOON, ME)
     assert after == ScheduleState(NAME, 7, 1, "disabled", NOON, ME, rev=2, mode_at=NOON)
     assert plan[:2] == [PutState(after, schedule_state()), CLOSED]
@@ -232,14 +232,14 @@ def test_l3_disabling_takes_the_schedule_out_of_the_index_and_closes_what_gather
     assert all(isinstance(write, Delete) for write in plan[2:])
 
 
-def test_l5_deleting_disables_and_takes_the_name_off_the_list_in_one_piece() -> None:
+def test_l5_deleting_disables_and_delists_in_one_transaction() -> None:
     after, plan = lifecycle.delete(schedule_state(), MIXED, NOON, ME)
     disabled = lifecycle.disable(schedule_state(), MIXED, NOON, ME)[1]
     assert after.mode == "deleted"
     assert plan == [PutState(after, schedule_state()), *disabled[1:], Delete(Listing(NAME))]
 
 
-def test_l5_deleting_what_is_disabled_still_closes_its_jobs() -> None:
+def test_l5_deleting_a_disabled_schedule_still_closes_its_jobs() -> None:
     _, plan = lifecycle.delete(schedule_state(mode="disabled"), MIXED, NOON, ME)
     assert [type(write) for write in plan] == [PutState, CloseGeneration, Delete]
 
@@ -250,11 +250,11 @@ def test_l5_deleting_what_is_disabled_still_closes_its_jobs() -> None:
 @pytest.mark.parametrize(
     ("generation", "following"), [(7, NOON), (NOON - 1, NOON), (NOON, NOON + 1), (NOON + 9, NOON + 10)]
 )
-def test_c13_generations_only_grow_even_when_the_clock_stands_or_goes_back(generation: int, following: int) -> None:
+def test_c13_generations_only_grow_even_if_the_clock_goes_back(generation: int, following: int) -> None:
     assert lifecycle.next_generation(schedule_state(generation=generation), NOON) == following
 
 
-def test_l3_each_enabling_has_a_generation_of_its_own() -> None:
+def test_l3_each_enabling_has_its_own_generation() -> None:
     current, seen = schedule_state(mode="disabled", generation=NOON), [NOON]
     for _ in range(3):
         current, _ = lifecycle.enable(current, schedule(), NOON, ME)
@@ -268,9 +268,7 @@ ROOM = 4  # writes that a flow adds to a plan, such as the tombstone and the job
 
 @pytest.mark.parametrize("new", FULL)
 @pytest.mark.parametrize("old", FULL)
-def test_l5_a_plan_of_the_largest_triggers_names_no_row_twice_and_fits_into_a_transaction(
-    old: Schedule, new: Schedule
-) -> None:
+def test_l5_a_plan_of_the_largest_triggers_fits_into_transaction(old: Schedule, new: Schedule) -> None:
     timer = Timer(NAME, 7, 1, NOON, {"0": NOON}, rev=2)
     urgent = new.model_copy(update={"priority": 9, "constraints": ()})
     plans = [
@@ -295,7 +293,7 @@ def test_l5_a_plan_of_the_largest_triggers_names_no_row_twice_and_fits_into_a_tr
 
 @pytest.mark.parametrize("made", FULL)
 @pytest.mark.parametrize("before", ["enabled", "hold", "backlog", "drain"])
-def test_l5_so_does_a_plan_that_pauses_or_resumes_them(before: Mode, made: Schedule) -> None:
+def test_l5_a_plan_that_pauses_or_resumes_fits_a_transaction_too(before: Mode, made: Schedule) -> None:
     pauses = [
         lifecycle.pause(schedule_state(mode=before), made, mode, stop, NOON, ME)[1]
         for mode in get_args(lifecycle.PauseMode)

@@ -60,13 +60,13 @@ def put(new: Schedule, old: Schedule | None, before: ScheduleState | None, **fie
 # -- put -----------------------------------------------------------------------------------------------------------
 
 
-def test_l2_a_new_schedule_that_is_disabled_can_be_woken_and_rests_until_its_end() -> None:
+def test_l2_a_new_disabled_schedule_can_be_woken_and_has_an_end() -> None:
     rests = Timer(NAME, NOW, 1, NOW, {}, wake_at=END + SECOND)
     assert put(ENDING, None, None) == [Put(woken(generation=NOW, version=1, since=NOW)), Put(rests)]
     assert put(MIXED, None, None) == [Put(woken(generation=NOW, version=1, since=NOW))]
 
 
-def test_l6_an_update_replaces_the_rows_of_the_index_and_takes_out_a_timer_that_is_needed_no_more() -> None:
+def test_l6_update_replaces_index_rows_and_drops_unneeded_timers() -> None:
     assert put(schedule(WEATHER), MIXED, schedule_state()) == [
         CLOSED,
         Delete(flights(since=NOW)),
@@ -77,7 +77,7 @@ def test_l6_an_update_replaces_the_rows_of_the_index_and_takes_out_a_timer_that_
 
 
 @pytest.mark.parametrize(("mode", "apart"), [("enabled", False), ("hold", False), ("backlog", True)])
-def test_l6_an_update_puts_the_new_timer_over_the_old_one(mode: Mode, apart: bool) -> None:
+def test_l6_an_update_writes_the_new_timer_over_the_old_one(mode: Mode, apart: bool) -> None:
     new = schedule(all_of(WEATHER, TICK))
     timer = Timer(NAME, NOW, 4, NOW, {"1": NOW + TEN}, wake_at=NOW + TEN)
     assert put(new, MIXED, schedule_state(mode)) == [
@@ -89,7 +89,7 @@ def test_l6_an_update_puts_the_new_timer_over_the_old_one(mode: Mode, apart: boo
     ]
 
 
-def test_l10_an_update_that_disables_leaves_a_timer_for_the_end_alone() -> None:
+def test_l10_an_update_that_disables_keeps_a_timer_for_end_only() -> None:
     rests = Timer(NAME, NOW, 4, NOW, {}, wake_at=END + SECOND)
     assert put(ENDING, ENDING, schedule_state(), enabled=False) == [
         CLOSED,
@@ -100,7 +100,7 @@ def test_l10_an_update_that_disables_leaves_a_timer_for_the_end_alone() -> None:
     ]
 
 
-def test_l10_an_update_of_what_is_disabled_takes_the_timer_of_its_end_out_with_the_end() -> None:
+def test_l10_removing_end_of_disabled_schedule_drops_its_timer() -> None:
     plan = put(schedule(all_of(PARTITION, TICK), constraints=[FRESH], priority=9), ENDING, schedule_state("disabled"))
     assert plan == [
         CLOSED,
@@ -110,7 +110,7 @@ def test_l10_an_update_of_what_is_disabled_takes_the_timer_of_its_end_out_with_t
     ]
 
 
-def test_l6_what_is_carried_has_the_new_version_everywhere_and_keeps_since() -> None:
+def test_l6_what_is_carried_has_the_new_version_and_keeps_since() -> None:
     before = Timer(NAME, 7, 3, NOON, {"1": NOON + TEN}, rev=9, wake_at=NOON + TEN)
     new = schedule(all_of(PARTITION, TICK), priority=9)
     assert put(new, MIXED, schedule_state(), carry=True, timer=before) == [
@@ -120,7 +120,7 @@ def test_l6_what_is_carried_has_the_new_version_everywhere_and_keeps_since() -> 
     ]
 
 
-def test_l10_what_is_carried_goes_on_from_now_if_its_end_was_over_and_is_moved() -> None:
+def test_l10_completed_schedule_with_later_end_goes_on_from_now() -> None:
     before = Timer(NAME, 7, 3, NOON, {}, rev=9, wake_at=NOON + 6 * SECOND)
     over, later = schedule(TICK, ttl=iso(NOON + 5 * SECOND)), schedule(TICK, ttl=iso(END))
     assert put(later, over, schedule_state(), carry=True, timer=before) == [
@@ -128,7 +128,7 @@ def test_l10_what_is_carried_goes_on_from_now_if_its_end_was_over_and_is_moved()
     ]
 
 
-def test_l10_what_is_carried_gets_an_end_though_it_had_no_timer() -> None:
+def test_l10_a_carried_schedule_without_a_timer_can_get_an_end() -> None:
     rests = Timer(NAME, 7, 4, SINCE, {}, wake_at=END)
     assert put(schedule(ttl=iso(END)), schedule(), schedule_state(), carry=True) == [
         Put(flights(version=4)),
@@ -150,7 +150,7 @@ def test_l10_what_is_carried_gets_an_end_though_it_had_no_timer() -> None:
         ({"trigger": ELAPSED, "workflow": "demo.flights.daily~0a1b2c3d"}, []),  # the runs of a DAG always are
     ],
 )  # fmt: skip
-def test_c5_from_its_first_version_on_a_schedule_has_the_starts_counted_that_it_asks_about(
+def test_c5_the_rates_of_a_schedule_are_counted_from_version_one(
     document: dict[str, Any], counted: list[Write]
 ) -> None:
     made = Schedule.model_validate({"workflow": NAME, "trigger": PARTITION, **document})
@@ -162,7 +162,7 @@ def test_c5_from_its_first_version_on_a_schedule_has_the_starts_counted_that_it_
 # -- enable, disable, delete, complete -----------------------------------------------------------------------------
 
 
-def test_l3_enabling_takes_out_what_is_left_of_the_generation_before_and_opens_its_own() -> None:
+def test_l3_enabling_removes_the_previous_generation_rows() -> None:
     made = schedule(all_of(PARTITION, TICK), constraints=[FRESH, DAILY], pause_after_failures=3)
     after, plan = lifecycle.enable(schedule_state("completed"), made, NOW, ME)
     assert plan == [
@@ -178,7 +178,7 @@ def test_l3_enabling_takes_out_what_is_left_of_the_generation_before_and_opens_i
     ]
 
 
-def test_l3_enabling_what_has_no_fire_to_come_takes_its_timer_out() -> None:
+def test_l3_enabling_without_a_fire_to_come_removes_the_timer() -> None:
     past = schedule(all_of(PARTITION, {"type": "time", "due_time": iso(NOON - DAY)}))
     after, plan = lifecycle.enable(schedule_state("completed"), past, NOW, ME)
     assert plan == [
@@ -189,7 +189,7 @@ def test_l3_enabling_what_has_no_fire_to_come_takes_its_timer_out() -> None:
     ]
 
 
-def test_l3_disabling_keeps_what_may_wake_a_run_now_and_the_timer_of_the_end() -> None:
+def test_l3_disabling_keeps_wakes_of_run_now_and_the_end_timer() -> None:
     after, plan = lifecycle.disable(schedule_state(), MIXED, NOW, ME)
     assert plan == [PutState(after, schedule_state()), CLOSED, Delete(flights(since=NOW)), Delete(TIMER_OF_SEVEN)]
     after, plan = lifecycle.disable(schedule_state(), ENDING, NOW, ME)
@@ -197,7 +197,7 @@ def test_l3_disabling_keeps_what_may_wake_a_run_now_and_the_timer_of_the_end() -
 
 
 @pytest.mark.parametrize("mode", ["drain", "disabled"])
-def test_l10_deleting_takes_the_timer_of_the_end_out(mode: Mode) -> None:
+def test_l10_deleting_removes_the_timer_of_the_end(mode: Mode) -> None:
     after, plan = lifecycle.delete(schedule_state(mode), ENDING, NOW, ME)
     assert plan == [
         PutState(after, schedule_state(mode)),
@@ -208,12 +208,12 @@ def test_l10_deleting_takes_the_timer_of_the_end_out(mode: Mode) -> None:
     ]
 
 
-def test_l5_deleting_what_has_no_timer_deletes_none() -> None:
+def test_l5_deleting_a_schedule_without_a_timer_deletes_none() -> None:
     after, plan = lifecycle.delete(schedule_state(), schedule(), NOW, ME)
     assert plan == [PutState(after, schedule_state()), CLOSED, Delete(flights(since=NOW)), Delete(Listing(NAME))]
 
 
-def test_l10_what_is_completed_is_led_to_by_no_event_but_those_that_wake() -> None:
+def test_l10_a_completed_schedule_is_found_only_by_waking_events() -> None:
     after, plan = lifecycle.complete(schedule_state(), NOW, MIXED)
     assert plan == [PutState(after, schedule_state()), Delete(flights())]
 
@@ -230,7 +230,7 @@ def deleted_message(workflow: str) -> tuple[ScheduleState, ScheduleState, list[W
     return before, after, plan
 
 
-def test_l16_a_message_that_is_deleted_passes_with_its_history_and_takes_its_own_target_along() -> None:
+def test_l16_deleted_message_expires_and_removes_its_own_target() -> None:
     before, _, plan = deleted_message(MESSAGE)
     passing = ScheduleState(
         MESSAGE, 7, 3, "deleted", NOW, ME, rev=2, since=SINCE, mode_at=NOW, expires_at=NOW + 180 * DAY
@@ -243,7 +243,7 @@ def test_l16_a_message_that_is_deleted_passes_with_its_history_and_takes_its_own
     ]
 
 
-def test_l16_a_message_leaves_the_target_that_it_shares() -> None:
+def test_l16_a_deleted_message_keeps_a_shared_target() -> None:
     _, _, plan = deleted_message(NAME)
     assert plan[1:] == [Delete(Timer(MESSAGE, 7, 3, 0, {})), Delete(Listing(MESSAGE))]
 
@@ -262,9 +262,7 @@ def test_l16_a_message_leaves_the_target_that_it_shares() -> None:
         ("backlog", "drain", [Delete(flights(detached=False)), Delete(TIMER_OF_SEVEN)]),
     ],
 )
-def test_l4_a_pause_writes_the_rows_that_change_and_no_others(
-    before: Mode, mode: PauseMode, writes: list[Write]
-) -> None:
+def test_l4_a_pause_writes_only_the_rows_that_change(before: Mode, mode: PauseMode, writes: list[Write]) -> None:
     after, plan = lifecycle.pause(schedule_state(before), MIXED, mode, False, NOW, ME)
     assert plan == [PutState(after, schedule_state(before)), *writes]
 
@@ -276,24 +274,24 @@ OPENED = [
 ]
 
 
-def test_l4_out_of_a_drain_a_schedule_gathers_anew() -> None:
+def test_l4_after_a_drain_a_schedule_gathers_from_the_resume() -> None:
     after, plan = lifecycle.pause(schedule_state("drain"), MIXED, "hold", False, NOW, ME)
     assert plan == [PutState(after, schedule_state("drain")), *OPENED]
     after, plan = lifecycle.resume(schedule_state("drain"), MIXED, NOW, ME)
     assert plan == [PutState(after, schedule_state("drain")), *OPENED]
 
 
-def test_l10_what_drains_still_comes_to_its_end() -> None:
+def test_l10_a_draining_schedule_still_reaches_its_end() -> None:
     after, plan = lifecycle.pause(schedule_state(), ENDING, "drain", False, NOW, ME)
     assert plan == [PutState(after, schedule_state()), Delete(flights()), Put(RESTS)]
 
 
-def test_l4_what_drains_and_had_no_timer_needs_none() -> None:
+def test_l4_draining_without_a_timer_needs_none() -> None:
     after, plan = lifecycle.pause(schedule_state(), schedule(), "drain", False, NOW, ME)
     assert plan == [PutState(after, schedule_state()), Delete(flights())]
 
 
-def test_l4_out_of_a_backlog_matches_are_added_to_one_job_again() -> None:
+def test_l4_after_a_backlog_matches_coalesce_again() -> None:
     made = schedule(all_of(PARTITION, TICK), constraints=[FRESH], pause_after_failures=3)
     after, plan = lifecycle.resume(schedule_state("backlog"), made, NOW, ME)
     assert plan == [PutState(after, schedule_state("backlog")), Put(flights()), Put(woken()), Put(Failures(NAME, 0))]
@@ -302,7 +300,7 @@ def test_l4_out_of_a_backlog_matches_are_added_to_one_job_again() -> None:
 # -- rows of the index ---------------------------------------------------------------------------------------------
 
 
-def test_t15_the_index_has_a_row_for_each_event_of_each_leaf_and_for_each_that_wakes() -> None:
+def test_t15_the_index_has_a_row_for_each_event_of_each_leaf() -> None:
     statuses = CLEANED | {"statuses": ["FAILED", "KILLED"]}
     made = schedule(all_of(PARTITION, TICK, statuses), constraints=[FRESH], coalesce=False)
     assert lifecycle.subscriptions(schedule_state(), made, NOON) == [

@@ -57,34 +57,34 @@ def put(
 # -- updates -------------------------------------------------------------------------------------------------------
 
 
-def test_l18_a_new_description_changes_the_version_and_who_did_it() -> None:
+def test_l18_a_new_description_changes_version_and_its_author() -> None:
     described = schedule(all_of(PARTITION, TICK), description="new")
     assert put(described) == replace(CHANGED, version=4, wake_at=NOON - HOUR)
 
 
-def test_l6_an_update_that_carries_wakes_what_waits() -> None:
+def test_l6_an_update_that_carries_wakes_waiting_jobs() -> None:
     urgent = schedule(all_of(PARTITION, TICK), priority=9)
     assert put(urgent, carry=True) == replace(CHANGED, version=4, wake_at=NOW)
 
 
-def test_l6_a_new_generation_of_a_held_schedule_begins_with_a_pause_of_its_own() -> None:
+def test_l6_a_new_generation_of_held_schedule_has_its_own_pause() -> None:
     wanted = replace(CHANGED, generation=NOW, version=4, since=NOW, pauses=((NOW, None),))
     assert put(schedule(WEATHER)) == wanted
 
 
-def test_l6_a_new_generation_of_an_enabled_schedule_has_no_pauses() -> None:
+def test_l6_a_new_generation_of_enabled_schedule_has_no_pauses() -> None:
     enabled = replace(HELD, mode="enabled", pauses=(OVER,))
     assert put(schedule(WEATHER), enabled) == replace(
         CHANGED, mode="enabled", generation=NOW, version=4, since=NOW, pauses=()
     )
 
 
-def test_l3_an_update_that_disables_forgets_the_pause_why_it_was_and_what_was_left_out() -> None:
+def test_l3_update_that_disables_clears_pause_reason_and_skips() -> None:
     wanted = replace(CHANGED, mode="disabled", generation=NOW, version=4, since=NOW, pauses=(), skips=(), mode_at=NOW)
     assert put(MIXED, enabled=False) == replace(wanted, reason="")
 
 
-def test_l5_a_name_that_comes_again_begins_behind_the_one_before() -> None:
+def test_l5_a_reused_name_begins_after_the_previous_generation() -> None:
     grave = replace(HELD, mode="deleted", generation=NOW + 5, pauses=(OVER,), skips=(), reason="")
     made = put(MIXED, grave, enabled=True, old=None)
     assert replace(made, uncounted=False) == replace(
@@ -97,7 +97,7 @@ def test_l5_a_name_that_comes_again_begins_behind_the_one_before() -> None:
 NODE = "demo.flights.daily~0a1b2c3d~load"
 
 
-def test_w4_a_node_of_a_dag_remembers_its_generations_for_its_runs_are_found_by_them() -> None:
+def test_w4_dag_node_remembers_its_generations_to_find_its_runs() -> None:
     before = replace(HELD, schedule=NODE)
     assert put(schedule(WEATHER), before).former == (5, 6, 7)
     assert put(schedule(all_of(PARTITION, TICK), owner="carol"), before).former == (5, 6)
@@ -114,7 +114,7 @@ def test_w4_a_node_remembers_its_last_twenty_generations() -> None:
 GROUPED = schedule(all_of(PARTITION, TICK), constraints=[{"type": "concurrency", "max": 2, "group": "spark"}])
 
 
-def test_c9_a_gate_says_when_living_runs_may_lack_the_permit_of_a_group() -> None:
+def test_c9_a_schedule_state_marks_runs_without_a_group_permit() -> None:
     assert put(GROUPED).uncounted
     assert not put(GROUPED, old=GROUPED).uncounted
     assert put(GROUPED, replace(HELD, uncounted=True), old=GROUPED).uncounted
@@ -125,7 +125,7 @@ def test_c9_a_gate_says_when_living_runs_may_lack_the_permit_of_a_group() -> Non
 # -- enable, disable, delete, complete -----------------------------------------------------------------------------
 
 
-def test_l3_enabling_begins_a_generation_without_pauses_and_with_nothing_left_out() -> None:
+def test_l3_enabling_begins_generation_without_pauses_and_skips() -> None:
     before = replace(HELD, mode="disabled", reason="")
     after, plan = lifecycle.enable(before, MIXED, NOW, ME)
     assert after == replace(
@@ -138,7 +138,7 @@ def test_l3_enabling_begins_a_generation_without_pauses_and_with_nothing_left_ou
     ("pauses", "ended", "wake_at"),
     [((OVER, STILL), (OVER, (NOON - HOUR, NOW)), NOW), ((OVER,), (OVER,), None), ((), (), None)],
 )
-def test_l4_disabling_ends_a_pause_and_looks_at_the_run_now_whose_timeout_stood_still(
+def test_l4_disabling_ends_a_pause_and_checks_run_now_timeouts(
     pauses: Any, ended: Any, wake_at: Instant | None
 ) -> None:
     before = replace(HELD, pauses=pauses)
@@ -147,14 +147,14 @@ def test_l4_disabling_ends_a_pause_and_looks_at_the_run_now_whose_timeout_stood_
     assert (after, plan[0]) == (wanted, PutState(wanted, before))
 
 
-def test_l5_what_is_deleted_is_looked_at_by_nobody() -> None:
+def test_l5_a_deleted_schedule_needs_no_attention() -> None:
     after, plan = lifecycle.delete(HELD, MIXED, NOW, ME)
     ended = (OVER, (NOON - HOUR, NOW))
     wanted = replace(CHANGED, mode="deleted", pauses=ended, skips=(), reason="", mode_at=NOW)
     assert (after, plan[0]) == (wanted, PutState(wanted, HELD))
 
 
-def test_l10_what_is_completed_keeps_everything_but_its_mode() -> None:
+def test_l10_a_completed_schedule_keeps_everything_but_its_mode() -> None:
     before = replace(HELD, mode="enabled", reason="")
     after, plan = lifecycle.complete(before, NOW)
     wanted = replace(before, mode="completed", rev=5, updated_at=NOW, mode_at=NOW)
@@ -169,7 +169,7 @@ def test_l10_what_is_completed_keeps_everything_but_its_mode() -> None:
     ("stop", "pauses"),
     [(True, (OVER, (NOON - HOUR, NOW), (NOW, None))), (False, (OVER, (NOON - HOUR, NOW)))],
 )
-def test_l4_the_next_pause_begins_where_the_one_before_ends(mode: PauseMode, stop: bool, pauses: Any) -> None:
+def test_l4_the_next_pause_begins_where_the_previous_one_ends(mode: PauseMode, stop: bool, pauses: Any) -> None:
     after, plan = lifecycle.pause(HELD, MIXED, mode, stop, NOW, ME, "lake is read only")
     wanted = replace(
         CHANGED, mode=mode, pauses=pauses, reason="lake is read only", mode_at=NOW, wake_at=NOW
@@ -177,14 +177,14 @@ def test_l4_the_next_pause_begins_where_the_one_before_ends(mode: PauseMode, sto
     assert (after, plan[0]) == (wanted, PutState(wanted, HELD))
 
 
-def test_l4_a_gate_remembers_the_last_twenty_spans_in_which_timeouts_stood_still() -> None:
+def test_l4_a_state_remembers_the_last_twenty_stopped_spans() -> None:
     spans = tuple((NOON + number, NOON + number + 1) for number in range(20))
     after, _ = lifecycle.pause(replace(HELD, mode="enabled", pauses=spans), MIXED, "hold", True, NOW, ME)
     assert after.pauses == (*spans[1:], (NOW, None))
 
 
 @pytest.mark.parametrize(("mode", "since"), [("hold", NOON - DAY), ("backlog", NOON - DAY), ("drain", NOW)])
-def test_l4_a_schedule_that_goes_on_keeps_its_generation_and_gathers_since_it_did(mode: Mode, since: Instant) -> None:
+def test_l4_resumed_schedule_keeps_its_generation_and_its_since(mode: Mode, since: Instant) -> None:
     before = replace(HELD, mode=mode)
     after, plan = lifecycle.resume(before, MIXED, NOW, ME)
     ended = (OVER, (NOON - HOUR, NOW))
@@ -195,7 +195,7 @@ def test_l4_a_schedule_that_goes_on_keeps_its_generation_and_gathers_since_it_di
 # -- occurrences that are left out ---------------------------------------------------------------------------------
 
 
-def test_l19_what_was_left_out_a_day_ago_is_forgotten() -> None:
+def test_l19_a_skip_of_over_a_day_ago_is_forgotten() -> None:
     skips = (NOW - DAY, NOW - DAY + 1, NOW + DAY)
     before = replace(HELD, skips=skips)
     wanted = replace(before, skips=(NOW - DAY + 1, NOW, NOW + DAY), rev=5)

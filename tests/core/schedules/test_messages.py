@@ -49,7 +49,7 @@ def refused(**fields: Any) -> SluiceError:
     return raised.value
 
 
-def test_l16_a_message_is_a_schedule_of_one_time_that_is_deleted_after_its_last_fire() -> None:
+def test_l16_a_message_is_one_time_schedule_deleted_after_firing() -> None:
     made = schedule(schedule="@every 10s", due_time="10s", repeats=4, ttl="1h", zone="Europe/Paris", data={"a": 1})
     trigger = made.model_dump(mode="json")["trigger"]
     assert (trigger["due_time"], trigger["repeats"]) == (iso(NOON + 10 * SECOND), 4)
@@ -68,7 +68,7 @@ def test_l16_a_message_is_a_schedule_of_one_time_that_is_deleted_after_its_last_
         ({"Minute": "*/10"}, 600),
     ],
 )
-def test_l16_any_form_of_an_expression_will_do(expression: Any, first: int) -> None:
+def test_l16_a_message_accepts_any_form_of_an_expression(expression: Any, first: int) -> None:
     [timer] = [row for name, row in rows(planned(schedule=expression)[1]).items() if name == "Timer"]
     assert min(timer.next.values()) == NOON + first * SECOND
 
@@ -82,11 +82,11 @@ def test_l16_any_form_of_an_expression_will_do(expression: Any, first: int) -> N
         ({"workflow": "other.clean"}, "demo.other.clean"),
     ],
 )
-def test_l16_it_goes_to_its_own_target_the_apps_or_a_workflow(fields: dict[str, Any], workflow: str) -> None:
+def test_l16_a_message_target_is_its_own_the_app_one_or_workflow(fields: dict[str, Any], workflow: str) -> None:
     assert schedule(due_time="1h", **fields).workflow == workflow
 
 
-def test_l16_no_schedule_of_a_users_can_have_or_run_what_only_messages_have() -> None:
+def test_l16_no_user_schedule_can_have_or_run_what_messages_have() -> None:
     for workflow in (NAME, "demo.flights.~", "~ping"):
         with pytest.raises(ValidationError):
             NewSchedule.model_validate({"workflow": workflow, "trigger": {"type": "time", "expression": "@hourly"}})
@@ -114,7 +114,7 @@ def test_l16_no_schedule_of_a_users_can_have_or_run_what_only_messages_have() ->
         ({"due_time": "1h", "trigger": {}}, "trigger", "unknown field 'trigger'"),
     ],
 )
-def test_l16_what_makes_no_message_is_refused_in_its_own_words(
+def test_l16_an_invalid_message_is_refused_with_a_message_error(
     fields: dict[str, Any], field: str, message: str
 ) -> None:
     error = refused(**fields)
@@ -122,7 +122,7 @@ def test_l16_what_makes_no_message_is_refused_in_its_own_words(
     assert error.message.startswith(message)
 
 
-def test_l16_a_registration_writes_gate_definition_listing_timer_and_its_own_target() -> None:
+def test_l16_a_registration_writes_all_rows_of_a_message() -> None:
     schedule_state, plan = planned(QUEUE, schedule="@every 10s")
     assert len(plan) == 5
     written = rows(plan)
@@ -133,7 +133,7 @@ def test_l16_a_registration_writes_gate_definition_listing_timer_and_its_own_tar
     assert len(planned(schedule="@every 10s")[1]) == 4  # the app's target stands already
 
 
-def test_l16_a_put_over_a_message_closes_its_generation_with_the_gate_alone() -> None:
+def test_l16_a_replaced_message_closes_its_generation_by_state() -> None:
     schedule_state, _ = planned(QUEUE, schedule="@every 10s")
     after, plan = planned(schedule_state=schedule_state, schedule="@every 10s")
     assert after.generation > schedule_state.generation
@@ -145,7 +145,7 @@ def test_l16_a_put_over_a_message_closes_its_generation_with_the_gate_alone() ->
     assert len(plan) == 5
 
 
-def test_l16_a_message_that_goes_leaves_a_gate_that_passes_away_with_its_history() -> None:
+def test_l16_a_finished_message_leaves_a_state_that_expires() -> None:
     schedule_state, _ = planned(QUEUE, due_time="1h")
     made = schedule(due_time="1h", target=QUEUE.model_dump())
     _, plan = lifecycle.delete(schedule_state, made, NOON, "ada")
@@ -158,7 +158,7 @@ def test_l16_a_message_that_goes_leaves_a_gate_that_passes_away_with_its_history
     assert again.expires_at is None
 
 
-def test_l16_a_definition_whose_end_is_known_is_kept_as_long_as_its_runs() -> None:
+def test_l16_a_definition_with_a_known_end_is_kept_like_its_runs() -> None:
     def kept(**fields: Any) -> int | None:
         version: Version = rows(planned(**fields)[1])["Version"]
         return version.expires_at
@@ -168,7 +168,7 @@ def test_l16_a_definition_whose_end_is_known_is_kept_as_long_as_its_runs() -> No
     assert kept(schedule="@every 1h") is None
 
 
-def test_l16_the_gate_of_a_deleted_schedule_stays() -> None:
+def test_l16_the_state_of_a_deleted_schedule_stays() -> None:
     made = schedule(due_time="1h").model_copy(update={"workflow": "demo.flights.ping"})
     schedule_state = replace(planned(due_time="1h")[0], schedule="demo.flights.ping")
     _, plan = lifecycle.delete(schedule_state, made, NOON, "ada")

@@ -55,7 +55,7 @@ def timers(plan: list[Write]) -> list[str]:
 # -- pause ---------------------------------------------------------------------------------------------------------
 
 
-def test_l4_a_hold_changes_nothing_but_the_gate() -> None:
+def test_l4_a_hold_changes_only_the_schedule_state() -> None:
     after, plan = pause(OPEN, "hold")
     assert plan == [PutState(after, OPEN)]
     assert (after.mode, after.rev, after.updated_at, after.by) == ("hold", 5, LATER, ME)
@@ -63,14 +63,14 @@ def test_l4_a_hold_changes_nothing_but_the_gate() -> None:
     assert after.wake_at == LATER, "what queues gives back what it holds, for others"
 
 
-def test_l4_in_a_backlog_each_match_makes_room_for_the_next() -> None:
+def test_l4_in_backlog_each_match_is_detached() -> None:
     after, plan = pause(OPEN, "backlog")
     assert after.mode == "backlog"
     assert index(plan) == [("Put", "0", NOON - DAY, True)]
     assert timers(plan) == []
 
 
-def test_l4_a_drain_leaves_the_index_and_the_timers() -> None:
+def test_l4_a_drain_removes_index_rows_and_timers() -> None:
     after, plan = pause(OPEN, "drain")
     assert after.mode == "drain"
     assert [row[:2] for row in index(plan)] == [("Delete", "0")]
@@ -78,7 +78,7 @@ def test_l4_a_drain_leaves_the_index_and_the_timers() -> None:
     assert not any(isinstance(write, CloseGeneration) for write in plan), "what is met goes on"
 
 
-def test_c7_what_drains_may_still_be_woken_by_its_upstream() -> None:
+def test_c7_a_draining_schedule_may_be_woken_by_its_upstream() -> None:
     _, plan = pause(OPEN, "drain", made=schedule(PARTITION, constraints=[FRESH]))
     assert [row[:2] for row in index(plan)] == [("Delete", "0")]
 
@@ -93,7 +93,7 @@ def test_c7_what_drains_may_still_be_woken_by_its_upstream() -> None:
         ("hold", "drain", [("Delete", "0", NOON - DAY, False)]),
     ],
 )
-def test_l4_from_one_pause_to_another_the_index_is_as_the_new_one_wants_it(
+def test_l4_a_change_of_pause_mode_changes_the_index_accordingly(
     one: PauseMode, other: PauseMode, rows: list[Any]
 ) -> None:
     after, plan = pause(paused(one), other)
@@ -102,7 +102,7 @@ def test_l4_from_one_pause_to_another_the_index_is_as_the_new_one_wants_it(
     assert after.wake_at == LATER, "what waits is looked at by the rules of the new one"
 
 
-def test_l19_a_pause_says_why_and_the_next_one_forgets_it() -> None:
+def test_l19_a_pause_has_a_reason_and_the_next_one_clears_it() -> None:
     held, _ = lifecycle.pause(OPEN, MIXED, "hold", False, LATER, "sluice", "3 runs failed in a row")
     assert held.reason == "3 runs failed in a row"
     assert pause(held, "backlog")[0].reason == ""
@@ -117,7 +117,7 @@ def test_l19_a_pause_says_why_and_the_next_one_forgets_it() -> None:
     [("hold", [], []), ("backlog", [("Put", "0", NOON - DAY, False)], []),
      ("drain", [("Put", "0", LATER, False)], ["Put"])],
 )  # fmt: skip
-def test_l4_resume_goes_on_in_the_same_generation_and_wakes_what_waits(
+def test_l4_resume_goes_on_in_the_same_generation_and_wakes_jobs(
     mode: PauseMode, rows: list[Any], armed: list[str]
 ) -> None:
     before = paused(mode)
@@ -128,27 +128,27 @@ def test_l4_resume_goes_on_in_the_same_generation_and_wakes_what_waits(
     assert (index(plan), timers(plan)) == (rows, armed)
 
 
-def test_c11_what_never_coalesces_needs_no_change_of_the_index() -> None:
+def test_c11_a_schedule_without_coalescing_needs_no_index_change() -> None:
     single = schedule(PARTITION, coalesce=False)
     _, plan = lifecycle.resume(pause(OPEN, "backlog", made=single)[0], single, LATER, ME)
     assert index(plan) == []
 
 
 @pytest.mark.parametrize("fields", [{}, {"pause_after_failures": 3}])
-def test_l19_whoever_lets_a_schedule_go_on_forgives_its_failures(fields: dict[str, Any]) -> None:
+def test_l19_a_resume_resets_the_failures_in_a_row(fields: dict[str, Any]) -> None:
     made = schedule(PARTITION, **fields)
     resumed = lifecycle.resume(paused("hold"), made, LATER, ME)[1]
     enabled = lifecycle.enable(schedule_state(mode="disabled"), made, LATER, ME)[1]
     assert [Put(Failures(NAME, 0)) in plan for plan in (resumed, enabled)] == [bool(fields)] * 2
 
 
-def test_l10_a_schedule_whose_fires_are_used_up_is_completed_in_the_same_generation() -> None:
+def test_l10_a_schedule_with_used_up_fires_is_completed_as_it_is() -> None:
     after, plan = lifecycle.complete(OPEN, LATER)
     assert (after.mode, after.rev, after.generation, plan) == ("completed", 5, 7, [PutState(after, OPEN)])
 
 
 @pytest.mark.parametrize("mode", ["enabled", "hold", "backlog", "drain", "completed", "disabled"])
-def test_l5_what_is_deleted_leaves_no_row_in_the_index_and_no_timer(mode: Mode) -> None:
+def test_l5_a_deleted_schedule_leaves_no_index_row_and_no_timer(mode: Mode) -> None:
     """A drain has taken out what gathers and the timer, a disable as well; a row that wakes stays for what still may
     run: what a drain lets go, or a run-now."""
     made = schedule(all_of(PARTITION, TICK), constraints=[FRESH])
@@ -165,7 +165,7 @@ def test_l5_what_is_deleted_leaves_no_row_in_the_index_and_no_timer(mode: Mode) 
 
 
 @pytest.mark.parametrize("mode", ["disabled", "completed"])
-def test_l3_enabling_leaves_no_row_of_the_generation_before(mode: Mode) -> None:
+def test_l3_enabling_leaves_no_row_of_the_previous_generation(mode: Mode) -> None:
     made = schedule(all_of(PARTITION, TICK), constraints=[FRESH])
     _, plan = lifecycle.enable(schedule_state(mode=mode), made, LATER, ME)
     assert [row[:2] for row in index(plan)] == [("Delete", WAKE), ("Put", "0"), ("Put", WAKE)]
@@ -175,7 +175,7 @@ def test_l3_enabling_leaves_no_row_of_the_generation_before(mode: Mode) -> None:
 # -- carry (L6) ----------------------------------------------------------------------------------------------------
 
 
-def test_l6_carry_keeps_what_has_gathered_and_everything_that_goes_on_has_the_new_version() -> None:
+def test_l6_carry_keeps_gathered_events_under_the_new_version() -> None:
     after, plan = carry(schedule(all_of(PARTITION, TICK), properties={"a": 1}))
     assert (after.generation, after.version, after.since, after.rev) == (7, 2, NOON - DAY, 5)
     assert after.wake_at == LATER
@@ -185,13 +185,13 @@ def test_l6_carry_keeps_what_has_gathered_and_everything_that_goes_on_has_the_ne
     assert not any(isinstance(write, CloseGeneration) for write in plan)
 
 
-def test_l6_carry_keeps_a_pause_and_what_is_left_out() -> None:
+def test_l6_carry_keeps_a_pause_and_its_skips() -> None:
     held = replace(paused("hold", stop=True), skips=(NOON,))
     after, _ = carry(schedule(all_of(PARTITION, TICK), priority=9), before=held)
     assert (after.mode, after.pauses, after.skips) == ("hold", held.pauses, held.skips)
 
 
-def test_l6_carry_follows_the_upstreams_that_wake_it() -> None:
+def test_l6_carry_updates_the_upstreams_that_wake_it() -> None:
     woken = schedule(PARTITION, constraints=[FRESH])
     _, plan = carry(schedule(PARTITION), old=woken)
     assert [row[:2] for row in index(plan)] == [("Put", "0"), ("Delete", WAKE)]
@@ -209,15 +209,13 @@ def test_l6_carry_follows_the_upstreams_that_wake_it() -> None:
         (schedule(all_of(PARTITION, TICK), priority=9), schedule_state(mode="completed")),
     ],
 )
-def test_l6_what_cannot_be_carried_begins_a_new_generation_and_drops_the_old(
-    new: Schedule, before: ScheduleState
-) -> None:
+def test_l6_an_update_that_cannot_carry_begins_a_new_generation(new: Schedule, before: ScheduleState) -> None:
     after, plan = carry(new, before=before)
     assert after.generation == LATER
     assert any(isinstance(write, CloseGeneration) for write in plan)
 
 
-def test_l6_other_correlation_keys_gather_otherwise_so_nothing_is_carried() -> None:
+def test_l6_other_correlation_keys_cannot_be_carried() -> None:
     old, new = (schedule(all_of(PARTITION, CLEANED), by=by) for by in (["day"], ["year", "day"]))
     assert carry(new, old=old)[0].generation == LATER
 
@@ -228,7 +226,7 @@ def test_l6_an_update_that_enables_or_disables_carries_nothing() -> None:
 
 
 @pytest.mark.parametrize("mode", ["hold", "backlog", "drain"])
-def test_l2_an_update_keeps_a_pause_and_whether_timeouts_stand_still(mode: PauseMode) -> None:
+def test_l2_an_update_keeps_a_pause_and_its_stopped_timeouts(mode: PauseMode) -> None:
     after, plan = lifecycle.put(NAME, schedule(WEATHER), MIXED, paused(mode, stop=True), None, LATER, ME)
     assert (after.mode, after.generation, after.pauses) == (mode, LATER, ((LATER, None),))
     assert [row[0] for row in index(plan) if row[0] == "Put"] == ([] if mode == "drain" else ["Put"])
@@ -239,7 +237,7 @@ def test_l2_an_update_keeps_a_pause_and_whether_timeouts_stand_still(mode: Pause
 # -- left out (L19) ------------------------------------------------------------------------------------------------
 
 
-def test_l19_an_occurrence_is_left_out_once_and_taken_back() -> None:
+def test_l19_an_occurrence_is_skipped_once_and_can_be_restored() -> None:
     once, plan = lifecycle.skip(OPEN, LATER + DAY, True, LATER, ME)
     assert plan == [PutState(once, OPEN)]
     both, _ = lifecycle.skip(once, LATER + HOUR, True, LATER, ME)

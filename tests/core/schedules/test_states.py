@@ -42,7 +42,7 @@ def put(new: Schedule, before: ScheduleState, enabled: bool | None = None, carry
     ],
 )
 @pytest.mark.parametrize("new", [TOLD, schedule(WEATHER)])
-def test_l2_a_document_disables_always_and_enables_what_is_not_going_on(
+def test_l2_a_document_always_disables_and_enables_not_active(
     before: Mode, enabled: bool | None, after: Mode, new: Schedule
 ) -> None:
     """What is paused counts as enabled: only a resume lets it go on."""
@@ -50,7 +50,7 @@ def test_l2_a_document_disables_always_and_enables_what_is_not_going_on(
 
 
 @pytest.mark.parametrize("before", ALIVE)
-def test_l3_a_document_that_disables_closes_the_generation_whatever_the_mode_was(before: Mode) -> None:
+def test_l3_a_document_that_disables_closes_generation_always(before: Mode) -> None:
     made = schedule(TICK)
     after, plan = lifecycle.put(NAME, made, made, schedule_state(mode=before), False, LATER, ME)
     closes = any(isinstance(write, CloseGeneration) for write in plan)
@@ -90,14 +90,14 @@ def test_l4_an_update_that_enables_or_disables_begins_a_mode() -> None:
 
 
 @pytest.mark.parametrize("mode", PAUSES)
-def test_l4_a_pause_that_is_asked_for_again_began_when_it_did(mode: PauseMode) -> None:
+def test_l4_a_pause_asked_for_again_keeps_its_beginning(mode: PauseMode) -> None:
     once, _ = lifecycle.pause(schedule_state(), TOLD, mode, False, NOON + MINUTE, ME)
     again, _ = lifecycle.pause(once, TOLD, mode, True, LATER, ME)
     assert (once.mode_at, again.mode_at, again.updated_at) == (NOON + MINUTE, NOON + MINUTE, LATER)
 
 
 @pytest.mark.parametrize("left_out", [False, True])
-def test_l18_a_new_description_moves_neither_the_bound_of_a_drain_nor_the_beginning_of_a_hold(left_out: bool) -> None:
+def test_l18_a_new_description_keeps_the_times_of_drain_and_hold(left_out: bool) -> None:
     draining, _ = lifecycle.pause(schedule_state(), schedule(TICK), "drain", False, NOON + MINUTE, ME)
     held, _ = lifecycle.pause(schedule_state(), schedule(PARTITION), "hold", False, NOON + MINUTE, ME)
     draining, held = put(TOLD, draining), put(schedule(TICK, owner="bob"), held)
@@ -122,13 +122,11 @@ def test_l18_a_new_description_moves_neither_the_bound_of_a_drain_nor_the_beginn
 @pytest.mark.parametrize("before", ["enabled", "hold", "backlog", "drain"])
 @pytest.mark.parametrize("mode", PAUSES)
 @pytest.mark.parametrize("stop", [False, True])
-def test_l4_every_pause_wakes_what_waits_for_it_holds_places_that_others_want(
-    before: Mode, mode: PauseMode, stop: bool
-) -> None:
+def test_l4_every_pause_wakes_waiting_jobs_that_hold_permits(before: Mode, mode: PauseMode, stop: bool) -> None:
     after, _ = lifecycle.pause(schedule_state(mode=before), schedule(TICK), mode, stop, LATER, ME)
     assert after.wake_at == LATER
 
 
-def test_o3_a_new_description_does_not_forget_whom_a_pause_has_yet_to_wake() -> None:
+def test_o3_a_new_description_keeps_the_pending_wakes_of_a_pause() -> None:
     held, _ = lifecycle.pause(schedule_state(), schedule(TICK), "hold", False, NOON + MINUTE, ME)
     assert put(TOLD, held).wake_at == NOON + MINUTE

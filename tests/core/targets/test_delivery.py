@@ -34,19 +34,19 @@ def pauses(answer: NotNow | NoAnswer, delivery: Delivery) -> list[int]:
     raise AssertionError("it is never given up")
 
 
-def test_e6_by_default_three_tries_one_second_apart() -> None:
+def test_e6_the_default_is_three_tries_with_a_second_between() -> None:
     assert pauses(DOWN, policy()) == [SECOND, SECOND]
     assert next_try(3, DOWN, policy(), "e1", NOON) == GiveUp(
         "not delivered in 3 tries; last answer: the server is down"
     )
 
 
-def test_e6_the_reason_of_a_pause_says_which_try_it_was_and_what_was_answered() -> None:
+def test_e6_the_reason_of_a_delay_has_the_try_and_the_answer() -> None:
     why = "try 1 of 3 failed, next try in 1s: the server is down"
     assert next_try(1, DOWN, policy(), "e1", NOON) == Retry(NOON + SECOND, why)
 
 
-def test_e6_then_backoff_as_configured() -> None:
+def test_e6_failed_deliveries_back_off_as_configured() -> None:
     fixed = policy(tries=2, delay="2s", backoff={"tries": 3, "growth": "fixed", "delay": "1m"})
     quick, *slow = pauses(DOWN, fixed)
     assert quick == 2 * SECOND
@@ -59,18 +59,18 @@ def test_e6_then_backoff_as_configured() -> None:
         assert bound * SECOND / 2 <= pause <= bound * SECOND
 
 
-def test_e6_events_that_were_refused_together_come_back_apart() -> None:
+def test_e6_events_refused_together_are_retried_scattered() -> None:
     slow = policy(tries=1, backoff={"delay": "10m"})
     moments = {getattr(next_try(1, DOWN, slow, f"e{number}", NOON), "at", 0) for number in range(100)}
     assert len(moments) > 90
 
 
 @pytest.mark.parametrize("tries", [1, 2, 50])
-def test_e6_what_can_never_be_taken_is_given_up_at_once(tries: int) -> None:
+def test_e6_an_impossible_delivery_is_given_up_at_once(tries: int) -> None:
     assert next_try(tries, Never("no such queue"), policy(), "e1", NOON) == GiveUp("no such queue")
 
 
-def test_e6_a_target_that_is_busy_is_given_time() -> None:
+def test_e6_a_busy_target_is_given_time() -> None:
     """The limits of an account are met by bursts: they must not end in the dead letters after three seconds."""
     found = pauses(BUSY, policy())
     assert len(found) == PATIENCE - 1
@@ -78,7 +78,7 @@ def test_e6_a_target_that_is_busy_is_given_time() -> None:
     assert found[0] <= SECOND < found[5]
 
 
-def test_e6_it_is_not_tried_before_the_target_said() -> None:
+def test_e6_a_delivery_is_not_tried_before_the_target_allows() -> None:
     assert next_try(1, NotNow("429", 90 * SECOND), policy(), "e1", NOON).at == NOON + 90 * SECOND  # type: ignore[union-attr]
     later = next_try(1, NoAnswer("503", 30 * DAY), policy(), "e1", NOON)
     assert later.at == NOON + 6 * HOUR, "a target cannot put a delivery off for good"  # type: ignore[union-attr]
@@ -91,7 +91,7 @@ def test_e6_it_is_not_tried_before_the_target_said() -> None:
     asked=st.none() | st.integers(0, 10**9),
     busy=st.booleans(),
 )
-def test_e6_every_delivery_ends_within_its_tries_and_never_goes_back_in_time(
+def test_e6_every_delivery_ends_within_its_tries_in_time_order(
     tries: int, more: int, growth: str, asked: int | None, busy: bool
 ) -> None:
     delivery = policy(tries=tries, backoff={"tries": more, "growth": growth})

@@ -37,7 +37,7 @@ def test_each_type_that_a_document_may_name_is_documented() -> None:
     assert [kind for each in TARGETS for kind in types_of(each) if f"| `{kind}` |" not in documented] == []
 
 
-def test_each_source_of_events_is_that_of_one_target() -> None:
+def test_each_source_of_events_belongs_to_one_target() -> None:
     sources = [each.event_source for each in ALL if each.event_source is not None]
     assert len(sources) == len(set(sources))
     assert [of_event({"source": source}).event_source for source in sources] == sources
@@ -46,7 +46,7 @@ def test_each_source_of_events_is_that_of_one_target() -> None:
         of_event({"source": "aws.ec2"})
 
 
-def test_a_run_at_a_target_of_a_newer_release_keeps_what_a_lifecycle_needs() -> None:
+def test_a_run_at_a_newer_target_keeps_its_lifecycle_fields() -> None:
     run = rows.run()
     newer = replace(run, request=replace(run.request, target={"type": "of_a_newer_release"}))
     assert of_run(newer) is Target
@@ -54,7 +54,7 @@ def test_a_run_at_a_target_of_a_newer_release_keeps_what_a_lifecycle_needs() -> 
     assert not (of_run(newer).pulled or of_run(newer).listed or of_run(newer).bills)
 
 
-def test_a_cancelled_run_of_a_worker_that_failed_was_cancelled() -> None:
+def test_a_cancelled_worker_run_that_failed_counts_as_cancelled() -> None:
     cancelled = replace(rows.run(), cancel=True)
     assert of_type("worker").interpret(cancelled, "FAILED") == "CANCELLED"
     assert of_type("worker").interpret(cancelled, "COMPLETE") == "COMPLETE"
@@ -62,7 +62,7 @@ def test_a_cancelled_run_of_a_worker_that_failed_was_cancelled() -> None:
     assert of_type("emr_serverless").interpret(cancelled, "FAILED") == "FAILED"
 
 
-def test_a_target_without_a_lifecycle_is_refused_where_one_is_needed() -> None:
+def test_a_target_without_a_lifecycle_is_refused_where_needed() -> None:
     require_lifecycle(EmrServerlessTarget(type="emr_serverless", entry_point="s3://code/job.py"), "pool", "another")
     with pytest.raises(SluiceError) as caught:
         require_lifecycle(SqsTarget(type="sqs", queue_url="https://queue"), "pool", "another")
@@ -72,7 +72,7 @@ def test_a_target_without_a_lifecycle_is_refused_where_one_is_needed() -> None:
     )
 
 
-def test_no_module_outside_the_targets_asks_for_the_type_of_one() -> None:
+def test_only_the_targets_package_reads_the_type_of_a_target() -> None:
     found = [
         f"{path.relative_to(SERVICE)}:{node.lineno}: {ast.unparse(node)}"
         for path in SERVICE.rglob("*.py")

@@ -29,7 +29,7 @@ def test_w1_an_exponential_delay_doubles_until_the_longest() -> None:
 
 
 @pytest.mark.parametrize("backoff", ["fixed", "exponential"])
-def test_w1_jitter_scatters_each_delay_by_run_and_attempt_below_what_it_would_be(backoff: str) -> None:
+def test_w1_jitter_shortens_each_delay_by_run_and_attempt(backoff: str) -> None:
     jittered = Retries.model_validate({"attempts": 20, "delay": "10s", "backoff": backoff, "jitter": True})
     plain = jittered.model_copy(update={"jitter": False})
     for attempt in range(1, 6):
@@ -54,7 +54,7 @@ def test_w1_retries_that_contradict_themselves_are_refused(document: dict[str, A
         Retries.model_validate(document)
 
 
-def test_w1_a_fixed_delay_may_be_longer_than_the_longest_of_an_exponential_one() -> None:
+def test_w1_a_fixed_delay_may_exceed_the_exponential_maximum() -> None:
     assert Retries.model_validate({"delay": "2h", "on": ["failed", "lost"]}).delay_after(1, "run") == 2 * HOUR
     equal = {"delay": "1h", "max_delay": "1h", "backoff": "exponential"}
     assert Retries.model_validate(equal).delay_after(3, "run") == HOUR

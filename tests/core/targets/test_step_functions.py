@@ -42,7 +42,7 @@ def execution(status: str, **fields: Any) -> Execution:
 @pytest.mark.parametrize(
     "region", ["aws:states:eu-west-1", "aws-cn:states:cn-north-1", "aws-us-gov:states:us-gov-west-1"]
 )
-def test_w16_a_state_machine_its_version_or_alias_is_taken(region: str, qualifier: str) -> None:
+def test_w16_a_state_machine_its_version_or_alias_is_accepted(region: str, qualifier: str) -> None:
     arn = f"arn:{region}:123456789012:stateMachine:Etl+daily(1){qualifier}"
     made = ADAPTER.validate_python({"type": "step_functions", "state_machine": arn, "poll_every": "5m"})
     assert (made.type, made.state_machine, made.has_lifecycle) == ("step_functions", arn, True)
@@ -62,12 +62,12 @@ def test_w16_a_state_machine_its_version_or_alias_is_taken(region: str, qualifie
         "arn:aws:lambda:eu-west-1:123456789012:function:etl",
     ],
 )
-def test_w16_what_is_no_state_machine_is_refused(arn: str) -> None:
+def test_w16_an_invalid_state_machine_is_refused(arn: str) -> None:
     where, told = refusal(type="step_functions", state_machine=arn)
     assert (where, "expected text that matches" in told) == ("state_machine", True), told
 
 
-def test_w16_a_poll_is_no_oftener_than_a_minute() -> None:
+def test_w16_a_poll_is_at_most_once_a_minute() -> None:
     where, told = refusal(type="step_functions", state_machine=MACHINE, poll_every="30s")
     assert (where, told) == ("poll_every", "expected an interval from 1m to 1d, got '30s'")
 
@@ -87,7 +87,7 @@ def test_w16_a_name_fits_step_functions_and_its_logs(schedule: str, label: str) 
     assert re.fullmatch(r"[0-9A-Za-z_-]{1,80}", name)
 
 
-def test_w16_each_attempt_has_a_name_of_its_own() -> None:
+def test_w16_each_attempt_has_its_own_name() -> None:
     tokens = {ids.client_token(run_id, attempt) for run_id in ("a", "b") for attempt in (1, 2)}
     names = {execution_name(replace(run(), request=replace(run().request, client_token=each))) for each in tokens}
     assert len(names) == 4
@@ -121,7 +121,7 @@ def test_w16_an_event_says_since_when_it_runs(status: str) -> None:
     assert told(execution(status)).update == RunUpdate("RUNNING", NOON, target_id=f"{ARN}:{NAME}")
 
 
-def test_w16_a_status_that_is_not_known_says_nothing() -> None:
+def test_w16_an_unknown_status_changes_nothing() -> None:
     assert told(execution("SLEEPING")).update is None
 
 
@@ -145,7 +145,7 @@ def test_w16_the_reason_is_error_and_cause_within_a_row() -> None:
         ("ABORTED", {}, False),
     ],
 )
-def test_w16_only_an_end_without_a_reason_wants_a_question(status: str, why: dict[str, str], complete: bool) -> None:
+def test_w16_only_an_end_without_a_reason_needs_a_poll(status: str, why: dict[str, str], complete: bool) -> None:
     assert told(execution(status, **why)).complete is complete
 
 
@@ -164,7 +164,7 @@ def test_w16_only_an_end_without_a_reason_wants_a_question(status: str, why: dic
         (NAME, '{"sluice": {"event_id": "a", "attempt": "x"}}'),
     ],
 )
-def test_w16_an_execution_of_somebody_else_is_none_of_ours(name: str, given: str | None) -> None:
+def test_w16_a_foreign_execution_is_not_ours(name: str, given: str | None) -> None:
     assert run_name_of(name, given) is None
     assert run_name_of(NAME, json.dumps(GIVEN)) == "demo.flights.clean.1.a-2"
 

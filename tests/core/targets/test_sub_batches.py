@@ -43,13 +43,13 @@ def test_nothing_is_lost_or_reordered_within_an_address(places: list[int]) -> No
             assert len({place for _, place in part}) == 1
 
 
-def test_a_call_takes_as_long_as_its_target_lets_it() -> None:
+def test_a_call_takes_as_long_as_its_target_allows() -> None:
     assert longest_call(TARGETS[4]) == 2 * SECOND
     assert longest_call(TARGETS[5]) == 30 * SECOND
     assert longest_call(TARGETS[0]) == MAX_AWS_CALL
 
 
-def test_a_lease_covers_its_jobs_at_their_next_try_alone() -> None:
+def test_a_lease_covers_its_jobs_only_for_their_next_try() -> None:
     jobs = [rows.job(f"j{number}", due_at=1_000) for number in range(5)]
     lease = lease_of(jobs, 2_000)
     assert lease.covered == {mark(job) for job in jobs}

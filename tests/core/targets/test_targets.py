@@ -66,7 +66,7 @@ def test_e5_each_kind_of_target_is_taken(target: dict[str, Any]) -> None:
         ({"type": "http", "url": HOOK, "secret": "hook"}, "secret", "expected text that matches"),
     ],
 )
-def test_e5_a_target_that_could_never_be_reached_is_refused(target: dict[str, Any], field: str, message: str) -> None:
+def test_e5_an_unreachable_target_is_refused(target: dict[str, Any], field: str, message: str) -> None:
     where, told = refusal(**target)
     assert (where, message in told) == (field, True), told
 
@@ -89,7 +89,7 @@ def test_e5_a_target_that_could_never_be_reached_is_refused(target: dict[str, An
         ("https://[::1", "a URL such as https://example.com/hook"),
     ],
 )
-def test_o6_an_address_is_refused_by_its_looks(url: str, expected: str) -> None:
+def test_o6_a_forbidden_address_is_refused_by_its_form(url: str, expected: str) -> None:
     where, told = refusal(type="http", url=url)
     assert (where, expected in told) == ("url", True), told
     assert "pw" not in told, "a password is not told on"
@@ -106,7 +106,7 @@ def test_o6_an_address_is_refused_by_its_looks(url: str, expected: str) -> None:
         ({"X-A": "1", "x-a": "2"}, "headers"),
     ],
 )
-def test_o6_headers_cannot_speak_for_sluice_or_for_the_connection(headers: dict[str, str], field: str) -> None:
+def test_o6_headers_cannot_replace_those_of_sluice_or_connection(headers: dict[str, str], field: str) -> None:
     where, _ = refusal(type="http", url=HOOK, headers=headers)
     assert where == field
 

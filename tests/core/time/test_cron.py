@@ -53,7 +53,7 @@ def walls(expression: str, count: int, start: datetime = SUNDAY) -> list[str]:
         ("0 0 13 * friL", ["03-13", "03-27", "04-13", "04-24"]),
     ],
 )
-def test_t1_the_fields_name_these_times(expression: str, expected: list[str]) -> None:
+def test_t1_each_cron_field_names_its_times(expression: str, expected: list[str]) -> None:
     start = datetime(2027, 1, 1) if "feb *" in expression else SUNDAY
     assert walls(expression, len(expected), start) == expected
 
@@ -71,9 +71,7 @@ def test_t1_the_fields_name_these_times(expression: str, expected: list[str]) ->
         ("0 0 31 2 mon", ["02-01", "02-08"]),
     ],
 )
-def test_t1_restricted_by_day_of_month_and_of_week_one_of_the_two_is_enough(
-    expression: str, expected: list[str]
-) -> None:
+def test_t1_with_day_of_month_and_day_of_week_one_is_enough(expression: str, expected: list[str]) -> None:
     assert walls(expression, len(expected)) == expected
 
 
@@ -82,7 +80,7 @@ def test_t1_a_leap_day_may_be_eight_years_away() -> None:
     assert found == datetime(2104, 2, 29)
 
 
-def test_t1_a_fifth_weekday_of_february_comes_once_in_28_years() -> None:
+def test_t1_a_fifth_weekday_of_february_comes_every_28_years() -> None:
     assert cron.parse("0 0 * 2 wed#5").next_wall(datetime(2013, 1, 1)) == datetime(2040, 2, 29)
 
 
@@ -135,14 +133,14 @@ def test_t1_the_field_that_is_wrong_is_named(text: str, hint: str) -> None:
         ("0 0 */2 * *", "0 0 */2 * *"),
     ],
 )
-def test_t1_what_means_the_same_has_the_same_normal_form(written: str, normal: str) -> None:
+def test_t1_equivalent_expressions_have_the_same_normal_form(written: str, normal: str) -> None:
     assert str(cron.parse(written)) == normal
     assert cron.parse(normal) == cron.parse(written)
 
 
 @given(expressions())
 @brief
-def test_t1_a_normal_form_means_what_was_written_and_is_its_own(written: tuple[str, Meaning]) -> None:
+def test_t1_a_normal_form_is_equivalent_and_its_own_normal_form(written: tuple[str, Meaning]) -> None:
     parsed = cron.parse(written[0])
     assert cron.parse(str(parsed)) == parsed
     assert str(cron.parse(str(parsed))) == str(parsed)
@@ -169,7 +167,7 @@ def test_t1_the_nth_weekday_of_each_month(weekday: int, number: int) -> None:
 
 @given(expressions(), moments)
 @brief
-def test_t1_no_wall_time_hides_between_one_and_the_next(written: tuple[str, Meaning], past: datetime) -> None:
+def test_t1_no_wall_time_lies_between_one_and_the_next(written: tuple[str, Meaning], past: datetime) -> None:
     parsed = cron.parse(written[0])
     found = parsed.next_wall(past)
     if found is not None:
@@ -181,7 +179,7 @@ def test_t1_no_wall_time_hides_between_one_and_the_next(written: tuple[str, Mean
 
 @given(expressions().filter(lambda written: not any(sign in written[0] for sign in "L#")), moments)
 @thorough
-def test_t1_croniter_names_the_same_times_where_it_knows_the_form(written: tuple[str, Meaning], past: datetime) -> None:
+def test_t1_croniter_names_the_same_times_where_it_knows_form(written: tuple[str, Meaning], past: datetime) -> None:
     """croniter is an implementation by others. It is asked with lists of numbers, without ``L`` and ``#``: where those
     meet another restricted day it finds no date at all, or refuses the mixture."""
     parsed = cron.parse(written[0])
@@ -211,5 +209,5 @@ def test_t1_fires_a_day_are_an_average_over_years(expression: str, rate: float) 
 
 
 @pytest.mark.parametrize("number", range(12))
-def test_t1_months_are_named_by_their_english_beginnings(number: int) -> None:
+def test_t1_months_are_named_by_their_english_abbreviations(number: int) -> None:
     assert cron.parse(f"0 0 1 {MONTHS[number].upper()} *").months == (number + 1,)

@@ -48,7 +48,7 @@ def holds(entries: list[Any], zone: str, instant: Instant) -> bool:
 
 @brief
 @given(only=lists, excluding=lists, zone=st.sampled_from(ZONES), hours=st.integers(0, 24 * 330))
-def test_it_opens_when_a_walk_through_time_says_so(
+def test_it_opens_where_a_search_of_each_day_finds_it(
     only: list[Any], excluding: list[Any], zone: str, hours: int
 ) -> None:
     """Every entry begins and ends at half an hour in UTC, so a walk by half hours misses nothing."""
@@ -84,7 +84,7 @@ def test_a_day_is_over_at_the_midnight_of_its_zone() -> None:
     assert iso(friday.end_of(parse_instant("2026-04-24T12:00:00Z")) or 0) == "2026-04-24T21:00:00.000Z"
 
 
-def test_years_of_single_dates_are_leapt_over() -> None:
+def test_years_of_single_dates_are_skipped_at_once() -> None:
     dates = [f"{date(2026, 3, 2) + timedelta(days=number)}" for number in range(exclusions.MOST)]
     opens = days.first_allowed(None, read(dates), NOON)
     assert opens == parse_instant("2027-04-06T00:00:00Z")
@@ -141,7 +141,7 @@ WORKING = ["mon", "tue", "wed", "thu", "fri"]
         (["2020-01-01"], ["sat"], False),  # past, and no contradiction
     ],
 )
-def test_a_contradiction_leaves_no_day_whatever_the_present(only: Any, excluding: Any, nothing: bool) -> None:
+def test_contradictory_rules_allow_no_day_at_any_time(only: Any, excluding: Any, nothing: bool) -> None:
     assert days.is_contradiction(read(only) if only else None, read(excluding)) is nothing
 
 
@@ -164,7 +164,7 @@ def test_a_date_that_no_zone_can_be_applied_to_is_refused(entry: Any, field: str
 
 
 @pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
-def test_the_last_date_that_is_taken_ends_in_any_zone(zone: str) -> None:
+def test_the_last_accepted_date_ends_in_any_zone(zone: str) -> None:
     forever = read([{"from": "1970-01-01", "to": "9998-12-31"}], zone)
     assert (forever.end_of(NOON) or 0) > parse_instant("9998-12-31T00:00:00Z")
     assert days.first_allowed(None, forever, NOON) is None
@@ -182,5 +182,5 @@ def test_the_last_date_that_is_taken_ends_in_any_zone(zone: str) -> None:
         (YEAR, "01-01, 01-02, 01-03 and 363 more"),
     ],
 )  # fmt: skip
-def test_a_list_is_short_in_words(entries: Any, words: str) -> None:
+def test_a_long_list_is_shortened_in_its_description(entries: Any, words: str) -> None:
     assert exclusions.describe(exclusions.parse(entries, "only")) == words

@@ -60,7 +60,7 @@ def test_t1_each_form_has_one_normal_form(written: object, normal: str) -> None:
     assert time_expressions.normalise(normal) == normal
 
 
-def test_t1_of_the_object_form_a_minute_that_is_left_out_is_the_first() -> None:
+def test_t1_a_missing_minute_in_the_object_form_is_zero() -> None:
     """So nobody gets 1,440 fires a day by omission; whoever says `"*"` does, and is told so."""
     assert time_expressions.fires_per_day(time_expressions.normalise({"day_of_week": "*"})) == 24
     assert time_expressions.fires_per_day(time_expressions.normalise({"hour": 5})) == 1
@@ -83,7 +83,7 @@ def test_t1_of_the_object_form_a_minute_that_is_left_out_is_the_first() -> None:
         ({"day_of_month": 31, "month": 2}, "invalid", "expression", "expected a cron expression that some date "),
     ],
 )
-def test_t1_an_object_that_is_no_expression_is_refused_by_its_field(
+def test_t1_object_that_is_no_expression_is_refused_by_its_field(
     document: Any, code: str, field: str, message: str
 ) -> None:
     error = refusal(document)
@@ -91,7 +91,7 @@ def test_t1_an_object_that_is_no_expression_is_refused_by_its_field(
     assert error.message.startswith(message)
 
 
-def test_t1_what_is_wrong_with_a_field_is_told_in_the_hint() -> None:
+def test_t1_the_hint_says_what_is_wrong_with_a_field() -> None:
     assert refusal({"hour": 24}).hint == "hour: '24' is not from 0 to 23"
     assert refusal({"minut": 24}).hint == "did you mean 'minute'?"
     assert refusal("*/90 * * * *").hint == (
@@ -114,7 +114,7 @@ def test_t1_what_is_wrong_with_a_field_is_told_in_the_hint() -> None:
         ("R/2026-01-01T00:00:00Z/PT1H", 24),
     ],
 )
-def test_t1_the_answer_says_how_many_fires_a_day_that_is(expression: str, fires: float) -> None:
+def test_t1_an_expression_has_its_fires_per_day(expression: str, fires: float) -> None:
     answer = time_expressions.fires_per_day(expression)
     assert answer == fires
     assert isinstance(answer, int) == isinstance(fires, int)
@@ -151,7 +151,7 @@ def test_t1_a_seconds_cron_fires_at_its_seconds() -> None:
     assert found == [NOON - 40 * SECOND, NOON - 20 * SECOND, NOON + DAY - MINUTE, NOON + DAY - 40 * SECOND]
 
 
-def test_t4_behind_the_last_year_there_are_no_fires() -> None:
+def test_t4_after_the_last_year_there_are_no_fires() -> None:
     assert time_expressions.next_fire("@daily", "UTC", 0, core_instants.parse_instant("9998-12-31T12:00:00Z")) is None
     assert (
         time_expressions.next_fire("@every 1h", "UTC", 0, core_instants.parse_instant("9998-12-31T23:30:00Z")) is None
@@ -172,7 +172,7 @@ forms = intervals | expressions().map(lambda written: written[0])
 
 @given(forms, st.sampled_from(ZONES), instants, instants, st.sampled_from(RULES))
 @thorough
-def test_t4_fires_of_every_form_are_strictly_increasing_and_those_of_its_normal_form(
+def test_t4_fires_strictly_increase_and_equal_their_normal_form(
     expression: str, zone: str, anchor: int, after: int, rule: wall.Daylight
 ) -> None:
     try:
@@ -193,7 +193,7 @@ def test_t4_fires_of_every_form_are_strictly_increasing_and_those_of_its_normal_
 
 @given(expressions(), st.sampled_from(ZONES), instants, instants, st.sampled_from(RULES))
 @brief
-def test_t4_asked_from_anywhere_before_a_fire_the_answer_is_that_fire(
+def test_t4_from_any_instant_before_a_fire_the_next_is_that_fire(
     written: tuple[str, Meaning], zone: str, after: int, other: int, rule: wall.Daylight
 ) -> None:
     try:

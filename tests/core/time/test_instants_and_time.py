@@ -49,7 +49,7 @@ def test_t1_a_duration_is_read_in_go_form_and_in_iso_8601(text: str, millis: int
 @pytest.mark.parametrize(
     "text", ["", " ", "soon", "5", "h", "-1h", "1x", "1h and 5m", "P", "PT", "P1Y", "1e3s", "0.4ms"]
 )
-def test_a_duration_that_is_none_is_refused_with_field_expected_and_got(text: str) -> None:
+def test_an_invalid_duration_is_refused_with_field_and_expected(text: str) -> None:
     with pytest.raises(SluiceError) as caught:
         core_instants.duration(text, "timeout.after")
 
@@ -59,7 +59,7 @@ def test_a_duration_that_is_none_is_refused_with_field_expected_and_got(text: st
 
 
 @pytest.mark.parametrize("nothing", ["0s", "0h0m", "PT0S", "P0D"])
-def test_a_duration_is_longer_than_nothing(nothing: str) -> None:
+def test_a_duration_is_positive(nothing: str) -> None:
     with pytest.raises(SluiceError, match="from 1ms to 10 years"):
         core_instants.duration(nothing)
 
@@ -76,7 +76,7 @@ def test_a_duration_is_the_sum_of_its_parts(parts: list[tuple[int, str]]) -> Non
 
 @given(st.integers(1, 9 * 365 * DAY))
 @brief
-def test_a_spelled_duration_is_the_duration_down_to_its_second_part(span: int) -> None:
+def test_a_spelled_duration_is_exact_down_to_its_second_part(span: int) -> None:
     spelled = core_instants.format_duration(span)
     back = core_instants.duration(spelled)
     assert back <= span
@@ -101,12 +101,12 @@ def test_a_duration_is_spelled_as_a_person_writes_it(span: int, spelled: str) ->
         ("2026-03-02T07:00:00-05:00", NOON),
     ],
 )
-def test_an_instant_is_read_with_its_offset(text: str, instant: int) -> None:
+def test_an_instant_is_parsed_with_its_offset(text: str, instant: int) -> None:
     assert parse_instant(text) == instant
 
 
 @pytest.mark.parametrize("text", ["2026-03-02T12:00:00", "2026-03-02", "noon", "", "2026-13-02T12:00:00Z"])
-def test_an_instant_without_an_offset_is_refused_for_it_could_be_any(text: str) -> None:
+def test_an_instant_without_an_offset_is_refused_as_ambiguous(text: str) -> None:
     with pytest.raises(SluiceError) as caught:
         parse_instant(text, "due_time")
     assert caught.value.field == "due_time"
@@ -115,13 +115,13 @@ def test_an_instant_without_an_offset_is_refused_for_it_could_be_any(text: str) 
 
 @given(instants, instants)
 @brief
-def test_instants_written_out_come_back_and_sort_as_they_do(one: int, other: int) -> None:
+def test_printed_instants_parse_back_and_sort_equally(one: int, other: int) -> None:
     assert parse_instant(core_instants.iso(one)) == one
     assert (core_instants.iso(one) < core_instants.iso(other)) == (one < other)
 
 
 @pytest.mark.parametrize("expression", ["0 0 31 2 *", "0 0 30 feb *", "0 0 31 4,6,9,11 *"])
-def test_t1_an_expression_whose_date_never_comes_is_refused_when_it_is_written(expression: str) -> None:
+def test_t1_expression_whose_date_never_comes_is_refused_at_put(expression: str) -> None:
     error = refusal(expression)
     assert error.field == "expression"
     assert error.message == f"expected a cron expression that some date matches, got {expression!r}"
@@ -129,7 +129,7 @@ def test_t1_an_expression_whose_date_never_comes_is_refused_when_it_is_written(e
 
 
 @pytest.mark.parametrize("expression", ["0 0 29 2 *", "0 0 29 feb ?", "0 0 30 2 mon", "59 23 31 12 *"])
-def test_t1_an_expression_whose_date_comes_seldom_is_accepted(expression: str) -> None:
+def test_t1_an_expression_of_a_rare_date_is_accepted(expression: str) -> None:
     expressions.check_expression(expression)
 
 
@@ -142,7 +142,7 @@ def test_t1_an_expression_whose_date_comes_seldom_is_accepted(expression: str) -
         *["60 * * * * *", "? * * * *", "*/90 * * * *", "0 0 15W * *", "0 0 * * L", "0 0 L-3 * *", "0 0 * * 8#1"],
     ],
 )
-def test_t1_what_is_no_expression_is_refused_naming_what_would_be_one(junk: str) -> None:
+def test_t1_no_expression_is_refused_naming_what_would_be_one(junk: str) -> None:
     error = refusal(junk)
     assert (error.code, error.field) == ("invalid", "expression")
     assert error.message.startswith("expected a 5-field cron expression such as '0 5 * * mon-fri'")
@@ -151,7 +151,7 @@ def test_t1_what_is_no_expression_is_refused_naming_what_would_be_one(junk: str)
 
 @given(st.text(alphabet="0123456789*/,-? @adehimnorstuvwy#LWHR", max_size=24))
 @thorough
-def test_t1_any_text_is_either_accepted_or_refused_in_our_words(text: str) -> None:
+def test_t1_any_text_is_accepted_or_refused_with_a_sluice_error(text: str) -> None:
     try:
         expressions.check_expression(text)
     except SluiceError as error:
@@ -186,7 +186,7 @@ def test_t1_an_interval_is_at_least_a_second(expression: str) -> None:
         ("@hourly", "0 * * * *", "2026-03-02T13:00:00Z"),
     ],
 )
-def test_t1_a_macro_is_the_expression_it_stands_for(macro: str, expression: str, fires: str) -> None:
+def test_t1_a_macro_equals_its_expression(macro: str, expression: str, fires: str) -> None:
     for written in (macro, macro.upper(), f" {macro} ", expression):
         expressions.check_expression(written)
         assert expressions.next_fire(written, "UTC", NOON, NOON) == parse_instant(fires)
@@ -219,9 +219,7 @@ def test_t4_fires_are_strictly_after_and_strictly_increasing(expression: str, zo
 
 @given(st.sampled_from(EXPRESSIONS), st.sampled_from(ZONES), instants, st.integers(1, 10 * DAY))
 @thorough
-def test_t4_no_fire_hides_between_an_instant_and_the_fire_after_it(
-    expression: str, zone: str, at: int, later: int
-) -> None:
+def test_t4_no_fire_lies_between_an_instant_and_its_next_fire(expression: str, zone: str, at: int, later: int) -> None:
     """Asked from anywhere before a fire, the answer is that fire, or an earlier one: none is jumped over."""
     fire = expressions.next_fire(expression, zone, 0, at)
     between = min(at + later, fire - 1)

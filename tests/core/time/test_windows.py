@@ -62,7 +62,7 @@ def next_window(window: Window, after: str) -> tuple[str, str]:
         ("2026-03-02T17:00:00Z", False),
     ],
 )
-def test_c3_a_window_holds_its_first_instant_and_not_its_last(now: str, inside: bool) -> None:
+def test_c3_a_window_includes_its_first_instant_not_its_last(now: str, inside: bool) -> None:
     assert windows.is_inside(Window("09:00", "17:00", "UTC"), parse_instant(now)) is inside
 
 
@@ -76,7 +76,7 @@ def test_c3_a_window_holds_its_first_instant_and_not_its_last(now: str, inside: 
         ("2026-03-07T22:00:00Z", False),
     ],
 )
-def test_c3_a_window_over_midnight_belongs_to_the_day_on_which_it_begins(now: str, inside: bool) -> None:
+def test_c3_a_window_over_midnight_belongs_to_the_day_it_begins(now: str, inside: bool) -> None:
     assert windows.is_inside(NIGHT, parse_instant(now)) is inside
 
 
@@ -92,12 +92,12 @@ def test_c3_the_next_opening_is_strictly_later_than_now(now: str, opens: str) ->
     assert short(windows.next_opening(NIGHT, parse_instant(now))) == opens
 
 
-def test_c3_who_is_inside_is_told_when_it_closes_and_who_is_not_when_the_next_one_does() -> None:
+def test_c3_inside_shows_this_closing_and_outside_the_next_one() -> None:
     for now in ("2026-03-06T12:00:00Z", "2026-03-06T23:00:00Z", "2026-03-07T05:59:59.999Z"):
         assert short(windows.closes_at(NIGHT, parse_instant(now))) == "2026-03-07T06:00"
 
 
-def test_c3_a_whole_day_may_end_at_24_00_and_the_next_begins_where_it_ends() -> None:
+def test_c3_a_day_may_end_at_24_00_where_the_next_one_begins() -> None:
     monday = Window("00:00", "24:00", "Europe/Paris", ("mon",))
     assert next_window(monday, "2026-03-01T12:00:00Z") == ("2026-03-01T23:00", "2026-03-02T23:00")
 
@@ -135,11 +135,13 @@ def test_c3_midnight_ends_a_window_under_either_name(end: str) -> None:
         (Window("22:00", "06:00", "Europe/Paris"), "2026-10-24T12:00:00Z", "2026-10-24T20:00", "2026-10-25T05:00"),
     ],
 )
-def test_c3_on_a_day_whose_clocks_change(window: Window, before: str, opens: str, closes: str) -> None:
+def test_c3_a_window_is_right_on_a_day_whose_clocks_change(
+    window: Window, before: str, opens: str, closes: str
+) -> None:
     assert next_window(window, before) == (opens, closes)
 
 
-def test_c3_in_the_second_pass_of_a_repeated_hour_a_window_that_has_closed_stays_closed() -> None:
+def test_c3_a_closed_window_stays_closed_in_a_repeated_hour() -> None:
     window = Window("02:15", "02:45", "Europe/Paris")
     first_pass, second_pass = parse_instant("2026-10-25T00:30:00Z"), parse_instant("2026-10-25T01:30:00Z")
     assert (windows.is_inside(window, first_pass), windows.is_inside(window, second_pass)) == (True, False)
@@ -154,7 +156,7 @@ def test_c3_in_the_second_pass_of_a_repeated_hour_a_window_that_has_closed_stays
         (("sun", "mon", "fri"), "between 22:00 and 06:00 in Europe/Paris, on mon, fri and sun"),
     ],
 )
-def test_c3_a_window_is_described_in_words(days: tuple[str, ...], words: str) -> None:
+def test_c3_a_window_is_described_in_plain_text(days: tuple[str, ...], words: str) -> None:
     assert windows.describe(Window("22:00", "06:00", "Europe/Paris", days)) == words
 
 
@@ -162,13 +164,13 @@ def test_c3_a_window_is_described_in_words(days: tuple[str, ...], words: str) ->
 
 
 @pytest.mark.parametrize(("text", "clock"), [("00:00", (0, 0)), ("06:05", (6, 5)), ("23:59", (23, 59))])
-def test_a_clock_is_read_as_hour_and_minute(text: str, clock: tuple[int, int]) -> None:
+def test_a_clock_time_is_parsed_as_hour_and_minute(text: str, clock: tuple[int, int]) -> None:
     assert windows.parse_clock(text, "start") == windows.parse_clock(text, "end", is_end=True) == clock
 
 
 @pytest.mark.parametrize("text", ["", "6:00", "24:01", "23:60", "12", "12:00:00", "-1:00", "noon", "12:00 ", "٠٦:٠٠"])
 @pytest.mark.parametrize("is_end", [False, True])
-def test_what_no_clock_shows_is_refused_with_field_expected_and_got(text: str, is_end: bool) -> None:
+def test_an_impossible_clock_time_is_refused_with_field(text: str, is_end: bool) -> None:
     with pytest.raises(SluiceError) as caught:
         windows.parse_clock(text, "window.start", is_end=is_end)
 
@@ -177,7 +179,7 @@ def test_what_no_clock_shows_is_refused_with_field_expected_and_got(text: str, i
     assert caught.value.message.endswith(f"written HH:MM, got {text!r}")
 
 
-def test_24_00_is_the_end_of_a_window_and_nothing_else() -> None:
+def test_24_00_is_only_the_end_of_a_window() -> None:
     assert windows.parse_clock("24:00", "end", is_end=True) == (24, 0)
     with pytest.raises(SluiceError, match="from 00:00 to 23:59") as caught:
         windows.parse_clock("24:00", "start")
@@ -202,7 +204,7 @@ def test_an_unknown_zone_is_refused() -> None:
         ("12:00", "Pacific/Apia", ("fri",), "2011-12-29T12:00:00Z", "2011-12-30T10:00"),  # the day is skipped
     ],
 )
-def test_t18_the_next_time_that_the_clock_shows_an_hour(
+def test_t18_the_next_time_an_hour_is_shown_is_found(
     clock: str, zone: str, days: tuple[str, ...], after: str, expected: str
 ) -> None:
     assert short(windows.next_clock(clock, zone, days, parse_instant(after))) == expected
@@ -260,7 +262,7 @@ changes = st.sampled_from(CHANGES)
 @example("22:00", "06:00", ("Pacific/Apia", "2011-12-30T10:00:00Z"), 3 * HOUR)
 @example("00:00", "24:00", ("America/St_Johns", "2010-11-07T02:31:00Z"), 10 * MINUTE)
 @thorough
-def test_c3_around_a_change_a_window_is_what_the_clock_shows(
+def test_c3_around_a_clock_change_a_window_follows_the_clock(
     start: str, end: str, change: tuple[str, str], offset: int
 ) -> None:
     assume(start != end)
@@ -270,7 +272,7 @@ def test_c3_around_a_change_a_window_is_what_the_clock_shows(
 
 @given(clocks, clocks | st.just("24:00"), day_sets, changes, st.integers(0, 15 * 365 * DAY))
 @brief
-def test_c3_at_any_time_a_window_is_what_the_clock_shows_on_its_days(
+def test_c3_a_window_is_open_when_the_clock_shows_it_on_its_days(
     start: str, end: str, days: tuple[str, ...], change: tuple[str, str], offset: int
 ) -> None:
     assume(start != end)
@@ -289,7 +291,7 @@ def agree(window: Window, now: Instant, days_ahead: int) -> None:
 
 @given(clocks, day_sets, changes, st.integers(-9 * DAY, 2 * DAY))
 @brief
-def test_t18_the_next_time_is_the_first_at_which_the_clock_shows_it(
+def test_t18_the_next_time_is_the_first_that_the_clock_shows_it(
     clock: str, days: tuple[str, ...], change: tuple[str, str], offset: int
 ) -> None:
     after = parse_instant(change[1]) + offset

@@ -32,7 +32,7 @@ PARIS = "Europe/Paris"
         ("R4/2026-01-01T00:00:05Z/PT3S", "every 3 seconds, four times, from 2026-01-01 01:00:05, Europe/Paris"),
     ],
 )
-def test_l11_an_interval_in_words(expression: str, words: str) -> None:
+def test_l11_an_interval_is_described_in_words(expression: str, words: str) -> None:
     assert wording.describe(expression, PARIS) == words
 
 
@@ -70,17 +70,17 @@ def test_l11_an_interval_in_words(expression: str, words: str) -> None:
         ("0 0 13 * fri", "at 00:00 on day 13 of the month or on Friday, Europe/Paris"),
     ],
 )
-def test_l11_a_cron_expression_in_words(expression: str, words: str) -> None:
+def test_l11_a_cron_expression_is_described_in_words(expression: str, words: str) -> None:
     assert wording.describe(expression, PARIS) == words
     assert wording.describe(time_expressions.normalise(expression), PARIS) == words
 
 
 @pytest.mark.parametrize("expression", ["7 3,5,7,9,11 * * *", "0 0 */2 * *", "1-50 * * * *", "*/7 3 * * * *"])
-def test_l11_what_has_no_short_sentence_is_quoted(expression: str) -> None:
+def test_l11_an_expression_without_a_short_sentence_is_quoted(expression: str) -> None:
     assert wording.describe(expression, PARIS) == f"at '{expression}' in Europe/Paris"
 
 
-def test_l11_where_it_begins_is_told_with_its_date_unless_that_is_today() -> None:
+def test_l11_start_is_described_with_its_date_unless_it_is_today() -> None:
     begin, four = NOON + 10 * SECOND, "R4/PT10S"
     assert wording.describe(four, "UTC", begin, NOON) == "every 10 seconds, four times, from 12:00:10"
     assert wording.describe(four, "UTC", begin) == "every 10 seconds, four times, from 2026-03-02 12:00:10"
@@ -91,7 +91,7 @@ def test_l11_where_it_begins_is_told_with_its_date_unless_that_is_today() -> Non
 
 @given(expressions())
 @brief
-def test_l11_every_expression_has_words_and_its_normal_form_the_same(written: tuple[str, Meaning]) -> None:
+def test_l11_every_expression_has_the_words_of_its_normal_form(written: tuple[str, Meaning]) -> None:
     try:
         normal = time_expressions.normalise(written[0])
     except SluiceError:

@@ -31,13 +31,13 @@ def refused(**fields: Any) -> SluiceError:
     return errors.from_validation(caught.value)
 
 
-def test_t23_an_alarm_is_waited_for_in_alarm_unless_said_otherwise() -> None:
+def test_t23_a_leaf_waits_for_the_alarm_state_by_default() -> None:
     assert leaf().event_keys() == ("alarm:cpu high:ALARM",)
     assert leaf(state="OK").event_keys() == ("alarm:cpu high:OK",)
     assert leaf(state=["OK", "ALARM", "OK"]).event_keys() == ("alarm:cpu high:OK", "alarm:cpu high:ALARM")
 
 
-def test_t23_the_leaf_says_what_it_waits_for_and_what_came() -> None:
+def test_t23_the_leaf_shows_what_it_waits_for_and_what_came() -> None:
     two = leaf(state=["ALARM", "OK"], count=3)
     assert two.describe() == "alarm 'cpu high' going to ALARM or OK 3 times"
     waiting = two.evaluate(came(1), NOON)
@@ -48,7 +48,7 @@ def test_t23_the_leaf_says_what_it_waits_for_and_what_came() -> None:
     assert met.arrived == ("alarm 'cpu high' went to ALARM or OK 3 times since 2026-03-02T12:00:00.000Z",)
 
 
-def test_t23_silence_and_absence_are_told_in_its_words() -> None:
+def test_t23_quiet_and_absent_are_described_in_alarm_terms() -> None:
     flapping = tree.describe(trigger({"type": "quiet", "of": ALARM | {"state": ["ALARM", "OK"]}, "after": "10m"}))
     assert flapping == "alarm 'cpu high' going to ALARM or OK, then 10m without another"
     stays = tree.describe(trigger({"type": "absent", "of": ALARM | {"state": "OK"}, "within": "1h"}))
@@ -56,18 +56,18 @@ def test_t23_silence_and_absence_are_told_in_its_words() -> None:
 
 
 @pytest.mark.parametrize("name", ["a", "a" * 255, "CPU > 80 % (prod): #1", "höchste/Last", "日本", "a:OK", "alarm:x"])
-def test_t23_an_alarm_may_have_any_name_that_cloudwatch_takes(name: str) -> None:
+def test_t23_an_alarm_may_have_any_name_valid_in_cloudwatch(name: str) -> None:
     assert leaf(alarm=name).event_keys() == (f"alarm:{name}:ALARM",)
     assert is_alarm_name(name)
 
 
 @pytest.mark.parametrize("name", ["", "a" * 256, "two\nlines", "end\n", "\x00", "\x7f"])
-def test_t23_a_name_that_no_alarm_can_have_is_refused(name: str) -> None:
+def test_t23_an_invalid_alarm_name_is_refused(name: str) -> None:
     assert refused(alarm=name).field == "trigger.alarm"
     assert not is_alarm_name(name)
 
 
-def test_t23_an_arn_is_refused_with_the_name_that_it_ends_in() -> None:
+def test_t23_an_arn_is_refused_with_the_name_at_its_end() -> None:
     error = refused(alarm=ARN)
     assert (error.field, error.hint) == ("trigger.alarm", "write the name alone: cpu high")
 
@@ -81,7 +81,7 @@ def test_t23_an_arn_is_refused_with_the_name_that_it_ends_in() -> None:
         (7, "trigger.state", "expected a list, got 7"),
     ],
 )
-def test_t23_a_state_that_no_alarm_has_is_refused(state: Any, field: str, got: str) -> None:
+def test_t23_an_invalid_alarm_state_is_refused(state: Any, field: str, got: str) -> None:
     error = refused(state=state)
     assert error.field == field
     assert got in error.message

@@ -60,17 +60,17 @@ def test_t9_a_size_is_written_with_its_unit_or_in_bytes() -> None:
 
 
 @pytest.mark.parametrize("size", ["", "ten", "10 apples", 0, -1, True, 1.5])
-def test_t9_a_size_that_is_none_is_refused_with_its_path(size: Any) -> None:
+def test_t9_an_invalid_size_is_refused_with_its_path(size: Any) -> None:
     assert refused(SIZE | {"bytes": size}).field == "trigger.bytes"
 
 
 @pytest.mark.parametrize(("amount", "met"), [(0, False), (10 * GB - 1, False), (10 * GB, True), (11 * GB, True)])
-def test_t9_a_size_leaf_is_met_by_bytes_however_many_objects_bring_them(amount: int, met: bool) -> None:
+def test_t9_a_size_leaf_is_met_by_bytes_whatever_object_count(amount: int, met: bool) -> None:
     assert stand(SIZE, came(1, amount=amount)).met is met
     assert stand(SIZE, came(1_000, amount=amount)).met is met
 
 
-def test_t9_a_size_leaf_tells_the_bytes_that_came_and_those_that_are_missing() -> None:
+def test_t9_a_size_leaf_shows_bytes_that_came_and_are_missing() -> None:
     half = stand(SIZE, came(2, amount=3 * GB))
     assert half.arrived == (f"3 GB in 2 objects of demo.flights came {SINCE}",)
     assert half.missing == ("7 GB of demo.flights",)
@@ -89,7 +89,7 @@ def test_t11_an_event_leaf_is_met_by_as_many_events_as_it_counts() -> None:
     assert stand(BIG, None).missing == ("1 event orders.closed where total is > 100",)
 
 
-def test_t11_only_events_whose_payload_matches_are_meant() -> None:
+def test_t11_only_events_with_a_matching_payload_count() -> None:
     assert leaf(BIG).accepts({"total": 101})
     assert not leaf(BIG).accepts({"total": 100})
     assert not leaf(BIG).accepts({})
@@ -98,18 +98,18 @@ def test_t11_only_events_whose_payload_matches_are_meant() -> None:
 
 
 @pytest.mark.parametrize("around", [{"type": "quiet", "after": "1h"}, {"type": "absent", "within": "1h"}])
-def test_t11_a_quiet_or_absent_leaf_is_about_the_events_that_match_alone(around: dict[str, Any]) -> None:
+def test_t11_quiet_or_absent_leaf_concerns_matching_events_only(around: dict[str, Any]) -> None:
     about = leaf(around | {"of": BIG})
     assert about.accepts({"total": 101})
     assert not about.accepts({"total": 1})
 
 
 @pytest.mark.parametrize("kind", ["", "orders closed", ".orders", "a" * 129, "ünder"])
-def test_t11_the_type_of_an_event_has_a_shape(kind: str) -> None:
+def test_t11_the_type_of_an_event_has_a_fixed_form(kind: str) -> None:
     assert refused(ORDERS | {"event": kind}).field == "trigger.event"
 
 
-def test_t11_a_pattern_that_could_not_be_matched_is_refused_when_it_is_written() -> None:
+def test_t11_a_pattern_that_cannot_match_is_refused_at_put() -> None:
     error = refused(ORDERS | {"pattern": {"total": [{"nummeric": [">", 1]}]}})
     assert (error.code, error.field) == ("invalid", "trigger.pattern.total.0.nummeric")
 
@@ -117,7 +117,7 @@ def test_t11_a_pattern_that_could_not_be_matched_is_refused_when_it_is_written()
 # -- quiet (T12) ---------------------------------------------------------------------------------------------------
 
 
-def test_t12_quiet_is_met_when_nothing_has_come_for_so_long_since_the_last() -> None:
+def test_t12_quiet_is_met_when_nothing_came_for_its_span() -> None:
     chunks = came(3, NOON, NOON + 5 * MINUTE)
     assert not stand(QUIET, None, NOON + 60 * MINUTE).met
     waiting = stand(QUIET, chunks, NOON + 15 * MINUTE - 1)
@@ -138,7 +138,7 @@ def test_t12_quiet_is_met_when_nothing_has_come_for_so_long_since_the_last() -> 
         (SIZE, came(9, amount=GB), came(1, amount=10 * GB), "9 GB of demo.flights"),
     ],
 )
-def test_t12_no_silence_ends_what_has_not_begun_in_full(
+def test_t12_no_quiet_ends_before_enough_events_came(
     of: dict[str, Any], half: Progress, enough: Progress, lacks: str
 ) -> None:
     quiet, later = {"type": "quiet", "of": of, "after": "10m"}, NOON + 60 * MINUTE
@@ -151,7 +151,7 @@ def test_t12_no_silence_ends_what_has_not_begun_in_full(
 # -- elapsed and absent (T13, T18) ---------------------------------------------------------------------------------
 
 
-def test_t13_an_elapsed_leaf_is_told_that_its_span_has_passed() -> None:
+def test_t13_an_elapsed_leaf_is_met_when_its_span_has_passed() -> None:
     assert stand(ELAPSED, None).missing == ("4h to pass since the last start",)
     told = stand(ELAPSED, came(1))
     assert (told.met, told.arrived) == (True, (f"4h had passed since the last start {AT}",))
@@ -188,11 +188,11 @@ def test_t18_an_absent_leaf_says_what_did_not_come_and_by_when(document: dict[st
         (ELAPSED | {"after": "0s"}, "trigger.after"),
     ],
 )
-def test_t18_a_leaf_that_makes_no_sense_is_refused_with_its_path(document: dict[str, Any], field: str) -> None:
+def test_t18_an_invalid_absent_leaf_is_refused_with_its_path(document: dict[str, Any], field: str) -> None:
     assert refused(document).field == field
 
 
-def test_t18_what_may_be_waited_for_is_offered() -> None:
+def test_t18_an_invalid_feed_is_refused_with_the_valid_ones() -> None:
     expected = f"expected an object whose type is one of {', '.join(GATHERING_TYPES)}, got "
     assert refused(QUIET | {"of": TICK}).message.startswith(expected)
 
@@ -213,13 +213,11 @@ def test_t18_what_may_be_waited_for_is_offered() -> None:
         (ELAPSED, ()),
     ],
 )  # fmt: skip
-def test_t15_each_kind_of_leaf_is_found_by_the_key_of_what_it_waits_for(
-    document: dict[str, Any], keys: tuple[str, ...]
-) -> None:
+def test_t15_each_kind_of_leaf_has_the_event_key_it_waits_for(document: dict[str, Any], keys: tuple[str, ...]) -> None:
     assert leaf(document).event_keys() == keys
 
 
-def test_the_names_in_a_leaf_are_those_of_its_own_app_and_namespace_unless_they_say_more() -> None:
+def test_names_in_a_leaf_default_to_its_own_app_and_namespace() -> None:
     tree = all_of(
         {"type": "size", "dataset": "flights", "bytes": 1},
         {"type": "event", "event": "closed"},
@@ -238,7 +236,7 @@ def test_the_names_in_a_leaf_are_those_of_its_own_app_and_namespace_unless_they_
     ]
 
 
-def test_t2_a_time_of_day_is_read_in_the_zone_of_its_schedule_unless_it_names_one() -> None:
+def test_t2_a_time_of_day_is_in_the_schedule_zone_by_default() -> None:
     tree = all_of(TICK, TICK | {"zone": "UTC"}, DEADLINE, DEADLINE | {"zone": "Asia/Kolkata"})
     made = Schedule.model_validate({"workflow": "w", "trigger": tree, "zone": "Europe/Paris"}).resolved("demo", "app")
     zones = [each.trigger.zone for each in trigger_tree.leaves(made.trigger)]

@@ -41,12 +41,12 @@ def test_every_type_of_every_kind_has_a_document_here() -> None:
     assert list(DOCUMENTS) == LEAF_TYPES
 
 
-def test_what_counts_events_of_its_own_may_be_of_a_quiet_or_an_absent_leaf() -> None:
+def test_any_event_leaf_may_be_inside_quiet_or_absent() -> None:
     assert set(GATHERING_TYPES) == DOCUMENTS.keys() - {"time", "quiet", "elapsed", "absent"}
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_each_kind_says_what_it_is_what_it_lacks_and_what_it_has(kind: str) -> None:
+def test_each_kind_describes_itself_and_what_came_and_is_missing(kind: str) -> None:
     made = leaf(kind).resolve(NAMES)
     progress = Progress(made.needed, NOON, NOON, amount=1000)
     before, after = made.evaluate(None, NOON), made.evaluate(progress, NOON + 10 * MINUTE)
@@ -65,22 +65,22 @@ def test_each_kind_is_found_by_its_events_or_by_its_timer(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_each_kind_names_what_it_refers_to_in_full(kind: str) -> None:
+def test_each_kind_has_full_names_in_its_references(kind: str) -> None:
     made = leaf(kind).resolve(NAMES)
     assert {each.name for each in made.datasets()} <= {"demo.flights"}
     assert {each.workflow for each in made.upstreams()} <= {"demo.flights.clean"}
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_each_kind_can_be_given_its_event_in_a_dry_run(kind: str) -> None:
+def test_each_kind_can_be_played_in_a_dry_run(kind: str) -> None:
     assert (kind in GIVEN_TYPES) is (kind != "quiet")
 
 
-def test_a_run_is_told_the_bare_facts_of_a_kind_that_no_leaf_counts() -> None:
+def test_a_kind_that_no_leaf_counts_reaches_run_with_its_fields() -> None:
     """`run_now`, and whatever newer code has stored."""
     for kind in ("run_now", "zz_newer"):
         assert event_fields(Event("e1", kind, "k", NOON, NOON, payload={"x": 1})) == {}
 
 
-def test_a_pattern_is_described_in_the_words_that_were_written() -> None:
+def test_a_pattern_is_described_as_it_was_written() -> None:
     assert "waits to reach Rome" in leaf("event").describe()

@@ -109,7 +109,7 @@ def test_t14_at_least_says_how_many_more_of_which() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 4])
-def test_t14_at_least_more_than_there_are_could_never_be_met_and_is_refused(count: int) -> None:
+def test_t14_at_least_more_than_there_are_is_refused(count: int) -> None:
     assert refused(TWO_OF_THREE | {"count": count}).field == "trigger.count"
 
 
@@ -117,7 +117,7 @@ def test_t14_at_least_more_than_there_are_could_never_be_met_and_is_refused(coun
 
 
 @pytest.mark.parametrize("group", [all_of(PARTITION, WEATHER), TWO_OF_THREE])
-def test_t14_a_partial_match_expires_a_window_after_its_oldest_event(group: dict[str, Any]) -> None:
+def test_t14_partial_match_expires_window_after_its_oldest_event(group: dict[str, Any]) -> None:
     tree = trigger(group | {"within": "1h"})
     held = {"0": came(2, NOON - 5 * MINUTE, NOON), "1": came(1, NOON - MINUTE)}
     assert trigger_tree.expires_at(tree, held) == NOON - 5 * MINUTE + HOUR
@@ -126,7 +126,7 @@ def test_t14_a_partial_match_expires_a_window_after_its_oldest_event(group: dict
 
 
 @pytest.mark.parametrize("around", [all_of, any_of])
-def test_t14_a_window_is_of_the_whole_trigger_and_refused_within_it(around: Any) -> None:
+def test_t14_a_window_is_for_whole_trigger_and_refused_inside(around: Any) -> None:
     error = refused(around(PARTITION, all_of(WEATHER, all_of(CLEANED, within="1h"))))
     assert (error.code, error.field) == ("invalid", "trigger.within")
     assert error.message == "expected within on the outermost trigger only, got 'within on an inner trigger'"
@@ -173,7 +173,7 @@ def test_t14_a_tree_of_any_leaves_is_met_as_its_document_says(
 
 @given(trees(STEADY), gatherings, gatherings)
 @thorough
-def test_t14_more_events_never_unmeet_a_trigger_that_is_not_fickle(
+def test_t14_an_irrevocable_trigger_stays_met_with_more_events(
     document: dict[str, Any], before: dict[str, Progress], more: dict[str, Progress]
 ) -> None:
     after = before | {
@@ -184,7 +184,7 @@ def test_t14_more_events_never_unmeet_a_trigger_that_is_not_fickle(
     assert is_met(document, after) >= is_met(document, before)
 
 
-def test_t12_another_chunk_ends_the_quiet_so_such_a_trigger_is_fickle() -> None:
+def test_t12_another_event_ends_quiet_which_makes_it_revocable() -> None:
     later = NOON + 10 * MINUTE
     assert is_met(QUIET, {"0": came(1, NOON)}, later)
     assert not is_met(QUIET, {"0": came(2, NOON, NOON + 1)}, later)
@@ -193,7 +193,7 @@ def test_t12_another_chunk_ends_the_quiet_so_such_a_trigger_is_fickle() -> None:
 
 @given(trees([*STEADY, *FICKLE]), gatherings, st.integers(0, 30))
 @thorough
-def test_c14_why_always_says_something_and_what_waits_names_what_is_missing(
+def test_c14_why_is_never_empty_and_names_what_is_missing(
     document: dict[str, Any], progress: dict[str, Progress], minutes: int
 ) -> None:
     verdict = trigger_tree.evaluate(trigger(document), progress, NOON + minutes * MINUTE)
@@ -207,7 +207,7 @@ def test_c14_why_always_says_something_and_what_waits_names_what_is_missing(
 
 @given(trees([*STEADY, *FICKLE]), gatherings)
 @thorough
-def test_c8_looks_at_the_told_instants_find_the_first_one_at_which_time_alone_meets_a_tree(
+def test_c8_checks_at_given_instants_find_the_first_met_one(
     document: dict[str, Any], progress: dict[str, Progress]
 ) -> None:
     """No look comes in vain in the past, and none is missed: what is found is what a look at every instant finds."""
@@ -226,7 +226,7 @@ def test_c8_looks_at_the_told_instants_find_the_first_one_at_which_time_alone_me
 
 @given(trees([*STEADY, *FICKLE]), gatherings, st.integers(0, 30), st.integers(0, 30))
 @brief
-def test_t12_what_is_met_stays_met_while_nothing_comes(
+def test_t12_a_met_trigger_stays_met_while_no_event_comes(
     document: dict[str, Any], progress: dict[str, Progress], minutes: int, more: int
 ) -> None:
     now = NOON + minutes * MINUTE

@@ -72,7 +72,7 @@ def test_only_a_single_time_leaf_needs_no_gathering() -> None:
     assert not trigger_tree.is_single_time(trigger(PARTITION))
 
 
-def test_t7_a_partition_leaf_is_met_by_as_many_partitions_as_it_counts() -> None:
+def test_t7_a_partition_leaf_is_met_by_its_count_of_partitions() -> None:
     assert not is_met(FOUR)
     assert not is_met(FOUR, l0=3)
     assert is_met(FOUR, l0=4)
@@ -80,7 +80,7 @@ def test_t7_a_partition_leaf_is_met_by_as_many_partitions_as_it_counts() -> None
     assert is_met(PARTITION, l0=1)
 
 
-def test_t10_a_status_leaf_is_met_by_as_many_statuses_as_it_counts() -> None:
+def test_t10_a_status_leaf_is_met_by_its_count_of_statuses() -> None:
     assert is_met(CLEANED, l0=1)
     assert not is_met(TWICE, l0=1)
     assert is_met(TWICE, l0=2)
@@ -107,7 +107,7 @@ def test_t14_any_needs_one_of_its_triggers() -> None:
     assert is_met(either, l1=1)
 
 
-def test_t14_groups_nest() -> None:
+def test_t14_nested_groups_are_met_by_their_parts() -> None:
     tree = all_of(any_of(PARTITION, CLEANED), all_of(WEATHER, TICK))
     assert not is_met(tree, l0=1, l1=1)
     assert not is_met(tree, l0=1, l2=1)
@@ -115,7 +115,7 @@ def test_t14_groups_nest() -> None:
     assert is_met(tree, l1=1, l2=1, l3=1)
 
 
-def test_a_leaf_that_stands_twice_in_a_tree_is_counted_at_each_place() -> None:
+def test_a_leaf_twice_in_a_tree_is_counted_in_both() -> None:
     tree = all_of(PARTITION, PARTITION)
     assert not is_met(tree, l0=2)
     assert is_met(tree, l0=1, l1=1)
@@ -167,7 +167,7 @@ def test_progress_adds_up_whatever_the_order(events: list[tuple[int, int]]) -> N
     assert (whole.first_at, whole.last_at) == (min(at for _, at in events), max(at for _, at in events))
 
 
-def test_t14_a_half_met_all_says_what_came_what_is_missing_and_since_when() -> None:
+def test_t14_a_half_met_all_shows_events_missing_and_since_when() -> None:
     half = all_of(FOUR, CLEANED, WEATHER)
     assert why(half, {"0": came(2, NOON, NOON + MINUTE), "2": came()}) == (
         "waits for 2 partitions of demo.flights; demo.flights.clean to reach COMPLETED "
@@ -175,12 +175,12 @@ def test_t14_a_half_met_all_says_what_came_what_is_missing_and_since_when() -> N
     )
 
 
-def test_a_trigger_to_which_nothing_has_come_says_so() -> None:
+def test_a_trigger_without_events_says_so() -> None:
     assert why(FOUR, {}) == "waits for 4 partitions of demo.flights (no event has arrived)"
     assert why(TWICE, {}) == "waits for demo.flights.clean to reach FAILED or KILLED 2 times (no event has arrived)"
 
 
-def test_an_any_that_waits_offers_its_choices() -> None:
+def test_an_any_that_waits_shows_its_choices() -> None:
     tree = any_of(all_of(PARTITION, WEATHER), TICK)
     assert why(tree, {"0": came()}) == (
         f"waits for 1 partition of demo.weather or the time every 10 seconds (1 partition of demo.flights came {AT})"
@@ -191,14 +191,14 @@ def test_an_any_that_waits_offers_its_choices() -> None:
     )
 
 
-def test_a_met_trigger_says_what_came() -> None:
+def test_a_met_trigger_shows_its_events() -> None:
     assert why(any_of(PARTITION, CLEANED), {"1": came()}) == f"trigger met: demo.flights.clean reached COMPLETED {AT}"
     assert why(TICK, {"0": came(3)}) == f"trigger met: the time every 10 seconds came {SINCE}"
 
 
 @given(tree_documents, gatherings)
 @brief
-def test_a_trigger_that_waits_always_names_something_that_is_missing(
+def test_a_waiting_trigger_always_names_something_missing(
     document: dict[str, Any], progress: dict[str, Progress]
 ) -> None:
     verdict = trigger_tree.evaluate(trigger(document), progress, NOON)
@@ -239,9 +239,7 @@ def test_t15_a_leaf_is_found_by_the_key_of_its_events() -> None:
         (all_of(*[PARTITION] * 44, TWICE), 46),
     ],
 )
-def test_l5_a_trigger_of_more_than_45_leaves_is_refused_each_status_counting(
-    document: dict[str, Any], counted: int
-) -> None:
+def test_l5_trigger_over_45_leaves_is_refused_counting_statuses(document: dict[str, Any], counted: int) -> None:
     tree = trigger_tree.AllTrigger.model_validate(document)
     with pytest.raises(SluiceError) as caught:
         trigger_tree.check_size(tree)
@@ -257,7 +255,7 @@ def test_l5_a_trigger_of_45_leaves_is_accepted() -> None:
     trigger_tree.check_size(trigger(all_of(*[PARTITION] * 44, TICK)))
 
 
-def test_l5_the_index_rows_of_constraints_count_as_leaves() -> None:
+def test_l5_index_rows_of_constraints_count_as_leaves() -> None:
     trigger_tree.check_size(trigger(all_of(*[PARTITION] * 43)), more=2)
     with pytest.raises(SluiceError, match="got '46 leaves'"):
         trigger_tree.check_size(trigger(all_of(*[PARTITION] * 43)), more=3)

@@ -29,11 +29,11 @@ MEETINGS = meetings(
 
 
 @pytest.mark.parametrize("meeting", MEETINGS)
-def test_promises_hold_in_a_bounded_number_of_orders(meeting: Named, record_property: Any) -> None:
+def test_runs_keep_promises_in_a_bounded_number_of_orders(meeting: Named, record_property: Any) -> None:
     try_orders(meeting, BOUNDED, record_property)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("meeting", MEETINGS)
-def test_promises_hold_in_every_order_or_a_large_sample(meeting: Named, record_property: Any) -> None:
+def test_runs_keep_promises_in_every_order_or_a_large_sample(meeting: Named, record_property: Any) -> None:
     try_orders(meeting, LONG, record_property)

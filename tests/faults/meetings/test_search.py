@@ -48,16 +48,16 @@ def adding(*acts: str) -> Situation:
 
 
 @pytest.mark.parametrize("text", ["a b", "a4 b12 +65s a3 b a", "b1 ~6s c a b", "a1 c2 b a c"])
-def test_an_order_is_told_as_it_is_read(text: str) -> None:
+def test_an_order_is_printed_as_it_is_parsed(text: str) -> None:
     assert str(parse(text)) == text
 
 
-def test_an_order_that_is_no_order_is_refused() -> None:
+def test_an_invalid_order_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a segment such as a4"):
         parse("a4 first")
 
 
-def test_calls_come_in_the_order_that_was_asked_for() -> None:
+def test_calls_are_made_in_the_requested_order() -> None:
     world = a_world()
     stage = Stage(world)
     acts = [(lambda: add_one(world), lambda: None)] * 2
@@ -67,7 +67,7 @@ def test_calls_come_in_the_order_that_was_asked_for() -> None:
     assert read(world) == 1, "the second wrote over the first"
 
 
-def test_a_lost_update_is_found_by_two_and_by_three_and_can_be_played_again() -> None:
+def test_a_lost_update_of_two_or_three_is_found_and_replayable() -> None:
     for acts in (("one", "other"), ("one", "other", "third")):
         meeting = Meeting(adding(*acts), acts)
         found = meeting.search(most=200, seed=1, stop_at=1000)
@@ -86,7 +86,7 @@ def test_a_sample_has_so_many_orders_and_is_the_same_for_a_seed() -> None:
     assert samples[0].broken == samples[1].broken
 
 
-def test_a_world_is_put_back_as_it_was() -> None:
+def test_a_world_is_restored_as_it_was() -> None:
     world = made(flights({"daily": partitions()}))
     begin = Snapshot(world)
     before = fingerprint(world)

@@ -43,7 +43,7 @@ def refused(world: World, kind: Kind, name: str) -> SluiceError:
             {"type": "all", "triggers": [{"type": "partition", "dataset": DATASET}]}]}}),
     ],
 )  # fmt: skip
-def test_l17_what_a_schedule_of_any_app_refers_to_is_not_deleted(
+def test_l17_a_part_used_by_a_schedule_of_any_app_is_not_deleted(
     world: World, app: str, enabled: bool, kind: Kind, name: str, schedule: dict[str, Any]
 ) -> None:
     world.deploy(flights({}, **OTHER["workflows"]))
@@ -62,7 +62,7 @@ def test_l17_many_referrers_are_counted_and_some_are_named(world: World) -> None
     assert message.endswith("schedule demo.flights.s3, schedule demo.flights.s4 and 2 more")
 
 
-def test_l17_what_only_a_deleted_schedule_referred_to_goes(world: World) -> None:
+def test_l17_a_part_used_only_by_deleted_schedule_can_be_deleted(world: World) -> None:
     world.deploy(flights({"a": partitions()}))
     world.delete("a")
     store.delete(world.ports, "workflow", WORKFLOW)
@@ -76,7 +76,7 @@ def test_l17_a_workflow_of_the_same_short_name_is_another(world: World) -> None:
     store.delete(world.ports, "workflow", WORKFLOW)
 
 
-def test_l17_beyond_what_a_request_can_read_the_index_finds_who_waits(world: World) -> None:
+def test_l17_with_too_many_schedules_the_index_finds_the_waiting(world: World) -> None:
     world.deploy(flights({}))
     send(world, OTHER | {"schedules": {"waits": after(WORKFLOW, "other", "FAILED")}}, "sales.orders")
     send(world, OTHER | {"schedules": {"gathers": partitions(1, "other", DATASET)}}, "sales.stock")
@@ -86,7 +86,7 @@ def test_l17_beyond_what_a_request_can_read_the_index_finds_who_waits(world: Wor
     }
 
 
-def test_l17_a_namespace_goes_when_it_holds_nothing(world: World) -> None:
+def test_l17_an_empty_namespace_can_be_deleted(world: World) -> None:
     world.deploy({"workflows": {"clean": {"target": EMR}}})
     assert "used by demo.flights" in refused(world, "namespace", "demo").message
     assert "an app that nothing refers to, got one used by demo.flights.clean" in refused(world, "app", DATASET).message
@@ -125,7 +125,7 @@ def test_l17_a_delete_does_not_remove_what_was_just_replaced(world: World, kind:
     assert store.get(world.ports, kind, name).document == new
 
 
-def test_l17_a_delete_of_what_was_deleted_meanwhile_is_done(world: World) -> None:
+def test_l17_a_delete_of_a_name_deleted_meanwhile_succeeds(world: World) -> None:
     world.deploy(flights({}))
     gone = Interrupted(world, lambda: store.delete(world.ports, "workflow", WORKFLOW))
     store.delete(world.with_ports(catalog=gone), "workflow", WORKFLOW)
@@ -150,7 +150,7 @@ def test_l8_an_app_that_is_deployed_while_it_is_deleted_stays(world: World) -> N
 # -- what a schedule names -------------------------------------------------------------------------------------------
 
 
-def test_l17_every_kind_of_leaf_and_constraint_is_looked_into() -> None:
+def test_l17_every_kind_of_leaf_and_constraint_is_searched() -> None:
     """By its JSON, so that a kind that comes later is not forgotten."""
     quiet = {"type": "quiet", "of": {"type": "partition", "dataset": "demo.one"}, "after": "5m"}
     absent = {"type": "absent", "of": {"type": "program_status", "workflow": "demo.app.up"}, "within": "1h"}
@@ -164,7 +164,7 @@ def test_l17_every_kind_of_leaf_and_constraint_is_looked_into() -> None:
     assert store.named(document) == names
 
 
-def test_l17_the_words_of_the_user_name_nothing() -> None:
+def test_l17_text_of_the_user_refers_to_nothing() -> None:
     """Properties, tags and the pattern of an event may say "workflow" and mean anything."""
     words = {"workflow": "demo.app.w", "dataset": "demo.d", "workflows": ["demo.app.v"]}
     pattern = {"type": "event", "event": "orders.closed", "pattern": {"detail": words, "workflow": ["x"]}}
@@ -189,7 +189,7 @@ TREES = st.recursive(
 
 
 @given(TREES)
-def test_l17_a_schedule_names_what_its_leaves_say_and_what_it_runs(tree: dict[str, Any]) -> None:
+def test_l17_a_schedule_refers_to_its_leaves_and_its_workflow(tree: dict[str, Any]) -> None:
     def leaves(node: dict[str, Any]) -> list[str]:
         if "triggers" in node:
             return [name for part in node["triggers"] for name in leaves(part)]

@@ -33,7 +33,7 @@ def without(workflow: str, document: dict[str, Any]) -> dict[str, Any]:
 # -- update_schedules: true ------------------------------------------------------------------------------------------
 
 
-def test_l8_a_redeployment_replaces_what_differs_and_deletes_what_is_absent(world: World) -> None:
+def test_l8_a_redeployment_replaces_changes_and_deletes_absent(world: World) -> None:
     world.deploy(BEFORE)
     a, b = (world.ports.catalog.schedule_state(f"demo.flights.{name}") for name in "ab")
     world.put("by-hand", partitions(workflow="join"))
@@ -54,7 +54,7 @@ def test_l8_a_redeployment_replaces_what_differs_and_deletes_what_is_absent(worl
     assert world.ports.catalog.schedule_state("demo.flights.b") != b
 
 
-def test_l8_what_was_gathered_by_a_schedule_that_stays_is_kept_and_of_one_that_goes_is_on_record(world: World) -> None:
+def test_l8_a_redeployment_keeps_gathered_events_or_records_drop(world: World) -> None:
     world.deploy(flights({"stays": partitions(2), "goes": partitions(2, "join")}))
     world.upload(day(1))
     world.deploy(flights({"stays": partitions(2)}))
@@ -66,7 +66,7 @@ def test_l8_what_was_gathered_by_a_schedule_that_stays_is_kept_and_of_one_that_g
     assert (world.runs("goes"), world.jobs("goes")) == ([], [])
 
 
-def test_l8_workflows_that_the_document_does_not_name_are_deleted_and_datasets_are_not(world: World) -> None:
+def test_l8_absent_workflows_are_deleted_and_datasets_are_kept(world: World) -> None:
     world.deploy(flights({"a": partitions()}, extra={"target": EMR}))
 
     report = world.deploy({"workflows": {"clean": {"target": SQS}}})
@@ -78,7 +78,7 @@ def test_l8_workflows_that_the_document_does_not_name_are_deleted_and_datasets_a
 
 
 @pytest.mark.parametrize("mode", ["hold", "backlog", "drain", "completed"])
-def test_l8_a_schedule_that_was_paused_or_is_done_is_left_so_by_the_same_document(world: World, mode: Any) -> None:
+def test_l8_an_equal_document_keeps_paused_and_completed_modes(world: World, mode: Any) -> None:
     world.deploy(flights({"a": partitions()}))
     schedule_state = world.ports.catalog.schedule_state("demo.flights.a")
     assert schedule_state is not None
@@ -111,7 +111,7 @@ def test_l8_with_update_schedules_false_no_schedule_is_touched(world: World) -> 
     assert {name: world.ports.catalog.schedule_state(f"demo.flights.{name}") for name in living(world)} == before
 
 
-def test_l8_with_update_schedules_false_only_schedules_of_removed_workflows_go(world: World) -> None:
+def test_l8_without_update_schedules_only_orphaned_schedules_go(world: World) -> None:
     world.deploy(flights({"a": partitions(), "b": partitions(2, "join"), "c": partitions(3, "join")}))
     smaller = without("join", flights({"b": partitions(2, "clean")}))
 
@@ -122,7 +122,7 @@ def test_l8_with_update_schedules_false_only_schedules_of_removed_workflows_go(w
     assert living(world) == {"a": "enabled"}
 
 
-def test_l8_a_workflow_that_an_untouched_schedule_waits_for_is_not_removed(world: World) -> None:
+def test_l8_a_workflow_that_a_kept_schedule_needs_is_not_removed(world: World) -> None:
     world.deploy(flights({"chained": after("join", "clean")}))
     before = everything(world)
 
@@ -134,20 +134,20 @@ def test_l8_a_workflow_that_an_untouched_schedule_waits_for_is_not_removed(world
     assert everything(world) == before
 
 
-def test_l8_the_first_deployment_of_an_app_creates_its_schedules_all_the_same(world: World) -> None:
+def test_l8_the_first_deployment_of_an_app_creates_its_schedules(world: World) -> None:
     report = send(world, BEFORE, update_schedules=False)
     assert (report["untouched"], set(living(world))) == ([], {"a", "b", "c"})
     assert send(world, AFTER, update_schedules=False)["created"] == []
 
 
-def test_l8_an_app_stored_before_deployments_were_noted_has_schedules_to_protect(world: World) -> None:
+def test_l8_app_stored_before_deployments_protects_its_schedules(world: World) -> None:
     store.put(world.ports, "namespace", "demo", {}, "tester")
     store.put(world.ports, "app", "demo.flights", {"description": "", "tags": {}, "owner": ""}, "tester")
     assert send(world, BEFORE, update_schedules=False)["untouched"] == schedules("a", "b", "c")
     assert living(world) == {}
 
 
-def test_l8_the_installation_says_what_a_request_does_not(make_world: Any) -> None:
+def test_l8_the_installation_default_applies_where_none_is_given(make_world: Any) -> None:
     world = make_world(update_schedules=False)
     send(world, BEFORE)
     assert send(world, AFTER)["untouched"] == schedules("b", "d", "c")
@@ -159,7 +159,7 @@ def test_l8_the_installation_says_what_a_request_does_not(make_world: Any) -> No
 
 @pytest.mark.parametrize("update", [True, False])
 @pytest.mark.parametrize("document", [BEFORE, AFTER, {}, without("join", flights({"a": partitions()}))])
-def test_l8_a_dry_run_tells_the_very_same_and_stores_nothing(world: World, document: Any, update: bool) -> None:
+def test_l8_a_dry_run_answers_the_same_and_stores_nothing(world: World, document: Any, update: bool) -> None:
     world.deploy(BEFORE)
     world.put("by-hand", at("0 7 * * *"))
     before = everything(world)
@@ -188,7 +188,7 @@ def test_l8_the_same_request_again_changes_nothing(world: World, update: bool) -
 # -- what was deployed, apart from what lives ------------------------------------------------------------------------
 
 
-def test_l8_what_was_deployed_is_kept_apart_from_what_lives(world: World) -> None:
+def test_l8_the_deployed_document_is_stored_beside_the_live_one(world: World) -> None:
     at_first = iso(world.clock.now())
     send(world, BEFORE | {"owner": "ops"}, by="alice")
     told = note(world)
@@ -208,7 +208,7 @@ def test_l8_what_was_deployed_is_kept_apart_from_what_lives(world: World) -> Non
     assert world.payloads.deployments[told["uri"]]["schedules"]["a"] == BEFORE["schedules"]["a"]
 
 
-def test_l8_what_was_deployed_before_is_still_to_be_read(world: World) -> None:
+def test_l8_earlier_deployments_can_still_be_read(world: World) -> None:
     send(world, BEFORE)
     first = note(world)["uri"]
     send(world, AFTER)
@@ -217,7 +217,7 @@ def test_l8_what_was_deployed_before_is_still_to_be_read(world: World) -> None:
     assert note(world)["uri"] == first
 
 
-def test_l8_the_version_of_an_app_counts_what_its_row_says(world: World) -> None:
+def test_l8_the_version_of_an_app_counts_changes_of_its_row(world: World) -> None:
     """One for its creation, one for the note of what was deployed; then one a deployment that says something new."""
 
     def version() -> int:

@@ -62,7 +62,7 @@ SCENARIOS = {
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_l8_a_request_that_dies_after_any_effect_is_finished_by_repeating_it(name: str, make_world: MakeWorld) -> None:
+def test_l8_a_request_that_dies_after_any_effect_can_be_repeated(name: str, make_world: MakeWorld) -> None:
     scenario = SCENARIOS[name]
     whole = make_world(**SMALL)
     effects = _play(scenario, whole, None).names
@@ -78,7 +78,7 @@ def test_l8_a_request_that_dies_after_any_effect_is_finished_by_repeating_it(nam
 
 
 @pytest.mark.parametrize("update", [True, False])
-def test_l8_what_was_deployed_is_noted_only_when_all_is_done(make_world: MakeWorld, update: bool) -> None:
+def test_l8_a_deployment_is_recorded_only_when_all_is_done(make_world: MakeWorld, update: bool) -> None:
     world = make_world(**SMALL)
     points = _arm(world, None)
     send(world, AFTER, update_schedules=update)

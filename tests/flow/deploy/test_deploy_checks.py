@@ -35,7 +35,7 @@ def only_clean(*names: str, **schedules: Any) -> dict[str, Any]:
     return {**document, "workflows": {"clean": {"target": EMR}}}
 
 
-def test_l8_the_catalog_is_seen_as_it_will_be(world: World) -> None:
+def test_l8_the_catalog_is_checked_as_it_will_be(world: World) -> None:
     """What is put is there, what is removed is gone: its row, its place in lists, and its rows in the index."""
     world.deploy(flights({"goes": after("join", "clean"), "stays": after("join", "clean"), "turns": partitions()}))
     document = only_clean(stays=after("clean", "clean"), new=after("clean", "clean"), off=after("clean", "clean"))
@@ -72,19 +72,19 @@ def test_l8_a_workflow_that_another_app_needs_is_not_removed(
         deploy.delete_app(world.ports, "demo.flights", "tester")
 
 
-def test_l8_a_schedule_that_the_same_request_deletes_needs_nothing_any_more(world: World) -> None:
+def test_l8_a_schedule_deleted_by_the_same_request_needs_nothing(world: World) -> None:
     world.deploy(flights({"a": partitions(), "chained": after("join", "clean")}))
     world.deploy(only_clean("a"))
     assert (workflows(world), set(living(world))) == (["clean"], {"a"})
 
 
-def test_l8_a_circle_that_only_a_deleted_schedule_would_close_is_none(world: World) -> None:
+def test_l8_a_cycle_closed_only_by_a_deleted_schedule_is_none(world: World) -> None:
     world.deploy(flights({"there": after("join", "clean")}))
     world.deploy(flights({"back": after("clean", "join")}))
     assert living(world) == {"back": "enabled"}
 
 
-def test_l8_with_update_schedules_false_the_circle_is_looked_for_in_what_lives(world: World) -> None:
+def test_l8_without_update_schedules_only_live_ones_make_cycles(world: World) -> None:
     """The document turns a chain around. Its schedules are not stored, so old and new together are no circle."""
     world.deploy(flights({"there": after("join", "clean"), "back": partitions()}))
     turned = flights({"there": partitions(), "back": after("clean", "join")})
@@ -94,7 +94,7 @@ def test_l8_with_update_schedules_false_the_circle_is_looked_for_in_what_lives(w
     ]
 
 
-def test_l8_a_part_that_grows_too_large_when_stored_is_refused_before_the_others_are(world: World) -> None:
+def test_l8_part_too_large_to_store_is_refused_before_any_write(world: World) -> None:
     """As it is sent it fits; with its defaults written out it does not."""
     world.deploy(flights({}))
     size = store.MAX_DOCUMENT - 200
@@ -127,7 +127,7 @@ def test_l8_deleting_an_app_deletes_its_schedules_and_workflows(world: World) ->
     store.delete(world.ports, "dataset", "demo.weather")
 
 
-def test_l8_an_app_that_is_deployed_again_begins_anew(world: World) -> None:
+def test_l8_a_deleted_app_that_is_deployed_again_starts_over(world: World) -> None:
     world.deploy(flights({"a": partitions(2)}))
     world.upload(day(1))
     deploy.delete_app(world.ports, "demo.flights", "tester")
@@ -140,7 +140,7 @@ def test_l8_an_app_that_is_deployed_again_begins_anew(world: World) -> None:
     assert job.leaves["0"].count == 1
 
 
-def test_l8_an_app_that_was_changed_meanwhile_is_not_deleted_by_who_asks_for_its_version(world: World) -> None:
+def test_l8_delete_of_app_version_fails_if_it_changed_meanwhile(world: World) -> None:
     world.deploy(flights({"a": partitions()}))
     version = store.get(world.ports, "app", "demo.flights").version
     world.deploy(flights({"b": partitions()}))

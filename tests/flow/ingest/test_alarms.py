@@ -28,7 +28,7 @@ def counted_calls(world: QuickWorld) -> Iterator[list[str]]:
     world.tables.before_call = lambda: None
 
 
-def test_t23_a_change_that_no_schedule_waits_for_costs_one_read(world: QuickWorld) -> None:
+def test_t23_a_change_without_a_waiting_schedule_costs_one_read(world: QuickWorld) -> None:
     world.deploy(flights({"mend": on(alarm("disk full"))}))
     before = list(world.tables.rows())
     with counted_calls(world) as calls:
@@ -40,7 +40,7 @@ def test_t23_a_change_that_no_schedule_waits_for_costs_one_read(world: QuickWorl
     assert list(world.tables.rows()) == before
 
 
-def test_t23_a_state_that_follows_itself_costs_nothing(world: QuickWorld) -> None:
+def test_t23_a_repeated_state_costs_nothing(world: QuickWorld) -> None:
     world.deploy(flights({"mend": on(alarm("disk full", count=9))}))
     change = world.alarm("disk full")
     again = world.alarm("disk full", delivered=False)
@@ -50,7 +50,7 @@ def test_t23_a_state_that_follows_itself_costs_nothing(world: QuickWorld) -> Non
     assert change.is_new_state
 
 
-def test_t23_a_change_that_was_stored_is_applied_later(world: QuickWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_t23_a_stored_change_is_applied_later(world: QuickWorld, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Lambda dies after the event is stored; the message comes again, or the tick finds the row."""
     world.deploy(flights({"mend": on(alarm("disk full"))}))
     with monkeypatch.context() as broken:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.support.world import World, day, flights
 
 
-def test_t19_a_custom_event_meets_the_partition_that_its_payload_names(world: World) -> None:
+def test_t19_a_custom_event_counts_for_partition_in_its_payload(world: World) -> None:
     flight = {"type": "partition", "dataset": "flights"}
     checked = {"type": "event", "event": "checked"}
     join = {"workflow": "join", "enabled": True, "by": ["year", "month", "day"]}
@@ -22,7 +22,7 @@ def test_t19_a_custom_event_meets_the_partition_that_its_payload_names(world: Wo
     assert run.correlation == {"year": "2013", "month": "1", "day": "1"}
 
 
-def test_t19_an_event_without_the_keys_counts_for_nothing_on_record(world: World) -> None:
+def test_t19_an_event_without_keys_counts_for_nothing_on_record(world: World) -> None:
     trigger = {"type": "event", "event": "checked"}
     world.deploy(flights({"a": {"workflow": "join", "enabled": True, "by": ["day"], "trigger": trigger}}))
     world.post("checked", day=True)

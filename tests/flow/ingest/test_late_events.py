@@ -34,7 +34,7 @@ def unseen(world: World, span: str) -> None:
     world.hints.sent.clear()
 
 
-def test_c10_an_event_after_the_timeout_begins_the_next_job_and_the_old_one_is_aborted_on_record(world: World) -> None:
+def test_c10_an_event_after_the_timeout_begins_the_next_job(world: World) -> None:
     world.deploy(flights({"pairs": partitions(2, timeout=AN_HOUR)}))
     world.upload(day(1))
     unseen(world, "1h")
@@ -62,7 +62,7 @@ def test_c10_an_event_before_the_timeout_still_joins(world: World) -> None:
     assert [days(world, run) for run in world.runs("pairs")] == [["1", "2"]]
 
 
-def test_c10_what_runs_anyway_after_its_timeout_has_only_its_own_events(world: World) -> None:
+def test_c10_job_run_anyway_after_its_timeout_has_its_own_events(world: World) -> None:
     world.deploy(flights({"pairs": partitions(2, timeout=ANYWAY)}))
     world.upload(day(1))
     unseen(world, "61m")
@@ -75,7 +75,7 @@ def test_c10_what_runs_anyway_after_its_timeout_has_only_its_own_events(world: W
     assert "run in spite of its timeout" in runs[0].fired_by
 
 
-def test_c10_of_two_correlated_jobs_only_the_one_whose_timeout_is_over_makes_room(world: World) -> None:
+def test_c10_of_two_correlated_jobs_the_timed_out_is_detached(world: World) -> None:
     by_month = partitions(2, timeout=AN_HOUR, by=["month"])
     world.deploy(flights({"pairs": by_month}))
     world.upload("raw/flights/year=2013/month=1/day=1/_SUCCESS")
@@ -93,7 +93,7 @@ def test_c10_of_two_correlated_jobs_only_the_one_whose_timeout_is_over_makes_roo
     assert [record.kind for record in world.records("pairs")] == ["ABORTED"]
 
 
-def test_l4_a_timeout_that_stood_still_in_a_pause_is_not_over(world: World) -> None:
+def test_l4_a_timeout_stopped_in_a_pause_is_not_over(world: World) -> None:
     world.deploy(flights({"pairs": partitions(2, timeout=AN_HOUR)}))
     world.upload(day(1))
     world.clock.pass_by("30m")
@@ -107,7 +107,7 @@ def test_l4_a_timeout_that_stood_still_in_a_pause_is_not_over(world: World) -> N
     assert [days(world, run) for run in world.runs("pairs")] == [["1", "2"]]
 
 
-def test_c10_a_job_that_never_times_out_takes_events_for_ever(world: World) -> None:
+def test_c10_a_job_without_a_timeout_takes_events_for_ever(world: World) -> None:
     world.deploy(flights({"pairs": partitions(2, timeout="never")}))
     world.upload(day(1))
     unseen(world, "40d")
@@ -117,9 +117,7 @@ def test_c10_a_job_that_never_times_out_takes_events_for_ever(world: World) -> N
 
 
 @pytest.mark.parametrize("timeout", [AN_HOUR, ANYWAY])
-def test_c10_a_job_that_queues_past_its_timeout_keeps_its_place_or_gives_it_up_but_takes_no_event(
-    world: World, timeout: dict[str, Any]
-) -> None:
+def test_c10_a_job_queued_past_its_timeout_takes_no_event(world: World, timeout: dict[str, Any]) -> None:
     world.deploy(flights({"daily": partitions(timeout=timeout, **at_most(1))}))
     world.upload(day(1))
     world.settle()
@@ -141,7 +139,7 @@ def test_c10_a_job_that_queues_past_its_timeout_keeps_its_place_or_gives_it_up_b
     assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (0, 0)
 
 
-def test_c10_what_waits_for_a_constraint_past_its_timeout_takes_no_event(world: World) -> None:
+def test_c10_a_job_past_its_timeout_at_constraint_takes_no_event(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", delay("2h"), timeout=AN_HOUR)}))
     world.upload(day(1))
     world.settle()
@@ -154,7 +152,7 @@ def test_c10_what_waits_for_a_constraint_past_its_timeout_takes_no_event(world: 
     assert waiting.created_at == NOON + 61 * MINUTE
 
 
-def test_w9_an_abort_that_an_event_brings_about_is_told(world: World) -> None:
+def test_w9_an_abort_caused_by_an_event_sends_a_notice(world: World) -> None:
     tell = [{"on": ["aborted"], "to": {"type": "sns", "topic_arn": "arn:aws:sns:eu-west-1:123456789012:team"}}]
     world.deploy(flights({"pairs": partitions(2, timeout=AN_HOUR, notify=tell)}))
     world.upload(day(1))
@@ -165,7 +163,7 @@ def test_w9_an_abort_that_an_event_brings_about_is_told(world: World) -> None:
     assert len(world.targets.queue.messages) == 1
 
 
-def test_c11_a_fire_after_the_timeout_of_the_waiting_one_does_not_join_it(world: World) -> None:
+def test_c11_a_fire_after_the_timeout_of_waiting_one_is_separate(world: World) -> None:
     hourly = at("0 * * * *", "clean", constraints=[concurrency(1)], timeout={"after": "90m", "then": "abort"})
     world.deploy(flights({"hourly": hourly}, clean={"target": EMR, "timeout": "never"}))
     world.pass_by("1h")  # 13:00 runs

@@ -23,7 +23,7 @@ def prepared(world: QuickWorld, names: list[str]) -> list[Any]:
     return [ref for due, ref in world.hints.sent if ref.kind == "job" and ref.parts[0].rpartition(".")[2] in names]
 
 
-def test_a_crowd_is_delivered_once_each_with_a_tenth_of_the_calls() -> None:
+def test_many_deliveries_need_only_a_tenth_of_the_calls() -> None:
     world = QuickWorld()
     world.deploy(flights(many(200)))
     calls = 0
@@ -43,7 +43,7 @@ def test_a_crowd_is_delivered_once_each_with_a_tenth_of_the_calls() -> None:
     assert world.jobs("s007") == []
 
 
-def test_nothing_of_a_crowd_is_sent_before_its_instant() -> None:
+def test_nothing_of_a_batch_is_sent_before_its_instant() -> None:
     world = QuickWorld()
     world.deploy(flights(many(20)))
     names = list(many(20))
@@ -56,7 +56,7 @@ def test_nothing_of_a_crowd_is_sent_before_its_instant() -> None:
     assert set(world.targets.queue.sent_at) == {due}
 
 
-def test_c13_whoever_is_disabled_after_all_was_prepared_is_not_sent() -> None:
+def test_c13_a_schedule_disabled_after_preparation_is_not_sent() -> None:
     world = QuickWorld()
     world.deploy(flights(many(20)))
     due = world.clock.now() + MINUTE
@@ -71,7 +71,7 @@ def test_c13_whoever_is_disabled_after_all_was_prepared_is_not_sent() -> None:
     assert world.runs("s003") == []
 
 
-def test_interleaving_25_what_has_run_is_not_sent_again_by_a_crowd() -> None:
+def test_interleaving_25_a_batch_does_not_resend_what_has_run() -> None:
     world = QuickWorld()
     world.deploy(flights(many(20)))
     refs = prepared(world, list(many(20)))
@@ -86,7 +86,7 @@ def test_interleaving_25_what_has_run_is_not_sent_again_by_a_crowd() -> None:
     assert world.jobs("s000") == []
 
 
-def test_a_refusal_in_a_crowd_is_that_ones_alone() -> None:
+def test_a_refusal_in_a_batch_affects_one_delivery_only() -> None:
     world = QuickWorld()
     world.deploy(flights(many(20)))
     world.targets.queue.refuse = 1
@@ -97,7 +97,7 @@ def test_a_refusal_in_a_crowd_is_that_ones_alone() -> None:
     assert len({run_id for run_id, _ in world.targets.queue.messages}) == len(world.targets.queue.messages) == 20
 
 
-def test_who_needs_a_line_or_has_a_lifecycle_is_left_to_the_check_of_single_jobs() -> None:
+def test_a_job_with_limits_or_lifecycle_is_checked_singly() -> None:
     world = QuickWorld()
     limited = at(AT_ONE, "counted", constraints=[{"type": "rate", "max": 5, "per": "hour"}])
     schedules = {**many(3), "limited": limited, "emr": at(AT_ONE)}

@@ -46,7 +46,7 @@ def sent_once(world: World) -> bool:
     return len(set(told)) == len(told)
 
 
-def test_l6_carry_of_an_earlier_end_drops_the_prepared_fires_after_it_on_record(world: QuickWorld) -> None:
+def test_l6_carry_of_an_earlier_end_drops_later_fires_on_record(world: QuickWorld) -> None:
     world.deploy(flights({"tick": at("@every 15s", "notify")}))
     world.pass_by("20s")
     world.put("tick", at("@every 15s", "notify", ttl="30s", **CARRY))  # until 12:00:50
@@ -67,7 +67,7 @@ def test_l6_carry_of_a_later_end_lets_the_times_go_on(world: QuickWorld) -> None
     assert instants(world, "tick") == [60, 120, 180, 240]
 
 
-def test_l6_carry_of_a_later_end_lets_a_span_be_told_that_the_old_end_cut_off(world: QuickWorld) -> None:
+def test_l6_carry_of_a_later_end_restores_a_cut_elapsed_span(world: QuickWorld) -> None:
     world.deploy(flights({"idle": on(elapsed("10m"), "clean", ttl="5m")}))
     world.pass_by("1m")
     world.put("idle", on(elapsed("10m"), "clean", ttl="20m", **CARRY))
@@ -76,7 +76,7 @@ def test_l6_carry_of_a_later_end_lets_a_span_be_told_that_the_old_end_cut_off(wo
     assert run.claimed_at == NOON + 10 * MINUTE
 
 
-def test_l6_carry_of_an_earlier_end_drops_a_prepared_fire_that_would_be_an_event(world: QuickWorld) -> None:
+def test_l6_carry_of_an_earlier_end_drops_a_fire_to_be_an_event(world: QuickWorld) -> None:
     both = {"type": "any", "triggers": [time(AT_TWO_PAST), {"type": "partition", "dataset": "flights"}]}
     world.deploy(flights({"daily": on(both)}))
     world.put("daily", on(both, "clean", ttl="1m", **CARRY))
@@ -86,9 +86,7 @@ def test_l6_carry_of_an_earlier_end_drops_a_prepared_fire_that_would_be_an_event
 
 
 @pytest.mark.parametrize(("before", "after"), [(10, 3), (3, 10), (1, 4)])
-def test_l6_carry_of_another_count_holds_for_the_fire_that_is_prepared(
-    world: QuickWorld, before: int, after: int
-) -> None:
+def test_l6_carry_of_another_count_applies_to_the_prepared_fire(world: QuickWorld, before: int, after: int) -> None:
     world.deploy(flights({"burst": many(before)}))
     world.pass_by("30s")
     assert len(world.jobs("burst")) == before
@@ -100,7 +98,7 @@ def test_l6_carry_of_another_count_holds_for_the_fire_that_is_prepared(
     assert [record.kind for record in world.records("burst")] == ["DROPPED"] * max(before - after, 0)
 
 
-def test_l6_carry_of_another_window_moves_the_events_that_are_prepared(world: QuickWorld) -> None:
+def test_l6_carry_of_another_window_moves_the_prepared_events(world: QuickWorld) -> None:
     world.deploy(flights({"burst": many(4, "8s")}))
     world.pass_by("30s")
     world.put("burst", many(4, "4s", **CARRY))
@@ -109,7 +107,7 @@ def test_l6_carry_of_another_window_moves_the_events_that_are_prepared(world: Qu
     assert sent_once(world)
 
 
-def test_l6_carry_while_a_fire_is_under_way_holds_for_what_is_not_prepared(world: QuickWorld) -> None:
+def test_l6_carry_during_a_fire_applies_to_what_is_not_prepared(world: QuickWorld) -> None:
     world.deploy(flights({"burst": many(10, "10m")}))
     world.pass_by("5m30s")  # three minutes and a half into the window: four are sent, two are prepared
     assert len(world.runs("burst")) == 4
@@ -119,14 +117,14 @@ def test_l6_carry_while_a_fire_is_under_way_holds_for_what_is_not_prepared(world
     assert sent_once(world)
 
 
-def test_l6_carry_without_a_spread_leaves_one_event_of_the_prepared_fire(world: QuickWorld) -> None:
+def test_l6_carry_without_a_spread_leaves_one_event_of_the_fire(world: QuickWorld) -> None:
     world.deploy(flights({"burst": many(5)}))
     world.put("burst", at(AT_TWO_PAST, "notify", **CARRY))
     world.pass_by("3m")
     assert len(world.runs("burst")) == 1
 
 
-def test_l6_carry_reaches_fires_that_a_batch_has_read_already(world: QuickWorld) -> None:
+def test_l6_carry_reaches_fires_already_read_by_a_batch(world: QuickWorld) -> None:
     world.deploy(flights({"burst": many(10)}))
     world.pass_by("119s")
     due = NOON + 2 * MINUTE
@@ -142,7 +140,7 @@ def test_l6_carry_reaches_fires_that_a_batch_has_read_already(world: QuickWorld)
     assert len(world.runs("burst")) == 3
 
 
-def test_l6_carry_leaves_no_fire_behind_of_an_emitter_that_wrote_the_old_ones_late(world: QuickWorld) -> None:
+def test_l6_carry_leaves_no_fire_of_an_emitter_that_wrote_late(world: QuickWorld) -> None:
     """It has read the timer before the update, and writes its fires after it: it cannot move the timer."""
     world.deploy(flights({"burst": many(10, expression="4 12 2 3 *")}))
     old = world.ports.catalog.timer("demo.flights.burst")

@@ -31,7 +31,7 @@ def test_a_sub_batch_is_what_the_target_takes_at_a_time(kind: str) -> None:
     assert sum(target.sizes) == 40
 
 
-def test_t4_each_sub_batch_is_as_late_as_it_was_sent() -> None:
+def test_t4_each_sub_batch_is_measured_at_its_own_sending() -> None:
     world = QuickWorld()
     deploy(world, {"daily": spread(30)})
     refs, instant = fires(world), due(world)
@@ -42,7 +42,7 @@ def test_t4_each_sub_batch_is_as_late_as_it_was_sent() -> None:
     assert {run.claimed_at for run in world.runs("daily")} == {instant, instant + 3 * SECOND, instant + 6 * SECOND}
 
 
-def test_what_an_invocation_has_no_time_for_is_handed_on_and_nothing_is_sent_twice() -> None:
+def test_an_invocation_out_of_time_passes_on_its_unsent_work() -> None:
     """1,000 callbacks of two seconds, 16 at a time, take 126 s; an invocation has 120."""
     world = QuickWorld()
     deploy(world, {"daily": spread(1_000)}, "http")
@@ -67,7 +67,7 @@ def test_what_an_invocation_has_no_time_for_is_handed_on_and_nothing_is_sent_twi
     assert target.sizes.count(16) == 62
 
 
-def test_singles_that_an_invocation_has_no_time_for_are_handed_on() -> None:
+def test_an_invocation_out_of_time_passes_single_jobs_on() -> None:
     """A job that was tried before is looked at by itself; each call may take as long as its target lets it."""
     world = QuickWorld()
     deploy(world, many(30), "lambda")
@@ -94,7 +94,7 @@ class _SlowAhead:
         return found
 
 
-def test_c13_what_was_read_too_long_ago_is_read_again() -> None:
+def test_c13_facts_read_too_long_ago_are_read_again() -> None:
     world = QuickWorld()
     deploy(world, {"daily": spread(5)})
     refs, instant = fires(world), due(world)
@@ -105,7 +105,7 @@ def test_c13_what_was_read_too_long_ago_is_read_again() -> None:
     assert len(sent.ends) == len(ids(world)) == 5
 
 
-def test_c13_tables_that_are_always_too_slow_put_a_delivery_off() -> None:
+def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
     world = QuickWorld()
     deploy(world, {"daily": spread(5)})
     refs, instant = fires(world), due(world)
@@ -116,7 +116,7 @@ def test_c13_tables_that_are_always_too_slow_put_a_delivery_off() -> None:
     assert len(ids(world)) == 5
 
 
-def test_a_window_that_ends_while_others_are_sent_is_not_passed() -> None:
+def test_a_window_that_ends_during_a_batch_is_respected() -> None:
     """An event that may not be late is dropped on record, and not sent late by the sub-batches before it."""
     world = QuickWorld()
     timeout = {"after": "4s", "then": "abort"}
@@ -128,7 +128,7 @@ def test_a_window_that_ends_while_others_are_sent_is_not_passed() -> None:
     assert [record.kind for record in world.records("daily")] == ["ABORTED"] * 5
 
 
-def test_a_target_of_each_address_has_its_own_batches_and_keeps_their_order() -> None:
+def test_each_target_address_has_its_own_ordered_batches() -> None:
     world = QuickWorld()
     other = {"type": "sqs", "queue_url": "https://sqs.example/sluice-target-other"}
     schedules = many(24)
@@ -144,7 +144,7 @@ def test_a_target_of_each_address_has_its_own_batches_and_keeps_their_order() ->
     assert (odd, even) == (sorted(odd), sorted(even))
 
 
-def test_a_late_failure_is_told_with_the_instant_of_its_sub_batch() -> None:
+def test_a_late_failure_is_recorded_at_instant_of_its_sub_batch() -> None:
     world = QuickWorld()
     deploy(world, {"daily": spread(20)})
     refs, instant = fires(world), due(world)
@@ -155,7 +155,7 @@ def test_a_late_failure_is_told_with_the_instant_of_its_sub_batch() -> None:
     assert sorted({letter.first_try_at for letter in letters}) == [instant, instant + 2 * SECOND]
 
 
-def test_the_runtime_says_how_much_time_an_invocation_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runtime_gives_the_remaining_time_of_an_invocation(monkeypatch: pytest.MonkeyPatch) -> None:
     world = QuickWorld()
     deploy(world, {"daily": spread(1)})
     monkeypatch.setattr(handlers, "ports", lambda: world.ports)

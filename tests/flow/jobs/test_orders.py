@@ -14,7 +14,7 @@ LIMIT = "workflow:demo.flights.clean"
 CHUNK = {"type": "event", "event": "chunk"}
 
 
-def test_a_server_with_an_old_view_leaves_the_place_of_a_job_that_a_drain_has_moved(world: World) -> None:
+def test_a_server_with_a_stale_read_keeps_a_detached_job_queued(world: World) -> None:
     world.deploy(flights({"one": partitions(**at_most(1))}))
     world.upload(day(1))
     world.settle()
@@ -31,7 +31,7 @@ def test_a_server_with_an_old_view_leaves_the_place_of_a_job_that_a_drain_has_mo
     assert len(world.runs("one")) == 2
 
 
-def test_l4_a_resume_wins_over_a_server_that_still_saw_the_hold(world: World) -> None:
+def test_l4_a_resume_overrides_a_server_that_still_read_the_hold(world: World) -> None:
     world.deploy(flights({"one": partitions(timeout="never", **at_most(1))}))
     world.upload(day(1))
     world.settle()
@@ -50,7 +50,7 @@ def test_l4_a_resume_wins_over_a_server_that_still_saw_the_hold(world: World) ->
     assert len(world.runs("one")) == 2
 
 
-def test_c7_a_success_wins_over_a_server_that_did_not_know_it_yet(world: World) -> None:
+def test_c7_a_success_overrides_a_server_that_had_not_read_it(world: World) -> None:
     fresh = {"type": "fresh", "workflows": ["join"], "within": "1d", "on_unmet": "wait"}
     limit = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
     busy = partitions(dataset="weather")
@@ -76,7 +76,7 @@ def test_c7_a_success_wins_over_a_server_that_did_not_know_it_yet(world: World) 
     assert len(world.runs("a")) == 1
 
 
-def test_t14_a_match_that_silence_completed_in_time_is_not_dropped_by_a_later_event(world: World) -> None:
+def test_t14_a_match_completed_by_quiet_survives_a_later_event(world: World) -> None:
     quiet = {"type": "quiet", "of": CHUNK, "after": "5m"}
     both = {"type": "all", "triggers": [quiet, {"type": "event", "event": "b"}], "within": "10m"}
     world.deploy(flights({"a": {"workflow": "clean", "enabled": True, "trigger": both}}))
@@ -92,7 +92,7 @@ def test_t14_a_match_that_silence_completed_in_time_is_not_dropped_by_a_later_ev
     assert (len(world.runs("a")), world.records("a")) == (1, [])
 
 
-def test_c5_a_job_that_waits_for_its_rate_keeps_no_slot_from_others(world: World) -> None:
+def test_c5_a_job_waiting_for_its_rate_takes_no_slot_from_others(world: World) -> None:
     once = {"constraints": [{"type": "rate", "max": 1, "per": "day"}]}
     other = partitions(dataset="weather", **at_most(1, "abort"))
     world.deploy(flights({"daily": partitions(by=["day"], **once), "other": other}))
@@ -118,7 +118,7 @@ def test_l2_a_completed_schedule_can_be_put_disabled(world: World) -> None:
     assert world.runs("r") == []
 
 
-def test_c1_a_retry_cancels_no_run_that_came_after_its_first_attempt(world: World) -> None:
+def test_c1_a_retry_cancels_no_run_after_its_first_attempt(world: World) -> None:
     emr = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
     workflow = {"target": emr, "retries": {"attempts": 2, "delay": "1m"}}
     newest = {"constraints": [{"type": "concurrency", "max": 1, "on_unmet": "cancel_other"}]}
@@ -137,7 +137,7 @@ def test_c1_a_retry_cancels_no_run_that_came_after_its_first_attempt(world: Worl
     assert len(world.runs("a")) == 3
 
 
-def test_t9_a_late_duplicate_of_an_overwritten_object_counts_for_no_later_generation(world: World) -> None:
+def test_t9_late_duplicate_of_overwrite_counts_in_no_generation(world: World) -> None:
     app = flights({"a": {"workflow": "clean", "enabled": True, "trigger": size("1 KB")}})
     app["datasets"]["weather"]["count_overwrites"] = True
     world.deploy(app)
@@ -154,7 +154,7 @@ def size(amount: str) -> dict[str, Any]:
     return {"type": "size", "dataset": "weather", "bytes": amount}
 
 
-def test_l3_a_record_of_a_drain_keeps_its_reason_when_the_schedule_is_disabled_later(world: World) -> None:
+def test_l3_a_drain_record_keeps_its_reason_through_a_disable(world: World) -> None:
     world.deploy(flights({"a": partitions(5)}))
     world.upload(day(1))
     world.pause("a", "drain")
@@ -164,7 +164,7 @@ def test_l3_a_record_of_a_drain_keeps_its_reason_when_the_schedule_is_disabled_l
     ]
 
 
-def test_l4_a_timeout_that_stood_still_goes_on_when_a_held_schedule_is_disabled(world: World) -> None:
+def test_l4_a_stopped_timeout_goes_on_when_the_hold_is_disabled(world: World) -> None:
     fresh = {"type": "fresh", "workflows": ["join"], "within": "1h", "on_unmet": "wait"}
     world.deploy(flights({"one": partitions(constraints=[fresh], timeout={"after": "1h"})}))
     world.run_now("one")

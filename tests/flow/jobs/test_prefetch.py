@@ -24,7 +24,7 @@ def test_a_row_that_changed_is_read_as_it_is_now() -> None:
     assert seen.jobs.job(*place) is seen.jobs.job(*place)
 
 
-def test_what_is_remembered_is_bounded(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_the_cache_of_read_rows_is_bounded(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(prefetch, "MAX_PARSED", 3)
     world = QuickWorld()
     jobs = [rows.job(f"j{number}", sort_key=f"JOB#{number}") for number in range(10)]

@@ -68,7 +68,7 @@ NOT_EXPECTED = {
 READ = {"schedule_state", "version", "definition workflow", "definition pool", "definition policy"}
 
 
-def test_each_fact_is_expected_by_the_claim_or_it_is_said_why_not() -> None:
+def test_each_fact_is_expected_by_the_claim_or_justified() -> None:
     named = {field.name for field in fields(Facts)}
     assert set(EXPECTED) | set(NOT_EXPECTED) == named
     assert set(EXPECTED) & set(NOT_EXPECTED) == set()
@@ -129,7 +129,7 @@ def test_the_claim_of_a_fire_expects_what_was_read_of_it() -> None:
     assert unmet == []
 
 
-def test_the_claim_of_a_backfill_expects_that_it_goes_on() -> None:
+def test_the_claim_of_a_backfill_expects_that_it_runs() -> None:
     world, sort_key = a_job_that_asks_for_all("partition")
     assert EXPECTED["backfill"](plan_of(world, sort_key, backfill="b1"))
 
@@ -143,7 +143,7 @@ def test_only_known_definitions_are_read_for_the_facts() -> None:
     assert reading.read == READ
 
 
-def test_a_job_that_queues_expects_its_gate_and_its_pool_too() -> None:
+def test_a_job_that_queues_expects_its_state_and_its_pool() -> None:
     world = QuickWorld(**SMALL)
     parts = flights({"daily": partitions(by=["day"])}, clean={"target": EMR, "pool": "p"})
     world.deploy({**parts, "pools": {"p": {"size": 1}}})
@@ -159,7 +159,7 @@ def test_a_job_that_queues_expects_its_gate_and_its_pool_too() -> None:
     assert all(has(kind)(plan) for kind in (ExpectMode, ExpectDefinition, JoinQueue))
 
 
-def test_a_run_without_a_pool_costs_no_check_of_a_definition() -> None:
+def test_a_run_without_a_pool_needs_no_check_of_a_definition() -> None:
     world = QuickWorld(**SMALL)
     world.deploy(flights({"daily": partitions(), "next": after("clean", "join")}))
     world.upload(day(1))

@@ -23,7 +23,7 @@ def world(make_world: Callable[..., World]) -> World:
     return made
 
 
-def test_w8_a_run_for_a_later_time_starts_then_with_its_properties(world: World) -> None:
+def test_w8_a_run_for_later_time_starts_then_with_its_properties(world: World) -> None:
     at = world.clock.now() + 90 * SECOND
     job_id = world.run_now("clean", at=at, day="2013-01-01")
     assert [job.job_id for job in lists.jobs_of_schedule(world.ports, full("clean"), 10, None).items] == [job_id]
@@ -39,7 +39,7 @@ def test_w8_a_run_for_a_later_time_starts_then_with_its_properties(world: World)
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_w8_one_that_is_due_in_days_starts_at_its_second_also_when_hints_are_lost(world: World, lost: bool) -> None:
+def test_w8_run_due_in_days_starts_on_time_though_hints_are_lost(world: World, lost: bool) -> None:
     at = world.clock.now() + 3 * DAY + 7 * SECOND
     world.hints.lose = lost
     world.run_now("clean", at=at)
@@ -50,7 +50,7 @@ def test_w8_one_that_is_due_in_days_starts_at_its_second_also_when_hints_are_los
     assert [run.claimed_at for run in world.runs("clean")] == [at]  # and its timeout of a day counts from then
 
 
-def test_w8_one_request_is_one_run_whenever_it_is_said_again(world: World) -> None:
+def test_w8_one_request_is_one_run_however_often_it_is_repeated(world: World) -> None:
     at = world.clock.now() + HOUR
     first = world.run_now("clean", request="r1", at=at)
     assert world.run_now("clean", request="r1", at=at + MINUTE) == first
@@ -61,13 +61,13 @@ def test_w8_one_request_is_one_run_whenever_it_is_said_again(world: World) -> No
     assert len(world.runs("clean")) == 2
 
 
-def test_w8_an_instant_that_has_passed_is_now(world: World) -> None:
+def test_w8_a_past_instant_is_now(world: World) -> None:
     world.run_now("clean", at=world.clock.now() - HOUR)
     world.settle()
     assert [run.claimed_at for run in world.runs("clean")] == [world.clock.now()]
 
 
-def test_w8_it_waits_for_constraints_like_any_other(world: World) -> None:
+def test_w8_a_run_at_waits_for_constraints(world: World) -> None:
     world.deploy(flights({"clean": partitions(constraints=[concurrency(1)])}))
     world.upload(day(1))
     world.run_now("clean", at=world.clock.now() + MINUTE)
@@ -78,7 +78,7 @@ def test_w8_it_waits_for_constraints_like_any_other(world: World) -> None:
     assert states(world, "clean") == ["SUCCEEDED", "STARTING"]
 
 
-def test_w8_a_disable_leaves_it_and_a_delete_drops_it_on_record(world: World) -> None:
+def test_w8_a_disable_keeps_a_timed_run_and_a_delete_drops_it(world: World) -> None:
     world.run_now("clean", request="kept", at=world.clock.now() + MINUTE)
     world.disable("clean")
     world.pass_by("1m")
@@ -90,7 +90,7 @@ def test_w8_a_disable_leaves_it_and_a_delete_drops_it_on_record(world: World) ->
     assert reasons(world, "clean") == ["DROPPED: the schedule was deleted"]
 
 
-def test_w8_it_is_cancelled_by_its_id_and_then_never_runs(world: World) -> None:
+def test_w8_a_run_at_cancelled_by_its_id_never_runs(world: World) -> None:
     job_id = world.run_now("clean", at=world.clock.now() + MINUTE)
     record = actions.withdraw(world.ports, job_id, "ada")
     assert (record.id, record.kind, record.reason) == (job_id, "DROPPED", "cancelled by ada")
@@ -106,7 +106,7 @@ def test_w8_it_is_cancelled_by_its_id_and_then_never_runs(world: World) -> None:
     assert "cancelled by ada" in (raised.value.hint or "")
 
 
-def test_w8_a_cancelled_job_gives_its_place_in_a_queue_back(world: World) -> None:
+def test_w8_a_cancelled_job_leaves_its_queue(world: World) -> None:
     world.deploy(flights({"clean": partitions(by=["day"], constraints=[concurrency(1)])}))
     for number in (1, 2, 3):
         world.upload(day(number))
@@ -119,7 +119,7 @@ def test_w8_a_cancelled_job_gives_its_place_in_a_queue_back(world: World) -> Non
     assert states(world, "clean") == ["SUCCEEDED", "STARTING"]
 
 
-def test_w8_a_workflow_without_a_schedule_runs_at_a_time_by_a_message(world: World) -> None:
+def test_w8_a_workflow_without_a_schedule_runs_at_a_message_time(world: World) -> None:
     world.message("once", workflow="join", due_time="2026-03-02T12:00:30Z", data={"day": 1})
     world.pass_by("30s")
     [run] = world.runs("~once")

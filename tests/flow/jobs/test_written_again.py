@@ -43,9 +43,7 @@ def prepared(world: World, name: str) -> Job:
 
 
 @pytest.mark.parametrize("coalesce", [True, False])
-def test_e6_a_delivery_that_is_tried_keeps_its_tries_when_its_fire_is_written_again(
-    world: QuickWorld, coalesce: bool
-) -> None:
+def test_e6_a_tried_delivery_keeps_its_tries_through_a_duplicate(world: QuickWorld, coalesce: bool) -> None:
     patient = {"tries": 2, "delay": "3m"}
     notify = {"target": {"type": "sqs", "queue_url": "https://sqs.example/q"}, "delivery": patient}
     world.deploy(flights({"tick": at(ONCE, "notify", coalesce=coalesce)}, notify=notify))
@@ -66,9 +64,7 @@ def test_e6_a_delivery_that_is_tried_keeps_its_tries_when_its_fire_is_written_ag
 
 
 @pytest.mark.parametrize("coalesce", [True, False])
-def test_c16_an_approval_before_its_time_is_kept_when_the_fire_is_written_again(
-    world: QuickWorld, coalesce: bool
-) -> None:
+def test_c16_an_early_approval_is_kept_through_a_duplicate_fire(world: QuickWorld, coalesce: bool) -> None:
     world.deploy(flights({"tick": at(ONCE, coalesce=coalesce, constraints=APPROVED)}))
     fire = prepared(world, "tick")
     actions.approve(world.ports, fire.job_id, ADA, "go")
@@ -86,7 +82,7 @@ def test_c16_an_approval_before_its_time_is_kept_when_the_fire_is_written_again(
     assert world.limit_state("workflow:demo.flights.clean").active == 1
 
 
-def test_l19_a_fire_that_is_approved_before_its_time_is_skipped_all_the_same(world: QuickWorld) -> None:
+def test_l19_a_fire_approved_early_can_still_be_skipped(world: QuickWorld) -> None:
     world.deploy(flights({"tick": at(ONCE, constraints=APPROVED)}))
     actions.approve(world.ports, prepared(world, "tick").job_id, ADA)
     pauses.skip(world.ports, full("tick"), NOON + 60_000, "tester")
@@ -94,7 +90,7 @@ def test_l19_a_fire_that_is_approved_before_its_time_is_skipped_all_the_same(wor
     assert [record.kind for record in world.records("tick")] == ["SKIPPED"]
 
 
-def test_l4_a_fire_that_is_approved_before_its_time_is_dropped_by_a_drain(world: QuickWorld) -> None:
+def test_l4_a_fire_approved_early_is_dropped_by_a_drain(world: QuickWorld) -> None:
     world.deploy(flights({"tick": at(ONCE, constraints=APPROVED)}))
     actions.approve(world.ports, prepared(world, "tick").job_id, ADA)
     world.pause("tick", "drain")
@@ -102,7 +98,7 @@ def test_l4_a_fire_that_is_approved_before_its_time_is_dropped_by_a_drain(world:
     assert [record.kind for record in world.records("tick")] == ["DROPPED"]
 
 
-def test_l6_a_fire_that_is_approved_before_its_time_is_dropped_by_an_earlier_end(world: QuickWorld) -> None:
+def test_l6_a_fire_approved_early_is_dropped_by_an_earlier_end(world: QuickWorld) -> None:
     world.deploy(flights({"tick": at(ONCE, constraints=APPROVED)}))
     actions.approve(world.ports, prepared(world, "tick").job_id, ADA)
     world.put("tick", at(ONCE, constraints=APPROVED, ttl="30s", on_update="carry"))
@@ -110,14 +106,14 @@ def test_l6_a_fire_that_is_approved_before_its_time_is_dropped_by_an_earlier_end
     assert [record.kind for record in world.records("tick")] == ["DROPPED"]
 
 
-def test_c16_a_fire_that_will_only_count_for_a_job_is_not_approved_of(world: QuickWorld) -> None:
+def test_c16_a_fire_that_only_counts_for_a_job_is_not_approved(world: QuickWorld) -> None:
     either: dict[str, Any] = {"type": "any", "triggers": [time(ONCE), {"type": "partition", "dataset": "flights"}]}
     world.deploy(flights({"tick": on(either, "clean", *APPROVED)}))
     with pytest.raises(SluiceError, match="expected a job that waits for an approval"):
         actions.approve(world.ports, prepared(world, "tick").job_id, ADA)
 
 
-def test_c10_a_fire_that_was_set_apart_is_known_when_it_is_written_again(world: QuickWorld) -> None:
+def test_c10_a_detached_fire_is_recognized_when_written_again(world: QuickWorld) -> None:
     """It waited past its timeout; the next fire had it make room, and it still waits, for it runs anyway."""
     anyway = {"after": "30s", "then": "run"}
     one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
@@ -135,7 +131,7 @@ def test_c10_a_fire_that_was_set_apart_is_known_when_it_is_written_again(world: 
     assert second.job_id in [run.run_id for run in world.runs("tick")]
 
 
-def test_c11_a_fire_that_waits_is_known_after_its_schedule_has_used_up_its_fires(world: QuickWorld) -> None:
+def test_c11_a_waiting_fire_is_recognized_after_completion(world: QuickWorld) -> None:
     """It began to wait as the gathering job. When it is written again the mode is `completed`, where none gathers."""
     one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
     trigger = {"type": "time", "expression": "R2/PT2M"}

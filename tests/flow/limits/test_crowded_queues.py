@@ -29,7 +29,7 @@ class OneByOne(QuickWorld):
             self.clock.pass_by("200ms")
 
 
-def test_e3_a_policys_permits_are_taken_while_the_crowd_still_joins_its_line() -> None:
+def test_e3_policy_permits_are_taken_while_jobs_still_join_queue() -> None:
     world = OneByOne()
     each = {f"s{number}": at("1 12 * * *", "notify", policy="calm") for number in range(CROWD)}
     world.deploy({**flights(each), "policies": {"calm": CALM}})

@@ -58,7 +58,7 @@ def places(emr: EmrClient) -> list[tuple[str, str]]:
     return [(run.application, run.role) for run in emr.runs]
 
 
-def test_an_unanswered_start_is_repeated_where_it_was_asked_for_first(world: QuickWorld, emr: EmrClient) -> None:
+def test_an_unanswered_start_is_repeated_at_its_original_target(world: QuickWorld, emr: EmrClient) -> None:
     emr.lose_answers = 2  # of a call and of its repeat at once
     world.upload(day(1))
     world.settle()
@@ -70,9 +70,7 @@ def test_an_unanswered_start_is_repeated_where_it_was_asked_for_first(world: Qui
     assert (run.request.target["application_id"], run.request.target["execution_role_arn"]) == (APPLICATION, ROLE)
 
 
-def test_an_unanswered_start_of_a_closed_schedule_is_found_and_cancelled_there(
-    world: QuickWorld, emr: EmrClient
-) -> None:
+def test_an_unanswered_start_of_a_closed_schedule_is_cancelled(world: QuickWorld, emr: EmrClient) -> None:
     emr.lose_answers = 100
     world.upload(day(1))
     world.settle()
@@ -83,7 +81,7 @@ def test_an_unanswered_start_of_a_closed_schedule_is_found_and_cancelled_there(
     assert [run.state for run in world.runs("daily")] == ["CANCELLED"]
 
 
-def test_a_living_run_is_asked_about_and_cancelled_where_it_is(world: QuickWorld, emr: EmrClient) -> None:
+def test_an_active_run_is_polled_and_cancelled_where_it_runs(world: QuickWorld, emr: EmrClient) -> None:
     world.upload(day(1))
     world.settle()
     redeploy(world, emr)
@@ -95,7 +93,7 @@ def test_a_living_run_is_asked_about_and_cancelled_where_it_is(world: QuickWorld
     assert [run.state for run in world.runs("daily")] == ["CANCELLED"]
 
 
-def test_a_job_that_waits_is_started_by_the_settings_of_its_claim(world: QuickWorld, emr: EmrClient) -> None:
+def test_a_waiting_job_is_started_by_the_settings_of_its_claim(world: QuickWorld, emr: EmrClient) -> None:
     one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
     world.put("daily", partitions(by=["day"], constraints=one))
     for number in (1, 2):

@@ -104,7 +104,7 @@ def test_w16_an_event_may_come_before_the_answer(given: str) -> None:
     assert (states(world), last(world).target_id) == (["SUCCEEDED"], made.arn)
 
 
-def test_w16_an_execution_of_somebody_else_changes_nothing() -> None:
+def test_w16_a_foreign_execution_changes_nothing() -> None:
     world = world_with()
     ours = begin(world)
     theirs = Execution(f"{ours.arn}-copy", MACHINE, f"{ours.name}-copy", ours.input, ours.began)
@@ -122,14 +122,14 @@ def test_w16_a_failure_has_error_and_cause_as_its_reason() -> None:
     assert "DescribeExecution" not in world.targets.machines.calls
 
 
-def test_w16_an_abort_by_somebody_in_aws_says_why() -> None:
+def test_w16_an_abort_in_aws_shows_its_reason() -> None:
     world = world_with()
     world.execution_says(begin(world), "ABORTED", error="Eve", cause="wrong day")
     assert (states(world), last(world).reason) == (["CANCELLED"], "Eve: wrong day")
 
 
 @pytest.mark.parametrize(("on", "then"), [("timed_out", ["RETRYING", "STARTING"]), ("failed", ["FAILED"])])
-def test_w16_a_timeout_of_the_state_machine_is_one(on: str, then: list[str]) -> None:
+def test_w16_a_timeout_of_the_state_machine_is_a_timeout(on: str, then: list[str]) -> None:
     world = world_with(retries={**TWICE, "on": [on]})
     world.execution_says(begin(world), "TIMED_OUT")
     world.pass_by("2m")
@@ -137,7 +137,7 @@ def test_w16_a_timeout_of_the_state_machine_is_one(on: str, then: list[str]) -> 
     assert len(world.targets.machines.executions) == len(then), "each attempt is an execution of its own"
 
 
-def test_w7_an_end_that_no_event_tells_is_asked_for() -> None:
+def test_w7_an_end_without_an_event_is_polled() -> None:
     world = world_with()
     made = begin(world)
     world.targets.machines.end(made, "FAILED", "E", "no disk")
@@ -145,7 +145,7 @@ def test_w7_an_end_that_no_event_tells_is_asked_for() -> None:
     assert (states(world), last(world).reason, active(world)) == (["FAILED"], "E: no disk", 0)
 
 
-def test_w7_who_waits_for_a_slot_has_its_execution_asked_about() -> None:
+def test_w7_the_execution_that_holds_an_awaited_slot_is_polled() -> None:
     world = world_with()
     made = begin(world)
     world.upload(day(2))
@@ -155,7 +155,7 @@ def test_w7_who_waits_for_a_slot_has_its_execution_asked_about() -> None:
     assert states(world) == ["SUCCEEDED", "STARTING"]
 
 
-def test_w7_many_executions_are_asked_about_ten_a_second() -> None:
+def test_w7_many_executions_are_polled_at_ten_a_second() -> None:
     world = QuickWorld()
     world.deploy(flights({"clean": {**CLEAN, "constraints": []}}, brief={"target": TARGET}))
     for number in range(1, 61):
@@ -174,7 +174,7 @@ def test_w7_many_executions_are_asked_about_ten_a_second() -> None:
     assert set(states(world)) == {"RUNNING"}
 
 
-def test_w6_a_run_that_is_polled_is_asked_that_often() -> None:
+def test_w6_a_polled_execution_is_polled_at_its_interval() -> None:
     world = world_with({**TARGET, "poll_every": "1m"})
     made = begin(world)
     world.targets.machines.end(made, "SUCCEEDED")
@@ -182,7 +182,7 @@ def test_w6_a_run_that_is_polled_is_asked_that_often() -> None:
     assert states(world) == ["SUCCEEDED"]
 
 
-def test_w6_a_cancelled_run_stops_its_execution() -> None:
+def test_w6_a_cancelled_run_stops_its_step_functions_execution() -> None:
     world = world_with()
     made = begin(world)
     actions.cancel(world.ports, last(world).run_id, "ada")
@@ -207,7 +207,7 @@ def test_w6_a_cancel_just_after_the_start_keeps_the_slot() -> None:
     assert (states(world), active(world), made.status) == (["CANCELLED"], 0, "ABORTED")
 
 
-def test_w12_a_run_that_takes_too_long_is_stopped() -> None:
+def test_w12_a_run_over_its_timeout_is_stopped() -> None:
     world = world_with(timeout="2h")
     made = begin(world)
     world.pass_by("2h5m")
@@ -228,7 +228,7 @@ def test_c12_a_throttled_start_is_repeated_as_the_same() -> None:
     assert world.targets.machines.calls[:3] == ["StartExecution"] * 3
 
 
-def test_c12_a_start_that_can_never_succeed_is_not_repeated() -> None:
+def test_c12_a_start_that_cannot_succeed_is_not_repeated() -> None:
     world = world_with(retries=TWICE)
     world.targets.machines.refusals = [refused("StateMachineDoesNotExist", "no such machine")]
     world.upload(day(1))
@@ -284,7 +284,7 @@ def test_w16_a_redrive_does_not_end_an_attempt_twice() -> None:
     assert world.targets.queue.messages == []
 
 
-def test_w16_a_redrive_of_a_run_that_goes_on_is_followed() -> None:
+def test_w16_a_redrive_of_an_active_run_is_followed() -> None:
     """Nobody has heard of the failure: to Sluice the run has never ended."""
     world = world_with()
     made = begin(world)
@@ -296,7 +296,7 @@ def test_w16_a_redrive_of_a_run_that_goes_on_is_followed() -> None:
     assert states(world) == ["SUCCEEDED"]
 
 
-def test_w1_an_execution_that_is_gone_is_lost() -> None:
+def test_w1_a_missing_execution_is_lost() -> None:
     world = world_with(retries={**TWICE, "on": ["lost"]})
     begin(world)
     world.targets.machines.executions.clear()
@@ -304,7 +304,7 @@ def test_w1_an_execution_that_is_gone_is_lost() -> None:
     assert (world.runs("clean")[0].state, world.runs("clean")[0].outcome) == ("RETRYING", "lost")
 
 
-def test_w15_the_log_of_an_execution_is_told_where_it_is() -> None:
+def test_w15_the_log_of_an_execution_names_its_location() -> None:
     world = world_with()
     made = begin(world)
     told = logs.of_run(world.ports, last(world).run_id, None, 10)

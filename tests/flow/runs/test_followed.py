@@ -19,7 +19,7 @@ from tests.support.world import EMR, day, flights
 EMRS_OWN = "Job run was cancelled by sluice-check"
 
 
-def test_w7_somebody_elses_run_of_the_same_name_says_nothing_of_ours() -> None:
+def test_w7_a_foreign_run_of_the_same_name_does_not_affect_ours() -> None:
     """Whoever clones a job run in EMR Studio gets one of the same name."""
     world = world_with()
     begin(world)
@@ -32,7 +32,7 @@ def test_w7_somebody_elses_run_of_the_same_name_says_nothing_of_ours() -> None:
 
 
 @pytest.mark.parametrize("late", ["2h", "2h5m"])
-def test_w12_a_run_that_emr_itself_has_ended_for_its_time_has_failed_for_that_reason(late: str) -> None:
+def test_w12_a_run_ended_by_emr_for_its_time_has_failed_for_that(late: str) -> None:
     """Nobody was there to cancel it: EMR was told the limit, too, and its event is all that comes."""
     world = world_with(timeout="2h", retries={"attempts": 2, "delay": "1m", "on": ["timed_out"]})
     begin(world)
@@ -43,7 +43,7 @@ def test_w12_a_run_that_emr_itself_has_ended_for_its_time_has_failed_for_that_re
     assert run.reason.startswith("timed out: the run took longer than 2h")
 
 
-def test_w6_who_is_cancelled_at_emr_by_somebody_says_why() -> None:
+def test_w6_a_cancel_at_emr_has_the_emr_reason() -> None:
     world = world_with(timeout="2h")
     begin(world)
     world.emr_says("jr00001", "CANCELLED", "cancelled by eve")
@@ -51,7 +51,7 @@ def test_w6_who_is_cancelled_at_emr_by_somebody_says_why() -> None:
     assert (run.state, run.reason) == ("CANCELLED", "cancelled by eve")
 
 
-def test_w6_who_wanted_the_end_of_a_run_is_told_before_what_its_target_says_of_it() -> None:
+def test_w6_the_cancel_author_is_shown_before_the_target_answer() -> None:
     world = world_with()
     run_id = begin(world)
     world.targets.emr.cancel = lambda run: None  # type: ignore[method-assign]
@@ -61,7 +61,7 @@ def test_w6_who_wanted_the_end_of_a_run_is_told_before_what_its_target_says_of_i
     assert world.runs("clean")[0].reason == f"cancelled by ada; {EMRS_OWN}"
 
 
-def test_w6_a_worker_that_was_told_to_end_leaves_who_wanted_that_in_the_reason() -> None:
+def test_w6_a_worker_cancelled_by_person_has_that_in_its_reason() -> None:
     world = world_with(PULLED)
     world.upload(day(1))
     world.settle()
@@ -74,7 +74,7 @@ def test_w6_a_worker_that_was_told_to_end_leaves_who_wanted_that_in_the_reason()
     assert (run.state, run.reason) == ("CANCELLED", "cancelled by ada; exit code -15")
 
 
-def test_w7_a_failure_that_emr_is_too_busy_to_explain_does_not_wait_and_says_so() -> None:
+def test_w7_a_failure_that_busy_emr_cannot_explain_does_not_wait() -> None:
     world = world_with(retries={"attempts": 2, "delay": "1m"})
     begin(world)
     world.targets.emr.ask = lambda run: None  # type: ignore[method-assign]
@@ -84,7 +84,7 @@ def test_w7_a_failure_that_emr_is_too_busy_to_explain_does_not_wait_and_says_so(
 
 
 @pytest.mark.parametrize("what", ["what became of them", "what they were billed"])
-def test_w7_many_runs_are_asked_about_at_the_rate_that_emr_bears(what: str) -> None:
+def test_w7_many_runs_are_polled_at_the_rate_that_emr_allows(what: str) -> None:
     """GetJobRun: 10 a second. The tick hints fifty of them, and the next fifty five seconds later."""
     world = QuickWorld(start_burst=200)
     world.deploy(flights({"clean": CLEAN}, brief={"target": EMR}))
@@ -105,7 +105,7 @@ def test_w7_many_runs_are_asked_about_at_the_rate_that_emr_bears(what: str) -> N
     assert Counter(asked) == {0: 50, 5 * SECOND: 10}
 
 
-def test_w15_a_node_of_a_dag_that_is_run_again_by_itself_is_no_affair_of_its_dag() -> None:
+def test_w15_a_dag_node_rerun_alone_does_not_change_its_dag() -> None:
     world = QuickWorld()
     world.deploy(dags.app(dags.dag(*dags.DIAMOND)))
     begin_dag(world)
@@ -127,7 +127,7 @@ def test_w15_a_node_of_a_dag_that_is_run_again_by_itself_is_no_affair_of_its_dag
     )
 
 
-def test_w15_a_run_that_was_run_again_can_be_so_again_and_a_key_that_came_before_asks_for_nothing_more() -> None:
+def test_w15_a_rerun_can_be_rerun_and_an_old_key_makes_no_other() -> None:
     world = world_with()
     first = begin(world)
     world.emr_says("jr00001", "FAILED", "no memory")
@@ -146,7 +146,7 @@ def test_w15_a_run_that_was_run_again_can_be_so_again_and_a_key_that_came_before
     assert [run.rerun_of for run in world.runs("clean")] == [None, first, first], "all have the arguments of the first"
 
 
-def test_w7_an_event_of_a_run_whose_id_is_recorded_costs_no_question_for_its_name() -> None:
+def test_w7_event_with_recorded_run_id_needs_no_lookup_by_name() -> None:
     world = world_with()
     asked: list[str] = []
     world.targets.emr.run_name = asked.append  # type: ignore[method-assign,assignment]

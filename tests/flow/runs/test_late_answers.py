@@ -46,7 +46,7 @@ def test_a_run_whose_call_is_answered_late_leaves_its_queue() -> None:
     invariants.check_rest(world)
 
 
-def test_those_behind_it_are_served() -> None:
+def test_waiters_behind_a_late_answer_are_served() -> None:
     world = with_a_slow_first_call()
     world.upload(day(2))
     world.settle()

@@ -21,7 +21,7 @@ def begun(target: dict[str, object] = EMR) -> QuickWorld:
     return world
 
 
-def test_w6_a_ping_learns_at_once_what_no_event_has_told() -> None:
+def test_w6_a_ping_reads_at_once_what_no_event_has_reported() -> None:
     world = begun()
     [run] = world.runs("daily")
     world.targets.emr.runs["jr00001"].state = "SUCCESS"  # and its event is lost
@@ -33,7 +33,7 @@ def test_w6_a_ping_learns_at_once_what_no_event_has_told() -> None:
     assert world.limit_state("workflow:demo.flights.brief").active == 0
 
 
-def test_w6_a_ping_of_a_run_that_goes_on_changes_nothing() -> None:
+def test_w6_a_ping_of_an_active_run_changes_nothing() -> None:
     world = begun()
     world.emr_says("jr00001", "RUNNING")
     for _ in range(3):
@@ -54,7 +54,7 @@ def test_w6_a_run_that_has_ended_is_not_pinged() -> None:
         actions.ping(world.ports, "demo.flights.daily.1.none")
 
 
-def test_w6_a_ping_finds_a_worker_dead_whose_lease_is_over_and_leaves_a_living_one_alone() -> None:
+def test_w6_a_ping_finds_an_expired_worker_and_spares_a_live_one() -> None:
     world = begun(PULLED)
     worker = PullWorker(world, "w1")
     worker.claim()

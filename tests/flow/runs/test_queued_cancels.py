@@ -28,7 +28,7 @@ def unanswered_and_queued() -> World:
     raise AssertionError(f"expected a run that queues at {POLICY}, got {run}")
 
 
-def test_a_cancelled_run_whose_call_was_not_answered_leaves_its_queue_and_is_asked_about_later() -> None:
+def test_a_cancelled_run_with_unanswered_call_leaves_its_queue() -> None:
     world = unanswered_and_queued()
     [run] = world.runs("daily")
 
@@ -46,7 +46,7 @@ def test_a_cancelled_run_whose_call_was_not_answered_leaves_its_queue_and_is_ask
     invariants.check_rest(world)
 
 
-def test_those_behind_a_cancelled_run_go_on() -> None:
+def test_waiters_behind_a_cancelled_run_go_on() -> None:
     world = unanswered_and_queued()
     [run] = world.runs("daily")
     world.upload(day(2))

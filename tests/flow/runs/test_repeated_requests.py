@@ -23,7 +23,7 @@ def world(make_world: Make) -> World:
     return made
 
 
-def test_a_key_names_one_run_also_after_the_schedule_was_replaced(world: World) -> None:
+def test_a_key_names_one_run_also_after_a_schedule_was_replaced(world: World) -> None:
     first = world.run_now("clean", request="r1")
     world.settle()
     world.put("clean", on(partition(count=3)))
@@ -32,7 +32,7 @@ def test_a_key_names_one_run_also_after_the_schedule_was_replaced(world: World) 
     assert [run.run_id for run in world.runs("clean")] == [first]
 
 
-def test_a_job_that_the_replacement_dropped_is_not_made_again_by_its_key(world: World) -> None:
+def test_a_job_dropped_by_a_replacement_is_not_remade_by_its_key(world: World) -> None:
     first = world.run_now("clean", request="r1", at=world.clock.now() + HOUR)
     world.put("clean", on(partition(count=3)))
     assert world.run_now("clean", request="r1", at=world.clock.now() + HOUR) == first
@@ -45,7 +45,7 @@ def test_a_job_that_the_replacement_dropped_is_not_made_again_by_its_key(world: 
     assert (world.runs("clean"), kinds(world, "clean")) == ([], ["DROPPED"])
 
 
-def test_a_key_names_one_run_also_after_a_delete_and_a_schedule_of_the_same_name(world: World) -> None:
+def test_a_key_names_one_run_also_after_delete_and_recreate(world: World) -> None:
     first = world.run_now("clean", request="r1")
     world.settle()
     world.delete("clean")
@@ -63,7 +63,7 @@ def test_a_key_of_another_schedule_is_another_request(world: World) -> None:
     assert world.run_now("clean", request="r1") != world.run_now("other", request="r1")
 
 
-def test_a_repeat_prompts_a_job_whose_hint_was_lost(world: World) -> None:
+def test_a_repeated_request_wakes_a_job_whose_hint_was_lost(world: World) -> None:
     world.hints.lose = True
     first = world.run_now("clean", request="r1")
     world.hints.lose = False
@@ -72,7 +72,7 @@ def test_a_repeat_prompts_a_job_whose_hint_was_lost(world: World) -> None:
     assert states(world, "clean") == ["STARTING"]
 
 
-def test_a_rerun_is_one_job_per_key_also_after_the_schedule_was_replaced(world: World) -> None:
+def test_a_rerun_is_one_job_per_key_also_after_a_replacement(world: World) -> None:
     origin = world.run_now("clean", request="r1")
     world.settle()
     world.finish()
@@ -86,7 +86,7 @@ def test_a_rerun_is_one_job_per_key_also_after_the_schedule_was_replaced(world: 
     assert len(world.runs("clean")) == 2
 
 
-def test_what_became_of_a_request_is_told_at_every_stage(world: World) -> None:
+def test_the_state_of_a_request_is_answered_at_every_stage(world: World) -> None:
     waiting = world.run_now("clean", request="r1", at=world.clock.now() + HOUR)
     told = requests.became(world.ports, waiting)
     assert (told["state"], told["reason"]) == ("PENDING_CONSTRAINTS", "due at 2026-03-02T13:00:00.000Z")

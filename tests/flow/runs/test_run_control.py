@@ -47,7 +47,7 @@ def states(world: World) -> list[str]:
     return [run.state for run in world.runs("clean")]
 
 
-def test_w12_a_run_that_takes_longer_than_its_timeout_is_cancelled_and_has_failed_for_that_reason() -> None:
+def test_w12_a_run_over_its_timeout_is_cancelled_and_has_failed() -> None:
     world = world_with(timeout="2h")
     begin(world)
     world.pass_by("1h58m")
@@ -63,7 +63,7 @@ def test_w12_a_run_that_takes_longer_than_its_timeout_is_cancelled_and_has_faile
     assert world.limit_state("workflow:demo.flights.brief").active == 0
 
 
-def test_w12_the_end_of_a_run_that_was_told_by_an_event_is_the_same() -> None:
+def test_w12_a_timeout_reported_by_an_event_has_the_same_result() -> None:
     """EMR's event CANCELLED arrives before anybody has asked."""
     world = world_with(timeout="2h")
     begin(world)
@@ -77,7 +77,7 @@ def test_w12_the_end_of_a_run_that_was_told_by_an_event_is_the_same() -> None:
     assert (run.state, run.outcome, run.reason[:9]) == ("FAILED", "timed_out", "timed out")
 
 
-def test_w12_an_attempt_that_timed_out_is_followed_by_another() -> None:
+def test_w12_a_timed_out_attempt_is_followed_by_another() -> None:
     world = world_with(timeout="2h", retries={"attempts": 2, "delay": "1m"})
     begin(world)
     world.pass_by("2h5m")
@@ -86,14 +86,14 @@ def test_w12_an_attempt_that_timed_out_is_followed_by_another() -> None:
 
 
 @pytest.mark.parametrize(("on", "then"), [("timed_out", ["RETRYING", "STARTING"]), ("failed", ["FAILED"])])
-def test_w1_an_attempt_that_timed_out_is_tried_again_where_retries_name_that(on: str, then: list[str]) -> None:
+def test_w1_a_timed_out_attempt_is_retried_where_retries_name_it(on: str, then: list[str]) -> None:
     world = world_with(timeout="2h", retries={"attempts": 2, "delay": "1m", "on": [on]})
     begin(world)
     world.pass_by("2h5m")
     assert states(world) == then
 
 
-def test_w12_a_next_attempt_that_is_dropped_says_so_besides_that_the_last_one_timed_out() -> None:
+def test_w12_a_dropped_retry_says_so_beside_the_timeout() -> None:
     world = world_with(timeout="2h", retries={"attempts": 2, "delay": "1h"})
     begin(world)
     world.pass_by("2h5m")
@@ -104,7 +104,7 @@ def test_w12_a_next_attempt_that_is_dropped_says_so_besides_that_the_last_one_ti
     assert run.reason.startswith("timed out: the run took longer than 2h and was cancelled; not attempted again: ")
 
 
-def test_w1_a_run_that_the_target_knows_no_more_is_lost_and_retries_decide() -> None:
+def test_w1_a_run_unknown_to_its_target_is_lost_and_retriable() -> None:
     world = world_with(retries={"attempts": 2, "delay": "1m", "on": ["lost"]})
     run_id = begin(world)
     gone = RunUpdate("FAILED", world.clock.now(), "the target no longer knows this run", outcome="lost")
@@ -114,7 +114,7 @@ def test_w1_a_run_that_the_target_knows_no_more_is_lost_and_retries_decide() -> 
     assert (first.run_id, first.state, first.outcome) == (run_id, "RETRYING", "lost")
 
 
-def test_w12_a_run_that_ended_unheard_before_its_timeout_has_not_timed_out() -> None:
+def test_w12_run_that_ended_before_its_timeout_has_not_timed_out() -> None:
     world = world_with(timeout="5m")
     begin(world)
     world.targets.emr.runs["jr00001"].state = "SUCCESS"
@@ -123,7 +123,7 @@ def test_w12_a_run_that_ended_unheard_before_its_timeout_has_not_timed_out() -> 
     assert (run.state, run.outcome, run.reason) == ("SUCCEEDED", None, "")
 
 
-def test_w12_a_run_that_succeeds_while_its_end_is_wished_for_has_succeeded() -> None:
+def test_w12_a_run_that_succeeds_during_its_cancel_has_succeeded() -> None:
     world = world_with(timeout="2h")
     begin(world)
     world.clock.pass_by("2h1m")
@@ -134,7 +134,7 @@ def test_w12_a_run_that_succeeds_while_its_end_is_wished_for_has_succeeded() -> 
     assert (run.state, run.outcome, run.reason) == ("SUCCEEDED", None, "")
 
 
-def test_w12_the_time_before_it_runs_does_not_count_and_never_means_never() -> None:
+def test_w12_time_before_running_does_not_count() -> None:
     world = world_with(timeout="1h")
     world.upload(day(1))
     world.pass_by("2h")
@@ -148,13 +148,13 @@ def test_w12_the_time_before_it_runs_does_not_count_and_never_means_never() -> N
     assert states(forever) == ["RUNNING"]
 
 
-def test_w12_the_default_is_twelve_hours() -> None:
+def test_w12_the_default_timeout_is_twelve_hours() -> None:
     world = world_with()
     begin(world)
     assert world.runs("clean")[0].run_timeout == 12 * HOUR
 
 
-def test_w12_a_worker_hears_at_its_heartbeat_that_its_time_is_over() -> None:
+def test_w12_a_worker_learns_at_its_heartbeat_that_time_is_over() -> None:
     world = world_with(PULLED, timeout="5m")
     world.upload(day(1))
     world.settle()
@@ -171,7 +171,7 @@ def test_w12_a_worker_hears_at_its_heartbeat_that_its_time_is_over() -> None:
     assert (run.state, run.outcome, run.reason) == ("FAILED", "timed_out", told["reason"])
 
 
-def test_w12_a_worker_that_says_nothing_of_its_time_being_over_is_lost_when_it_is_silent() -> None:
+def test_w12_worker_that_ignores_its_timeout_is_lost_when_silent() -> None:
     world = world_with({**PULLED, "heartbeat": "3m"}, timeout="1m")
     world.upload(day(1))
     world.settle()
@@ -183,7 +183,7 @@ def test_w12_a_worker_that_says_nothing_of_its_time_being_over_is_lost_when_it_i
     assert (run.state, run.outcome) == ("FAILED", "timed_out")
 
 
-def test_w6_a_cancelled_run_is_asked_to_end_and_announced_as_killed() -> None:
+def test_w6_a_cancelled_run_is_asked_to_end_and_becomes_killed() -> None:
     world = world_with(retries={"attempts": 3, "delay": "1m"})
     run_id = begin(world)
     actions.cancel(world.ports, run_id, "ada")
@@ -194,7 +194,7 @@ def test_w6_a_cancelled_run_is_asked_to_end_and_announced_as_killed() -> None:
     assert states(world) == ["CANCELLED"], "no attempt follows"
 
 
-def test_w6_a_target_that_is_polled_is_asked_at_its_interval() -> None:
+def test_w6_a_polled_target_is_polled_at_its_interval() -> None:
     world = world_with({**EMR, "poll_every": "1m"})
     begin(world)
     world.targets.emr.runs["jr00001"].state = "SUCCESS"
@@ -207,7 +207,7 @@ def test_w6_a_target_that_is_polled_is_asked_at_its_interval() -> None:
     assert states(silent) == ["RUNNING"], "without an interval EMR's event is waited for, ten minutes"
 
 
-def test_w7_many_silent_runs_are_asked_about_together_and_each_moves_on() -> None:
+def test_w7_many_runs_without_news_are_polled_together() -> None:
     world = world_with()
     for number in range(1, 13):
         begin(world, number)
@@ -225,7 +225,7 @@ def test_w7_many_silent_runs_are_asked_about_together_and_each_moves_on() -> Non
     assert last.wake_at == world.clock.now() + 10 * MINUTE
 
 
-def test_w7_few_silent_runs_are_asked_about_one_by_one() -> None:
+def test_w7_few_runs_without_news_are_polled_one_by_one() -> None:
     world = world_with()
     for number in range(1, 4):
         begin(world, number)
@@ -237,7 +237,7 @@ def test_w7_few_silent_runs_are_asked_about_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("order", [("RUNNING", "SUCCESS", "RUNNING"), ("SUCCESS", "RUNNING"), ("SUCCESS", "SUCCESS")])
-def test_w7_events_in_any_order_repeated_or_missing_lead_to_the_same_end(order: tuple[str, ...]) -> None:
+def test_w7_events_in_any_order_or_missing_give_the_same_end(order: tuple[str, ...]) -> None:
     world = world_with()
     world.upload(day(1))
     world.settle()
@@ -246,7 +246,7 @@ def test_w7_events_in_any_order_repeated_or_missing_lead_to_the_same_end(order: 
     assert states(world) == ["SUCCEEDED"]
 
 
-def test_w15_a_run_again_has_the_properties_the_partition_and_the_context_of_the_first() -> None:
+def test_w15_a_rerun_has_the_properties_and_context_of_the_first() -> None:
     world = world_with()
     first = begin(world)
     world.emr_says("jr00001", "FAILED", "no memory")
@@ -268,7 +268,7 @@ def test_w15_a_run_again_has_the_properties_the_partition_and_the_context_of_the
     assert now["events"][0]["partition"] == {"year": "2013", "month": "1", "day": "1"}
 
 
-def test_w15_a_run_again_waits_at_constraints_and_its_own_retries_carry_the_same() -> None:
+def test_w15_rerun_waits_at_constraints_and_its_retries_match_it() -> None:
     world = world_with(retries={"attempts": 2, "delay": "1m"})
     world.put("clean", {**CLEAN, "constraints": [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]})
     first = begin(world)

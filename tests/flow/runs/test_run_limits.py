@@ -45,7 +45,7 @@ def finish_all(world: QuickWorld) -> None:
     invariants.check_rest(world)
 
 
-def test_a_larger_limit_starts_what_waits_within_two_minutes() -> None:
+def test_a_larger_limit_starts_waiting_jobs_within_two_minutes() -> None:
     world = world_of(1)
     come(world, 1, 2, 3)
     redeploy(world, emr_run_limits=((OWN, 3),))
@@ -54,7 +54,7 @@ def test_a_larger_limit_starts_what_waits_within_two_minutes() -> None:
     finish_all(world)
 
 
-def test_a_smaller_limit_starts_nothing_until_enough_runs_have_ended() -> None:
+def test_a_smaller_limit_starts_nothing_until_enough_runs_ended() -> None:
     world = world_of(3)
     come(world, 1, 2, 3)
     redeploy(world, emr_run_limits=((OWN, 1),))
@@ -68,7 +68,7 @@ def test_a_smaller_limit_starts_nothing_until_enough_runs_have_ended() -> None:
     finish_all(world)
 
 
-def test_jobs_that_wait_for_an_application_start_when_its_limit_is_taken_away() -> None:
+def test_jobs_wait_for_an_application_only_while_it_has_a_limit() -> None:
     world = world_of(1)
     come(world, 1, 2, 3)
     redeploy(world, emr_run_limits=())
@@ -77,7 +77,7 @@ def test_jobs_that_wait_for_an_application_start_when_its_limit_is_taken_away() 
     finish_all(world)
 
 
-def test_jobs_that_wait_for_the_former_application_of_the_stack_go_to_the_new_one() -> None:
+def test_jobs_waiting_for_the_old_stack_application_use_new_one() -> None:
     world = world_of(1)
     come(world, 1, 2, 3)
     redeploy(world, emr_application_id=NEW, emr_run_limits=((NEW, 1),))
@@ -91,7 +91,7 @@ def test_jobs_that_wait_for_the_former_application_of_the_stack_go_to_the_new_on
     finish_all(world)
 
 
-def test_a_job_that_holds_a_slot_of_the_former_application_keeps_it_until_its_run_ends() -> None:
+def test_a_job_holding_old_application_slot_keeps_it_to_run_end() -> None:
     """As with pools: it counts at both, and both slots come back."""
     world = world_of(9, start_burst=1, start_rate_per_second=0.02)
     come(world, 1, 2)
@@ -103,7 +103,7 @@ def test_a_job_that_holds_a_slot_of_the_former_application_keeps_it_until_its_ru
     finish_all(world)
 
 
-def test_runs_from_before_there_was_a_limit_do_not_count_and_end_as_they_would() -> None:
+def test_runs_from_before_a_limit_do_not_count_and_end_normally() -> None:
     """The limit counts what is claimed from the deployment on. EMR's own limit holds the rest back until then."""
     world = world_of(1)
     redeploy(world, emr_run_limits=())
@@ -114,7 +114,7 @@ def test_runs_from_before_there_was_a_limit_do_not_count_and_end_as_they_would()
     finish_all(world)
 
 
-def test_what_is_lent_to_a_job_that_waits_for_its_application_moves_it_to_the_head() -> None:
+def test_an_inherited_priority_moves_an_application_waiter_ahead() -> None:
     world = world_of(1)
     weather = partitions(1, "join", "weather", by=["day"])
     world.put("b", weather)
@@ -144,7 +144,7 @@ def test_settings_are_read_as_the_template_writes_them() -> None:
 
 
 @pytest.mark.parametrize("text", ["00app", "00app=", "00app=0", "=3", "00app=many", "00app=-1"])
-def test_a_limit_that_is_none_is_refused_when_the_lambda_starts(text: str) -> None:
+def test_an_invalid_limit_is_refused_when_the_lambda_starts(text: str) -> None:
     names = ("catalog_table", "jobs_table", "runs_table", "hints_queue_url", "lake_bucket", "control_bucket")
     environment = {f"SLUICE_{name.upper()}": "x" for name in names}
     with pytest.raises(RuntimeError, match="expected <application>=<runs> in SLUICE_EMR_RUN_LIMITS"):

@@ -52,7 +52,7 @@ def test_e8_the_starts_of_two_applications_keep_one_pace(world: QuickWorld) -> N
     world.settle()
 
 
-def test_e8_what_one_application_refuses_holds_the_starts_of_the_others_back(world: QuickWorld) -> None:
+def test_e8_a_throttle_of_one_application_delays_the_others(world: QuickWorld) -> None:
     world.targets.emr.answers = [NotNow("throttled")]
     world.upload(day(1))
     world.settle()
@@ -103,7 +103,7 @@ def _of(world: QuickWorld, waiter: Waiter) -> Job | Run:
     return found
 
 
-def test_a_job_that_queues_at_the_pace_of_its_application_moves_to_that_of_the_account(world: QuickWorld) -> None:
+def test_a_job_queued_at_an_application_pace_moves_to_account(world: QuickWorld) -> None:
     for number in (1, 2, 3):
         world.upload(day(number))
     world.settle()
@@ -117,7 +117,7 @@ def test_a_job_that_queues_at_the_pace_of_its_application_moves_to_that_of_the_a
     world.settle()
 
 
-def test_a_claimed_run_that_queues_at_the_pace_of_its_application_starts_from_there(world: QuickWorld) -> None:
+def test_a_run_queued_at_an_application_pace_starts_from_there(world: QuickWorld) -> None:
     world.targets.emr.answers = [NotNow("throttled")]
     world.upload(day(1))
     world.settle()
@@ -130,7 +130,7 @@ def test_a_claimed_run_that_queues_at_the_pace_of_its_application_starts_from_th
     world.settle()
 
 
-def test_an_urgent_schedule_lifts_what_waits_for_a_start_of_another_application(world: QuickWorld) -> None:
+def test_an_urgent_schedule_raises_another_application_waiters(world: QuickWorld) -> None:
     for number in (1, 2):
         world.upload(day(number, "weather", "x.csv"))
         world.settle()

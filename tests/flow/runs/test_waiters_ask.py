@@ -46,9 +46,7 @@ def questions(world: QuickWorld) -> list[int]:
     ],
     ids=["workflow", "group", "pool", "share"],
 )
-def test_a_slot_whose_run_ended_unheard_is_free_within_a_minute_when_a_job_waits(
-    pools: dict[str, Any], limits: dict[str, Any]
-) -> None:
+def test_a_slot_whose_run_ended_unreported_is_free_within_minute(pools: dict[str, Any], limits: dict[str, Any]) -> None:
     world = world_of(pools, {"daily": partitions(**limits)})
     begin(world, 1)
     world.targets.emr.runs["jr00001"].state = "SUCCESS"  # and its event is lost
@@ -65,7 +63,7 @@ def test_a_slot_whose_run_ended_unheard_is_free_within_a_minute_when_a_job_waits
     assert [run.state for run in world.runs("daily")] == ["SUCCEEDED", "STARTING"]
 
 
-def test_holders_that_run_are_asked_about_once_a_minute_while_a_job_waits() -> None:
+def test_active_holders_are_polled_once_a_minute_while_job_waits() -> None:
     world = world_of({}, {"daily": partitions(**at_most(1))})
     begin(world, 1)
     world.upload(day(2))
@@ -78,7 +76,7 @@ def test_holders_that_run_are_asked_about_once_a_minute_while_a_job_waits() -> N
     assert min(later - first for first, later in pairwise(asked)) >= 50 * SECOND
 
 
-def test_nobody_is_asked_about_while_no_job_waits() -> None:
+def test_no_holder_is_polled_while_no_job_waits() -> None:
     world = world_of({}, {"daily": partitions(**at_most(1))})
     begin(world, 1)
     asked = questions(world)
@@ -88,7 +86,7 @@ def test_nobody_is_asked_about_while_no_job_waits() -> None:
     assert asked == []
 
 
-def test_many_holders_are_asked_about_in_turns_at_the_rate_that_emr_bears() -> None:
+def test_many_holders_are_polled_in_parts_at_the_rate_emr_allows() -> None:
     """Seventy run in a pool, and one more waits: fifty are asked about at a tick, those first that were asked longest
     ago."""
     names = {f"s{number}": partitions(pool="p") for number in range(71)}
@@ -114,7 +112,7 @@ def test_many_holders_are_asked_about_in_turns_at_the_rate_that_emr_bears() -> N
     assert len(world.targets.emr.runs) == 71
 
 
-def test_the_holder_of_a_workers_run_is_asked_nothing() -> None:
+def test_a_worker_run_that_holds_a_slot_is_not_polled() -> None:
     world = QuickWorld()
     world.deploy(flights({"daily": partitions(**at_most(1))}, clean={"target": PULLED}, other={"target": EMR}))
     world.upload(day(1))

@@ -54,14 +54,14 @@ def names(*short: str) -> list[str]:
         (Filters(tag=("team", None), workflow="demo.flights.notify", state="enabled"), "d"),
     ],
 )
-def test_l18_schedules_are_chosen_by_tag_workflow_and_state(world: World, wanted: Filters, expected: str) -> None:
+def test_l18_schedules_are_selected_by_tag_workflow_and_state(world: World, wanted: Filters, expected: str) -> None:
     deployed(world)
     found = bulk.select(world.ports, APP, wanted.tag, wanted.workflow, wanted.state)
     assert [schedule_state.schedule for schedule_state, _ in found] == names(*expected)
     assert all(schedule.workflow.startswith("demo.flights.") for _, schedule in found)
 
 
-def test_l18_a_deleted_schedule_is_not_chosen(world: World) -> None:
+def test_l18_a_deleted_schedule_is_not_selected(world: World) -> None:
     deployed(world)
     world.delete("a")
     assert [
@@ -78,7 +78,7 @@ def test_l18_a_deleted_schedule_is_not_chosen(world: World) -> None:
         ("a=b=c", Tag("a", "b=c")),
     ],
 )
-def test_l18_a_tag_is_written_with_its_value_or_without(text: str, tag: Tag) -> None:
+def test_l18_a_tag_may_have_a_value_or_none(text: str, tag: Tag) -> None:
     assert bulk.parse_tag(text) == tag
 
 
@@ -94,7 +94,7 @@ def test_l18_a_tag_without_a_key_is_refused(text: str) -> None:
     }
 
 
-def test_l18_what_is_chosen_is_disabled_and_enabled_again(world: World) -> None:
+def test_l18_selected_schedules_are_disabled_and_enabled_again(world: World) -> None:
     deployed(world)
     team = Filters(tag=("team", "a"))
 
@@ -111,7 +111,7 @@ def test_l18_what_is_chosen_is_disabled_and_enabled_again(world: World) -> None:
     assert schedule_state.by == "ops"
 
 
-def test_l18_another_app_with_the_same_tag_is_left_alone(world: World) -> None:
+def test_l18_another_app_with_the_same_tag_is_unaffected(world: World) -> None:
     deployed(world)
     orders = {"workflows": {"ship": {"target": EMR}}, "schedules": {"a": at("0 5 * * *", "ship", tags={"team": "a"})}}
     send(world, orders, "demo.orders")
@@ -119,7 +119,7 @@ def test_l18_another_app_with_the_same_tag_is_left_alone(world: World) -> None:
     assert living(world, "demo.orders") == {"a": "enabled"}
 
 
-def test_l18_one_that_fails_harms_no_other(world: World) -> None:
+def test_l18_a_failing_schedule_affects_no_other(world: World) -> None:
     """Enabling the fourth would close a circle; the two after it are enabled all the same."""
     world.deploy(flights({name: at("0 5 * * *", enabled=False) for name in ("a", "y", "z")}))
     circle = {"m": after("join", "clean", enabled=False), "n": after("clean", "join", enabled=False)}
@@ -135,7 +135,7 @@ def test_l18_one_that_fails_harms_no_other(world: World) -> None:
     assert living(world)["n"] == "disabled"
 
 
-def test_l18_a_fault_that_is_none_of_the_callers_harms_no_other_either(world: World) -> None:
+def test_l18_an_internal_error_of_one_item_affects_no_other(world: World) -> None:
     deployed(world)
 
     def disable(ports: Ports, name: str, by: str) -> ScheduleState:
@@ -151,7 +151,7 @@ def test_l18_a_fault_that_is_none_of_the_callers_harms_no_other_either(world: Wo
     assert "secret" not in str(failed)
 
 
-def test_l18_one_that_was_deleted_meanwhile_has_failed(world: World) -> None:
+def test_l18_an_item_deleted_meanwhile_is_reported_as_failed(world: World) -> None:
     deployed(world)
 
     def delete_then_disable(ports: Ports, name: str, by: str) -> ScheduleState:
@@ -163,11 +163,11 @@ def test_l18_one_that_was_deleted_meanwhile_has_failed(world: World) -> None:
     assert [(each["name"], each["error"]["code"]) for each in outcome["failed"]] == [("demo.flights.a", "not_found")]
 
 
-def test_l18_an_action_that_is_not_known_is_refused(world: World) -> None:
+def test_l18_an_unknown_action_is_refused(world: World) -> None:
     with pytest.raises(SluiceError, match=r"expected one of enable, disable.*, got 'destroy'"):
         bulk.act(world.ports, APP, "destroy", EVERY, "ops")
 
 
-def test_l18_the_api_takes_the_actions_that_there_are() -> None:
+def test_l18_the_api_accepts_exactly_the_known_actions() -> None:
     action: Any = Bulk.model_json_schema()["properties"]["action"]
     assert action["enum"] == list(bulk.ACTIONS)

@@ -54,7 +54,7 @@ def starts(world: World) -> list[str]:
     return [run.name.split(".")[2].partition("@")[0] for run in world.targets.emr.runs.values()]
 
 
-def test_l6_carry_gives_what_queues_its_new_timeout() -> None:
+def test_l6_carry_gives_queued_jobs_the_new_timeout() -> None:
     world = waits("daily", 1, 2)
     [queued] = world.jobs("daily")
     assert queued.wake_at == queued.created_at + 24 * HOUR
@@ -67,7 +67,7 @@ def test_l6_carry_gives_what_queues_its_new_timeout() -> None:
     assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (1, 0)
 
 
-def test_l6_carry_takes_a_timeout_from_what_queues() -> None:
+def test_l6_carry_removes_the_timeout_of_queued_jobs() -> None:
     world = waits("daily", 1, 2, timeout={"after": "1h", "then": "abort"})
     world.put("daily", by_day(timeout="never", **CARRY))
     doze(world, "3h")
@@ -77,7 +77,7 @@ def test_l6_carry_takes_a_timeout_from_what_queues() -> None:
 
 
 @pytest.mark.parametrize(("priority", "order"), [(9, ["first", "third", "second"]), (0, ["first", "second", "third"])])
-def test_l6_carry_ranks_what_queues_anew(world: QuickWorld, priority: int, order: list[str]) -> None:
+def test_l6_carry_ranks_queued_jobs_again(world: QuickWorld, priority: int, order: list[str]) -> None:
     names = {"first": 1, "second": 2, "third": 3}
     before = 9 - priority  # so that the update turns the order round
     world.deploy(flights({name: go(number, priority=before if number == 3 else 5) for name, number in names.items()}))
@@ -92,7 +92,7 @@ def test_l6_carry_ranks_what_queues_anew(world: QuickWorld, priority: int, order
     assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (0, 0)
 
 
-def test_l6_carry_lets_go_from_the_middle_of_a_queue_what_the_limit_no_longer_concerns(world: QuickWorld) -> None:
+def test_l6_carry_launches_queued_jobs_that_a_limit_releases(world: QuickWorld) -> None:
     grouped = {"constraints": [GROUP]}
     others = {name: go(number, **grouped) for number, name in enumerate(["first", "second"], start=1)}
     world.deploy(flights({**others, "third": go(3, workflow="join", **grouped)}))
@@ -110,7 +110,7 @@ def test_l6_carry_lets_go_from_the_middle_of_a_queue_what_the_limit_no_longer_co
     assert sorted(starts(world)) == ["first", "second", "third"]
 
 
-def test_l6_carry_into_a_limit_sends_what_queues_through_that_first(world: QuickWorld) -> None:
+def test_l6_carry_of_a_new_limit_sends_queued_jobs_through_it(world: QuickWorld) -> None:
     """It holds its slot of the workflow, and queues at the group; the new rate comes before both."""
     rate = {"type": "rate", "max": 1, "per": "1h", "on_unmet": "wait"}
     names = {"first": go(1, constraints=[GROUP]), "second": go(2, constraints=[GROUP])}
@@ -129,7 +129,7 @@ def test_l6_carry_into_a_limit_sends_what_queues_through_that_first(world: Quick
     assert (world.limit_state("group:demo.g").active, world.limit_state("group:demo.g").waiters) == (0, 0)
 
 
-def test_l6_a_resume_leaves_the_order_of_a_queue_as_it_is() -> None:
+def test_l6_a_resume_keeps_the_order_of_a_queue() -> None:
     world = waits("daily", 1, 2, 3)
     before = [job.rank for job in world.jobs("daily")]
     world.run_now("daily")
@@ -141,7 +141,7 @@ def test_l6_a_resume_leaves_the_order_of_a_queue_as_it_is() -> None:
     assert before == [rank for rank in after if rank in before]
 
 
-def test_l6_carry_ranks_a_claimed_run_anew_that_queues_for_the_start_rate(world: QuickWorld) -> None:
+def test_l6_carry_ranks_a_claimed_run_again_that_queues_for_pace(world: QuickWorld) -> None:
     """Both are claimed, and EMR asks both for patience: they queue for their next call, the older one first."""
     names = ("first", "second")
     world.deploy(flights({name: go(number, constraints=[]) for number, name in enumerate(names, start=1)}))

@@ -80,7 +80,7 @@ COSTS: dict[str, tuple[Cost, tuple[Callable[[QuickWorld], None], ...]]] = {
 
 
 @pytest.mark.parametrize("what", COSTS)
-def test_l16_a_registration_costs_what_the_page_says(what: str) -> None:
+def test_l16_a_registration_costs_what_the_documentation_says(what: str) -> None:
     expected, acts = COSTS[what]
     assert cost(*acts) == expected
     row = re.search(rf"^\| {re.escape(what)} \| (\d+) \| (\d+) \|$", PAGE.read_text(), flags=re.M)
@@ -88,7 +88,7 @@ def test_l16_a_registration_costs_what_the_page_says(what: str) -> None:
     assert (int(row[1]), int(row[2])) == expected
 
 
-def test_l16_one_that_is_due_soon_pays_for_its_fire_as_well() -> None:
+def test_l16_a_message_due_soon_also_pays_for_its_fire() -> None:
     """The tick that would have prepared it has been: its fire is written, and its timer moved on, at once."""
     extra = cost(soon).rows - cost(plain).rows
     assert extra >= 2

@@ -44,7 +44,7 @@ def names(world: World) -> list[str]:
     return [each.schedule_state.schedule for each in messages.of_app(world.ports, APP, 100, None).items]
 
 
-def test_l16_a_message_is_live_at_once_also_within_the_current_minute(world: World) -> None:
+def test_l16_a_message_is_live_at_once_also_in_current_minute(world: World) -> None:
     world.clock.pass_by("7s")
     world.message("ping", schedule="@every 10s", data={"n": 1})
     put_at = world.clock.now()
@@ -56,7 +56,7 @@ def test_l16_a_message_is_live_at_once_also_within_the_current_minute(world: Wor
     assert world.targets.queue.data == [{"content_type": "application/json", "text": '{"n":1}'}] * 3
 
 
-def test_l16_a_put_over_a_message_starts_anew_and_the_pending_fires_of_the_one_before_never_fire(world: World) -> None:
+def test_l16_a_replaced_message_starts_over_without_old_fires(world: World) -> None:
     world.message("ping", schedule="@every 10s", data="old")
     world.pass_by("15s")
     world.message("ping", schedule="@every 20s", data="new")
@@ -70,7 +70,7 @@ def test_l16_a_put_over_a_message_starts_anew_and_the_pending_fires_of_the_one_b
     assert shown(world, "ping")["version"] == 2
 
 
-def test_l16_the_last_write_wins_and_if_match_guards_what_was_seen(world: World) -> None:
+def test_l16_the_last_write_wins_and_if_match_guards_a_version(world: World) -> None:
     world.message("ping", schedule="@daily", description="first")
     world.message("ping", schedule="@daily", description="second")
     assert shown(world, "ping")["description"] == "second"
@@ -82,7 +82,7 @@ def test_l16_the_last_write_wins_and_if_match_guards_what_was_seen(world: World)
     assert refused(lambda: world.message("other", if_match=1, schedule="@daily")).code == "changed_meanwhile"
 
 
-def test_l16_a_deleted_message_is_gone_and_sends_nothing_any_more(world: World) -> None:
+def test_l16_a_deleted_message_is_gone_and_sends_nothing(world: World) -> None:
     world.message("ping", schedule="@every 10s")
     world.pass_by("10s")
     messages.delete(world.ports, APP, "ping", "ada")
@@ -96,7 +96,7 @@ def test_l16_a_deleted_message_is_gone_and_sends_nothing_any_more(world: World) 
     assert len(world.runs("~ping")) == 1
 
 
-def test_l16_messages_are_listed_by_app_and_neither_among_schedules_nor_workflows(world: World) -> None:
+def test_l16_messages_are_listed_by_app_and_not_among_schedules(world: World) -> None:
     world.deploy(flights({}) | {"default_target": SQS}, app="other")
     world.message("b", schedule="@daily", target=ELSEWHERE)
     world.message("a", schedule="@daily")
@@ -111,7 +111,7 @@ def test_l16_messages_are_listed_by_app_and_neither_among_schedules_nor_workflow
     assert lists.jobs_of_namespace(world.ports, "demo", 100, None).items == ()
 
 
-def test_l16_an_apps_default_target_serves_messages_that_name_none(world: World) -> None:
+def test_l16_app_default_target_serves_messages_that_name_none(world: World) -> None:
     world.message("plain", due_time="10s")
     world.message("own", due_time="10s", target=ELSEWHERE)
     world.message("job", due_time="10s", workflow="clean")
@@ -123,14 +123,14 @@ def test_l16_an_apps_default_target_serves_messages_that_name_none(world: World)
     assert (job.workflow, job.request.target["type"]) == (full("clean"), "emr_serverless")
 
 
-def test_l16_another_default_target_serves_the_messages_that_live(world: World) -> None:
+def test_l16_a_changed_default_target_serves_existing_messages(world: World) -> None:
     world.message("plain", schedule="@every 30s")
     world.deploy(flights({}) | {"default_target": ELSEWHERE})
     world.pass_by("30s")
     assert [run.request.target["queue_url"] for run in world.runs("~plain")] == [ELSEWHERE["queue_url"]]
 
 
-def test_l16_a_message_with_nowhere_to_go_is_refused(world: World) -> None:
+def test_l16_a_message_without_a_target_is_refused(world: World) -> None:
     world.deploy(flights({}), app="bare")
     error = refused(lambda: world.message("ping", app="demo.bare", due_time="1h"))
     assert (error.field, error.hint) == (
@@ -144,7 +144,7 @@ def test_l16_a_message_with_nowhere_to_go_is_refused(world: World) -> None:
     assert other.message == "expected a workflow of namespace demo, got 'ops.flights.clean'"
 
 
-def test_l16_a_deployment_touches_no_message(world: World) -> None:
+def test_l16_a_deployment_changes_no_message(world: World) -> None:
     world.message("ping", schedule="@daily", target=ELSEWHERE)
     world.message("pong", schedule="@daily")
     before = [shown(world, name) for name in ("ping", "pong")]
@@ -155,7 +155,7 @@ def test_l16_a_deployment_touches_no_message(world: World) -> None:
     assert [shown(world, name) for name in ("ping", "pong")] == before
 
 
-def test_l17_what_messages_go_to_is_not_taken_from_them(world: World) -> None:
+def test_l17_a_target_used_by_messages_is_not_deleted(world: World) -> None:
     world.message("ping", schedule="@daily")
     error = refused(lambda: world.deploy(flights({})))
     assert error.code == "in_use"
@@ -187,13 +187,13 @@ def test_l8_deleting_an_app_deletes_its_messages(world: World) -> None:
     assert names(world) == []
 
 
-def test_l16_an_app_whose_messages_go_to_another_apps_workflow_protects_it(world: World) -> None:
+def test_l16_a_workflow_of_messages_of_another_app_is_protected(world: World) -> None:
     world.deploy(flights({}), app="other")
     world.message("ping", app="demo.other", schedule="@daily", workflow="flights.clean")
     assert refused(lambda: deploy.delete_app(world.ports, APP, "ada")).code == "in_use"
 
 
-def test_l13_large_data_lies_in_s3_and_goes_by_reference(world: World) -> None:
+def test_l13_large_data_is_in_s3_and_sent_by_reference(world: World) -> None:
     world.message("big", due_time="10s", data=LARGE, content_type="text/csv")
     view = shown(world, "big")
     assert "data" not in view
@@ -205,7 +205,7 @@ def test_l13_large_data_lies_in_s3_and_goes_by_reference(world: World) -> None:
     assert world.targets.queue.data == [{"content_type": "text/csv", "uri": view["data_uri"]}]
 
 
-def test_l13_it_lies_in_a_bucket_of_the_apps_choice(world: World) -> None:
+def test_l13_large_data_is_in_the_bucket_of_the_app(world: World) -> None:
     schedule = {"workflow": "notify", "data": LARGE, "trigger": {"type": "time", "expression": "@daily"}}
     document = flights({"nightly": schedule}) | {"default_target": SQS, "data_bucket": "our-own-bucket"}
     world.deploy(document)
@@ -220,7 +220,7 @@ def test_l13_it_lies_in_a_bucket_of_the_apps_choice(world: World) -> None:
     assert schedule_state.version == 1
 
 
-def test_l13_data_of_a_schedule_reaches_its_run_whatever_its_kind(world: World) -> None:
+def test_l13_data_of_a_schedule_reaches_its_run_for_every_kind(world: World) -> None:
     world.put("nightly", {"workflow": "clean", "data": "day=1", "trigger": {"type": "time", "expression": "@daily"}})
     world.run_now("nightly")
     world.settle()

@@ -45,7 +45,7 @@ def test_o2_a_run_can_be_followed_through_the_log_by_its_id(world: World, lines:
     assert told(lines, "run moved") == moved
 
 
-def test_o2_who_waits_is_told_once_in_the_words_of_why(world: World, lines: pytest.LogCaptureFixture) -> None:
+def test_o2_a_waiting_job_is_logged_once_with_the_text_of_why(world: World, lines: pytest.LogCaptureFixture) -> None:
     world.deploy(flights({"daily": partitions(**at_most(1))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -61,9 +61,7 @@ def test_o2_who_waits_is_told_once_in_the_words_of_why(world: World, lines: pyte
     assert len(told(lines, "checked")) == 2, "ten ticks looked at the head of that queue, and changed nothing"
 
 
-def test_o2_a_thousand_jobs_that_wait_are_a_thousand_lines_and_no_more(
-    world: World, lines: pytest.LogCaptureFixture
-) -> None:
+def test_o2_a_thousand_waiting_jobs_are_a_thousand_log_records(world: World, lines: pytest.LogCaptureFixture) -> None:
     world.deploy(flights({"tick": at("@every 10s", "clean", coalesce=False, **at_most(1))}))
     world.pass_by("5m")
     said = told(lines, "checked")
@@ -71,7 +69,7 @@ def test_o2_a_thousand_jobs_that_wait_are_a_thousand_lines_and_no_more(
     assert len(said) == len({line["job"] for line in said})
 
 
-def test_o2_a_sub_batch_is_one_line_with_the_ids_of_its_runs(lines: pytest.LogCaptureFixture) -> None:
+def test_o2_a_sub_batch_is_one_log_record_with_its_run_ids(lines: pytest.LogCaptureFixture) -> None:
     world = QuickWorld()
     deploy(world, {"daily": spread(30)})
     dispatch_together(world.ports, fires(world), due(world))

@@ -22,7 +22,7 @@ from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights
 
 
-def test_o2_a_fire_that_is_sent_three_seconds_late_is_measured_as_3000_ms(world: World) -> None:
+def test_o2_fire_sent_three_seconds_late_is_measured_as_3000_ms(world: World) -> None:
     world.deploy(flights({"tick": at("@every 1h", "notify")}))
     world.pass_by("59m")
     world.clock.wait_until(world.clock.now() + MINUTE + 3 * SECOND)
@@ -32,7 +32,7 @@ def test_o2_a_fire_that_is_sent_three_seconds_late_is_measured_as_3000_ms(world:
     assert world.metrics.of(metrics.FIRE_LATENESS) == [3_000]
 
 
-def test_o2_each_sub_batch_of_a_crowd_is_measured_as_late_as_it_was_sent() -> None:
+def test_o2_each_sub_batch_of_a_batch_is_measured_by_its_sending() -> None:
     world = QuickWorld()
     deploy(world, {"daily": spread(30)})
     refs, instant = fires(world), due(world)
@@ -43,7 +43,7 @@ def test_o2_each_sub_batch_of_a_crowd_is_measured_as_late_as_it_was_sent() -> No
     assert sorted(world.metrics.of(metrics.FIRE_LATENESS)) == [0] * 10 + [3_000] * 10 + [6_000] * 10
 
 
-def test_o2_a_start_is_measured_from_its_event_and_once_however_often_it_is_called(world: World) -> None:
+def test_o2_a_start_is_measured_once_from_its_event(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.upload(day(1))
     world.clock.wait_until(world.clock.now() + 2 * SECOND)
@@ -55,7 +55,7 @@ def test_o2_a_start_is_measured_from_its_event_and_once_however_often_it_is_call
     assert world.metrics.of(metrics.EVENT_TO_START) == [2_000]
 
 
-def test_o2_what_a_limit_holds_back_is_no_lateness_but_a_wait_of_its_class(world: World) -> None:
+def test_o2_a_delay_by_a_limit_is_measured_as_wait_not_lateness(world: World) -> None:
     world.deploy(flights({"daily": partitions(**at_most(1))}))
     world.upload(day(1))
     world.settle()
@@ -81,7 +81,7 @@ def test_o2_what_a_limit_holds_back_is_no_lateness_but_a_wait_of_its_class(world
     ],
     ids=["delay", "fresh", "approval"],
 )
-def test_o2_a_wait_is_counted_once_and_by_the_class_of_what_is_waited_for(
+def test_o2_a_wait_is_counted_once_by_the_class_of_its_cause(
     world: World, constraint: dict[str, object], reason: str
 ) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", constraint)}))
@@ -94,7 +94,7 @@ def test_o2_a_wait_is_counted_once_and_by_the_class_of_what_is_waited_for(
     }
 
 
-def test_o2_jobs_that_a_pause_keeps_are_counted(world: World) -> None:
+def test_o2_jobs_kept_by_a_pause_are_counted(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.pause("daily")
     world.upload(day(1))
@@ -103,7 +103,7 @@ def test_o2_jobs_that_a_pause_keeps_are_counted(world: World) -> None:
     assert world.metrics.of(metrics.WAITS_BEGUN, "paused") == [1]
 
 
-def test_o2_a_job_that_waits_for_a_rate_is_counted_as_that(world: World) -> None:
+def test_o2_a_job_that_waits_for_a_rate_is_counted_as_such(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", rate_of(1, "1h"))}))
     for number in (1, 2):
         world.upload(day(number))
@@ -112,7 +112,7 @@ def test_o2_a_job_that_waits_for_a_rate_is_counted_as_that(world: World) -> None
     assert world.metrics.of(metrics.WAITS_BEGUN, "rate") == [1]
 
 
-def test_o2_every_tick_says_how_long_the_oldest_row_is_overdue(world: World) -> None:
+def test_o2_every_tick_measures_how_long_oldest_row_is_overdue(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.tick()
     assert world.metrics.of(metrics.OVERDUE_AGE) == [0]
@@ -126,7 +126,7 @@ def test_o2_every_tick_says_how_long_the_oldest_row_is_overdue(world: World) -> 
     assert world.metrics.of(metrics.ROWS_PARKED) == []
 
 
-def test_o2_a_row_that_keeps_failing_is_counted_when_it_is_parked(world: World) -> None:
+def test_o2_a_row_that_keeps_failing_is_counted_when_parked(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.hints.lose = True
     world.upload(day(1))
@@ -139,7 +139,7 @@ def test_o2_a_row_that_keeps_failing_is_counted_when_it_is_parked(world: World) 
     assert world.metrics.of(metrics.ROWS_PARKED) == [1]
 
 
-def test_o2_a_write_that_another_has_overtaken_is_a_race_lost(world: World) -> None:
+def test_o2_a_write_overtaken_by_another_counts_as_a_lost_race(world: World) -> None:
     assert world.ports.ledger.commit([Create(rows.job())]) is None
     assert world.metrics.of(metrics.RACES_LOST) == []
     assert world.ports.ledger.commit([Create(rows.job())]) is not None
@@ -155,7 +155,7 @@ def test_o2_a_delivery_that_is_given_up_is_counted(world: World) -> None:
     assert world.metrics.of(metrics.DEAD_LETTERS) == [1]
 
 
-def test_o2_what_a_run_has_cost_is_measured_once_at_its_end(world: World) -> None:
+def test_o2_the_costs_of_a_run_are_measured_once_at_its_end(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.upload(day(1))
     world.settle()
@@ -169,7 +169,7 @@ def test_o2_what_a_run_has_cost_is_measured_once_at_its_end(world: World) -> Non
     assert world.metrics.of(metrics.RUN_COST) == [pytest.approx(cost, abs=1e-6)]
 
 
-def test_o2_a_bill_that_is_reckoned_up_later_is_measured_then(world: World) -> None:
+def test_o2_costs_known_later_are_measured_then(world: World) -> None:
     world.targets.emr.reckons_after = 5 * MINUTE
     world.deploy(flights({"daily": partitions()}))
     world.upload(day(1))
@@ -181,7 +181,7 @@ def test_o2_a_bill_that_is_reckoned_up_later_is_measured_then(world: World) -> N
     assert len(world.metrics.of(metrics.RUN_COST)) == 1
 
 
-def test_o2_a_run_that_a_person_asks_for_is_neither_a_fire_nor_an_event(world: World) -> None:
+def test_o2_a_run_asked_for_by_a_person_is_no_fire_and_no_event(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     actions.run_now(world.ports, "demo.flights.daily", {}, "r1")
     world.pass_by("1m")

@@ -6,7 +6,7 @@ from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights
 
 
-def test_o3_an_overdue_job_whose_hint_was_lost_starts_with_the_next_tick(world: World) -> None:
+def test_o3_an_overdue_job_with_a_lost_hint_starts_at_next_tick(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.hints.lose = True
     world.upload(day(1))
@@ -18,7 +18,7 @@ def test_o3_an_overdue_job_whose_hint_was_lost_starts_with_the_next_tick(world: 
     assert len(world.runs("daily")) == 1
 
 
-def test_o3_a_due_fire_whose_hint_was_lost_is_late_but_not_gone(world: World) -> None:
+def test_o3_a_due_fire_with_a_lost_hint_is_late_but_not_lost(world: World) -> None:
     world.hints.lose = True
     world.deploy(flights({"tick": at("@every 5s", "notify")}))
     world.pass_by("55s")
@@ -31,7 +31,7 @@ def test_o3_a_due_fire_whose_hint_was_lost_is_late_but_not_gone(world: World) ->
     assert len(nominal) == len(set(nominal)) >= 20
 
 
-def test_w7_a_run_whose_events_never_came_is_asked_about(world: World) -> None:
+def test_w7_a_run_whose_events_never_came_is_polled(world: World) -> None:
     world.deploy(flights({"daily": partitions(**at_most(1))}))
     world.upload(day(1))
     world.settle()
@@ -43,7 +43,7 @@ def test_w7_a_run_whose_events_never_came_is_asked_about(world: World) -> None:
     assert world.limit_state("workflow:demo.flights.clean").active == 0
 
 
-def test_w7_a_silent_run_that_still_runs_is_asked_ever_less_often(world: World) -> None:
+def test_w7_an_active_run_without_news_is_polled_ever_less_often(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.upload(day(1))
     world.settle()

@@ -27,7 +27,7 @@ def stuck() -> QuickWorld:
     return world
 
 
-def test_ticks_that_die_put_no_row_off(stuck: QuickWorld) -> None:
+def test_ticks_that_die_postpone_no_row(stuck: QuickWorld) -> None:
     """Six ticks in a row die in their sweep; each leaves less to the next."""
     points = wrap(stuck)
     for _ in range(6):
@@ -40,7 +40,7 @@ def test_ticks_that_die_put_no_row_off(stuck: QuickWorld) -> None:
     assert len(stuck.targets.emr.runs) == MANY
 
 
-def test_a_row_is_put_off_only_after_it_was_hinted(stuck: QuickWorld) -> None:
+def test_a_row_is_postponed_only_after_its_hint(stuck: QuickWorld) -> None:
     points = wrap(stuck)
     points.armed = True
     for effects in range(1, 60, 7):
