@@ -53,7 +53,7 @@ def test_e9_an_interrupted_deployment_is_sent_again_until_done() -> None:
 
 
 def test_e9_emitters_report_their_speed_and_no_duplicate() -> None:
-    told = emitters.entry(3, registered=2.0, seconds=2.5, told={"missed": 0, "doubled": 0})
+    told = emitters.entry(3, registered=2.0, seconds=2.5, counted={"missed": 0, "doubled": 0})
     assert told["emitters"] == 3
     assert told["registrations_per_second"] == emitters.REGISTRATIONS / 2.0
     assert told["fires_per_second"] == emitters.FIRES / 2.5

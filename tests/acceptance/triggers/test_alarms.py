@@ -129,7 +129,7 @@ def test_t23_an_alarm_cancels_an_absence_that_has_not_launched(world: World) -> 
     world.alarm("disk full", "OK")
     world.settle()
     assert world.jobs("call") == []
-    assert reasons(world, "call") == ["DROPPED: what was absent came after all, before the job was launched"]
+    assert reasons(world, "call") == ["DROPPED: the absent event arrived before the job was launched"]
 
 
 def test_t23_an_alarm_and_data_combine_in_one_trigger(world: World) -> None:
