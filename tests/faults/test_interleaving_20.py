@@ -17,7 +17,7 @@ from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import two
 from tests.faults.meetings.situations_queues import made
 from tests.faults.memory_tables import QuickWorld
-from tests.faults.test_interleavings_launch import LIMIT, Before
+from tests.faults.test_interleavings_launch import LIMIT, before
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import APPLICATION, World, day, flights
 
@@ -43,7 +43,7 @@ def test_interleaving_20_emr_reports_all_before_id_is_recorded(world: QuickWorld
         for state in ("RUNNING", "SUCCESS"):
             world.emr_says("jr00001", state)
 
-    Before(world, "Put", all_of_it)
+    before(world, "Put", all_of_it)
     world.upload(day(1))
     world.settle()
     one_run_that(world, "SUCCEEDED")
