@@ -157,7 +157,7 @@ class CutAhead:
         return self._cut.crossing(lambda: self._plain.prefetch.stamps(wanted))
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("channel", ROADS)
 @pytest.mark.parametrize("closing", CLOSINGS)
 def test_c13_a_close_at_any_point_holds_once_acknowledged(closing: str, channel: str) -> None:
     calls = _cross(None, CLOSINGS[closing], ROADS[channel])

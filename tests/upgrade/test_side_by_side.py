@@ -43,7 +43,7 @@ def play(old: Version, new: Version, share: Callable[[int], float], seed: int) -
     return world
 
 
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("channel", ROADS)
 def test_o11_two_versions_side_by_side_lose_and_double_nothing(channel: str, old: Version, new: Version) -> None:
     world = play(old, new, ROADS[channel], 1)
 
@@ -65,7 +65,7 @@ def test_o11_two_versions_side_by_side_lose_and_double_nothing(channel: str, old
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2, 14))
-@pytest.mark.parametrize("road", ROADS)
+@pytest.mark.parametrize("channel", ROADS)
 def test_o11_two_versions_side_by_side_at_length(channel: str, seed: int, old: Version, new: Version) -> None:
     world = play(old, new, ROADS[channel], seed)
 
