@@ -43,7 +43,7 @@ def _pings_arrive(world: RollingWorld, stock: invariants.Stock) -> None:
 def _runs(stock: invariants.Stock, name: str) -> list[Any]:
     """The first attempts of a schedule's own runs, neither by hand nor of a backfill."""
     return [run for run in stock.runs if run.schedule.endswith(f".{name}")
-            and run.attempt == 1 and run.backfill is None and run.kind in ("fire", "gathering", "backlog")]  # fmt: skip
+            and run.attempt == 1 and run.backfill is None and run.kind in ("fire", "gathering", "detached")]  # fmt: skip
 
 
 def _context(world: RollingWorld, run: Any) -> Any:
