@@ -71,7 +71,7 @@ def test_w5_a_lost_lease_is_a_conflict_that_names_the_holder(pool: Api) -> None:
         ("/v1/workers/etl/claim", ANN, 400, "a pool's full name, namespace.pool"),
         ("/v1/workers/demo.flights.etl/claim", ANN, 400, "a pool's full name, namespace.pool"),
         ("/v1/leases/nothing/report", {**ANN, "state": "succeeded"}, 404, "no lease named"),
-        ("/v1/leases/demo.flights.pull.1.abc-1-1/heartbeat", ANN, 409, "no such run"),
+        ("/v1/leases/demo.flights.pull.1.abc-1-1/heartbeat", ANN, 409, "the run no longer exists"),
         ("/v1/leases/demo.flights.pull.1.abc-1-1/report", {**ANN, "state": "done"}, 400, "'succeeded' or 'failed'"),
         ("/v1/leases/demo.flights.pull.1.abc-1-1/heartbeat", {**ANN, "metrics": {"a": {}}}, 400, "metrics.a"),
         ("/v1/leases/demo.flights.pull.1.abc-1-1/heartbeat", {**ANN, "metrics": {"a": "x" * 2000}}, 400, "1000 bytes"),
