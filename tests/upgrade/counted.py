@@ -42,8 +42,10 @@ def _pings_arrive(world: RollingWorld, stock: invariants.Stock) -> None:
 
 def _runs(stock: invariants.Stock, name: str) -> list[Any]:
     """The first attempts of a schedule's own runs, neither by hand nor of a backfill."""
-    return [run for run in stock.runs if run.schedule.endswith(f".{name}")
-            and run.attempt == 1 and run.backfill is None and run.kind in ("fire", "gathering", "detached")]  # fmt: skip
+    own = [
+        run for run in stock.runs if run.schedule.endswith(f".{name}") and run.kind in ("fire", "gathering", "detached")
+    ]
+    return [run for run in own if run.attempt == 1 and run.backfill is None]
 
 
 def _context(world: RollingWorld, run: Any) -> Any:
