@@ -42,7 +42,7 @@ def transform(lines: DataFrame, files: int) -> DataFrame:
 
 
 def files_for(raw_bytes: int) -> int:
-    """The number of files of a day. It is bounded, whatever the number of raw objects."""
+    """The number of files of a day. It has an upper bound that does not depend on the number of raw objects."""
     return max(1, min(MAX_FILES, -(-raw_bytes // BYTES_A_FILE)))
 
 

@@ -60,7 +60,7 @@ class SignedHttp:
         )
 
     def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None) -> Reply:
-        """Send one request and return the answer, whatever its status. Raises `NotReachable` without an answer."""
+        """Send one request and return the answer with any status. Raises `NotReachable` without an answer."""
         from botocore import exceptions
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest

@@ -55,7 +55,7 @@ def answer(content: Any, status: int = 200, headers: dict[str, str] | None = Non
 
 
 def body(request: Request) -> dict[str, Any]:
-    """The JSON object of a request, whatever its content type; an empty body is an empty object. Raises ``too_large``,
+    """The JSON object of a request of any content type; an empty body is an empty object. Raises ``too_large``,
     ``bad_json`` or ``invalid`` for any other body."""
     data = request.raw_body or b""
     if len(data) > MAX_BODY:

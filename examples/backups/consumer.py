@@ -73,7 +73,7 @@ class Consumer:
                         self.arrivals.append(arrival)
                     # Last: who dies before gets the message again, and backs up once more.
                     sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=message["ReceiptHandle"])
-        except Exception as error:  # told by whoever waits for the backups
+        except Exception as error:  # the waiting example reports it
             self.failure = error
 
     def _back_up(self, s3: Any, key: str) -> None:

@@ -108,7 +108,7 @@ class Fleet:
         return len(own)
 
     def consume(self, due: datetime) -> Outcome:
-        """Back up whatever comes until all is there, and look at who waits meanwhile."""
+        """Back up each log that arrives until all are there, and count the waiting jobs meanwhile."""
         until_due = (due - datetime.now(UTC)).total_seconds()
         window = f"{self.wish.window} s from {due:%H:%M:%S} UTC on"
         self.stage.say("due", f"{len(self.logs):,} of them within {window}, which is in {until_due:.0f} s")

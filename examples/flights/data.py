@@ -55,7 +55,7 @@ def upload_day(
 ) -> list[str]:
     """Put one day below ``<prefix><kind>/``, in ``parts`` files each; gives the keys in the order they were put.
 
-    ``_SUCCESS`` comes last in each partition: it is the done-flag, so whoever sees it may read the day.
+    ``_SUCCESS`` comes last in each partition: it is the done-flag: a reader that finds it may read the day.
     ValueError for an unknown kind, a day outside 2013, or fewer than one part, before anything is put.
     """
     if parts < 1:

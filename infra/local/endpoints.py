@@ -14,7 +14,7 @@ ROOT_KEY = "test"
 
 
 class LocalSession(boto3.Session):  # type: ignore[misc]  # boto3 has no types
-    """A session whose clients use the local cloud, whatever the environment says."""
+    """A session whose clients use the local cloud. It ignores the AWS settings of the environment."""
 
     def __init__(self, url: str, access_key: str = ROOT_KEY, secret_key: str = ROOT_KEY) -> None:
         super().__init__(access_key, secret_key, region_name=REGION)

@@ -227,8 +227,8 @@ def _release_permit(write: ReleasePermit, shards: Shards) -> Built:
 
 
 def _remember_success(made: _Update, write: ReleasePermit) -> None:
-    """Record the end of a successful run. The latest start of a success stays the latest, whatever the order of
-    ends."""
+    """Record the end of a successful run. Runs may end in another order than they started: the latest start of a
+    success stays the latest."""
     ended = write.ended
     if ended is None or ended.started_at is None:
         return

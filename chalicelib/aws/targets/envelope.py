@@ -1,4 +1,5 @@
-"""The content of every delivery, whatever the target: the identity of the run, its due time, and the data (E5, E6)."""
+"""The content of every delivery, the same for all targets: the identity of the run, its due time, and the data (E5,
+E6)."""
 
 from __future__ import annotations
 

@@ -114,8 +114,8 @@ class Constraint(Document):
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One constraint, evaluated. ``until`` is when time alone meets it, if it can, or when to request another answer.
-    ``abort``: the job aborts, whatever ``on_unmet`` says. ``open``: no valid answer from outside is known, so the
-    condition decides nothing yet."""
+    ``abort``: the job aborts, even if ``on_unmet`` says otherwise. ``open``: no valid answer from outside is known, so
+    the condition decides nothing yet."""
 
     constraint: Constraint
     met: bool

@@ -85,8 +85,8 @@ class Measured(Document):
 
 class Load(External):
     """The measurement ``of`` is ``below`` a bound, or ``at_least`` one (C6). Sluice measures once all other constraints
-    but a probe are met, and again after ``recheck``. While a measurement fails, the job waits, whatever ``on_unmet``
-    says.
+    but a probe are met, and again after ``recheck``. While a measurement fails, the job waits; ``on_unmet`` does
+    not apply.
     """
 
     wait_reason: ClassVar[WaitReason] = "probe"

@@ -80,7 +80,7 @@ class HttpProbe(Document):
 
 class Probe(External):
     """The user's own check decides whether to launch (C15). Sluice calls it once all other constraints are met, and
-    again after ``retry`` or at the time of its answer. If it fails, the job waits, whatever ``on_unmet`` says."""
+    again after ``retry`` or at the time of its answer. If it fails, the job waits; ``on_unmet`` does not apply."""
 
     wait_reason: ClassVar[WaitReason] = "probe"
     for_backfill: ClassVar[bool] = True

@@ -258,7 +258,7 @@ def _is_void(ask: RateWindow, job: Job, facts: Facts, now: Instant) -> bool:
 
 def _is_out_of_order(asks: tuple[PermitRequest, ...], job: Job) -> bool:
     """Whether a job holds a permit of a limit that comes after one for which it may still have to wait. A limit that
-    only counts the job never makes it wait, and takes note of the start whatever the job holds by then."""
+    only counts the job never makes it wait. It counts the start in every case."""
     last = max((ask.order for ask in permits.with_fallbacks(asks) if ask.limit_name in job.held), default=None)
     missing = [ask for ask in asks if not permits.is_held(ask, job.held) and not permits.is_unlimited(ask)]
     return last is not None and any(ask.order < last for ask in missing)

@@ -121,8 +121,8 @@ def _outcome_of(run: Run, state: RunState, update: RunUpdate) -> Outcome | None:
 
 
 def _expired(run: Run, update: RunUpdate) -> Instant | None:
-    """The ``lease_until`` of the run after the update. An attempt whose worker was lost keeps it, whatever ended the
-    attempt: with it, `workers.holder` recognizes a report that arrives afterwards as late."""
+    """The ``lease_until`` of the run after the update. An attempt whose worker was lost keeps it, however the
+    attempt ended: with it, `workers.holder` recognizes a report that arrives afterwards as late."""
     lost = update.outcome == "lost" and workers.is_pulled(run)
     return run.lease_until if lost or states.is_terminal(run.state) else None
 

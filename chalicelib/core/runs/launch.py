@@ -155,7 +155,7 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
     delay = answer.retry_after if answer.retry_after is not None else backoff(run.calls, run.run_id)
     if isinstance(answer, NotNow):
         return replace(later, lease_until=None, reason=answer.why, wake_at=now + delay)
-    # An unknown answer stays on record, whatever later calls answer: the client token makes a repeated call harmless,
+    # An unknown answer stays on record after later calls, too: the client token makes a repeated call harmless,
     # but to release the slot while the run may exist would exceed the limit.
     return replace(later, unknown_answer=True, reason=answer.why, wake_at=now + delay)
 

@@ -23,7 +23,7 @@ _ARN = re.compile(r"arn:[^:]*:cloudwatch:[^:]*:[^:]*:alarm:(.+)")
 
 
 def alarm_key(alarm: str, state: str) -> str:
-    """The event key. No state has a colon, so two alarms never share a key, whatever their names hold."""
+    """The event key. No state has a colon, so two alarms never share a key, even if their names have colons."""
     return f"alarm:{alarm}:{state}"
 
 

@@ -81,7 +81,7 @@ class Leaf(Document):
 
     @classmethod
     def event_fields(cls, event: Event) -> dict[str, Any]:
-        """What a run is told of one of its events, besides kind, id and instant (T17)."""
+        """The fields of one event in the context of a run, besides its kind, id and instant (T17)."""
         return {}
 
     def opposes(self, event_kind: str) -> bool:

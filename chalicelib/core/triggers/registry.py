@@ -29,6 +29,7 @@ else:
 
 
 def event_fields(event: Event) -> dict[str, Any]:
-    """What a run is told of an event besides kind, id and instant; nothing of a kind that no leaf counts."""
+    """The fields of an event in the context of a run, besides its kind, id and instant. Empty if no leaf counts
+    events of this kind."""
     leaf = _OF_TYPE.get(event.kind)
     return leaf.event_fields(event) if leaf is not None else {}

@@ -146,5 +146,5 @@ def plain(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def fingerprint(request: Mapping[str, Any]) -> str:
-    """A text that is equal for requests with equal parameters, whatever the order of their keys."""
+    """A text that is equal for requests with equal parameters. The order of keys does not matter."""
     return json.dumps(request, sort_keys=True, separators=(",", ":"))
