@@ -295,10 +295,10 @@ class TargetAdapter(Protocol):
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         """Start several runs, in batches of the target. Returns an answer for each, in the given order."""
 
-    def ask(self, run: Run) -> RunUpdate | None:
+    def status(self, run: Run) -> RunUpdate | None:
         """The state of a run at the target. None if it has not begun or the target throttles; FAILED if it is lost."""
 
-    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+    def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         """The states of several runs, at lower cost if the target allows that, in the given order."""
 
     def find(self, run: Run) -> str | None:

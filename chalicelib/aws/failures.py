@@ -14,7 +14,7 @@ from typing import Any
 from chalicelib.log import logger
 
 PAUSES_S = (5, 15, 45, 135, 360)  # the last delay repeats
-MOST = 10  # messages per call
+MAX_MESSAGES = 10  # messages per call
 
 
 def delay_s(received: int) -> int:
@@ -46,8 +46,8 @@ class FailedMessages:
 
     def come_again(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Set the next delivery of each message. Never raises: SQS redelivers a message without it, only later."""
-        for start in range(0, len(records), MOST):
-            part = records[start : start + MOST]
+        for start in range(0, len(records), MAX_MESSAGES):
+            part = records[start : start + MAX_MESSAGES]
             entries = [
                 {
                     "Id": str(number),

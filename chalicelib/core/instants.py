@@ -20,7 +20,7 @@ MINUTE: Millis = 60 * SECOND
 HOUR: Millis = 60 * MINUTE
 DAY: Millis = 24 * HOUR
 
-LONGEST: Millis = 3_653 * DAY
+MAX_DURATION: Millis = 3_653 * DAY
 MAX_TEXT = 200  # characters of a duration or an expression; people write no longer ones
 LATEST: Instant = (
     253_370_764_800_000  # 9999-01-01T00:00:00Z: from here on, Python cannot compute with wall times of every zone
@@ -44,7 +44,7 @@ def duration(text: str, field: str = "duration", least: Millis = 1) -> Millis:
     elif cleaned and not _GO.sub("", cleaned):
         total = sum(float(number) * _UNITS[unit] for number, unit in _GO.findall(cleaned))
     read = bool(iso and any(iso.groups())) or bool(cleaned and not _GO.sub("", cleaned))
-    if not read or not least <= total <= LONGEST:
+    if not read or not least <= total <= MAX_DURATION:
         bounds = f"from {format_duration(least) if least else '0s'} to 10 years"
         raise invalid(field, f"a duration such as 90s, 1h30m, 2d or PT5M, {bounds}", text)
     return round(total)

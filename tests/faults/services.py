@@ -250,12 +250,12 @@ class Emr(DayEmr):
         self.started_at.setdefault(run.request.name, self._clock.now())
         return super().start(run, context)
 
-    def ask(self, run: Run) -> RunUpdate | None:
+    def status(self, run: Run) -> RunUpdate | None:
         if self._services.refuses("emr"):
             if self._services.how("emr") == "throttled":
                 return None
             raise self._services.error("emr")
-        return super().ask(run)
+        return super().status(run)
 
     def find(self, run: Run) -> str | None:
         self._check()

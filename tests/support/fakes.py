@@ -110,7 +110,7 @@ class FakeEmr:
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         return [self.start(run, context) for run, context in calls]
 
-    def ask(self, run: Run) -> RunUpdate | None:
+    def status(self, run: Run) -> RunUpdate | None:
         found = self.runs.get((run.target_id or "").partition("/")[2])
         state = EMR_STATE[found.state] if found else "STARTING"
         if found is None and run.target_id is not None:
@@ -127,9 +127,9 @@ class FakeEmr:
             found.reckoned_at = self._clock.now() + self.reckons_after
         return found.billed if found.reckoned_at <= self._clock.now() else ()
 
-    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+    def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         self.asked_together.append(len(runs))
-        return [self.ask(run) for run in runs]
+        return [self.status(run) for run in runs]
 
     def find(self, run: Run) -> str | None:
         return next((f"{APPLICATION}/{made.id}" for made in self.runs.values() if made.name == run.request.name), None)
@@ -176,10 +176,10 @@ class FakeQueue:
             self._clock.wait_until(self._clock.now() + self.takes)
         return answers
 
-    def ask(self, run: Run) -> RunUpdate | None:
+    def status(self, run: Run) -> RunUpdate | None:
         return None
 
-    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+    def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         return [None for _ in runs]
 
     def find(self, run: Run) -> str | None:

@@ -87,7 +87,7 @@ def stand_ins() -> Iterator[tuple[type, str]]:
     yield from ((MemoryPayloads, name) for name in
                 ("put_context", "context", "log", "put_manifest", "put_deployment", "put_data"))  # fmt: skip
     yield from ((MemoryLake, name) for name in ("text", "content", "metadata_location", "names"))
-    yield from ((FakeEmr, name) for name in ("start", "ask", "ask_many", "find", "cancel", "run_name"))
+    yield from ((FakeEmr, name) for name in ("start", "status", "status_many", "find", "cancel", "run_name"))
     yield from ((FakeQueue, name) for name in ("start",))
     yield from ((FakeTargets, name) for name in ("probe", "measure"))
 
@@ -167,7 +167,7 @@ def _tells_missing(bucket: str) -> Need:
 
 
 def _of_emr(name: str, args: tuple[Any, ...]) -> list[Need]:
-    if name == "ask_many":
+    if name == "status_many":
         runs = list(args[0])
         return [*_of_emr("find", (runs[0],)), *_of_emr("ask", (runs[0],))] if runs else []
     emr = Asked("emr-serverless")

@@ -107,7 +107,7 @@ def test_w5_a_heartbeat_during_the_poll_keeps_the_lease(world: World, ann: PullW
     world.clock.pass_by("70s")
     overdue = world.runs("nightly")[0]
     ann.beat()
-    follow.ask(world.ports, overdue)
+    follow.poll(world.ports, overdue)
     assert world.runs("nightly")[0].state == "RUNNING"
 
 

@@ -20,10 +20,10 @@ class DagStarts:
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         return [self.start(run, context) for run, context in calls]
 
-    def ask(self, run: Run) -> RunUpdate | None:
+    def status(self, run: Run) -> RunUpdate | None:
         return None
 
-    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+    def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         return [None for _ in runs]
 
     def find(self, run: Run) -> str | None:

@@ -99,7 +99,7 @@ class EmrServerlessTarget:
             **limit,
         }
 
-    def ask(self, run: Run) -> RunUpdate | None:
+    def status(self, run: Run) -> RunUpdate | None:
         application_id, _, job_run_id = (run.target_id or "").partition("/")
         try:
             found = self._twice(self._client.get_job_run, applicationId=application_id, jobRunId=job_run_id)["jobRun"]
@@ -111,7 +111,7 @@ class EmrServerlessTarget:
             raise
         return _update(found, run)
 
-    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+    def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         """Poll runs by ListJobRuns while its pages cost less of EMR's rates than a GetJobRun for each run. Runs that
         the pages do not show are polled one by one. Both stay within the rates that EMR sustains."""
         by_application: dict[str, dict[str, Run]] = {}
@@ -128,7 +128,7 @@ class EmrServerlessTarget:
         if listed is not None and EMR_STATE.get(listed["state"]) in _GOING:
             return _update(listed, run)
         self._pause(BETWEEN_QUESTIONS)
-        update = self.ask(run)
+        update = self.status(run)
         return _update(listed, run) if update is None and listed is not None else update
 
     def _list(self, application_id: str, wanted: Mapping[str, Run]) -> list[dict[str, Any]]:

@@ -26,11 +26,11 @@ class Untracked:
         with ThreadPoolExecutor(min(MAX_BATCH, len(calls))) as pool:
             return list(pool.map(lambda call: self.start(*call), calls))
 
-    def ask(self, run: Run) -> RunUpdate | None:
+    def status(self, run: Run) -> RunUpdate | None:
         del run
         return None
 
-    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+    def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         return [None for _ in runs]
 
     def find(self, run: Run) -> str | None:

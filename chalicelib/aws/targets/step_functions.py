@@ -52,7 +52,7 @@ class StepFunctionsTarget:
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         try:
-            told = self._client.start_execution(
+            answer = self._client.start_execution(
                 stateMachineArn=run.request.target["state_machine"],
                 name=execution_name(run),
                 input=input_of(run, context),
@@ -61,9 +61,9 @@ class StepFunctionsTarget:
             return self._existing(run) if _code(error) == "ExecutionAlreadyExists" else _refusal(error)
         except BotoCoreError as error:
             return NoAnswer(f"StartExecution gave no answer: {error}")
-        if ":express:" in told["executionArn"]:
+        if ":express:" in answer["executionArn"]:
             return Never("expected a standard state machine, got an express one: its execution cannot be followed")
-        return Started(told["executionArn"])
+        return Started(answer["executionArn"])
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         """StartExecution knows no batches."""
@@ -77,7 +77,7 @@ class StepFunctionsTarget:
             return NoAnswer(f"the execution exists, and DescribeExecution gave no answer: {error}")
         return Started(found) if found is not None else NoAnswer("the execution exists, and is not shown yet")
 
-    def ask(self, run: Run) -> RunUpdate | None:
+    def status(self, run: Run) -> RunUpdate | None:
         if run.target_id is None:
             return None
         try:
@@ -91,12 +91,12 @@ class StepFunctionsTarget:
         began, ended = _instant(found["startDate"]), _instant(found.get("stopDate") or found["startDate"])
         return update_of(run.target_id, found["status"], began, ended, found.get("error"), found.get("cause"))
 
-    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+    def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         """One by one, at a rate that DescribeExecution bears for long: a listing names neither error nor cause."""
         answers = []
         for number, run in enumerate(runs):
             self._pause(BETWEEN_QUESTIONS if number else 0)
-            answers.append(self.ask(run))
+            answers.append(self.status(run))
         return answers
 
     def find(self, run: Run) -> str | None:
@@ -165,20 +165,20 @@ class StepFunctionsTarget:
 def input_of(run: Run, context: Mapping[str, Any]) -> str:
     """The input of an execution: who it is, and the context or the data of the run. What is larger than an input may be
     stands in the control bucket alone, at ``sluice.context_uri``."""
-    told = envelope.envelope(run, context)
-    told["sluice"]["context_uri"] = run.request.context_uri
-    text = json.dumps(told, sort_keys=True)  # ASCII: a character is a byte
-    return text if len(text) <= MAX_BYTES else json.dumps({"sluice": told["sluice"]}, sort_keys=True)
+    content = envelope.envelope(run, context)
+    content["sluice"]["context_uri"] = run.request.context_uri
+    text = json.dumps(content, sort_keys=True)  # ASCII: a character is a byte
+    return text if len(text) <= MAX_BYTES else json.dumps({"sluice": content["sluice"]}, sort_keys=True)
 
 
 def _refusal(error: ClientError) -> Answer:
     code = _code(error)
     if _is_no_answer(error):
         return NoAnswer(f"StartExecution gave no answer: {code}")
-    told = f"{code}: {error.response['Error'].get('Message', '')}"
+    reason = f"{code}: {error.response['Error'].get('Message', '')}"
     if code in _NEVER:
-        return Never(f"Step Functions refused the start: {told}")
-    return NotNow(f"Step Functions refused for now: {told}")
+        return Never(f"Step Functions refused the start: {reason}")
+    return NotNow(f"Step Functions refused for now: {reason}")
 
 
 def _expect_ended(error: ClientError) -> None:
@@ -196,8 +196,8 @@ def _is_no_answer(error: ClientError) -> bool:
     return _code(error) in _NO_ANSWER or status >= 500
 
 
-def _instant(told: datetime) -> Instant:
-    return round(told.timestamp() * 1000)
+def _instant(at: datetime) -> Instant:
+    return round(at.timestamp() * 1000)
 
 
 def build(clients: Clients, settings: Settings) -> StepFunctionsTarget:

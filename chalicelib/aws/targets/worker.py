@@ -25,7 +25,7 @@ class WorkerTarget:
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         return [self.start(run, context) for run, context in calls]
 
-    def ask(self, run: Run) -> RunUpdate | None:
+    def status(self, run: Run) -> RunUpdate | None:
         """The update of a run whose lease has expired: its worker is lost. The write of the update checks that no
         heartbeat arrived after the run was read."""
         now = self._now()
@@ -33,8 +33,8 @@ class WorkerTarget:
             return None
         return RunUpdate("FAILED", now, workers.lost(run), lease=run.lease, outcome="lost")
 
-    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
-        return [self.ask(run) for run in runs]
+    def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+        return [self.status(run) for run in runs]
 
     def find(self, run: Run) -> str | None:
         return run.target_id

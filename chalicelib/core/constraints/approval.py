@@ -71,7 +71,7 @@ class Approval(Constraint):
         """Met once a user has approved of this job, or of an earlier attempt of its run."""
         approval = s.job.approvals.get(self.key)
         if approval is not None or s.job.kind == "retry":
-            return self.met(told(approval) if approval else "approved for an earlier attempt")
+            return self.met(approved_by(approval) if approval else "approved for an earlier attempt")
         ends = None if self.timeout is None else s.met_at + duration(self.timeout)
         if ends is not None and s.now >= ends:
             return self.unmet(f"no approval until {iso(ends)}", ends, abort=True)
@@ -89,7 +89,7 @@ def approvals_of(constraints: Iterable[Constraint]) -> list[Approval]:
     return [each for each in constraints if isinstance(each, Approval)]
 
 
-def told(approval: Mapping[str, Any]) -> str:
+def approved_by(approval: Mapping[str, Any]) -> str:
     """Who approved, when, and with which reason."""
     reason = f": {approval['why']}" if approval.get("why") else ""
     return f"by {approval['by']} at {iso(approval['at'])}{reason}"
@@ -97,4 +97,4 @@ def told(approval: Mapping[str, Any]) -> str:
 
 def words_of(approvals: Mapping[str, Mapping[str, Any]]) -> str:
     """All approvals of a job, as text behind the reason of its start."""
-    return "".join(f"; approved {told(approvals[key])}" for key in sorted(approvals))
+    return "".join(f"; approved {approved_by(approvals[key])}" for key in sorted(approvals))

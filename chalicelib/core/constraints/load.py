@@ -159,7 +159,7 @@ class Load(External):
     def read(self, reply: Reply, before: Answer | None, now: Instant) -> LoadReading:
         if isinstance(reply, Never | NoAnswer):
             return failed(self, reply.why, before, now)
-        return told(self, float(reply), now)
+        return reading_of(self, float(reply), now)
 
     def assume(self, met: bool, now: Instant) -> LoadReading:
         return assume(self, met, now)
@@ -183,7 +183,7 @@ def remembered(readings: Mapping[str, Mapping[str, Any]], key: str) -> LoadReadi
     return LoadReading(**readings[key]) if key in readings else None
 
 
-def told(load: Load, value: float, now: Instant) -> LoadReading:
+def reading_of(load: Load, value: float, now: Instant) -> LoadReading:
     """The reading of a value that was measured at ``now``."""
     return LoadReading(f"{value:.6g}", now, now + load.span)
 

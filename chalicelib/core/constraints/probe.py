@@ -40,8 +40,8 @@ from chalicelib.core.targets.urls import Headers, Url
 Verdict = Literal["met", "unmet", "abort", "failed"]
 
 MAX_WHY = 500  # characters of a probe's reason that are kept with the job
-SHORTEST: Millis = 10 * SECOND
-LONGEST: Millis = DAY
+MIN_PAUSE: Millis = 10 * SECOND
+MAX_PAUSE: Millis = DAY
 MAX_FAILING: Millis = HOUR
 
 
@@ -192,7 +192,7 @@ def read(text: bytes, retry: Millis, before: Answer | None, now: Instant) -> Pro
         except SluiceError as error:
             return failed(f"retry_after in the answer is invalid: {error.message}", retry, before, now)
         return ProbeResult(
-            "unmet", now, now + min(max(span, SHORTEST), LONGEST), why or "the probe asks for a later call"
+            "unmet", now, now + min(max(span, MIN_PAUSE), MAX_PAUSE), why or "the probe asks for a later call"
         )
     if answer.get("met") is False:
         return ProbeResult("unmet", now, now + retry, why or "the probe answered that the condition is not met")

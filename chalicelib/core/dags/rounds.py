@@ -74,7 +74,7 @@ def of_run(run: Run) -> str | None:
     return str(Round(run.run_id)) if ids.is_dag_graph(run.workflow) else which(run.correlation)
 
 
-def told(work: Job | Run) -> dict[str, Any] | None:
+def dag_view(work: Job | Run) -> dict[str, Any] | None:
     """The DAG, DAG run, round and node of a job or a run, for its context and the API; None outside DAGs."""
     value = of_run(work) if isinstance(work, Run) else which(work.correlation)
     if value is None:

@@ -68,7 +68,7 @@ class Carried(Document):
         }
 
 
-def is_sent(carried: C) -> C:
+def refuse_data_uri(carried: C) -> C:
     """Raises ``invalid`` for a ``data_uri`` in a document that a user sends: only Sluice sets it."""
     if carried.data_uri is not None:
         raise invalid("data_uri", "data, or a reference inside it", carried.data_uri, "send the reference as data")
@@ -85,7 +85,7 @@ def content_of(carried: Carried) -> bytes | None:
     return None if carried.data is None else _text(carried).encode()
 
 
-def told(carried: Carried) -> Mapping[str, Any] | None:
+def request_data(carried: Carried) -> Mapping[str, Any] | None:
     """The data in a start request: ``content_type``, and one of ``text``, ``base64`` and ``uri``; None without data."""
     if carried.data_uri is not None:
         return {"content_type": carried.content_type or BYTES, "uri": carried.data_uri}

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from chalicelib.core import ids
-from chalicelib.core.definitions.data import Carried, is_sent
+from chalicelib.core.definitions.data import Carried, refuse_data_uri
 from chalicelib.core.definitions.schedule import Life, Schedule
 from chalicelib.core.documents import Described, Reference
 from chalicelib.core.errors import SluiceError, from_validation, invalid
@@ -50,7 +50,7 @@ class Message(Described, Carried):
     target: AnyTarget | None = None
     workflow: Reference | None = None
 
-    _sent = model_validator(mode="after")(is_sent)
+    _sent = model_validator(mode="after")(refuse_data_uri)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Message:

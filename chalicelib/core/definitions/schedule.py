@@ -19,7 +19,7 @@ from pydantic import (
 from chalicelib.core import instants
 from chalicelib.core.constraints import registry
 from chalicelib.core.constraints.registry import AnyConstraint
-from chalicelib.core.definitions.data import Carried, is_sent
+from chalicelib.core.definitions.data import Carried, refuse_data_uri
 from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.workflow import Deadline, check_pool
 from chalicelib.core.documents import Described, Document, Duration, Properties, Reference, StoredReference, one_of
@@ -248,7 +248,7 @@ class NewSchedule(Schedule):
     enabled: bool | None = None
     on_update: Literal["drop", "carry"] = "drop"
 
-    _sent = model_validator(mode="after")(is_sent)
+    _sent = model_validator(mode="after")(refuse_data_uri)
 
     def definition(self) -> Schedule:
         return Schedule.model_validate(self.model_dump(exclude={"enabled", "on_update"}))

@@ -184,7 +184,7 @@ def _missed(run: Run) -> Line:
 
 def _dag(run: Run) -> Line:
     """The DAG, DAG run, round and node of a run; empty for a run outside DAGs and for the run that starts a DAG."""
-    own = rounds.told(run)
+    own = rounds.dag_view(run)
     return (
         {}
         if own is None

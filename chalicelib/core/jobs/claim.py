@@ -84,7 +84,7 @@ def build_run(
         context_uri=context_uri,
         client_token=ids.client_token(job.job_id, job.attempt),
         name=f"{job.job_id}-{job.attempt}"[-256:],
-        data=again.request.data if again is not None else data.told(schedule),
+        data=again.request.data if again is not None else data.request_data(schedule),
     )
     return Run(
         run_id=job.job_id,

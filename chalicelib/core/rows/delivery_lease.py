@@ -16,7 +16,7 @@ from chalicelib.core.rows.stored import StoredRow
 
 # A lease outlives the longest call by this much, and is renewed when less than the longest call is left of it. So it is
 # renewed every five seconds at most. A batch to SQS takes less, and never renews it.
-SPARE: Millis = 5 * SECOND
+MARGIN: Millis = 5 * SECOND
 
 
 KEPT: Millis = HOUR  # after its end, until DynamoDB deletes the row

@@ -79,7 +79,7 @@ Outbox = Partition | CountedObject | PostedEvent
 Stored = TypeVar("Stored", bound=Outbox)
 
 
-def told(outbox: Stored, cursor: str | None, now: Instant) -> Stored:
+def advanced(outbox: Stored, cursor: str | None, now: Instant) -> Stored:
     """The outbox after its event was applied to a page of schedules. ``cursor`` leads to the next; None: that was the
     last."""
     after = replace(outbox, cursor=cursor, leases=0, wake_at=now if cursor else None)

@@ -111,8 +111,8 @@ def run_name_of(name: str, given: str | None) -> str | None:
     The name of the execution must be that of the attempt: people may start executions with an input of ours.
     """
     try:
-        told = json.loads(given or "")["sluice"]
-        run_id, attempt = str(told["event_id"]), int(told["attempt"])
+        envelope = json.loads(given or "")["sluice"]
+        run_id, attempt = str(envelope["event_id"]), int(envelope["attempt"])
     except (KeyError, TypeError, ValueError):
         return None
     is_ours = name.startswith(PREFIX) and name.endswith(f"-{ids.client_token(run_id, attempt)}")

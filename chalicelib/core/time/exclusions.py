@@ -17,7 +17,7 @@ from chalicelib.core.instants import Instant, parse_instant
 from chalicelib.core.time import days
 from chalicelib.core.time.days import DAYS, Excluded
 
-MOST = 400  # entries of one list: enough for each day of a year, or the holidays of a few decades
+MAX_ENTRIES = 400  # entries of one list: enough for each day of a year, or the holidays of a few decades
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _FIRST, _LAST = date(1970, 1, 1), date(9998, 12, 31)  # the dates to which any zone can be applied
 _EVERY_YEAR = re.compile(r"(\d{2})-(\d{2})")
@@ -38,8 +38,10 @@ def parse(given: Any, field: str) -> tuple[Excluded, ...]:
     """The entries in the form that is stored. Raises ``invalid`` for the first malformed entry, with its index."""
     if not isinstance(given, list | tuple):
         raise invalid(field, "a list of dates, days of the week and windows", given)
-    if len(given) > MOST:
-        raise invalid(field, f"at most {MOST} entries", f"{len(given)} entries", "use windows for consecutive days")
+    if len(given) > MAX_ENTRIES:
+        raise invalid(
+            field, f"at most {MAX_ENTRIES} entries", f"{len(given)} entries", "use windows for consecutive days"
+        )
     return tuple(_checked(entry, f"{field}.{index}".lstrip(".")) for index, entry in enumerate(given))
 
 

@@ -13,7 +13,7 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MOST, GatheringLeaf, since
+from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, since
 
 MAX_NAME = 255  # characters; in UTF-8 at most 1,020 bytes, and the partition key of a table may have 2,048
 NO_CONTROL = r"[^\x00-\x1f\x7f]+"  # UTF-8 without the control characters of ASCII
@@ -64,7 +64,7 @@ class CloudWatchAlarmTrigger(GatheringLeaf):
     type: Literal["cloudwatch_alarm"]
     alarm: AlarmName
     state: tuple[State, ...] = Field(default=("ALARM",), min_length=1)
-    count: int = Field(default=1, ge=1, le=MOST)
+    count: int = Field(default=1, ge=1, le=MAX_COUNT)
 
     given: ClassVar[GivenType | None] = GivenAlarm
 

@@ -15,7 +15,7 @@ from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MOST, GatheringLeaf, since
+from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, since
 
 
 def custom_key(namespace: str, event: str) -> str:
@@ -43,7 +43,7 @@ class EventTrigger(GatheringLeaf):
     event: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
     namespace: Name | None = None
     pattern: dict[str, Any] | None = None
-    count: int = Field(default=1, ge=1, le=MOST)
+    count: int = Field(default=1, ge=1, le=MAX_COUNT)
 
     given: ClassVar[GivenType | None] = GivenEvent
 

@@ -19,7 +19,7 @@ from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.given import GivenTime, GivenType
 from chalicelib.core.triggers.occurrences import Recurrence
 
-MOST = 1_000_000  # the largest number of events that a leaf may require
+MAX_COUNT = 1_000_000  # the largest number of events that a leaf may require
 
 
 @dataclass(frozen=True, slots=True)

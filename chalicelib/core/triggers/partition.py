@@ -13,7 +13,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MOST, DatasetReference, GatheringLeaf, since
+from chalicelib.core.triggers.leaf import MAX_COUNT, DatasetReference, GatheringLeaf, since
 
 
 def partition_key(dataset: str) -> str:
@@ -38,7 +38,7 @@ class PartitionTrigger(GatheringLeaf):
 
     type: Literal["partition", "snapshot"]
     dataset: Reference
-    count: int = Field(default=1, ge=1, le=MOST)
+    count: int = Field(default=1, ge=1, le=MAX_COUNT)
 
     given: ClassVar[GivenType | None] = GivenPartition
 

@@ -13,7 +13,7 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.given import Given, GivenType
-from chalicelib.core.triggers.leaf import MOST, GatheringLeaf, Upstream, since
+from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, Upstream, since
 
 Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]
 
@@ -51,7 +51,7 @@ class ProgramStatusTrigger(GatheringLeaf):
     schedule: StoredReference | None = None
     version: int | None = Field(default=None, ge=1)
     statuses: tuple[Status, ...] = Field(default=("COMPLETED",), min_length=1)
-    count: int = Field(default=1, ge=1, le=MOST)
+    count: int = Field(default=1, ge=1, le=MAX_COUNT)
 
     given: ClassVar[GivenType | None] = GivenStatus
 

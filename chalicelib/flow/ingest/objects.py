@@ -9,8 +9,8 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create
+from chalicelib.flow.ingest.outbox import apply_outbox
 from chalicelib.flow.ingest.snapshots import match_metadata
-from chalicelib.flow.ingest.tell import tell
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -67,7 +67,7 @@ def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreat
         row = ports.catalog.sized_object(name, created.key, etag) or row
         if row.wake_at is None:
             return ", its bytes were counted before"
-    tell(ports, row)
+    apply_outbox(ports, row)
     return f", its {created.size} bytes counted"
 
 
@@ -82,10 +82,10 @@ def register(
         partition = ports.catalog.partition(name, values) or partition
         if partition.wake_at is None:
             return partition  # registered before, and applied to every schedule
-    return tell(ports, partition)
+    return apply_outbox(ports, partition)
 
 
 def resume(ports: Ports, outbox: Outbox | None) -> None:
     """Continue to apply an event whose outbox is still open."""
     if outbox is not None and outbox.wake_at is not None:
-        tell(ports, outbox)
+        apply_outbox(ports, outbox)

@@ -8,7 +8,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event, PostedEvent
 from chalicelib.core.writes import Create
 from chalicelib.flow.each import run_each
-from chalicelib.flow.ingest.tell import tell
+from chalicelib.flow.ingest.outbox import apply_outbox
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -21,9 +21,9 @@ def store_and_apply(ports: Ports, events: Sequence[Event], now: Instant) -> tupl
     """
     rows = [_store(ports, PostedEvent(event, wake_at=now)) for event in events]
     try:
-        run_each([row for row in rows if row.wake_at is not None], lambda row: tell(ports, row))
+        run_each([row for row in rows if row.wake_at is not None], lambda row: apply_outbox(ports, row))
     except ExceptionGroup:
-        logger.exception("posted events are stored, and will be told again to those who could not take them")
+        logger.exception("posted events are stored, but not yet applied everywhere; the sweep applies them again")
     return tuple(row.event for row in rows)
 
 

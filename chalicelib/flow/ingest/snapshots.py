@@ -16,7 +16,7 @@ from chalicelib.core.text import count_of
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create
 from chalicelib.flow.each import run_each
-from chalicelib.flow.ingest.tell import tell
+from chalicelib.flow.ingest.outbox import apply_outbox
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -44,7 +44,7 @@ def match_metadata(ports: Ports, name: str, dataset: Dataset, key: str, put_at: 
     new = unknown(ports, name, dataset, committed)
     # All snapshots are stored before any event is applied, so an error of one schedule does not stop later snapshots.
     stored = [row for snapshot in new for row in register(ports, name, dataset, snapshot, key)]
-    run_each(stored, lambda row: tell(ports, row))
+    run_each(stored, lambda row: apply_outbox(ports, row))
     left_out = sum(not iceberg.counts(dataset, snapshot) for snapshot in new)
     text = f"{count_of(len(new) - left_out, 'new snapshot')} of {name}"
     return f"{text}, {left_out} left out by operation" if left_out else text

@@ -29,7 +29,7 @@ from chalicelib.ports import Ports, RowRequest
 T = TypeVar("T")
 
 BATCH_SIZE = 500  # bounds memory: the rows of these jobs are held twice
-FEWEST = 2  # a single job gets the ordinary check: if it is not delivered, a batch would have read it twice
+MIN_BATCH = 2  # a single job gets the ordinary check: if it is not delivered, a batch would have read it twice
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Batch:
 def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     """Read, decide and build as if it were ``due``. Writes nothing and sends nothing."""
     fires_only = [ref for ref in refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
-    if len(fires_only) < FEWEST:
+    if len(fires_only) < MIN_BATCH:
         return Batch((), tuple(refs))
     ready: list[Ready] = []
     parsed, at = Parsed(), max(due, ports.clock.now())

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows import delivery_lease as core
-from chalicelib.core.rows.delivery_lease import SPARE, DeliveryLease
+from chalicelib.core.rows.delivery_lease import MARGIN, DeliveryLease
 from chalicelib.core.rows.job import Job
 from chalicelib.core.writes import EndLease, TakeLease
 from chalicelib.ports import Ports
@@ -32,7 +32,7 @@ class Leases:
                 now = self._ports.clock.now()
                 others = self._others(due, now)
                 free = [job for job in group if core.mark(job) not in others]
-                until = max(now, begin) + longest + SPARE
+                until = max(now, begin) + longest + MARGIN
                 lease = core.lease_of(free, until) if free else None
                 if lease is None or self._ports.ledger.commit([TakeLease(lease, now)]) is None:
                     break
@@ -53,7 +53,7 @@ class Leases:
         for due, group in _by_due(jobs).items():
             lease = self._held.get(due)
             if lease is not None and lease.leased_until < now + longest:
-                renewed = core.renewed(lease, now + longest + SPARE)
+                renewed = core.renewed(lease, now + longest + MARGIN)
                 refused = self._ports.ledger.commit([TakeLease(renewed, now, over=lease.leased_until)])
                 lease = renewed if refused is None else None
                 if lease is None:

@@ -28,7 +28,7 @@ BESIDE = 3  # waiters read beyond those that failed, in case one that was alread
 # A claimed job may return to the queue as a run whose permit has grown old. One invocation serves a run this often.
 MAX_ROUNDS = 3
 # How long one invocation serves an endless queue before it hands the limit on: other messages wait in its batch.
-LONGEST: Millis = 10 * SECOND
+MAX_SERVICE: Millis = 10 * SECOND
 # A lease that ends sooner is renewed before the next start, because a start takes time and may wait for its instant.
 RENEWED_BEFORE: Millis = 3 * SECOND
 
@@ -42,7 +42,7 @@ class _Service:
     until: Instant
 
 
-def serve(ports: Ports, limit_name: str, longest: Millis = LONGEST) -> int:
+def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE) -> int:
     """Launch from the head of a queue until no permit is left. Returns how many waiters left the queue.
 
     If this invocation dies, another one serves the queue when the lease ends, a few seconds later. Raises an

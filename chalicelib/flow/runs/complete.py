@@ -151,7 +151,7 @@ def ask_bill(ports: Ports, run: Run) -> None:
     if not costs.is_due(run, ports.clock.now()):
         return
     try:
-        update = ports.targets.of(run.target_kind).ask(run)
+        update = ports.targets.of(run.target_kind).status(run)
     except Exception:
         logger.exception("bill not available", extra={"run": run.run_id})
         update = None
@@ -185,7 +185,7 @@ def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) ->
         return update
     known = replace(run, target_id=update.target_id)
     try:
-        details = ports.targets.of(run.target_kind).ask(known)
+        details = ports.targets.of(run.target_kind).status(known)
     except Exception:
         if update.state == "FAILED":
             raise  # the retry policy may depend on the reason, and the event is delivered again

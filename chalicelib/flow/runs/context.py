@@ -58,7 +58,7 @@ def _begun_at(run: Run, upstream: Mapping[str, Any] | None) -> int:
 
 def _of_dag(run: Run) -> dict[str, Any]:
     """The field about the DAG run that a run belongs to; empty if there is none."""
-    dag = rounds.told(run)
+    dag = rounds.dag_view(run)
     return {"dag": dag} if dag is not None else {}
 
 

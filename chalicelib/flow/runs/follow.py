@@ -43,7 +43,7 @@ def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
     for kind in dict.fromkeys(run.target_kind for run in silent.values()):
         asked = {ref: run for ref, run in silent.items() if run.target_kind == kind}
         try:
-            answers = ports.targets.of(kind).ask_many(list(asked.values()))
+            answers = ports.targets.of(kind).status_many(list(asked.values()))
             run_each([(ref, run, update) for (ref, run), update in zip(asked.items(), answers, strict=True)], apply)
         except Exception:  # these runs are polled one by one then, so only the run that caused the error fails
             logger.exception("silent runs not polled together", extra={"size": len(asked)})
@@ -55,15 +55,15 @@ def _silent(ports: Ports, ref: Ref) -> Run | None:
     return run if run is not None and follow.is_silent(run, ports.clock.now()) else None
 
 
-def ask(ports: Ports, run: Run) -> None:
+def poll(ports: Ports, run: Run) -> None:
     """Poll a run that has been silent: EMR delivers its events on a best-effort basis."""
-    ingest_status(ports, run, ports.targets.of(run.target_kind).ask(run))
+    ingest_status(ports, run, ports.targets.of(run.target_kind).status(run))
 
 
 def time_out(ports: Ports, run: Run) -> None:
     """Cancel a run that has exceeded its timeout (W12), unless a poll shows that it has ended."""
     now = ports.clock.now()
-    update = ports.targets.of(run.target_kind).ask(run)
+    update = ports.targets.of(run.target_kind).status(run)
     if update is not None and states.is_terminal(update.state) and advance_run(ports, run.run_id, run.attempt, update):
         return
     late = follow.timed_out(run, now)
@@ -75,4 +75,4 @@ def time_out(ports: Ports, run: Run) -> None:
 def cancel(ports: Ports, run: Run) -> None:
     """Ask the target to end a run, then poll the run. The sweep repeats this until the run has ended."""
     ports.targets.of(run.target_kind).cancel(run)
-    ask(ports, run)
+    poll(ports, run)

@@ -259,7 +259,7 @@ def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> 
     if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
         return run
     properties = overrides.properties_of(workflow, schedule, {})
-    request = replace(run.request, properties=properties, data=data.told(schedule))
+    request = replace(run.request, properties=properties, data=data.request_data(schedule))
     before = lookup.definition_of(ports, replace(schedule_state, version=run.version))
     own = overrides.priority_of(schedule, workflow)
     priority = job_priority.carried(run.priority, overrides.priority_of(before, workflow) if before else own, own)

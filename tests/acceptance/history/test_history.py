@@ -144,7 +144,7 @@ def test_h1_a_run_that_is_polled_shows_its_costs_too(world: World) -> None:
 
 def test_h1_a_success_does_not_wait_for_its_costs(world: World) -> None:
     class Dumb(FakeEmr):
-        def ask(self, run: Run) -> RunUpdate | None:
+        def status(self, run: Run) -> RunUpdate | None:
             raise ConnectionError("throttled")
 
     world.deploy(flights({"a": on(event("go"), "clean")}))

@@ -80,7 +80,7 @@ def test_w7_a_listing_answers_for_many_and_the_rest_are_polled(emr: Emr) -> None
     gone = replace(runs[0], target_id="/".join([str(runs[0].target_id).split("/")[0], "gone"]))
     emr.calls.clear()
 
-    told = emr.target.ask_many([*runs, gone])
+    told = emr.target.status_many([*runs, gone])
 
     assert emr.calls == ["ListJobRuns", "GetJobRun"]
     assert [news.state for news in told if news] == ["RUNNING"] * 12 + ["FAILED"]
@@ -91,14 +91,14 @@ def test_w7_a_listing_answers_for_many_and_the_rest_are_polled(emr: Emr) -> None
 def test_h1_an_ended_run_is_polled_alone_to_read_its_billing(emr: Emr) -> None:
     runs = [emr.started(number) for number in range(10)]
     emr.calls.clear()
-    assert [news.state for news in emr.target.ask_many(runs) if news] == ["SUCCEEDED"] * 10
+    assert [news.state for news in emr.target.status_many(runs) if news] == ["SUCCEEDED"] * 10
     assert emr.calls == ["ListJobRuns"] + ["GetJobRun"] * 10
 
 
 def test_w7_a_listing_never_costs_more_than_the_polls_it_saves(emr: Emr) -> None:
     runs = [emr.started(number) for number in range(9)]
     emr.calls.clear()
-    assert len(emr.target.ask_many(runs)) == 9
+    assert len(emr.target.status_many(runs)) == 9
     assert emr.calls == ["GetJobRun"] * 9
 
 
@@ -110,8 +110,8 @@ def test_w7_a_throttled_poll_is_repeated_later(emr: Emr, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(emr.client, "get_job_run", throttled)
     monkeypatch.setattr(emr.client, "list_job_runs", throttled)
-    assert emr.target.ask(one) is None
-    assert emr.target.ask_many([one] * 12) == [None] * 12
+    assert emr.target.status(one) is None
+    assert emr.target.status_many([one] * 12) == [None] * 12
 
 
 def test_w7_a_listed_state_does_not_wait_for_a_busy_billing_poll(emr: Emr, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_w7_a_listed_state_does_not_wait_for_a_busy_billing_poll(emr: Emr, monke
         raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "any")
 
     monkeypatch.setattr(emr.client, "get_job_run", throttled)
-    assert [(news.state, news.billed) for news in emr.target.ask_many(runs) if news] == [("SUCCEEDED", ())] * 10
+    assert [(news.state, news.billed) for news in emr.target.status_many(runs) if news] == [("SUCCEEDED", ())] * 10
 
 
 def test_w7_polls_are_at_most_ten_a_second_and_pages_one_second(emr: Emr) -> None:
@@ -129,7 +129,7 @@ def test_w7_polls_are_at_most_ten_a_second_and_pages_one_second(emr: Emr) -> Non
     runs = [emr.started(number) for number in range(12)]
     gone = [replace(runs[0], target_id=f"{str(runs[0].target_id).split('/')[0]}/gone{each}") for each in range(20)]
     emr.calls.clear()
-    emr.target.ask_many([*runs, *gone])
+    emr.target.status_many([*runs, *gone])
     pages, questions = emr.calls.count("ListJobRuns"), emr.calls.count("GetJobRun")
     assert (pages, questions) == (1, 32)
     assert sum(emr.paused) == pytest.approx((pages - 1) * 1.0 + questions * 0.1)
@@ -146,7 +146,7 @@ def test_w7_a_poll_gives_when_a_run_began_and_ended_at_target(
     began, ended, written = (datetime.fromtimestamp((NOON + late) / 1000, UTC) for late in (0, HOUR, HOUR + MINUTE))
     found = {"state": state, "stateDetails": "", "startedAt": began, "endedAt": ended, "updatedAt": written}
     monkeypatch.setattr(emr.client, "get_job_run", lambda **_: {"jobRun": found})
-    news = emr.target.ask(asked)
+    news = emr.target.status(asked)
     assert news is not None
     assert (news.at, news.started_at) == (at, started_at)
 

@@ -175,6 +175,6 @@ def test_w7_a_failed_poll_or_cancel_call_is_repeated_once() -> None:
     target = EmrServerlessTarget(client, "00app", "role", "control", lambda seconds: None)
     started = replace(called(), target_id="00app/jr00001")
     target.cancel(started)
-    news = target.ask(started)
+    news = target.status(started)
     assert news is not None
     assert news.state == "CANCELLED"

@@ -155,13 +155,13 @@ def test_w16_an_express_state_machine_is_refused_with_reason(target: StepFunctio
 def test_w7_a_poll_gives_state_instants_and_reason(machines: StateMachines, target: StepFunctionsTarget) -> None:
     begun, made = started(machines, target)
     began = machines.clock.now()
-    assert target.ask(begun) == RunUpdate("RUNNING", began, target_id=begun.target_id)
+    assert target.status(begun) == RunUpdate("RUNNING", began, target_id=begun.target_id)
     machines.clock.pass_by("2500ms")
     machines.end(made, "FAILED", "States.TaskFailed", "no disk")
     ended = began + 2_500
     reason = "States.TaskFailed: no disk"
-    assert target.ask(begun) == RunUpdate("FAILED", ended, reason, begun.target_id, started_at=began)
-    assert target.ask_many([begun, run()]) == [target.ask(begun), None]
+    assert target.status(begun) == RunUpdate("FAILED", ended, reason, begun.target_id, started_at=began)
+    assert target.status_many([begun, run()]) == [target.status(begun), None]
 
 
 def test_w7_a_throttled_poll_of_an_execution_is_repeated_later(
@@ -169,19 +169,19 @@ def test_w7_a_throttled_poll_of_an_execution_is_repeated_later(
 ) -> None:
     begun, _ = started(machines, target)
     machines.refusals = [refused("ThrottlingException")]
-    assert target.ask(begun) is None
+    assert target.status(begun) is None
     machines.refusals = [TIMEOUT]
-    assert target.ask(begun) is not None, "a question without an answer is asked once more"
+    assert target.status(begun) is not None, "a poll without an answer is asked once more"
     machines.refusals = [refused("AccessDeniedException")]
     with pytest.raises(Exception, match="AccessDenied"):
-        target.ask(begun)
+        target.status(begun)
 
 
 def test_w7_executions_are_polled_at_ten_a_second(machines: StateMachines, clock: HandClock) -> None:
     pauses: list[float] = []
     target = StepFunctionsTarget(machines, clock.now, pauses.append)
     begun, _ = started(machines, target)
-    assert target.ask_many([begun] * 3) == [target.ask(begun)] * 3
+    assert target.status_many([begun] * 3) == [target.status(begun)] * 3
     assert pauses == [0, 0.1, 0.1]
 
 
@@ -190,9 +190,9 @@ def test_w7_a_just_started_execution_is_not_lost(machines: StateMachines, target
     begun, made = started(machines, target)
     made.shown = False
     machines.clock.wait_until(machines.clock.now() + 2 * MINUTE - SECOND)
-    assert target.ask(begun) is None
+    assert target.status(begun) is None
     machines.clock.pass_by("1s")
-    lost = target.ask(begun)
+    lost = target.status(begun)
     assert lost is not None
     assert (lost.state, lost.outcome) == ("FAILED", "lost")
 
@@ -201,7 +201,7 @@ def test_w7_text_encrypted_with_a_foreign_key_is_omitted(machines: StateMachines
     begun, made = started(machines, target)
     machines.end(made, "FAILED", "E", "secret")
     machines.refusals = [refused("KmsAccessDeniedException")]
-    told = target.ask(begun)
+    told = target.status(begun)
     assert told is not None
     assert (told.state, told.reason) == ("FAILED", "")
 
@@ -275,13 +275,13 @@ def test_w16_boto3_accepts_and_returns_what_the_adapter_uses(client: Any, clock:
     answer = target.start(mine, CONTEXT)
     assert answer == Started(execution_arn(mine))
     begun = replace(mine, target_id=execution_arn(mine), reason="cancelled by ada")
-    told = target.ask(begun)
+    told = target.status(begun)
     assert told is not None
     assert told.state == "RUNNING"
     assert target.run_name(execution_arn(mine)) == "demo.flights.clean.1.a-1"
     assert target.find(mine) == execution_arn(mine)
     target.cancel(begun)
-    ended = target.ask(begun)
+    ended = target.status(begun)
     assert ended is not None
     assert ended.state == "CANCELLED"
     assert target.start(mine, CONTEXT) == Started(execution_arn(mine))

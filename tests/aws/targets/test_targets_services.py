@@ -151,10 +151,10 @@ def test_e5_each_kind_of_target_is_wired() -> None:
     made = {kind: targets.of(kind) for kind in ADAPTERS}
     assert len({type(each) for each in made.values()}) == len(ADAPTERS)
     for kind, target in made.items():
-        assert (target.start_many([]), target.ask_many([])) == ([], [])
+        assert (target.start_many([]), target.status_many([])) == ([], [])
         if of_type(kind).event_source is None:  # there is nobody to be asked
             sent = rows.run()
-            assert (target.ask(sent), target.find(sent), target.cancel(sent)) == (None, None, None)
+            assert (target.status(sent), target.find(sent), target.cancel(sent)) == (None, None, None)
             assert target.run_name("x") is None
     with pytest.raises(ValueError, match="expected a target of type emr_serverless, sqs"):
         targets.of("kafka")

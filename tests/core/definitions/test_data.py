@@ -23,7 +23,7 @@ def refused(**fields: Any) -> SluiceError:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "sent"),
     [
         ({"data": {"a": [1, None, "ü"]}}, {"content_type": "application/json", "text": '{"a":[1,null,"ü"]}'}),
         ({"data": 0}, {"content_type": "application/json", "text": "0"}),
@@ -38,8 +38,8 @@ def refused(**fields: Any) -> SluiceError:
         ({}, None),
     ],
 )
-def test_l13_a_target_receives_the_content_in_its_type(fields: dict[str, Any], told: dict[str, str] | None) -> None:
-    assert data.told(Carried.model_validate(fields)) == told
+def test_l13_a_target_receives_the_content_in_its_type(fields: dict[str, Any], sent: dict[str, str] | None) -> None:
+    assert data.request_data(Carried.model_validate(fields)) == sent
 
 
 def test_l13_data_may_have_256_kb_and_not_a_byte_more() -> None:

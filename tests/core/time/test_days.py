@@ -85,7 +85,7 @@ def test_a_day_is_over_at_the_midnight_of_its_zone() -> None:
 
 
 def test_years_of_single_dates_are_skipped_at_once() -> None:
-    dates = [f"{date(2026, 3, 2) + timedelta(days=number)}" for number in range(exclusions.MOST)]
+    dates = [f"{date(2026, 3, 2) + timedelta(days=number)}" for number in range(exclusions.MAX_ENTRIES)]
     opens = days.first_allowed(None, read(dates), NOON)
     assert opens == parse_instant("2027-04-06T00:00:00Z")
     only = read(["mon"])

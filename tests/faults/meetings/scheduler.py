@@ -30,7 +30,7 @@ TABLE_CALLS = (
     "transact_write_items",
     "query",
 )
-TARGET_CALLS = ("start", "ask", "ask_many", "find", "cancel")
+TARGET_CALLS = ("start", "status", "status_many", "find", "cancel")
 PAYLOAD_CALLS = ("put_context", "context", "put_manifest", "put_data", "put_deployment")
 OUTSIDE = -1  # in the place of an invocation: what the tick and the hints do, and what comes after
 

@@ -86,7 +86,7 @@ def test_an_active_run_is_polled_and_cancelled_where_it_runs(world: QuickWorld, 
     world.settle()
     redeploy(world, emr)
     [run] = world.runs("daily")
-    follow.ask(world.ports, run)
+    follow.poll(world.ports, run)
     actions.cancel(world.ports, run.run_id, "tester")
     world.settle()
     assert [(run.application, run.state) for run in emr.runs] == [(APPLICATION, "CANCELLED")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chalicelib.core.rows.event import Stored, told
+from chalicelib.core.rows.event import Stored, advanced
 from chalicelib.core.writes import Put
 from chalicelib.flow.ingest.apply import apply_to_all
 from chalicelib.ports import Ports
@@ -10,7 +10,7 @@ from chalicelib.ports import Ports
 PAGE = 200  # subscriptions; the outbox stores the cursor after each page, so a crash repeats at most one page
 
 
-def tell(ports: Ports, outbox: Stored) -> Stored:
+def apply_outbox(ports: Ports, outbox: Stored) -> Stored:
     """Apply a stored event to all schedules of its key, page by page, then ack it. Returns the acked outbox.
 
     One failure does not stop the other schedules. Then the outbox stays open, the sweep applies the event again, and
@@ -27,7 +27,7 @@ def tell(ports: Ports, outbox: Stored) -> Stored:
         except ExceptionGroup as group:
             failed.append(group)
         if not failed:
-            outbox = told(outbox, cursor, now)
+            outbox = advanced(outbox, cursor, now)
             ports.ledger.put_all([Put(outbox)])
         if cursor is None and failed:
             message = f"event {outbox.event.id} of {outbox.event.key} was not applied to all schedules"
