@@ -29,6 +29,7 @@ from chalicelib.web.routes import (
     messages,
     pools,
     reports,
+    reprocess,
     runs,
     schedules,
     workers,
@@ -41,6 +42,7 @@ app.register_blueprint(schedules.routes)
 app.register_blueprint(messages.routes)
 app.register_blueprint(actions.routes)
 app.register_blueprint(backfills.routes)
+app.register_blueprint(reprocess.routes)
 app.register_blueprint(dags.routes)
 app.register_blueprint(events.routes)
 app.register_blueprint(history.routes)

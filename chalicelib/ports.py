@@ -20,6 +20,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer, Version
@@ -141,6 +142,11 @@ class JobTable(Protocol):
 
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         """All stored backfills of a schedule, in no order."""
+
+    def reprocess(self, namespace: str, reprocess_id: str) -> Reprocess | None: ...
+
+    def reprocesses(self, namespace: str) -> tuple[Reprocess, ...]:
+        """The re-processings of a namespace, in no order."""
 
     def notice(self, workflow: str, what: str, notice_id: str) -> PendingNotice | None: ...
 

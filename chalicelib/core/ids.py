@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 MESSAGE = "~"
+STEP = "."  # in the id of a backfill: marks a step of a re-processing (L21)
 DAG = "~"  # after a name: marks a schedule or graph that Sluice makes from a DAG (W4)
 
 
@@ -100,6 +101,17 @@ def dag_start(dag: str) -> str:
 def dag_node(graph: str, node: str) -> str:
     """The full name of the schedule of a node of a graph."""
     return f"{graph}{DAG}{node}"
+
+
+def step_of(reprocess_id: str, number: int) -> str:
+    """The id of the backfill that is a step of a re-processing (L21)."""
+    return f"{reprocess_id}{STEP}{number}"
+
+
+def reprocess_of(backfill_id: str) -> str | None:
+    """The id of the re-processing of which a backfill is a step; None if it is no step."""
+    reprocess_id, point, _ = backfill_id.partition(STEP)
+    return reprocess_id if point else None
 
 
 def event_id(kind: str, *source: object) -> str:

@@ -31,6 +31,7 @@ from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival,
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
@@ -57,6 +58,7 @@ Row = (
     | PostedEvent
     | PrefixRow
     | Record
+    | Reprocess
     | Requested
     | Run
     | LastArrival
@@ -83,7 +85,7 @@ class Replace:
     ``over`` is the job that the new job replaces, if that has another id.
     """
 
-    row: NoticeWindow | Backfill | DagRun | Job | PendingNotice | Run | Timer | DeadlineWatch
+    row: NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | Timer | DeadlineWatch
     over: Job | None = None
 
 

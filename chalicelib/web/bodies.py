@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from chalicelib.core.backfills.request import Backfill
+from chalicelib.core.backfills.request import Backfill, Reprocess
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.dataset import Dataset
@@ -284,6 +284,7 @@ BODIES: dict[str, type[Document]] = {
         Redrive,
         Release,
         Report,
+        Reprocess,
         Rerun,
         RunNow,
         Verdict,

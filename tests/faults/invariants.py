@@ -23,6 +23,7 @@ from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import AppliedEvent
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.runs import counting
@@ -90,6 +91,10 @@ class Stock:
         return self._of(Backfill, "Jobs", "", head="BACKFILL#")
 
     @property
+    def reprocesses(self) -> list[Reprocess]:
+        return self._of(Reprocess, "Jobs", "", head="REPROCESS#")
+
+    @property
     def schedule_states(self) -> list[ScheduleState]:
         return self._of(ScheduleState, "Catalog", "STATE")
 
@@ -144,6 +149,8 @@ def check_rest(world: QuickWorld, one_clock: bool = True) -> None:
     assert late == [], "nothing is overdue for long"
     for backfill in stock.backfills:
         assert (backfill.state != "RUNNING", backfill.live) == (True, {}), f"{backfill} at rest"
+    for reprocess in stock.reprocesses:
+        assert (reprocess.ended_at is None, reprocess.wake_at) == (False, None), f"{reprocess} at rest"
     current = {
         (schedule_state.schedule, schedule_state.generation): schedule_state
         for schedule_state in stock.schedule_states

@@ -29,6 +29,7 @@ from tests.faults.roads_notices import NOTICES
 from tests.faults.roads_paced import PACED
 from tests.faults.roads_paused import PAUSED
 from tests.faults.roads_pools import POOLED
+from tests.faults.roads_reprocess import REPROCESSED
 from tests.faults.roads_tables import TABLES
 from tests.faults.roads_updated import UPDATED
 from tests.faults.roads_workers import WORKERS
@@ -36,7 +37,7 @@ from tests.support.crash import EFFECTS
 
 SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
-             **TABLES, **EXECUTIONS}  # fmt: skip
+             **TABLES, **EXECUTIONS, **REPROCESSED}  # fmt: skip
 # Ways of using a write that are conditions of their own in the tables.
 FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",
          "PutLastArrival over", "AcquirePermit from_queue", "AcquirePermit passing", "JoinQueue behind",

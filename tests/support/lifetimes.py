@@ -18,6 +18,7 @@ from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival,
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
@@ -66,6 +67,7 @@ FINAL: dict[type, Place] = {
     # Says that an event was applied, which does not change; it outlives its job by the job's own timeout.
     AppliedEvent: Place("Jobs", "", "APPLIED#", _always),
     Backfill: Place("Jobs", "BACKFILL#", "", _backfill_is_final),
+    Reprocess: Place("Jobs", "REPROCESS#", "", lambda row, _: row.ended_at is not None and row.wake_at is None),
     PlanPart: Place("Jobs", "PLAN#", "", _always),  # `check` holds it against its backfill
     Run: Place("Runs", "RUN#", "A#", _run_is_final),
     DagRun: Place("Runs", "RUN#", "DAG", lambda row, _: row.wake_at is None),

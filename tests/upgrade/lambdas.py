@@ -138,7 +138,7 @@ def class_of(item: dict[str, Any]) -> str:
         "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",
         "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
         "BACKFILL": "Backfill", "NOTICE": "PendingNotice", "WINDOW": "NoticeWindow", "DEADLINE": "DeadlineWatch",
-        "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
+        "REPROCESS": "Reprocess", "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
     }  # fmt: skip
     if table == "APP" or (table == "SCHEDULE" and sort_key == "WORKFLOW"):
         return "Listing" if sort_key in ("SCHEDULE", "MESSAGE") else "Definition"

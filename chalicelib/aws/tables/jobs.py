@@ -13,6 +13,7 @@ from chalicelib.core.rows.event import AppliedEvent, Event, LastArrival, PostedE
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Offer
 from chalicelib.core.rows.sort_keys import GATHERING
@@ -70,6 +71,13 @@ class DynamoJobs:
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"BACKFILL#{schedule}"})
         return tuple(items.from_item(Backfill, item) for item in found)
+
+    def reprocess(self, namespace: str, reprocess_id: str) -> Reprocess | None:
+        return self._dynamo.get(keys.reprocess(namespace, reprocess_id), Reprocess)
+
+    def reprocesses(self, namespace: str) -> tuple[Reprocess, ...]:
+        found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"REPROCESS#{namespace}"})
+        return tuple(items.from_item(Reprocess, item) for item in found)
 
     def notice(self, workflow: str, what: str, notice_id: str) -> PendingNotice | None:
         return self._dynamo.get(keys.notice(workflow, what, notice_id), PendingNotice)

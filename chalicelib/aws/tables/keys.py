@@ -26,6 +26,7 @@
 | jobs    | <schedule>@<generation> | APPLIED#<event id>        | AppliedEvent    | local index `events` by job id |
 | jobs    | REQUEST#<request id>    | REQUEST                   | Requested       | get: the job of a request      |
 | jobs    | BACKFILL#<schedule>     | <id>                      | Backfill        | get, list                      |
+| jobs    | REPROCESS#<ns>          | <id>                      | Reprocess       | get, list                      |
 | jobs    | NOTICE#<workflow>       | <what>#<job id>           | PendingNotice   | get, query: to be sent         |
 | jobs    | WINDOW#<workflow>       | <digest of the target>    | NoticeWindow    | get: sent lately               |
 | jobs    | DEADLINE#<job id>       | DEADLINE                  | DeadlineWatch   | get, at the deadline           |
@@ -60,6 +61,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
@@ -112,6 +114,8 @@ def key_of(row: Row) -> Key:
             return failures(row.schedule)
         case Backfill():
             return backfill(row.schedule, row.id)
+        case Reprocess():
+            return reprocess(row.namespace, row.id)
         case PendingNotice():
             return notice(row.workflow, row.what, row.id)
         case NoticeWindow():
@@ -231,6 +235,10 @@ def backfill(schedule: str, backfill_id: str) -> Key:
     return Key("jobs", f"BACKFILL#{schedule}", backfill_id)
 
 
+def reprocess(namespace: str, reprocess_id: str) -> Key:
+    return Key("jobs", f"REPROCESS#{namespace}", reprocess_id)
+
+
 def notice(workflow: str, what: str, notice_id: str) -> Key:
     return Key("jobs", f"NOTICE#{workflow}", f"{what}#{notice_id}")
 
@@ -299,6 +307,8 @@ def ref_of(key: Key) -> Ref | None:
         return Ref("notice_window", (name, key.sk))
     if key.table == "jobs" and head == "BACKFILL":
         return Ref("backfill", (name, key.sk))
+    if key.table == "jobs" and head == "REPROCESS":
+        return Ref("reprocess", (name, key.sk))
     if key.table == "jobs" and "@" in key.pk:
         schedule, _, generation = key.pk.partition("@")
         return Ref("job", (schedule, generation, key.sk))

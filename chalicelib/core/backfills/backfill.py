@@ -27,6 +27,7 @@ from chalicelib.core.time import exclusions, expressions
 from chalicelib.core.triggers import occurrences, tree
 from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.triggers.program_status import status_key
 
 # A user who needs more starts several backfills: planning takes time, and the caller waits for the answer.
 MAX_ENTRIES = 10_000
@@ -137,9 +138,9 @@ def plan_parts(backfill: str, entries: Sequence[str]) -> tuple[str, tuple[PlanPa
     return plan, tuple(PlanPart(plan, number, chunk) for number, chunk in enumerate(chunks))
 
 
-def parts_of(row: Backfill) -> range:
-    """The numbers of the parts of a backfill's plan."""
-    return range((row.total + PART - 1) // PART)
+def parts_of(total: int) -> range:
+    """The numbers of the parts of a plan with ``total`` entries."""
+    return range((total + PART - 1) // PART)
 
 
 def entry_state(attempts: Sequence[Run], waits: bool, recorded: bool, current: bool) -> EntryState:
@@ -244,6 +245,21 @@ def partition_event(row: Backfill, values: tuple[str, ...]) -> Event:
         partition=dict(zip(row.keys, values, strict=True)),
         dataset=row.dataset,
         path=f"{row.base}{folders}/",
+    )
+
+
+def status_event(row: Backfill, entry: str) -> Event:
+    """The event of an entry of a downstream step: the upstream has completed for these values (L21)."""
+    values = dict(zip(row.keys, values_of(entry), strict=True)) if row.keys else None
+    return Event(
+        id=ids.event_id("reprocess", row.schedule, row.id, entry),
+        kind="program_status",
+        key=status_key(row.upstream or "", "COMPLETED"),
+        instant=row.created_at,
+        accepted_at=row.created_at,
+        partition=values,
+        workflow=row.upstream,
+        status="COMPLETED",
     )
 
 

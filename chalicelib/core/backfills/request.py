@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from chalicelib.core.documents import Document, Properties, Reference
+from chalicelib.core.documents import Document, Properties, Reference, StoredReference
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.rows.backfill import BackfillOrder
@@ -77,4 +77,32 @@ class Backfill(Document):
         if interval and (self.from_ is None or self.to is None):
             missing = "from" if self.from_ is None else "to"
             raise SluiceError("invalid", "expected both ends of the interval, got one", missing, "add the other end")
+        return self
+
+
+class Reprocess(Document):
+    """The request for a re-processing: a ``partition`` of a dataset, or the registered ones between ``from`` and ``to``
+    (both included). ``scope: only`` runs the schedules of the partitions alone, ``downstream`` everything after them
+    too, and ``upto`` what leads to that workflow (its full name). With ``dry_run`` Sluice returns the plan and stores
+    nothing.
+    """
+
+    dataset: Reference
+    partition: Values | None = None
+    from_: Values | None = Field(default=None, alias="from")
+    to: Values | None = None
+    scope: Literal["downstream", "only"] = "downstream"
+    upto: StoredReference | None = None
+    concurrency: int = Field(default=1, ge=1, le=MAX_BATCH)
+    properties: Properties = Field(default_factory=dict)
+    dry_run: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Reprocess:
+        bounds = self.from_ is not None or self.to is not None
+        if bounds == (self.partition is not None):
+            got = "both" if bounds else "neither"
+            raise invalid("partition", "either a partition or bounds (from, to)", got)
+        if self.scope == "only" and self.upto is not None:
+            raise invalid("upto", "upto with scope: downstream", "scope: only", "leave out one of them")
         return self

@@ -29,6 +29,9 @@ class Backfill(StoredRow):
     ``since`` and ``until`` bound a backfill of fires; ``dataset``, its ``keys`` and its address (``base``) belong to
     one of partitions. ``cancel_runs``: the active runs are cancelled, too. At ``wake_at`` Sluice checks the ``live``
     entries.
+
+    ``namespace`` is that of its re-processing, if it is a step of one; ``upstream`` is then the workflow whose status
+    starts the schedule, if it is not the first step.
     """
 
     schedule: str
@@ -50,6 +53,8 @@ class Backfill(StoredRow):
     dataset: str | None = None
     keys: tuple[str, ...] = ()
     base: str = ""
+    upstream: str | None = None
+    namespace: str | None = None
     next: int = 0
     live: Mapping[str, int] = field(default_factory=dict)
     succeeded: int = 0

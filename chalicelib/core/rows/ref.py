@@ -18,6 +18,7 @@ RefKind = Literal[
     "timer",
     "schedule",
     "backfill",
+    "reprocess",
     "dag_run",
     "notice",
     "notice_window",
@@ -52,6 +53,10 @@ def timer_ref(schedule: str) -> Ref:
 
 def backfill_ref(schedule: str, backfill_id: str) -> Ref:
     return Ref("backfill", (schedule, backfill_id))
+
+
+def reprocess_ref(namespace: str, reprocess_id: str) -> Ref:
+    return Ref("reprocess", (namespace, reprocess_id))
 
 
 def window_ref(workflow: str, channel: str) -> Ref:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import states
+from chalicelib.core import ids, states
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits import returns
@@ -16,7 +16,7 @@ from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import HISTORY, Failures
+from chalicelib.core.rows.schedule import HISTORY, WAKE, Failures, Subscription
 from chalicelib.core.runs import costs, dead_letters, follow, queued, workers
 from chalicelib.core.states import Outcome, RunState
 from chalicelib.core.targets.answers import RunUpdate
@@ -197,6 +197,19 @@ def wake_of(run: Run, now: Instant) -> Instant | None:
     if run.announce:
         return now
     return costs.next_check(run, now) if states.is_terminal(run.state) else follow.next_poll(run, now)
+
+
+def heard_by(run: Run, rows: Sequence[Subscription]) -> list[Subscription]:
+    """The subscriptions to which a status of this run is announced: all of them, for most runs.
+
+    The plan of a re-processing starts what follows its runs. So their statuses only wake jobs that wait for a
+    constraint, and start the nodes of their own DAG (L21)."""
+    if run.backfill is None or ids.reprocess_of(run.backfill) is None:
+        return list(rows)
+    own = ids.dag_of(run.schedule) if ids.is_of_dag(run.schedule) else None
+    return [
+        row for row in rows if row.leaf == WAKE or (ids.is_of_dag(row.schedule) and ids.dag_of(row.schedule) == own)
+    ]
 
 
 def _retry(run: Run, reason: str, due: Instant) -> Job:

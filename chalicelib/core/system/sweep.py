@@ -12,6 +12,7 @@ from chalicelib.core.rows.event import Outbox
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import costs, follow
 from chalicelib.core.targets import backoff
@@ -79,7 +80,7 @@ def grace_of(row: object) -> Millis:
 
 
 def lease(
-    row: NoticeWindow | Backfill | DagRun | Job | PendingNotice | Run | DeadlineWatch | Outbox, now: Instant
+    row: NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox, now: Instant
 ) -> Lease:
     """The next lease of a row: half a minute, then until just before the next, the second, the fourth tick, and so on,
     up to one hour. ``row.leases`` counts the hints without effect. After `PARKED_AFTER` of them the row is parked and

@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chalicelib.core import errors, ids, states
-from chalicelib.core.backfills import backfill
+from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.backfills.backfill import EntryState, Step
 from chalicelib.core.backfills.request import Backfill as NewRequest
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import ref_of
+from chalicelib.core.rows.ref import ref_of, reprocess_ref
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import CLAIMABLE
@@ -135,8 +136,13 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
     plan: list[Write] = [Replace(step.row), *map(Create, jobs)]
     if jobs and schedule_state is not None:
         plan.append(ExpectMode(schedule_state, CLAIMABLE["backfill"]))
+    parent = _reprocess(ports, row) if step.row.ended_at is not None and row.ended_at is None else None
+    if parent is not None:
+        plan.append(Replace(reprocess.woken(parent, now)))
     if ports.ledger.commit(plan) is not None:
         return False
+    if parent is not None:
+        ports.hints.send([reprocess_ref(parent.namespace, parent.id)], now, now)
     if jobs:
         ports.hints.send([ref_of(job) for job in jobs], now, now)
     if step.row.expires_at is not None:
@@ -144,9 +150,17 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
     return step.row.wake_at is None
 
 
+def _reprocess(ports: Ports, row: Backfill) -> Reprocess | None:
+    """The re-processing of which a backfill is a step; None if it is no step."""
+    reprocess_id = ids.reprocess_of(row.id)
+    if row.namespace is None or reprocess_id is None:
+        return None
+    return ports.jobs.reprocess(row.namespace, reprocess_id)
+
+
 def _end_plan(ports: Ports, row: Backfill, at: Instant) -> None:
     """Let the plan of a finished backfill expire with its row. A crash before this leaves the plan stored."""
-    parts = [ports.jobs.plan_part(row.plan, number) for number in backfill.parts_of(row)]
+    parts = [ports.jobs.plan_part(row.plan, number) for number in backfill.parts_of(row.total)]
     ports.ledger.put_all([Put(replace(part, expires_at=at)) for part in parts if part is not None])
 
 

@@ -140,7 +140,10 @@ class Entries:
         return self._parts[number][offset]
 
     def event(self, index: int) -> Event:
-        """The event for the run of an entry: the fire of that instant, or the event of the registered partition."""
+        """The event for the run of an entry: the fire of that instant, the event of the registered partition, or the
+        status of the upstream of a step."""
+        if self._row.upstream is not None:
+            return backfill.status_event(self._row, self[index])
         if self._row.dataset is None:
             return backfill.fire_event(self._row, self[index])
         values = backfill.values_of(self[index])

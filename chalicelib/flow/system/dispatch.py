@@ -9,7 +9,7 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
-from chalicelib.flow.backfills import backfill
+from chalicelib.flow.backfills import backfill, reprocess
 from chalicelib.flow.dags import runs
 from chalicelib.flow.each import run_each
 from chalicelib.flow.fires import emit
@@ -116,6 +116,8 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             carried.refresh_all(ports, ref.parts[0])
         case "backfill":
             backfill.advance(ports, *ref.parts)
+        case "reprocess":
+            reprocess.advance(ports, *ref.parts)
         case "notice":
             notices.take_in(ports, *ref.parts)
         case "deadline":

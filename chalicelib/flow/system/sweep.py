@@ -16,6 +16,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import metrics
@@ -26,7 +27,7 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 T = TypeVar("T")
-Row = NoticeWindow | Backfill | DagRun | Job | PendingNotice | Run | DeadlineWatch | Outbox
+Row = NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox
 Found = Row | LimitState | ScheduleState
 NEXT_TICK = 75 * SECOND  # a minute, and a margin for a late tick
 TABLES: tuple[tuple[Literal["jobs", "runs", "catalog"], Millis], ...] = (
@@ -133,6 +134,8 @@ def _row(ports: Ports, ref: Ref) -> Row | None:
             return ports.jobs.job(schedule, int(generation, 36), sort_key)
         case "backfill":
             return ports.jobs.backfill(*ref.parts)
+        case "reprocess":
+            return ports.jobs.reprocess(*ref.parts)
         case "run":
             return ports.runs.run(ref.parts[0], int(ref.parts[1]))
         case "notice":

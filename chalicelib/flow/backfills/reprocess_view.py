@@ -1,0 +1,103 @@
+"""Views of a re-processing: its plan, and the progress of its steps (L21)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.core import ids
+from chalicelib.core.backfills import backfill, reprocess
+from chalicelib.core.backfills.reprocess import StoredStep
+from chalicelib.core.instants import iso
+from chalicelib.core.rows.reprocess import Reprocess
+from chalicelib.flow.backfills.reprocess import Plan
+from chalicelib.flow.backfills.view import backfill_view
+from chalicelib.ports import Ports
+
+View = dict[str, Any]
+COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
+SHOWN = 3  # partitions at each end of a step that a dry run shows
+
+
+def reprocess_view(ports: Ports, row: Reprocess) -> View:
+    """The present state of a re-processing. The counts of each step, and of all steps together, add up to ``total``;
+    runs of skipped steps count as cancelled."""
+    steps = [_step_view(ports, row, number, step) for number, step in enumerate(reprocess.steps_of(row))]
+    return {
+        "reprocess_id": row.id,
+        "namespace": row.namespace,
+        "state": row.state,
+        "reason": row.reason or None,
+        "dataset": row.dataset,
+        "first": _partition(row.first, row.keys),
+        "last": _partition(row.last, row.keys),
+        "concurrency": row.concurrency,
+        "properties": dict(row.properties),
+        "total": sum(step["total"] for step in steps),
+        **{count: sum(step[count] for step in steps) for count in COUNTS},
+        "steps": steps,
+        "created_at": iso(row.created_at),
+        "created_by": row.by,
+        "ended_at": iso(row.ended_at) if row.ended_at is not None else None,
+    }
+
+
+def plan_view(namespace: str, plan: Plan) -> View:
+    """What a re-processing would run, in order, and why: each step with the first and last few of its partitions."""
+    return {
+        "namespace": namespace,
+        "dataset": plan.dataset,
+        "partitions": len(plan.partitions),
+        "total": sum(len(step.entries) for step in plan.steps),
+        "steps": [
+            {
+                "step": number,
+                "schedule": step.schedule,
+                "workflow": step.workflow,
+                "after": list(step.after),
+                "why": step.why,
+                "total": len(step.entries),
+                "first": _shown(step.entries[:SHOWN], step.upstream, step.keys, plan.keys),
+                "last": _shown(step.entries[SHOWN:][-SHOWN:], step.upstream, step.keys, plan.keys),
+            }
+            for number, step in enumerate(plan.steps)
+        ],
+    }
+
+
+def _shown(
+    entries: tuple[str, ...], upstream: str | None, own: tuple[str, ...], of_dataset: tuple[str, ...]
+) -> list[dict[str, str]]:
+    return [_partition(entry, of_dataset if upstream is None else own) for entry in entries]
+
+
+def _step_view(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> View:
+    return {
+        "step": number,
+        "schedule": step.schedule,
+        "workflow": step.workflow,
+        "state": step.state,
+        "reason": step.reason or None,
+        "after": list(step.after),
+        "why": step.why,
+        "backfill_id": ids.step_of(row.id, number) if step.state == "running" or step.ran else None,
+        "total": step.total,
+        **_counts(ports, row, number, step),
+    }
+
+
+def _counts(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> dict[str, int]:
+    """The counts of a step: of its backfill while that runs."""
+    current = ports.jobs.backfill(step.schedule, ids.step_of(row.id, number)) if step.state == "running" else None
+    if current is not None:
+        seen = backfill_view(ports, current)
+        return {count: seen[count] for count in COUNTS}
+    ended = {"succeeded": step.succeeded, "failed": step.failed, "cancelled": step.cancelled}
+    left = step.total - sum(ended.values())
+    if step.state in ("skipped", "cancelled"):
+        ended["cancelled"] += left
+        left = 0
+    return {"waiting": left, "running": 0, **ended}
+
+
+def _partition(entry: str, keys: tuple[str, ...]) -> dict[str, str]:
+    return dict(zip(keys, backfill.values_of(entry), strict=True)) if keys else {}

@@ -1,0 +1,210 @@
+"""Re-processing: a partition runs again with everything downstream of it, in order (L21)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.backfills.request import Reprocess as Wish
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.run import Run
+from chalicelib.flow.backfills import reprocess, reprocess_view
+from tests.support.schedules import BY_DAY, after, partitions
+from tests.support.world import EMR, World, day, flights, full
+
+FIRST = {"year": "2013", "month": "1", "day": "1"}
+CHAIN = {
+    "clean": partitions(by=BY_DAY),
+    "join": after("clean", "join", by=BY_DAY),
+    "report": after("join", "report", by=BY_DAY),
+}
+
+
+def lake(world: World, schedules: dict[str, Any] = CHAIN, days: int = 1) -> None:
+    """The first days of the dataset have been processed to the end."""
+    world.deploy(flights(schedules, report={"target": EMR}))
+    for number in range(1, days + 1):
+        world.upload(day(number))
+    work_off(world)
+
+
+def work_off(world: World, failing: str = "") -> None:
+    """All runs end, those of one schedule with a failure, until nothing is left to do."""
+    for _ in range(50):
+        world.settle()
+        living = [run for run in world.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING")]
+        for run in living:
+            failed = bool(failing) and f".{failing}." in run.name
+            world.emr_says(run.id, "FAILED" if failed else "SUCCESS", "the last line")
+        if not living:
+            return
+        world.clock.pass_by("1s")
+    raise AssertionError("expected an end, got more runs each time")
+
+
+def begin(world: World, **asked: Any) -> str:
+    return reprocess.begin(world.ports, "demo", wish(**asked), "tester", "r1").id
+
+
+def wish(**asked: Any) -> Wish:
+    given = {"dataset": "flights", **asked}
+    if not {"from_", "to"} & set(given):
+        given.setdefault("partition", FIRST)
+    return Wish.model_validate({key.rstrip("_"): value for key, value in given.items()})
+
+
+def seen(world: World, reprocess_id: str) -> dict[str, Any]:
+    return reprocess_view.reprocess_view(world.ports, reprocess.existing(world.ports, "demo", reprocess_id))
+
+
+def again(world: World, *names: str) -> list[tuple[str, dict[str, str] | None]]:
+    """The runs of the re-processing in the order of their claims, each with its correlation."""
+    runs = [run for name in names or CHAIN for run in world.runs(name) if run.backfill is not None]
+    ordered: list[Run] = sorted(runs, key=lambda run: run.claimed_at)
+    return [(run.schedule.rpartition(".")[2], dict(run.correlation or {}) or None) for run in ordered]
+
+
+def test_l21_a_partition_runs_again_with_all_downstream(world: World) -> None:
+    lake(world)
+    reprocess_id = begin(world)
+    assert [name for name, _ in again(world)] == []
+
+    work_off(world)
+
+    assert again(world) == [("clean", FIRST), ("join", FIRST), ("report", FIRST)]
+    view = seen(world, reprocess_id)
+    assert (view["state"], view["total"], view["succeeded"]) == ("DONE", 3, 3)
+    assert [len(world.runs(name)) for name in CHAIN] == [2, 2, 2], "each once, and once again"
+    assert [world.jobs(name) for name in CHAIN] == [[], [], []], "nothing is left waiting"
+
+
+def test_l21_a_dry_run_lists_what_would_run_and_why(world: World) -> None:
+    lake(world)
+    plan = reprocess.preview(world.ports, "demo", wish(dry_run=True))
+    view = reprocess_view.plan_view("demo", plan)
+    assert [(step["schedule"], step["why"], step["first"]) for step in view["steps"]] == [
+        (full("clean"), "counts partitions of demo.flights", [FIRST]),
+        (full("join"), f"counts COMPLETED of {full('clean')}, which {full('clean')} runs", [FIRST]),
+        (full("report"), f"counts COMPLETED of {full('join')}, which {full('join')} runs", [FIRST]),
+    ]
+    assert [world.runs(name)[1:] for name in CHAIN] == [[], [], []]
+    assert world.ports.jobs.reprocesses("demo") == ()
+
+
+def test_l21_only_starts_nothing_downstream(world: World) -> None:
+    lake(world)
+    reprocess_id = begin(world, scope="only")
+    work_off(world)
+    assert again(world) == [("clean", FIRST)]
+    assert seen(world, reprocess_id)["state"] == "DONE"
+    assert (world.jobs("join"), len(world.runs("join"))) == ([], 1)
+
+
+def test_l21_upto_runs_nothing_after_the_workflow(world: World) -> None:
+    lake(world)
+    begin(world, upto=full("join"))
+    work_off(world)
+    assert again(world) == [("clean", FIRST), ("join", FIRST)]
+    assert (world.jobs("report"), len(world.runs("report"))) == ([], 1)
+
+
+def test_l21_an_all_of_two_datasets_runs_once_for_one(world: World) -> None:
+    """Its other dataset has come long ago, and does not come again."""
+    both = [after("clean", "join")["trigger"], {"type": "partition", "dataset": "weather"}]
+    schedules = CHAIN | {"join": after("", "join", by=BY_DAY) | {"trigger": {"type": "all", "triggers": both}}}
+    lake(world, schedules)
+    world.upload(day(1, "weather", "x.csv"))
+    work_off(world)
+    assert len(world.runs("join")) == 1
+
+    begin(world)
+    work_off(world)
+    assert again(world) == [("clean", FIRST), ("join", FIRST), ("report", FIRST)]
+    assert world.jobs("join") == []
+
+
+def test_l21_a_range_runs_each_day_at_its_concurrency(world: World) -> None:
+    lake(world, days=3)
+    reprocess_id = begin(world, from_={"year": 2013, "month": 1, "day": 2}, concurrency=1)
+    world.settle()
+    assert seen(world, reprocess_id)["running"] == 1
+    work_off(world)
+    days = [{**FIRST, "day": number} for number in ("2", "3")]
+    assert again(world) == [(name, values) for name in CHAIN for values in days]
+
+
+def test_l21_a_failed_step_skips_what_follows_it(world: World) -> None:
+    lake(world, CHAIN | {"beside": after("clean", "clean", by=BY_DAY) | {"workflow": "notify"}})
+    reprocess_id = begin(world)
+    work_off(world, failing="join")
+    view = seen(world, reprocess_id)
+    states = {step["schedule"].rpartition(".")[2]: step["state"] for step in view["steps"]}
+    assert states == {"clean": "succeeded", "join": "failed", "report": "skipped", "beside": "succeeded"}
+    assert view["state"] == "FAILED"
+    assert [step["reason"] for step in view["steps"] if step["state"] == "skipped"] == [
+        "a step that starts it has not succeeded"
+    ]
+    assert world.jobs("report") == []
+
+
+def test_l21_cancelling_ends_the_step_and_starts_no_other(world: World) -> None:
+    lake(world, days=2)
+    reprocess_id = begin(world, from_={"year": 2013})
+    world.settle()
+    reprocess.stop(world.ports, "demo", reprocess_id, False, "tester")
+    work_off(world)
+    view = seen(world, reprocess_id)
+    assert (view["state"], view["succeeded"], view["cancelled"]) == ("CANCELLED", 1, 5)
+    assert view["reason"] == f"re-processing {reprocess_id} was cancelled by tester"
+    assert again(world) == [("clean", FIRST)]
+
+
+def test_l21_a_repeated_request_begins_one_reprocessing(world: World) -> None:
+    lake(world)
+    assert begin(world) == begin(world)
+    work_off(world)
+    assert len(again(world)) == 3
+    assert begin(world) == begin(world)
+    work_off(world)
+    assert len(again(world)) == 3
+
+
+def test_l21_a_paused_schedule_takes_part_a_disabled_not(world: World) -> None:
+    lake(world)
+    world.pause("join")
+    world.disable("report")
+    begin(world)
+    work_off(world)
+    assert again(world) == [("clean", FIRST), ("join", FIRST)]
+
+
+def test_l21_a_schedule_deleted_meanwhile_fails_its_step(world: World) -> None:
+    lake(world)
+    reprocess_id = begin(world)
+    world.settle()
+    world.delete("join")
+    work_off(world)
+    view = seen(world, reprocess_id)
+    assert [step["state"] for step in view["steps"]] == ["succeeded", "failed", "skipped"]
+    assert view["steps"][1]["reason"] == "the schedule was deleted"
+
+
+def test_l21_a_partition_that_starts_nothing_is_refused(world: World) -> None:
+    lake(world)
+    with pytest.raises(SluiceError, match="whose partitions start an enabled schedule"):
+        begin(world, dataset="weather")
+    with pytest.raises(SluiceError, match="exactly the keys year, month, day"):
+        begin(world, partition={"day": "1"})
+    with pytest.raises(SluiceError, match="a range with a partition of demo.flights"):
+        begin(world, from_={"year": 2014})
+
+
+def test_l21_a_later_event_finds_no_half_match(world: World) -> None:
+    """The next day runs as always after a re-processing, once for each schedule."""
+    lake(world)
+    begin(world)
+    work_off(world)
+    world.upload(day(2))
+    work_off(world)
+    assert [len(world.runs(name)) for name in CHAIN] == [3, 3, 3]

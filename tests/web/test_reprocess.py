@@ -1,0 +1,99 @@
+"""Re-processings over the API: asked for, planned, shown, listed, cancelled, refused (L21)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.schedules import BY_DAY, after
+from tests.web.conftest import APP, NS, Api, installation, settle_in
+
+ALL = f"{NS}/reprocess"
+DAY = {"year": "2013", "month": "1", "day": "1"}
+ONE = {"dataset": "flights", "partition": DAY}
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Api]:
+    with installation() as made:
+        settle_in(made)
+        emr = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
+        made.put(f"{APP}/workflows/clean", {"target": emr})
+        made.put(f"{APP}/workflows/join", {"target": emr})
+        trigger = {"type": "partition", "dataset": "flights"}
+        made.schedule("daily", trigger=trigger, workflow="clean", by=BY_DAY, enabled=True)
+        made.put(f"{APP}/schedules/next", after("clean", "join", by=BY_DAY))
+        yield made
+
+
+def test_l21_a_reprocessing_is_begun_shown_and_cancelled(api: Api) -> None:
+    told = api.answer(api.send("POST", ALL, ONE), 201)
+    assert (told["state"], told["dataset"], told["total"], told["waiting"]) == ("RUNNING", "demo.flights", 2, 2)
+    assert (told["first"], told["last"]) == (DAY, DAY)
+    states = [(step["step"], step["schedule"], step["state"], step["after"]) for step in told["steps"]]
+    assert states == [(0, "demo.flights.daily", "running", []), (1, "demo.flights.next", "waiting", [0])]
+    assert told["steps"][0]["backfill_id"] == f"{told['reprocess_id']}.0"
+
+    path = f"{ALL}/{told['reprocess_id']}"
+    assert api.get(path) == told
+    backfill = api.get(f"{APP}/schedules/daily/backfills/{told['reprocess_id']}.0")
+    assert (backfill["state"], backfill["first"]) == ("RUNNING", DAY)
+
+    over = api.post(f"{path}/cancel")
+    assert (over["state"], over["cancelled"]) == ("CANCELLED", 2)
+    assert "was cancelled by" in over["reason"]
+    assert api.post(f"{path}/cancel?runs=cancel") == over, "cancelling what is over changes nothing"
+    [listed] = [item for item in api.get(ALL)["items"] if item["reprocess_id"] == told["reprocess_id"]]
+    assert listed == over
+
+
+def test_l21_a_dry_run_lists_the_steps_and_stores_nothing(api: Api) -> None:
+    before = api.everything()
+    told = api.answer(api.send("POST", ALL, ONE | {"dry_run": True}), 200)
+    assert (told["total"], told["partitions"]) == (2, 1)
+    assert told["steps"][1] == {
+        "step": 1,
+        "schedule": "demo.flights.next",
+        "workflow": "demo.flights.join",
+        "after": [0],
+        "why": "counts COMPLETED of demo.flights.clean, which demo.flights.daily runs",
+        "total": 1,
+        "first": [DAY],
+        "last": [],
+    }
+    assert api.everything() == before
+
+
+def test_l21_one_idempotency_key_is_one_reprocessing(api: Api) -> None:
+    first, again = (api.post(ALL, ONE, idempotency_key="k") for _ in range(2))
+    assert first == again
+    api.post(f"{ALL}/{first['reprocess_id']}/cancel")
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "words"),
+    [
+        ({"partition": DAY}, "dataset", "expected a value, got nothing"),
+        ({"dataset": "flights"}, "partition", "either a partition or bounds"),
+        (ONE | {"from": {"year": 2013}}, "partition", "either a partition or bounds"),
+        (ONE | {"scope": "all"}, "scope", "'downstream' or 'only'"),
+        (ONE | {"scope": "only", "upto": "demo.flights.join"}, "upto", "upto with scope: downstream"),
+        (ONE | {"upto": "demo.flights.none"}, "upto", "demo.flights.clean, demo.flights.join"),
+        (ONE | {"concurrency": 101}, "concurrency", "less than or equal to 100"),
+        (ONE | {"dataset": "none"}, "dataset", "an existing dataset"),
+        (ONE | {"partition": {"day": 1}}, "partition", "exactly the keys year, month, day"),
+    ],
+)
+def test_l21_an_invalid_reprocessing_is_refused_by_field(api: Api, body: Any, field: str, words: str) -> None:
+    error = api.refused(400, "POST", ALL, body)
+    assert error["field"] == field, error
+    assert words in error["message"]
+
+
+def test_l21_a_missing_reprocessing_is_not_found(api: Api) -> None:
+    for method, path in (("GET", "nope"), ("POST", "nope/cancel")):
+        error = api.refused(404, method, f"{ALL}/{path}")
+        assert (error["code"], error["message"]) == ("not_found", "no re-processing named 'nope'")
+    assert api.refused(404, "POST", "/v1/namespaces/none/reprocess", ONE)["code"] == "not_found"
