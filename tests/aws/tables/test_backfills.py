@@ -10,6 +10,7 @@ from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.runs import DynamoWakes
 from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.writes import Create, ExpectBackfillRunning, Put, Replace, WakeBackfill, Write
 from tests.support import rows
 from tests.support.clock import NOON
@@ -66,3 +67,18 @@ def test_l12_a_finished_backfill_begins_nothing(dynamo: Dynamo) -> None:
     for rev, state in ((2, "CANCELLED"), (3, "ENDED"), (4, "DONE")):
         assert ok(dynamo, Replace(replace(row, rev=rev, state=state)))  # type: ignore[arg-type]
         assert not ok(dynamo, goes_on, Create(rows.run("r2")))
+
+
+def test_l21_a_reprocessing_is_read_back_unchanged(dynamo: Dynamo) -> None:
+    steps = ({"schedule": "demo.flights.clean", "keys": ("day",), "after": (0, 1), "total": 3, "state": "waiting"},)
+    row = Reprocess(
+        "demo", "r1", "RUNNING", "demo.flights", ("day",), "s3://lake/raw/", "1", "3", steps, 2, NOON,
+        properties={"rate": 0.5}, wake_at=NOON,
+    )  # fmt: skip
+    assert ok(dynamo, Create(row), Create(replace(row, id="r2", wake_at=None)))
+    assert not ok(dynamo, Create(row)), "one request, one re-processing"
+    jobs = DynamoJobs(dynamo)
+    assert (jobs.reprocess("demo", "r1"), jobs.reprocess("other", "r1")) == (row, None)
+    assert sorted(each.id for each in jobs.reprocesses("demo")) == ["r1", "r2"]
+    assert ok(dynamo, Replace(replace(row, rev=2)))
+    assert not ok(dynamo, Replace(replace(row, rev=2))), "an older read loses"
