@@ -60,7 +60,7 @@ from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival,
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import Ref, reprocess_ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
@@ -308,7 +308,7 @@ def ref_of(key: Key) -> Ref | None:
     if key.table == "jobs" and head == "BACKFILL":
         return Ref("backfill", (name, key.sk))
     if key.table == "jobs" and head == "REPROCESS":
-        return Ref("reprocess", (name, key.sk))
+        return reprocess_ref(name, key.sk)
     if key.table == "jobs" and "@" in key.pk:
         schedule, _, generation = key.pk.partition("@")
         return Ref("job", (schedule, generation, key.sk))

@@ -18,7 +18,6 @@ RefKind = Literal[
     "timer",
     "schedule",
     "backfill",
-    "reprocess",
     "dag_run",
     "notice",
     "notice_window",
@@ -56,7 +55,15 @@ def backfill_ref(schedule: str, backfill_id: str) -> Ref:
 
 
 def reprocess_ref(namespace: str, reprocess_id: str) -> Ref:
-    return Ref("reprocess", (namespace, reprocess_id))
+    """The ref of a re-processing: that of a backfill, with a namespace in place of the schedule.
+
+    So older code, which has no such row, finds nothing and does nothing (O11)."""
+    return Ref("backfill", (namespace, reprocess_id))
+
+
+def is_reprocess(ref: Ref) -> bool:
+    """Whether the ref of a backfill names a re-processing."""
+    return "." not in ref.parts[0]
 
 
 def window_ref(workflow: str, channel: str) -> Ref:

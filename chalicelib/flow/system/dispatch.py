@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import Ref, is_reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.flow.backfills import backfill, reprocess
@@ -114,10 +114,10 @@ def dispatch(ports: Ports, ref: Ref) -> None:
         case "schedule":
             emit.emit_soon(ports, ref.parts[0])
             carried.refresh_all(ports, ref.parts[0])
+        case "backfill" if is_reprocess(ref):
+            reprocess.advance(ports, *ref.parts)
         case "backfill":
             backfill.advance(ports, *ref.parts)
-        case "reprocess":
-            reprocess.advance(ports, *ref.parts)
         case "notice":
             notices.take_in(ports, *ref.parts)
         case "deadline":

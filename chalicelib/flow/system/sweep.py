@@ -15,7 +15,7 @@ from chalicelib.core.rows.event import Outbox
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import Ref, is_reprocess
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
@@ -133,9 +133,7 @@ def _row(ports: Ports, ref: Ref) -> Row | None:
             schedule, generation, sort_key = ref.parts
             return ports.jobs.job(schedule, int(generation, 36), sort_key)
         case "backfill":
-            return ports.jobs.backfill(*ref.parts)
-        case "reprocess":
-            return ports.jobs.reprocess(*ref.parts)
+            return ports.jobs.reprocess(*ref.parts) if is_reprocess(ref) else ports.jobs.backfill(*ref.parts)
         case "run":
             return ports.runs.run(ref.parts[0], int(ref.parts[1]))
         case "notice":
