@@ -23,6 +23,7 @@ from sluice.cli import (
     policies,
     pools,
     report,
+    reprocess,
     run,
     runs,
     schedules,
@@ -89,6 +90,7 @@ app.command(rich_help_panel=ACT)(occurrences.skip)
 app.command(rich_help_panel=ACT)(occurrences.unskip)
 app.command(rich_help_panel=ACT)(event.event)
 app.add_typer(backfill.app, name="backfill", rich_help_panel=ACT)
+app.add_typer(reprocess.app, name="reprocess", rich_help_panel=ACT)
 app.add_typer(worker.app, name="worker", rich_help_panel=ACT)
 app.add_typer(dags.app, name="dags", rich_help_panel=ACT)
 app.add_typer(why.app, name="why", rich_help_panel=LOOK)

@@ -32,7 +32,7 @@ Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most
 
 ORDER = (
     *("apply", "get", "describe", "message"),
-    *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill", "worker"),
+    *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill", "reprocess", "worker"),
     *("why", "dry-run", "jobs", "runs", "report", "dead-letters", "versions", "datasets", "policies", "pools"),
 )
 

@@ -254,3 +254,48 @@ def backfill(state: str = "RUNNING", **changed: Any) -> View:
         "ended_at": None,
         **changed,
     }
+
+
+def reprocess(state: str = "RUNNING", **changed: Any) -> View:
+    def step(number: int, name: str, step_state: str, why: str) -> View:
+        counts = {"waiting": 0, "running": 0, "succeeded": 0, "failed": 0, "cancelled": 0} | {step_state: 1}
+        return {
+            "step": number,
+            "schedule": f"demo.flights.{name}",
+            "workflow": f"demo.flights.{name}",
+            "state": step_state,
+            "reason": None,
+            "after": [number - 1] if number else [],
+            "why": why,
+            "backfill_id": f"326ca05653517d0b.{number}" if step_state != "waiting" else None,
+            "total": 1,
+            **counts,
+        }
+
+    day = {"year": "2013", "month": "1", "day": "1"}
+    return {
+        "reprocess_id": "326ca05653517d0b",
+        "namespace": "demo",
+        "state": state,
+        "reason": None,
+        "dataset": "demo.flights",
+        "first": day,
+        "last": day,
+        "concurrency": 1,
+        "properties": {},
+        "total": 3,
+        "waiting": 1,
+        "running": 1,
+        "succeeded": 1,
+        "failed": 0,
+        "cancelled": 0,
+        "steps": [
+            step(0, "clean", "succeeded", "counts partitions of demo.flights"),
+            step(1, "join", "running", "counts COMPLETED of demo.flights.clean, which demo.flights.clean runs"),
+            step(2, "report", "waiting", "counts COMPLETED of demo.flights.join, which demo.flights.join runs"),
+        ],
+        "created_at": past(minutes=3.5),
+        "created_by": ARN,
+        "ended_at": None,
+        **changed,
+    }

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli import recorded
 from tests.support.schedules import BY_DAY, after
 from tests.web.conftest import APP, NS, Api, installation, settle_in
 
@@ -32,6 +33,8 @@ def test_l21_a_reprocessing_is_begun_shown_and_cancelled(api: Api) -> None:
     told = api.answer(api.send("POST", ALL, ONE), 201)
     assert (told["state"], told["dataset"], told["total"], told["waiting"]) == ("RUNNING", "demo.flights", 2, 2)
     assert (told["first"], told["last"]) == (DAY, DAY)
+    assert set(told) == set(recorded.reprocess())
+    assert set(told["steps"][0]) == set(recorded.reprocess()["steps"][0])
     states = [(step["step"], step["schedule"], step["state"], step["after"]) for step in told["steps"]]
     assert states == [(0, "demo.flights.daily", "running", []), (1, "demo.flights.next", "waiting", [0])]
     assert told["steps"][0]["backfill_id"] == f"{told['reprocess_id']}.0"
