@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from chalicelib.core.backfills.request import Backfill, Reprocess
+from chalicelib.core.backfills.request import Backfill, Reprocess, Values
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.dataset import Dataset
@@ -54,10 +54,12 @@ Later = Annotated[str, AfterValidator(_check_later)]
 
 class RunNow(Document):
     """A run that skips the trigger. ``properties`` override those of the schedule and the workflow. ``at`` is the
-    start: an instant (RFC 3339), or a duration from now."""
+    start: an instant (RFC 3339), or a duration from now. ``partition`` are the values of the
+    correlation keys of the run (T19), for a schedule with ``by``."""
 
     properties: Properties = Field(default_factory=dict)
     at: Later | None = None
+    partition: Values | None = None
 
 
 class Verdict(Document):

@@ -22,6 +22,12 @@ def run(
     at: Annotated[
         str | None, typer.Option("--at", metavar="WHEN", help="When to run: an instant with a time zone, or 2h30m.")
     ] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option(
+            "--partition", metavar="PARTITION", help="The correlation of the run, for a schedule with by: day=5."
+        ),
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", "-w", metavar="", help="Wait for its end; exit 1 unless it succeeds.")
     ] = False,
@@ -34,6 +40,8 @@ def run(
     body: Document = {"properties": frame.pairs_of("--property", properties or [])}
     if at is not None:
         body["at"] = at
+    if partition is not None:
+        body["partition"] = frame.pairs_of("--partition", partition.strip("/").split("/"))
     client = frame.connect()
     # The key makes a repeat after a lost answer the same job.
     answer = client.post(f"{names.path_of(SCHEDULE, full)}/run", body, key=uuid.uuid4().hex)

@@ -103,3 +103,11 @@ def test_a_job_that_never_becomes_visible_is_given_up(api: PlayedApi) -> None:
     with pytest.raises(ApiRefused, match="no job named"):
         follow.until_over(Client(api.url), JOB, quiet=True, pause=pauses.append)
     assert len(pauses) == follow.MISSES - 1
+
+
+def test_l11_the_partition_of_a_run_is_sent_by_its_keys(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{SCHEDULES}/clean/run", Played(202, {"job_id": JOB}))
+    result = sluice("run", CLEAN, "--partition", "year=2013/day=5/")
+    assert (result.exit_code, result.stdout) == (0, f"{JOB}\n"), result.stderr
+    assert api.requests[0].body == {"properties": {}, "partition": {"year": "2013", "day": "5"}}
+    assert sluice("run", CLEAN, "--partition", "2013").exit_code == 2

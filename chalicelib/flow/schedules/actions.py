@@ -121,18 +121,30 @@ def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> Non
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: str, at: Instant | None = None) -> str:
+def run_now(
+    ports: Ports,
+    name: str,
+    properties: Mapping[str, Any],
+    request_id: str,
+    at: Instant | None = None,
+    partition: Mapping[str, str] | None = None,
+) -> str:
     """Create a job that skips the trigger but not the constraints (L11), due now or at the instant ``at`` (W8).
+
+    ``partition`` are the values of the correlation keys (T19) of the run: downstream schedules get them with its
+    status. Raises ``invalid`` unless it has exactly these keys.
 
     Returns the id of the job. A repeat with the same request id creates no other job, even if the first one was dropped
     with its generation.
     """
 
     def make() -> requests.NewRequest:
-        schedule_state, _ = existing(ports, name)
+        schedule_state, schedule = existing(ports, name)
+        correlation = _correlation(schedule, partition)
         now = ports.clock.now()
         due = max(now, at if at is not None else now)
-        event = Event(ids.event_id("run_now", name, request_id), "run_now", f"run_now:{name}", due, due)
+        event_id = ids.event_id("run_now", name, request_id)
+        event = Event(event_id, "run_now", f"run_now:{name}", due, due, correlation)
         job = Job(
             schedule=name,
             generation=schedule_state.generation,
@@ -144,6 +156,7 @@ def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: 
             created_at=due,
             due_at=due if due > now else None,
             accepted_at=due,
+            correlation=correlation,
             event=event,
             properties=dict(properties),
             reason=f"due at {iso(due)}" if due > now else "run now",
@@ -152,6 +165,20 @@ def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: 
         return requests.NewRequest(job, [ExpectMode(schedule_state, CLAIMABLE["run_now"])])
 
     return requests.once(ports, request_of("run", name, request_id), make, f"schedule {name}")
+
+
+def _correlation(schedule: Schedule, partition: Mapping[str, str] | None) -> dict[str, str] | None:
+    """The correlation of a run-now: the values of the schedule's keys, in their order."""
+    if partition is None:
+        return None
+    if not schedule.by:
+        hint = "leave partition out, or give the schedule the keys: by"
+        raise errors.invalid(
+            "partition", "no partition, because the schedule has no correlation keys", dict(partition), hint
+        )
+    if set(partition) != set(schedule.by):
+        raise errors.invalid("partition", f"an object with exactly the keys {', '.join(schedule.by)}", dict(partition))
+    return {key: partition[key] for key in schedule.by}
 
 
 def _expect(if_match: int | None, schedule_state: ScheduleState | None, name: str) -> None:

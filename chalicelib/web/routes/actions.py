@@ -79,7 +79,8 @@ def run_now(ns: str, app: str, name: str) -> Response:
     request = routes.current_request
     request_data = parse(RunNow, request)
     at = None if request_data.at is None else parse_when(request_data.at, ports().clock.now(), "at")
-    job_id = start(ports(), f"{ns}.{app}.{name}", request_data.properties, request_id(request), at)
+    full = f"{ns}.{app}.{name}"
+    job_id = start(ports(), full, request_data.properties, request_id(request), at, request_data.partition)
     return answer(became(ports(), job_id), 202)
 
 

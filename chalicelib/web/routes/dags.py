@@ -88,7 +88,8 @@ def run_dag(ns: str, app: str, name: str) -> Response:
     existing(ports(), full)
     request_data = parse(RunNow, request)
     at = None if request_data.at is None else parse_when(request_data.at, ports().clock.now(), "at")
-    run_id = run_now(ports(), dag_start(full), request_data.properties, request_id(request), at)
+    started_by, partition = dag_start(full), request_data.partition
+    run_id = run_now(ports(), started_by, request_data.properties, request_id(request), at, partition)
     return answer({"run_id": run_id, "dag": full}, 202)
 
 
