@@ -46,6 +46,7 @@ class Dataset(Described):
     ``glue_table`` (``database.table``): the Glue catalog shows which snapshots are committed. ``single_writer``: all
     are, because commits of the table never compete. Without both, a later metadata file of the table shows it.
     ``count_overwrites``: for size triggers, an object that is overwritten with other content counts again (T9).
+    ``rewritten: again``: the done-flag or manifest of a known partition that is written again is a new event (T22).
     ``priority``: the least priority of the jobs that its data triggers (W2).
     """
 
@@ -55,6 +56,7 @@ class Dataset(Described):
     keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(default=(), max_length=10)
     ready: Readiness = Field(default_factory=Readiness)
     count_overwrites: bool = False
+    rewritten: Literal["again", "ignore"] = "ignore"
     priority: int | None = Field(default=None, ge=0, le=9)
     operations: tuple[Operation, ...] = Field(default=(), max_length=4)
     glue_table: str | None = Field(default=None, pattern=r"^[^.\s]{1,255}\.[^.\s]{1,255}$")
@@ -76,12 +78,15 @@ class Dataset(Described):
                     raise invalid(field, f"{field} only with format: iceberg", getattr(self, field))
             if not self.keys:
                 raise invalid("keys", "the partition keys of the dataset", "nothing", "add the field")
+            if self.rewritten == "again" and self.ready == Readiness():
+                hint = "add ready: {done_flag: _SUCCESS}; without it, no object says that the data is complete again"
+                raise invalid("rewritten", "a done_flag or a manifest for rewritten: again", "neither", hint)
             return self
         if self.keys != SNAPSHOT:
             raise invalid("keys", "no keys, because each snapshot of a table is a partition", list(self.keys))
         if not self.operations:
             raise invalid("operations", "at least one operation, such as append", "none")
-        for field in ("ready", "count_overwrites"):
+        for field in ("ready", "count_overwrites", "rewritten"):
             if getattr(self, field) != type(self).model_fields[field].get_default(call_default_factory=True):
                 raise invalid(
                     field,

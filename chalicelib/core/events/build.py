@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
@@ -36,6 +37,14 @@ def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instan
         dataset=name,
         path=f"s3://{dataset.bucket}/{dataset.prefix}{folders}/",
     )
+
+
+def rewritten_event(known: Event, instant: Instant, now: Instant) -> Event:
+    """The event that a known partition was written again (T22): that of the partition, with an id of its own.
+
+    The id follows from the instant at which the flag or manifest was put. S3 reports that in whole seconds."""
+    revision = ids.event_id("partition", known.id, "rewritten", instant)
+    return replace(known, id=revision, instant=instant, accepted_at=now)
 
 
 def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, instant: Instant, now: Instant) -> Event:

@@ -49,6 +49,15 @@ def makes_ready(dataset: Dataset, located: Located) -> bool:
     return is_data(located.name)
 
 
+def is_rewritten(dataset: Dataset, located: Located, known_at: Instant, at: Instant) -> bool:
+    """Whether an object that makes a known partition ready says that the partition was written again (T22).
+
+    ``known_at`` is the instant of the object that made it ready first: a notification of that object, or of an earlier
+    one, is a repeat."""
+    again = dataset.rewritten == "again" and located.name in (dataset.ready.done_flag, dataset.ready.manifest)
+    return again and at > known_at
+
+
 def is_data(name: str) -> bool:
     """Whether a name is that of a data file. Spark and Hive ignore names that begin with ``_`` or ``.``."""
     return not any(part.startswith(("_", ".")) for part in name.split("/"))

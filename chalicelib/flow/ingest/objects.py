@@ -30,7 +30,10 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     values = "/".join(located.values)
     if not is_ready(ports, dataset, located):
         return f"partition {values} of {name} is not ready yet{counted}"
-    register(ports, name, dataset, located.values, created.at, created.key)
+    known = register(ports, name, dataset, located.values, created.at, created.key)
+    if partitions.is_rewritten(dataset, located, known.event.instant, created.at):
+        register_again(ports, known, created.at, created.key)
+        return f"partition {values} of {name} was written again{counted}"
     return f"partition {values} of {name} is ready{counted}"
 
 
@@ -83,6 +86,18 @@ def register(
         if partition.wake_at is None:
             return partition  # registered before, and applied to every schedule
     return apply_outbox(ports, partition)
+
+
+def register_again(ports: Ports, known: Partition, at: Instant, object_key: str) -> None:
+    """Apply the event that a known partition was written again, once for each instant of its flag or manifest (T22)."""
+    now = ports.clock.now()
+    event = build.rewritten_event(known.event, at, now)
+    row = CountedObject(known.dataset, object_key, f"rewritten {at}", event, wake_at=now)
+    if ports.ledger.commit([Create(row)]) is not None:
+        row = ports.catalog.sized_object(row.dataset, row.object_key, row.etag) or row
+        if row.wake_at is None:
+            return  # a repeat of the notification
+    apply_outbox(ports, row)
 
 
 def resume(ports: Ports, outbox: Outbox | None) -> None:

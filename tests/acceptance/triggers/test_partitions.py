@@ -8,9 +8,14 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.core.instants import HOUR
+from chalicelib.flow.ingest import objects
 from chalicelib.flow.ingest import partitions as by_hand
 from tests.acceptance.words import concurrency, days, doze, kinds, on, partition
-from tests.support.schedules import partitions
+from tests.support.schedules import after, partitions
 from tests.support.world import World, day, flights
 
 FOLDER = "raw/delivery/day=1/"
@@ -195,3 +200,66 @@ def _delivery() -> dict[str, Any]:
     ready = {"manifest": "MANIFEST"}
     app["datasets"]["delivery"] = {"bucket": "lake", "prefix": "raw/delivery/", "keys": ["day"], "ready": ready}
     return app
+
+
+def again(schedules: dict[str, Any], **ready: str) -> dict[str, Any]:
+    """The app of flights, whose days may be written again."""
+    document = flights(schedules)
+    document["datasets"]["flights"] |= {"ready": ready or {"done_flag": "_SUCCESS"}, "rewritten": "again"}
+    return document
+
+
+def test_t22_a_day_written_again_runs_again_with_downstream(world: World) -> None:
+    keys = ["year", "month", "day"]
+    world.deploy(again({"daily": partitions(by=keys), "next": after("clean", "join", by=keys)}))
+    for _ in range(2):
+        world.upload(day(1))
+        world.settle()
+        for _ in range(2):
+            world.finish()
+            world.settle()
+        world.clock.pass_by("1h")
+
+    first, second = world.runs("daily")
+    assert first.correlation == second.correlation == {"year": "2013", "month": "1", "day": "1"}
+    assert world.context(second)["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=1/"
+    assert len(world.runs("next")) == 2
+
+
+def test_t22_a_repeated_or_late_notification_counts_once(world: World) -> None:
+    world.deploy(again({"daily": partitions(9)}))
+    written = [world.clock.now() + hour * HOUR for hour in (0, 1, 2)]
+    world.clock.pass_by("3h")
+
+    def notice(at: int) -> None:
+        objects.match_object(world.ports, ObjectCreated("lake-bucket", day(1), at))
+
+    for at in (written[1], written[1], written[0], written[2], written[2], written[1]):
+        notice(at)
+    assert world.jobs("daily")[0].leaves["0"].count == 2, "the first one seen, and the one after it"
+
+
+def test_t22_by_default_a_day_written_again_is_ignored(world: World) -> None:
+    world.deploy(flights({"daily": partitions(9)}))
+    for _ in range(2):
+        world.upload(day(1))
+        world.clock.pass_by("1h")
+    assert world.jobs("daily")[0].leaves["0"].count == 1
+
+
+def test_t22_only_the_manifest_says_that_a_day_is_written_again(world: World) -> None:
+    world.deploy(again({"daily": partitions(9)}, manifest="files.json"))
+    for name in ("a.csv", "files.json", "a.csv", "files.json"):
+        world.upload(day(1, name=name), text=json.dumps(["a.csv"]))
+        world.clock.pass_by("1h")
+    assert world.jobs("daily")[0].leaves["0"].count == 2
+
+
+def test_t22_again_needs_an_object_that_ends_the_writing(world: World) -> None:
+    document = again({})
+    document["datasets"]["flights"]["ready"] = {}
+    with pytest.raises(SluiceError, match="a done_flag or a manifest for rewritten: again"):
+        Dataset.model_validate(document["datasets"]["flights"])
+    table = {"bucket": "lake", "prefix": "raw/x/", "format": "iceberg", "rewritten": "again"}
+    with pytest.raises(SluiceError, match="rewritten only with format: files"):
+        Dataset.model_validate(table)
