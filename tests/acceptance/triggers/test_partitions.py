@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from chalicelib.core.definitions.dataset import Dataset
-from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import HOUR
 from chalicelib.flow.ingest import objects
@@ -258,8 +258,8 @@ def test_t22_only_the_manifest_says_that_a_day_is_written_again(world: World) ->
 def test_t22_again_needs_an_object_that_ends_the_writing(world: World) -> None:
     document = again({})
     document["datasets"]["flights"]["ready"] = {}
-    with pytest.raises(SluiceError, match="a done_flag or a manifest for rewritten: again"):
+    with pytest.raises(ValidationError, match="a done_flag or a manifest for rewritten: again"):
         Dataset.model_validate(document["datasets"]["flights"])
     table = {"bucket": "lake", "prefix": "raw/x/", "format": "iceberg", "rewritten": "again"}
-    with pytest.raises(SluiceError, match="rewritten only with format: files"):
+    with pytest.raises(ValidationError, match="rewritten only with format: files"):
         Dataset.model_validate(table)
