@@ -4,8 +4,10 @@ messages, and lists of events."""
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from string import Template
@@ -13,47 +15,72 @@ from typing import Any
 
 import yaml
 
+from sluice import yaml12
 from sluice.client import Document
-from sluice.errors import WrongUsage
+from sluice.errors import Problem, WrongUsage
 
-MERGE = "tag:yaml.org,2002:merge"
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A document, and the file that it comes from. ``tree`` knows the lines of its fields."""
+
+    path: str
+    document: Document
+    tree: Any
+
+    def line_of(self, field: str) -> int | None:
+        """The line of a field, from 1 on; that of the innermost part that is there, or None."""
+        return yaml12.line_of(self.tree, field)
+
+    def place(self, field: str | None) -> str:
+        """A field with its file and line: ``app.yaml, line 12: schedules.nightly.zone``."""
+        return _place(self.path, self.tree, field)
 
 
 def load(path: str, values: Mapping[str, str] | None = None) -> Document:
+    """The document of `source`."""
+    return source(path, values).document
+
+
+def source(path: str, values: Mapping[str, str] | None = None) -> Source:
     """The document in a file (``-``: standard input), its placeholders filled from ``values``.
 
-    Raises ``WrongUsage`` if the file cannot be read or parsed (with the line), or if a placeholder has no value. A
+    Raises ``WrongUsage`` if the file cannot be read or parsed (with the line), or if placeholders have no value. A
     filled value is text: ``count: ${n}`` sends ``"3"``, which the API accepts where it expects a number.
     """
-    text = _read(path)
-    parsed = _parse(path, text)
+    parsed, tree = _parse(path, _read(path))
     if not isinstance(parsed, dict):
         hint = "start the document with `namespace:` and `app:`"
         raise WrongUsage(f"expected an app document in {path}, got {_word_for(parsed)}", None, hint)
-    filled: Document = _fill(parsed, values or {}, path, "")
-    return filled
+    return Source(path, _Filler(path, tree, values or {}).filled(parsed), tree)
 
 
 def load_plain(path: str) -> Document:
+    """The document of `plain_source`."""
+    return plain_source(path).document
+
+
+def plain_source(path: str) -> Source:
     """The object in a file. A dollar sign in a text has no special meaning."""
-    parsed = _parse(path, _read(path))
+    parsed, tree = _parse(path, _read(path))
     if not isinstance(parsed, dict):
         raise WrongUsage(f"expected an object in {path}, got {_word_for(parsed)}")
-    plain: Document = _fill(parsed, None, path, "")
-    return plain
+    return Source(path, _Filler(path, tree, None).filled(parsed), tree)
 
 
 def load_list(path: str, key: str) -> list[Document]:
     """The list of objects in a file, at the top level or under ``key``. A dollar sign has no special meaning."""
-    parsed = _parse(path, _read(path))
-    listed = parsed[key] if isinstance(parsed, dict) and set(parsed) == {key} else parsed
+    parsed, tree = _parse(path, _read(path))
+    is_under = isinstance(parsed, dict) and set(parsed) == {key}
+    listed = parsed[key] if is_under else parsed
     if not isinstance(listed, list) or not listed:
         hint = f"write each as an item: `- type: ...`, or put the list under `{key}:`"
         raise WrongUsage(f"expected a list of {key} in {path}, got {_word_for(listed)}", None, hint)
     for number, item in enumerate(listed):
         if not isinstance(item, dict):
             raise WrongUsage(f"expected an object, got {_word_for(item)}", f"{path}: {key}.{number}")
-    plain: list[Document] = _fill(listed, None, path, key)
+    filled = _Filler(path, tree, None).filled(parsed)
+    plain: list[Document] = filled[key] if is_under else filled
     return plain
 
 
@@ -66,48 +93,117 @@ def _read(path: str) -> str:
         raise WrongUsage(f"expected text in UTF-8, got other bytes in {path}") from None
 
 
-def _parse(path: str, text: str) -> Any:
+def _parse(path: str, text: str) -> tuple[Any, Any]:
+    """The value of a text, and the tree that knows its lines."""
     if path.endswith(".json"):
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError as error:
-            raise WrongUsage(f"expected JSON, got {error.msg.lower()}", f"{path}, line {error.lineno}") from None
+        return _parse_json(path, text)
     try:
-        return yaml.load(text, Loader=_Loader)
+        tree = yaml12.compose(text)
+        return yaml12.value_of(tree), tree
+    except yaml12.RepeatedKeys as repeated:
+        hint = "rename one of them, or remove it"
+        raise WrongUsage.of(
+            [Problem(f"expected each name once, got {key!r} a second time in one object", f"{path}, line {line}", hint)
+             for key, line in repeated.keys]
+        ) from None  # fmt: skip
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{path}, line {mark.line + 1}" if mark else path
-        raise WrongUsage(f"expected YAML, got an error: {error.problem or error}", where) from None
+        raise WrongUsage(f"expected YAML, got an error: {error.problem or error}", where, _yaml_hint(error)) from None
     except yaml.YAMLError as error:
         raise WrongUsage(f"expected YAML, got an error: {error}", path) from None
+    except RecursionError:
+        raise WrongUsage("expected at most 100 levels of objects and lists, got more", path) from None
 
 
-def _fill(value: Any, values: Mapping[str, str] | None, path: str, field: str) -> Any:
-    """The same tree with all texts filled in; unchanged if ``values`` is None. Keys are never filled in: which objects
-    exist must not depend on a setting."""
-    if isinstance(value, dict):
-        return {str(key): _fill(item, values, path, f"{field}.{key}".lstrip(".")) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_fill(item, values, path, f"{field}.{number}".lstrip(".")) for number, item in enumerate(value)]
-    if isinstance(value, str):
-        return value if values is None else _fill_text(value, values, path, field)
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    raise WrongUsage(f"expected text, a number, a list or an object, got {_word_for(value)}", f"{path}: {field}")
+def _yaml_hint(error: yaml.MarkedYAMLError) -> str | None:
+    problem = str(error.problem)
+    if "'\\t'" in problem:
+        return "indent with spaces: YAML forbids tabs"
+    if "mapping values are not allowed" in problem:
+        return "check the indentation of this line, and put a text that contains ': ' in quotes"
+    if "undefined alias" in problem:
+        return "put a text that begins with * in quotes, such as '*/15 * * * *'"
+    if "cannot start any token" in problem:
+        return "put a text that begins with @, %, ` or a quote in quotes, such as '@daily'"
+    return None
 
 
-def _fill_text(text: str, values: Mapping[str, str], path: str, field: str) -> str:
-    where = f"{path}: {field}"
+def _parse_json(path: str, text: str) -> tuple[Any, Any]:
     try:
-        return Template(text).substitute(values)
-    except KeyError as missing:
-        name = str(missing.args[0])
-        near = get_close_matches(name, list(values), n=1)
-        hint = f"add --set {name}=..." + (f" (or is --set {near[0]} a typing error?)" if near else "")
-        raise WrongUsage(f"expected a value for the placeholder ${{{name}}}, got none", where, hint) from None
-    except ValueError:
-        hint = "write $$ for a dollar sign"
-        raise WrongUsage(f"expected ${{name}} after every dollar sign, got {text!r}", where, hint) from None
+        parsed = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise WrongUsage(f"expected JSON, got {error.msg.lower()}", f"{path}, line {error.lineno}") from None
+    try:
+        return parsed, yaml12.compose(text.replace("\t", " "))
+    except (yaml.YAMLError, RecursionError):
+        return parsed, None  # valid JSON whose lines are not known
+
+
+def _place(path: str, tree: Any, field: str | None) -> str:
+    line = yaml12.line_of(tree, field) if field else None
+    where = f"{path}, line {line}" if line is not None else path
+    return f"{where}: {field}" if field else where
+
+
+MAX_VALUES = 100_000  # values of one document: an alias of YAML can repeat a part of it without end
+
+
+class _Filler:
+    """Fills the placeholders of a tree from ``values``, or leaves texts as they are if it has none.
+
+    Keys are never filled in: which objects exist must not depend on a setting."""
+
+    def __init__(self, path: str, tree: Any, values: Mapping[str, str] | None) -> None:
+        self._path, self._tree, self._values = path, tree, values
+        self._problems: list[Problem] = []
+        self._left = MAX_VALUES
+
+    def filled(self, value: Any) -> Any:
+        """The same tree with all texts filled in. Raises ``WrongUsage`` with every problem of it."""
+        try:
+            found = self._fill(value, "")
+        except RecursionError:
+            hint = "an alias cannot be a part of what it names"
+            raise WrongUsage("expected an alias of another value, got one of itself", self._path, hint) from None
+        if self._problems:
+            raise WrongUsage.of(self._problems)
+        return found
+
+    def _fill(self, value: Any, field: str) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            hint = "aliases repeat what they name: use fewer of them"
+            raise WrongUsage(f"expected at most {MAX_VALUES} values in a document, got more", self._path, hint)
+        if isinstance(value, dict):
+            return {str(key): self._fill(item, f"{field}.{key}".lstrip(".")) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self._fill(item, f"{field}.{number}".lstrip(".")) for number, item in enumerate(value)]
+        if isinstance(value, str):
+            return value if self._values is None else self._fill_text(value, self._values, field)
+        if isinstance(value, float) and not math.isfinite(value):
+            self._report(f"expected a number that JSON can hold, got {value}", field, "put it in quotes")
+            return None
+        if value is None or isinstance(value, bool | int | float):
+            return value
+        self._report(f"expected text, a number, a list or an object, got {_word_for(value)}", field, None)
+        return None
+
+    def _fill_text(self, text: str, values: Mapping[str, str], field: str) -> str | None:
+        try:
+            return Template(text).substitute(values)
+        except KeyError as missing:
+            name = str(missing.args[0])
+            near = get_close_matches(name, list(values), n=1)
+            hint = f"add --set {name}=..." + (f" (or is --set {near[0]} a typing error?)" if near else "")
+            self._report(f"expected a value for the placeholder ${{{name}}}, got none", field, hint)
+        except ValueError:
+            hint = "write $$ for a dollar sign"
+            self._report(f"expected ${{name}} after every dollar sign, got {text!r}", field, hint)
+        return None
+
+    def _report(self, message: str, field: str, hint: str | None) -> None:
+        self._problems.append(Problem(message, _place(self._path, self._tree, field), hint))
 
 
 def _word_for(value: Any) -> str:
@@ -115,27 +211,3 @@ def _word_for(value: Any) -> str:
         return "an empty list" if isinstance(value, list) else "an empty object"
     words = {"NoneType": "nothing", "str": "text", "list": "a list", "dict": "an object"}
     return words.get(type(value).__name__, type(value).__name__)
-
-
-class _Loader(yaml.SafeLoader):
-    """A YAML loader in which dates stay text, and a repeated key is an error.
-
-    The standard loader silently keeps only the last of two equal keys, so a schedule could get lost.
-    """
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names: set[str] = set()
-        for key, _ in node.value:
-            if key.tag != MERGE and key.value in names:
-                problem = f"{key.value!r} a second time in one object"
-                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
-            if isinstance(key.value, str):
-                names.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-# A day such as 2013-01-01 is the text of a property or tag, not a Python date.
-_Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One problem of a document or a command: what was expected and received, the field, and what to do."""
+
+    message: str
+    field: str | None = None
+    hint: str | None = None
+    code: str = "invalid"
+
 
 class Failure(Exception):
-    """An error that a user can correct: what was expected and received, the field, and what to do."""
+    """An error that a user can correct: what was expected and received, the field, and what to do. ``problems`` are all
+    problems that were found; the others of the error are those of the first."""
 
     exit_code = 1
 
     def __init__(self, message: str, field: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
         self.message, self.field, self.hint = message, field, hint
+        self.problems: tuple[Problem, ...] = (Problem(message, field, hint),)
 
 
 class ApiRefused(Failure):
@@ -21,12 +37,21 @@ class ApiRefused(Failure):
     def __init__(self, status: int, code: str, message: str, field: str | None = None, hint: str | None = None) -> None:
         super().__init__(message, field, hint)
         self.status, self.code = status, code
+        self.problems = (Problem(message, field, hint, code),)
 
 
 class WrongUsage(Failure):
     """An argument, a file or a setting is invalid. Nothing was sent."""
 
     exit_code = 2
+
+    @classmethod
+    def of(cls, problems: Sequence[Problem]) -> Self:
+        """The error with all these problems, of which there is at least one."""
+        first = problems[0]
+        failure = cls(first.message, first.field, first.hint)
+        failure.problems = tuple(problems)
+        return failure
 
 
 class NotReachable(Failure):

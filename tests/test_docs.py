@@ -9,10 +9,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-import yaml
 
 from chalicelib.core.definitions.app import App
 from docs.pictures import states
+from sluice import yaml12
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -109,7 +109,7 @@ def test_the_first_app_of_the_readme_is_valid() -> None:
     blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.S | re.M)
     assert blocks
     for block in blocks:
-        App.model_validate(yaml.safe_load(block))
+        App.model_validate(yaml12.load(block))
 
 
 def test_every_decision_is_listed() -> None:

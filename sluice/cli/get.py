@@ -78,6 +78,6 @@ def show_one(view: Document, as_json: bool) -> None:
     if as_json:
         render.machine(view)
         return
-    import yaml
+    from sluice import yaml12
 
-    print(yaml.safe_dump(view, sort_keys=False, allow_unicode=True, width=100), end="")
+    print(yaml12.dump(view), end="")

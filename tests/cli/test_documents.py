@@ -46,7 +46,7 @@ def test_an_unknown_placeholder_is_named_with_its_field(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage) as wrong:
         load(path, {"bucket": "lake"})
     assert wrong.value.message == "expected a value for the placeholder ${buckett}, got none"
-    assert wrong.value.field == f"{path}: workflows.clean.arguments.1"
+    assert wrong.value.field == f"{path}, line 3: workflows.clean.arguments.1"
     assert "--set buckett=" in str(wrong.value.hint)
     assert "or is --set bucket a typing error?" in str(wrong.value.hint)
 

@@ -146,7 +146,7 @@ def test_l11_a_dry_run_changes_nothing_and_may_be_sent_again(api: PlayedApi, slu
             "hint: did you mean COMPLETED?",
             "-: events.1.status",
         ),
-        ("- {type: event, event: e, payload: {d: !!binary aGk=}}", "got bytes", "-: events.0.payload.d"),
+        ("- {type: event, event: e, payload: {d: !!binary aGk=}}", "got bytes", "-, line 1: 0.payload.d"),
         ("- {type: time, type: size}", "'type' a second time in one object", "-, line 1"),
     ],
 )

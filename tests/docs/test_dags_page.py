@@ -6,9 +6,9 @@ import json
 import re
 from pathlib import Path
 
-import yaml
 from jsonschema import Draft202012Validator
 
+from sluice import yaml12
 from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.world import EMR, World, day, flights
@@ -28,7 +28,7 @@ def told(world: World, what: str) -> str:
 def test_w4_the_dag_example_behaves_as_its_page_says() -> None:
     blocks = {each["kind"]: each["text"] for each in BLOCK.finditer((DOCS / "dags.md").read_text())}
     world = QuickWorld(wake_shards=1, history_shards=1)
-    documents = {name: {**document, "enabled": True} for name, document in yaml.safe_load(blocks["example"]).items()}
+    documents = {name: {**document, "enabled": True} for name, document in yaml12.load(blocks["example"]).items()}
     world.deploy({**flights({}, report={"target": EMR}), "dags": documents})
 
     world.upload(day(1))

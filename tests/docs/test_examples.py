@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 from jsonschema import Draft202012Validator
 
 from chalicelib.core.constraints.registry import CONSTRAINTS
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.documents import types_of
+from sluice import yaml12
 from tests.docs import backfill_stories, constraint_stories, lifecycle_stories, trigger_stories
 from tests.docs.story import Story
 from tests.support.world import World
@@ -49,7 +49,7 @@ class Example(NamedTuple):
 
 def examples(page: str) -> list[Example]:
     found = EXAMPLE.finditer((DOCS / f"{page}.md").read_text())
-    return [Example(page, each["name"], yaml.safe_load(each["yaml"]), each["told"].splitlines()) for each in found]
+    return [Example(page, each["name"], yaml12.load(each["yaml"]), each["told"].splitlines()) for each in found]
 
 
 EXAMPLES = [example for page in STORIES for example in examples(page)]

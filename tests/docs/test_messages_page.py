@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 
+from sluice import yaml12
 from tests.docs.message_stories import STORIES, MessageStory
 from tests.support.world import World
 
@@ -20,16 +20,6 @@ EXAMPLE = re.compile(
 )
 
 
-class TextDates(yaml.SafeLoader):
-    """Instants stay the text they are written as, as the command line reads them."""
-
-
-TextDates.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
-
-
 class Example(NamedTuple):
     name: str
     messages: dict[str, Any]
@@ -37,7 +27,7 @@ class Example(NamedTuple):
 
 
 EXAMPLES = [
-    Example(found["name"], yaml.load(found["yaml"], Loader=TextDates), found["told"].splitlines())
+    Example(found["name"], yaml12.load(found["yaml"]), found["told"].splitlines())
     for found in EXAMPLE.finditer(PAGE.read_text())
 ]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-import yaml
 
+from sluice import yaml12
 from tests.docs.target_stories import STORIES, ExecutionStory
 from tests.support.world import World
 
@@ -27,7 +27,7 @@ class Example(NamedTuple):
 
 
 EXAMPLES = [
-    Example(found["name"], yaml.safe_load(found["yaml"]), found["told"].splitlines())
+    Example(found["name"], yaml12.load(found["yaml"]), found["told"].splitlines())
     for found in EXAMPLE.finditer(PAGE.read_text())
 ]
 

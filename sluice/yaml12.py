@@ -1,0 +1,177 @@
+"""YAML by the rules of version 1.2: ``on`` and ``yes`` are texts, ``0o14`` is a number, ``1:30`` is none.
+
+PyYAML reads version 1.1. The loader and the dumper here have the resolvers of the core schema of 1.2, with two
+exceptions: the merge key ``<<`` of 1.1 works, and a number with a leading zero is text, because ``month: 08`` names a
+folder. A key is always the text that stands in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import yaml
+
+MERGE = "tag:yaml.org,2002:merge"
+_NULL, _BOOL, _INT, _FLOAT = (f"tag:yaml.org,2002:{kind}" for kind in ("null", "bool", "int", "float"))
+_PLAIN = (
+    (_NULL, re.compile(r"~|null|Null|NULL|"), "~nN\0"),
+    (_BOOL, re.compile(r"true|True|TRUE|false|False|FALSE"), "tTfF"),
+    (_INT, re.compile(r"[-+]?(0|[1-9][0-9]*)|0o[0-7]+|0x[0-9a-fA-F]+"), "-+0123456789"),
+    (
+        _FLOAT,
+        re.compile(
+            r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)"
+        ),
+        "-+.0123456789",
+    ),
+    (MERGE, re.compile(r"<<"), "<"),
+)
+
+
+def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
+    """The resolvers by the first character of a plain word, as PyYAML looks them up; ``""`` is the empty word."""
+    found: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
+    for tag, pattern, firsts in _PLAIN:
+        for first in firsts:
+            whole = re.compile(f"(?:{pattern.pattern})$")
+            found.setdefault("" if first == "\0" else first, []).append((tag, whole))
+    return found
+
+
+class RepeatedKeys(yaml.YAMLError):
+    """Keys that occur twice in one object, each with the number of its line."""
+
+    def __init__(self, keys: list[tuple[str, int]]) -> None:
+        super().__init__("a key a second time in one object")
+        self.keys = keys
+
+
+class _Loader(yaml.SafeLoader):
+    yaml_implicit_resolvers = _resolvers()
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        self.flatten_mapping(node)
+        return {_name(self, key): self.construct_object(value, deep=deep) for key, value in node.value}
+
+
+def _name(loader: _Loader, key: yaml.Node) -> str:
+    if not isinstance(key, yaml.ScalarNode):
+        raise yaml.constructor.ConstructorError(None, None, "a list or an object as a key", key.start_mark)
+    return str(key.value)
+
+
+def _int(loader: _Loader, node: yaml.ScalarNode) -> int:
+    text = str(node.value)
+    return int(text, {"0o": 8, "0x": 16}.get(text[:2], 10))
+
+
+def _float(loader: _Loader, node: yaml.ScalarNode) -> float:
+    return float(str(node.value).lower().replace(".inf", "inf").replace(".nan", "nan"))
+
+
+_Loader.add_constructor(_INT, _int)
+_Loader.add_constructor(_FLOAT, _float)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts in quotes where the loader would read something else, also in the versions 1.1 of other tools."""
+
+
+_Dumper.yaml_implicit_resolvers = {
+    first: [*_Loader.yaml_implicit_resolvers.get(first, ()), *yaml.SafeDumper.yaml_implicit_resolvers.get(first, ())]
+    for first in {*_Loader.yaml_implicit_resolvers, *yaml.SafeDumper.yaml_implicit_resolvers}
+}
+
+
+def load(text: str) -> Any:
+    """The value of a document. Raises ``yaml.YAMLError``."""
+    return value_of(compose(text))
+
+
+def compose(text: str) -> yaml.Node | None:
+    """The tree of a document, whose nodes know their lines. Raises ``yaml.YAMLError``, and `RepeatedKeys`: YAML allows
+    a repeated key, and a schedule could get lost."""
+    loader = _Loader(text)
+    try:
+        root: yaml.Node | None = loader.get_single_node()
+    finally:
+        loader.dispose()
+    repeated = sorted(_repeated(root, set()), key=lambda found: found[1]) if root is not None else []
+    if repeated:
+        raise RepeatedKeys(repeated)
+    return root
+
+
+def value_of(root: yaml.Node | None) -> Any:
+    """The value of a tree. Raises ``yaml.YAMLError``."""
+    if root is None:
+        return None
+    loader = _Loader("")
+    try:
+        return loader.construct_document(root)
+    finally:
+        loader.dispose()
+
+
+def dump(value: Any) -> str:
+    """A value as YAML that 1.1 and 1.2 read alike."""
+    return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
+
+
+def line_of(root: yaml.Node | None, field: str) -> int | None:
+    """The line, from 1 on, of the field with this path, such as ``schedules.nightly.zone``. A field that is missing has
+    the line of the innermost object that is there; None if nothing of the path is there."""
+    line: int | None = None
+    node = root
+    while node is not None and field:
+        found = _child(node, field)
+        if found is None:
+            return line
+        line, node, field = found
+    return line
+
+
+def _child(node: yaml.Node, field: str) -> tuple[int, yaml.Node, str] | None:
+    """The line of the part of a node with which a path goes on, that part, and the rest of the path. The longest key
+    wins: keys may contain dots."""
+    if isinstance(node, yaml.SequenceNode):
+        number, _, rest = field.partition(".")
+        if not number.isdigit() or int(number) >= len(node.value):
+            return None
+        item = node.value[int(number)]
+        return item.start_mark.line + 1, item, rest
+    entries = [] if not isinstance(node, yaml.MappingNode) else list(_entries(node))
+    fitting = [(key, value) for key, value in entries if field == key.value or field.startswith(f"{key.value}.")]
+    if not fitting:
+        return None
+    key, value = max(fitting, key=lambda entry: len(entry[0].value))
+    return key.start_mark.line + 1, value, field[len(key.value) + 1 :]
+
+
+def _entries(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    """The keys of an object with their values: its own, then those that it merges."""
+    yield from ((key, value) for key, value in node.value if key.tag != MERGE and isinstance(key.value, str))
+    for key, value in node.value:
+        merged = [value] if isinstance(value, yaml.MappingNode) else value.value
+        for each in merged if key.tag == MERGE else ():
+            if isinstance(each, yaml.MappingNode):
+                yield from _entries(each)
+
+
+def _repeated(node: yaml.Node, seen: set[int]) -> Iterator[tuple[str, int]]:
+    if id(node) in seen or isinstance(node, yaml.ScalarNode):
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _repeated(item, seen)
+        return
+    names: set[str] = set()
+    for key, value in node.value:
+        if key.tag != MERGE and isinstance(key.value, str):
+            if key.value in names:
+                yield key.value, key.start_mark.line + 1
+            names.add(key.value)
+        yield from _repeated(value, seen)
