@@ -1,18 +1,24 @@
 """The errors that a caller of Sluice can get, each with a stable code.
 
 The API answers with ``{"error": {"code", "message", "field", "hint"}}``; the CLI prints the same texts. A message says
-what Sluice expected and what it got; the hint says what to do.
+what Sluice expected and what it got; the hint says what to do. If a request has several problems, ``problems`` lists
+all of them in the same form.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+from chalicelib.core.fields import Location, fields_at, is_tag, nearest
 
-    from pydantic import ValidationError
+if TYPE_CHECKING:
+    from pydantic import BaseModel, ValidationError
+
+MAX_LISTED = 15  # fields of an object that a hint lists
 
 # code -> HTTP status. The codes are public: they never change their meaning.
 STATUS = {
@@ -37,24 +43,87 @@ STATUS = {
 
 
 class SluiceError(ValueError):
-    """An error that the caller can correct. When Sluice raises it, it has stored nothing."""
+    """An error that the caller can correct. When Sluice raises it, it has stored nothing.
 
-    def __init__(self, code: str, message: str, field: str | None = None, hint: str | None = None) -> None:
+    ``problems`` are all problems of the request if there are several: the error itself is the first of them, and its
+    message ends with the number of the others.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        field: str | None = None,
+        hint: str | None = None,
+        problems: Sequence[SluiceError] = (),
+    ) -> None:
         super().__init__(message)
         self.code, self.message, self.field, self.hint = code, message, field, hint
+        self.problems = tuple(problems)
 
     @property
     def status(self) -> int:
         return STATUS[self.code]
 
+    @property
+    def each(self) -> tuple[SluiceError, ...]:
+        """Every problem by itself: the error alone, or all its problems."""
+        return self.problems or (self,)
+
     def to_dict(self) -> dict[str, Any]:
-        error = {"code": self.code, "message": self.message, "field": self.field, "hint": self.hint}
-        return {"error": error}
+        """The body of the answer. ``problems`` is there only if there are several."""
+        several = {"problems": [problem._fields() for problem in self.problems]} if self.problems else {}
+        return {"error": {**self._fields(), **several}}
+
+    def _fields(self) -> dict[str, Any]:
+        return {"code": self.code, "message": self.message, "field": self.field, "hint": self.hint}
+
+    def renamed(self, field_of: Callable[[str | None], str | None]) -> SluiceError:
+        """The same error, with the field of each problem replaced."""
+        problems = [problem.renamed(field_of) for problem in self.problems]
+        return SluiceError(self.code, self.message, field_of(self.field), self.hint, problems)
 
     def under(self, prefix: str) -> SluiceError:
         """The same error, with its field under ``prefix``, the path of the part within a larger document."""
-        field = f"{prefix}.{self.field}" if self.field else prefix
-        return SluiceError(self.code, self.message, field, self.hint)
+        return self.renamed(lambda field: f"{prefix}.{field}" if field else prefix)
+
+
+def several(problems: Sequence[SluiceError]) -> SluiceError:
+    """One error for all these problems: unknown fields first, because they explain what is missing. ``problems`` has at
+    least one; equal ones count once."""
+    every = {(each.code, each.message, each.field): each for problem in problems for each in problem.each}
+    first, *others = sorted(every.values(), key=lambda problem: problem.code != "unknown_field")
+    if not others:
+        return first
+    return SluiceError(
+        first.code, f"{first.message} (and {len(others)} more)", first.field, first.hint, (first, *others)
+    )
+
+
+class Problems:
+    """Collects the problems that checks raise, so that one answer has all of them."""
+
+    def __init__(self) -> None:
+        self._found: list[SluiceError] = []
+
+    @contextmanager
+    def caught(self, prefix: str = "") -> Iterator[None]:
+        """Keep the error that the block raises, with its field under ``prefix``."""
+        try:
+            yield
+        except SluiceError as error:
+            self._found.append(error.under(prefix) if prefix else error)
+
+    def add(self, error: SluiceError) -> None:
+        self._found.append(error)
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def end(self) -> None:
+        """Raise one error for all that was caught, if anything was."""
+        if self._found:
+            raise several(self._found)
 
 
 def invalid(field: str, expected: str, got: object, hint: str | None = None) -> SluiceError:
@@ -77,24 +146,87 @@ def changed_meanwhile(what: str) -> SluiceError:
     return SluiceError("changed_meanwhile", f"{what} was changed by another request meanwhile", None, hint)
 
 
-def from_validation(error: ValidationError) -> SluiceError:
-    """The error for a failed validation: the first fault of pydantic in full, and the number of the others."""
+def from_validation(error: ValidationError, model: type[BaseModel] | None = None) -> SluiceError:
+    """The error for a failed validation, with every fault of pydantic as a problem. With ``model``, the model that was
+    validated, an unknown field gets the hint which field was meant."""
     faults: list[dict[str, Any]] = [dict(fault) for fault in error.errors(include_url=False)]
-    first = faults[0]
-    field = ".".join(_path(first["loc"]))
-    others = {path for fault in faults if not field.startswith(path := ".".join(_path(fault["loc"])))}
-    more = f" (and {len(others)} more)" if others else ""
-    carried = (first.get("ctx") or {}).get("error")
-    if isinstance(carried, SluiceError):
-        path = ".".join(part for part in (field, carried.field or "") if part)
-        return SluiceError(carried.code, carried.message + more, path or None, carried.hint)
-    if first["type"] == "extra_forbidden":
-        name = str(first["loc"][-1])
-        return SluiceError("unknown_field", f"unknown field {name!r}{more}", field, "remove it, or check its spelling")
-    if first["type"] == "missing":
-        return SluiceError("invalid", f"expected a value, got nothing{more}", field, "add the field")
-    message = f"{_expected(first)}, got {_short(first.get('input'))}{more}"
-    return SluiceError("invalid", message, field or None)
+    found = list(_problems(faults, model))
+    meant = {problem.field: suggestion for problem, suggestion in found if suggestion is not None}
+    replaced = {_sibling(field, name) for field, name in meant.items()}
+    kept = [problem for problem, _ in found if not (_is_missing(problem) and problem.field in replaced)]
+    return several(kept)
+
+
+def _sibling(field: str | None, name: str) -> str:
+    return ".".join([*(field or "").split(".")[:-1], name])
+
+
+def _is_missing(problem: SluiceError) -> bool:
+    return problem.message == _MISSING
+
+
+_MISSING = "expected a value, got nothing"
+
+
+def _problems(
+    faults: Sequence[Mapping[str, Any]], model: type[BaseModel] | None
+) -> Iterator[tuple[SluiceError, str | None]]:
+    """The problems behind the faults, each with the field that was meant by an unknown one."""
+    told: set[str] = set()
+    for fault in faults:
+        location = _location(fault)
+        field = ".".join(_path(location))
+        if _follows_from_others(fault):
+            continue
+        carried = (fault.get("ctx") or {}).get("error")
+        if isinstance(carried, SluiceError):
+            for each in carried.each:
+                inner = ".".join(part for part in (field, each.field or "") if part)
+                yield SluiceError(each.code, each.message, inner or None, each.hint), None
+            continue
+        if fault["type"] == "extra_forbidden":
+            yield _unknown_field(fault, field, model)
+            continue
+        if fault["type"] == "missing":
+            yield SluiceError("invalid", _MISSING, field, "add the field"), None
+            continue
+        if field in told:
+            continue
+        told.add(field)
+        expected = _joined([_expected(other) for other in faults if _same_place(other, fault)])
+        message = f"{expected}, got {_short(fault.get('input'))}"
+        yield SluiceError("invalid", message, field or None, _hint(fault)), None
+
+
+def _unknown_field(
+    fault: Mapping[str, Any], field: str, model: type[BaseModel] | None
+) -> tuple[SluiceError, str | None]:
+    name = str(fault["loc"][-1])
+    known = fields_at(model, fault["loc"][:-1]) if model is not None else ()
+    near = nearest(name, known)
+    hint = "remove it, or check its spelling"
+    if near is not None:
+        hint = f"did you mean {near!r}?"
+    elif 0 < len(known) <= MAX_LISTED:
+        hint = f"remove it; the fields are {', '.join(known)}"
+    return SluiceError("unknown_field", f"unknown field {name!r}", field, hint), near
+
+
+def _follows_from_others(fault: Mapping[str, Any]) -> bool:
+    """Whether a list is called too short only because pydantic left out its invalid items."""
+    given = fault.get("input")
+    return fault["type"] == "too_short" and isinstance(given, list) and len(given) >= fault["ctx"]["min_length"]
+
+
+def _same_place(fault: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    carries = isinstance((fault.get("ctx") or {}).get("error"), SluiceError)
+    return not carries and _path(_location(fault)) == _path(_location(other)) and fault["type"] != "missing"
+
+
+def _joined(expected: Sequence[str]) -> str:
+    """``expected text or an object`` from the expectations of each member of a union."""
+    first, *others = dict.fromkeys(expected)
+    return " or ".join([first, *(other.removeprefix("expected ") for other in others)])
 
 
 # The expectation behind each type of fault of pydantic, in the terms of JSON.
@@ -103,6 +235,8 @@ _EXPECTED = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
     "int_from_float": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
     "bool_type": "true or false",
     "bool_parsing": "true or false",
     "dict_type": "an object",
@@ -130,14 +264,53 @@ def _expected(fault: Mapping[str, Any]) -> str:
     return "expected " + expected.format(**context, s="" if context.get("min_length") == 1 else "s")
 
 
-def _path(location: tuple[int | str, ...]) -> list[str]:
+def _hint(fault: Mapping[str, Any]) -> str | None:
+    """What to do about a value of the wrong kind, where a rule knows it."""
+    given = fault.get("input")
+    match fault["type"]:
+        case "literal_error" if isinstance(given, str):
+            return _did_you_mean(given, re.findall(r"'([^']*)'", fault["ctx"]["expected"]))
+        case "unknown_type":
+            kinds = fault["msg"].partition("one of ")[2].split(", ")
+            return _type_hint(given, kinds) if kinds != [""] else None
+        case "string_type" if isinstance(given, int | float):
+            return "put it in quotes"
+        case "list_type" | "tuple_type" if isinstance(given, str | int | float | dict):
+            return "put it in brackets: a list of one" if not isinstance(given, dict) else "begin each item with '- '"
+        case "dict_type" | "model_type" | "model_attributes_type" if isinstance(given, list):
+            return "remove the '- ': write names with their values"
+    return None
+
+
+def _type_hint(given: object, kinds: Sequence[str]) -> str | None:
+    if isinstance(given, str):
+        return "write an object: {type: time, expression: ...}" if "time" in kinds else None
+    if not isinstance(given, dict):
+        return None
+    kind = given.get("type")
+    if kind is None:
+        return f"add its type, such as type: {kinds[0]}"
+    return _did_you_mean(kind, kinds) if isinstance(kind, str) else None
+
+
+def _did_you_mean(word: str, known: Sequence[str]) -> str | None:
+    near = nearest(word, known)
+    return f"did you mean {near!r}?" if near is not None else None
+
+
+_MEMBER = re.compile(r"str|int|float|bool|(dict|list|tuple)\[.*\]")
+
+
+def _location(fault: Mapping[str, Any]) -> Location:
+    """The location of a fault, without the name of a member of a plain union, which pydantic adds at its end."""
+    location: Location = fault["loc"]
+    is_kind = re.search(r"_(type|parsing|from_float)$", fault["type"]) is not None and fault["type"] != "unknown_type"
+    return location[:-1] if is_kind and len(location) > 1 and _MEMBER.fullmatch(str(location[-1])) else location
+
+
+def _path(location: Location) -> list[str]:
     """The path of a fault in the user's document, without union tags and pydantic's mark for dictionary keys."""
-    return [str(part) for part in location if not _is_tag(part) and part != "[key]"]
-
-
-def _is_tag(part: object) -> bool:
-    """Whether a part of a path is the tag of a discriminated union, which pydantic adds and no user writes."""
-    return isinstance(part, str) and part.startswith("@")
+    return [str(part) for part in location if not is_tag(part) and part != "[key]"]
 
 
 def _short(value: object) -> str:

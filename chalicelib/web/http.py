@@ -89,7 +89,7 @@ def parse(model: type[M], request: Request) -> M:
     try:
         return model.model_validate(content)
     except ValidationError as error:
-        raise from_validation(error) from None
+        raise from_validation(error, model) from None
 
 
 def query(request: Request, name: str) -> str | None:

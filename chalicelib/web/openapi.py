@@ -38,14 +38,26 @@ HEADERS: dict[str, Json] = {
     IDEMPOTENCY_KEY: {"type": "string", "description": "repeats of a request with the same key count as one request"},
 }
 NULLABLE: Json = {"type": ["string", "null"]}
+PROBLEM: Json = {
+    "type": "object",
+    "required": ["code", "message", "field", "hint"],
+    "properties": {"code": TEXT, "message": TEXT, "field": NULLABLE, "hint": NULLABLE},
+}
 ERROR: Json = {
     "type": "object",
     "required": ["error"],
     "properties": {
         "error": {
-            "type": "object",
-            "required": ["code", "message", "field", "hint"],
-            "properties": {"code": TEXT, "message": TEXT, "field": NULLABLE, "hint": NULLABLE},
+            **PROBLEM,
+            "properties": {
+                **PROBLEM["properties"],
+                "problems": {
+                    "type": "array",
+                    "items": {"$ref": SCHEMAS + "Problem"},
+                    "minItems": 2,
+                    "description": "every problem of the request, if there are several; the first is the error itself",
+                },
+            },
         }
     },
 }
@@ -77,7 +89,7 @@ def describe(app: Chalice) -> Json:
         "info": {"title": "Sluice", "version": "1", "description": "A serverless scheduler for data workflows on AWS."},
         "paths": paths,
         "components": {
-            "schemas": _schemas(bodies) | {"Error": ERROR, "Page": PAGE, "View": VIEW},
+            "schemas": _schemas(bodies) | {"Error": ERROR, "Problem": PROBLEM, "Page": PAGE, "View": VIEW},
             "responses": {"Error": _json("Error", "An error: what was expected, what was received, and what to do.")},
             "securitySchemes": {
                 "sigv4": {"type": "apiKey", "in": "header", "name": "Authorization", "description": "AWS Signature 4"}

@@ -60,8 +60,11 @@ class Api:
         assert answer.headers["Content-Type"] == "application/json"
         told = json.loads(answer.body)
         assert set(told) == {"error"}
-        assert set(told["error"]) == {"code", "message", "field", "hint"}
         error: dict[str, Any] = told["error"]
+        problems = error.pop("problems", [])
+        fields = {"code", "message", "field", "hint"}
+        assert len(problems) != 1
+        assert all(set(each) == fields for each in (error, *problems))
         return error
 
     @staticmethod

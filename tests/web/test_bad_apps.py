@@ -1,5 +1,6 @@
 """An app of which one part is wrong is refused as a whole: nothing of it is stored."""
 
+import json
 from typing import Any
 
 import pytest
@@ -37,6 +38,30 @@ def test_an_app_with_one_wrong_schedule_stores_nothing_at_all(
     }
     error = refused(standing, 400, "PUT", APP + query, document)
     assert (error["code"], error["field"]) == (code, field)
+
+
+def test_all_problems_of_an_app_are_told_together(standing: Api) -> None:
+    document = {
+        "datasets": {"one": DATASET, "two": DATASET},
+        "workflows": LIVING,
+        "schedules": {
+            "first": schedule(workflow="notfiy", trigger=partition("flihgts"), policy="slow"),
+            "second": schedule(trigger=after("claen")),
+        },
+    }
+    answer = standing.send("PUT", APP, document)
+    error = json.loads(answer.body)["error"]
+    told = [(each["code"], each["field"], each["hint"]) for each in error["problems"]]
+    assert told == [
+        ("conflict", "datasets.two.prefix", "choose another prefix"),
+        ("unknown_reference", "schedules.first.workflow", "did you mean 'demo.flights.notify'?"),
+        ("unknown_reference", "schedules.first.policy", "create the policy first, or correct the name"),
+        ("unknown_reference", "schedules.first.trigger", "did you mean 'demo.flights'?"),
+        ("unknown_reference", "schedules.second.trigger", "did you mean 'demo.flights.clean'?"),
+    ]
+    first = {name: error[name] for name in ("code", "field", "hint")}
+    assert first == {name: error["problems"][0][name] for name in first}
+    assert error["message"] == f"{error['problems'][0]['message']} (and 4 more)"
 
 
 def test_an_app_that_closes_a_cycle_within_itself_stores_nothing(standing: Api) -> None:

@@ -118,7 +118,7 @@ def test_a_value_of_the_wrong_kind_is_named_by_its_json_type(
         (schedule(trigger=partition("zzz")), "create the dataset first, or correct the name"),
         (time("0 0 30 2 *"), "no such date exists in any year; correct day of month or month"),
         (time("0 5 * * *", zone="Paris"), "use a name of the IANA time zone database"),
-        (schedule(workflw="x"), "remove it, or check its spelling"),
+        (schedule(workflw="x"), "did you mean 'workflow'?"),
     ],
 )
 def test_a_refusal_says_what_to_do(standing: Api, document: dict[str, Any], hint: str) -> None:

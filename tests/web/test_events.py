@@ -183,7 +183,7 @@ def test_t11_a_wrong_event_is_named_by_number_and_none_is_stored(
         ({"events": []}, "invalid", "events", "expected at least 1 item, got []"),
         ({"events": CLOSED}, "invalid", "events", "expected a list, got {"),
         ({"events": [CLOSED] * 101}, "invalid", "events", "expected at most 100 items, got ["),
-        (CLOSED, "invalid", "events", "expected a value, got nothing (and 1 more)"),
+        (CLOSED, "unknown_field", "type", "unknown field 'type' (and 1 more)"),
         ({"events": [CLOSED], "source": "x"}, "unknown_field", "source", "unknown field 'source'"),
         (b'[{"type": "orders.closed"}]', "invalid", "body", "expected a JSON object, got ["),
         (b'{"events": [{"type": "a", "type": "b"}]}', "bad_json", "body", "expected each key of an object once, "),

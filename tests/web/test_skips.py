@@ -136,7 +136,7 @@ AGE = "expected an instant from the year 1970 to 9998, got "
         ({"at": "9999-12-31T23:59:59-23:59"}, "invalid", "at", AGE),
         ({"at": "0001-01-01T00:00:00+23:59"}, "invalid", "at", AGE),
         ({"at": "1969-12-31T23:59:59Z"}, "invalid", "at", AGE),
-        ({"when": "2100-01-01T05:00:00Z"}, "invalid", "at", "expected a value, got nothing (and 1 more)"),
+        ({"when": "2100-01-01T05:00:00Z"}, "unknown_field", "when", "unknown field 'when' (and 1 more)"),
         ({"at": "2100-01-01T05:00:00Z", "until": "x"}, "unknown_field", "until", "unknown field 'until'"),
         (b"[]", "invalid", "body", "expected a JSON object, got []"),
     ],

@@ -93,7 +93,7 @@ def _node(dag: Dag, name: str, graph: str) -> Schedule:
     try:
         return Schedule.model_validate(document)
     except ValidationError as error:
-        raise from_validation(error).under(f"nodes.{name}") from None
+        raise from_validation(error, Schedule).under(f"nodes.{name}") from None
     except SluiceError as error:
         raise error.under(f"nodes.{name}") from None
 

@@ -33,8 +33,7 @@ def workflow_of(message: Message, app: str) -> str:
 
 def _for_message(error: SluiceError) -> SluiceError:
     """An error about the schedule of a message, with the field of the message that caused it."""
-    field = (error.field or "").removeprefix("trigger.").replace("expression", "schedule")
-    return SluiceError(error.code, error.message, field or None, error.hint)
+    return error.renamed(lambda field: (field or "").removeprefix("trigger.").replace("expression", "schedule") or None)
 
 
 class Message(Described, Carried):
@@ -80,4 +79,4 @@ class Message(Described, Carried):
         try:
             return Schedule.model_validate({**body, **fixed, "workflow": workflow, "trigger": trigger})
         except ValidationError as error:
-            raise _for_message(from_validation(error)) from None
+            raise _for_message(from_validation(error, Schedule)) from None

@@ -10,7 +10,7 @@ from chalicelib.core.constraints.constraint import Constraint, Use
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
-from chalicelib.core.errors import SluiceError
+from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
 from chalicelib.core.rows.schedule import WAKE
@@ -30,28 +30,47 @@ Start = tuple[str, str]  # a schedule, and the workflow that it starts
 
 
 def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start] | None = None) -> None:
-    """Raise SluiceError if a schedule refers to something unknown or unfit, or triggers itself, even indirectly.
+    """Raise SluiceError if a schedule refers to something unknown or unfit, or triggers itself, even indirectly. The
+    error has every such problem.
 
     ``starts`` are the nodes of a DAG, if the schedule is its start: they run instead of the schedule itself (W4).
     """
     if rounds.KEY in schedule.by and not ids.is_dag_node(name):
         raise errors.invalid("by", "names of partition keys, or of fields of a payload", rounds.KEY)
     workflow = lookup.workflow_of(ports, schedule.workflow)
+    problems = Problems()
     if workflow is None:
-        raise errors.unknown_reference("workflow", "workflow", schedule.workflow, _workflows(ports, name))
-    for number, constraint in enumerate(schedule.constraints):
-        _check_constraint(ports, name, constraint, workflow, f"constraints.{number}")
+        problems.add(errors.unknown_reference("workflow", "workflow", schedule.workflow, _workflows(ports, name)))
+    else:
+        _check_with_workflow(ports, name, schedule, workflow, problems)
     for number, rule in enumerate(schedule.notify):
-        addresses.check_target(ports, rule.to.model_dump(mode="json"), f"notify.{number}.to")
-    _check_policy(ports, schedule)
-    pools.check(ports, workflow, schedule)
+        with problems.caught():
+            addresses.check_target(ports, rule.to.model_dump(mode="json"), f"notify.{number}.to")
+    with problems.caught():
+        _check_policy(ports, schedule)
     if schedule.resources is not None:
-        applications.check_resources(ports, schedule.resources.model_dump(), "resources")
-    _check_rates(ports, schedule)
-    _check_failures(schedule, workflow)
+        with problems.caught():
+            applications.check_resources(ports, schedule.resources.model_dump(), "resources")
     for leaf in tree.leaves(schedule.trigger):
-        _check_leaf(ports, name, schedule, leaf.trigger)
-    _check_cycle(ports, name, schedule, [(name, schedule.workflow)] if starts is None else starts)
+        with problems.caught():
+            _check_leaf(ports, name, schedule, leaf.trigger)
+    if not problems:  # a search for a cycle needs references that exist
+        with problems.caught():
+            _check_cycle(ports, name, schedule, [(name, schedule.workflow)] if starts is None else starts)
+    problems.end()
+
+
+def _check_with_workflow(ports: Ports, name: str, schedule: Schedule, workflow: Workflow, problems: Problems) -> None:
+    """The checks that need the workflow of the schedule."""
+    for number, constraint in enumerate(schedule.constraints):
+        with problems.caught():
+            _check_constraint(ports, name, constraint, workflow, f"constraints.{number}")
+    with problems.caught():
+        pools.check(ports, workflow, schedule)
+    with problems.caught():
+        _check_rates(ports, schedule)
+    with problems.caught():
+        _check_failures(schedule, workflow)
 
 
 def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.errors import SluiceError
+from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import lifecycle
@@ -24,28 +24,41 @@ OFF = ("disabled", "completed", "deleted")
 
 def check(ports: Ports, plan: Plan) -> None:
     """Raise SluiceError now for any error that would stop the deployment halfway: in sizes, prefixes, references and
-    removals."""
+    removals. The error has every problem of the document."""
     seen = replace(ports, catalog=PlannedCatalog(ports, plan))
-    _check_prefixes(ports, plan)
+    problems = Problems()
+    _check_prefixes(ports, plan, problems)
     removed = {part.name for part in plan.of("workflow", "deleted")}
     for part in plan.parts:
         try:
-            if part.document is not None:
-                store.check_size(part.document)
-            if part.document is not None and part.kind == "dataset" and part.action != "kept":
-                buckets.check(ports, part.document)
-            if part.document is not None and part.kind == "workflow":
-                addresses.check_workflow(ports, part.document)
-                pools.check_workflow(seen, part.name, part.document)
-            if part.schedule is not None:
-                _check_schedule(seen, part, plan.resolved(ports, part), removed)
-            if part.dag is not None:
-                _check_dag(seen, part, removed)
+            _check_part(ports, seen, plan, part, removed)
         except SluiceError as error:
-            if ids.is_of_message(part.name):  # the default target, which is a field of the app
-                raise SluiceError(error.code, error.message, f"default_{error.field}", error.hint) from None
-            raise error.under(_field(part)) if part.kind != "app" else error from None
-    check_removals(ports, plan, "keep it in the document, or change these first")
+            problems.add(_in_document(part, error))
+    if not problems:  # a removal may follow from a name that is wrong
+        with problems.caught():
+            check_removals(ports, plan, "keep it in the document, or change these first")
+    problems.end()
+
+
+def _check_part(ports: Ports, seen: Ports, plan: Plan, part: Part, removed: Collection[str]) -> None:
+    if part.document is not None:
+        store.check_size(part.document)
+    if part.document is not None and part.kind == "dataset" and part.action != "kept":
+        buckets.check(ports, part.document)
+    if part.document is not None and part.kind == "workflow":
+        addresses.check_workflow(ports, part.document)
+        pools.check_workflow(seen, part.name, part.document)
+    if part.schedule is not None:
+        _check_schedule(seen, part, plan.resolved(ports, part), removed)
+    if part.dag is not None:
+        _check_dag(seen, part, removed)
+
+
+def _in_document(part: Part, error: SluiceError) -> SluiceError:
+    """The error of a part, with the path of its field in the document of the app."""
+    if ids.is_of_message(part.name):  # the default target, which is a field of the app
+        return error.renamed(lambda field: f"default_{field}")
+    return error.under(_field(part)) if part.kind != "app" else error
 
 
 def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[str]) -> None:
@@ -79,7 +92,7 @@ def _check_kept(workflow: str, removed: Collection[str], field: str) -> None:
         )
 
 
-def _check_prefixes(ports: Ports, plan: Plan) -> None:
+def _check_prefixes(ports: Ports, plan: Plan, problems: Problems) -> None:
     """Check that each prefix belongs to one dataset: it must be free now, or released by an earlier dataset of the
     document."""
     owners: dict[tuple[str, str], str | None] = {}
@@ -89,10 +102,11 @@ def _check_prefixes(ports: Ports, plan: Plan) -> None:
         location = (str(part.document["bucket"]), str(part.document["prefix"]))
         owner = owners[location] if location in owners else ports.catalog.dataset_at(*location)
         if owner not in (None, part.name):
-            raise store.prefix_taken(*location, str(owner)).under(_field(part))
+            problems.add(store.prefix_taken(*location, str(owner)).under(_field(part)))
         stored = ports.catalog.definition("dataset", part.name)
         if stored is not None:
-            store.check_format(part.document, stored.document, f"{_field(part)}.format")
+            with problems.caught(_field(part)):
+                store.check_format(part.document, stored.document)
             owners[str(stored.document["bucket"]), str(stored.document["prefix"])] = None
         owners[location] = part.name
 

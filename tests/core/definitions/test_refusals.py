@@ -23,7 +23,7 @@ FLIGHTS: dict[str, Any] = {"bucket": "lake", "prefix": "raw/", "keys": ["day"]}
 def refused(kind: type[BaseModel], document: Any) -> SluiceError:
     with pytest.raises(ValidationError) as caught:
         kind.model_validate(document)
-    return errors.from_validation(caught.value)
+    return errors.from_validation(caught.value, kind)
 
 
 def refused_schedule(**changed: Any) -> SluiceError:
@@ -31,20 +31,24 @@ def refused_schedule(**changed: Any) -> SluiceError:
 
 
 @pytest.mark.parametrize(
-    ("changed", "path"),
+    ("changed", "path", "meant"),
     [
-        ({"wrkflow": "clean"}, "wrkflow"),
-        ({"trigger": PARTITION | {"cnt": 2}}, "trigger.cnt"),
-        ({"trigger": all_of(PARTITION, CLEANED | {"status": "FAILED"})}, "trigger.triggers.1.status"),
-        ({"trigger": all_of(PARTITION | {"by": ["day"]})}, "trigger.triggers.0.by"),
-        ({"constraints": [{"type": "concurrency", "max": 1, "on_unmt": "wait"}]}, "constraints.0.on_unmt"),
+        ({"wrkflow": "clean"}, "wrkflow", "workflow"),
+        ({"trigger": PARTITION | {"cnt": 2}}, "trigger.cnt", "count"),
+        ({"trigger": all_of(PARTITION, CLEANED | {"status": "FAILED"})}, "trigger.triggers.1.status", "statuses"),
+        ({"trigger": TICK | {"dueTime": "0s"}}, "trigger.dueTime", "due_time"),
+        ({"trigger": TICK | {"timezone": "UTC"}}, "trigger.timezone", "zone"),
+        ({"constraints": [{"type": "concurrency", "max": 1, "on_unmt": "wait"}]}, "constraints.0.on_unmt", "on_unmet"),
+        ({"timeout": {"aftr": "1d"}}, "timeout.aftr", "after"),
+        ({"catch_up": {"Within": "1d"}}, "catch_up.Within", "within"),
+        ({"retries": {"atempts": 2}}, "retries.atempts", "attempts"),
     ],
 )
-def test_an_unknown_field_is_refused_with_its_path(changed: dict[str, Any], path: str) -> None:
+def test_an_unknown_field_is_refused_with_its_path(changed: dict[str, Any], path: str, meant: str) -> None:
     error = refused_schedule(**changed)
     assert (error.code, error.field, error.status) == ("unknown_field", path, 400)
     assert error.message.startswith(f"unknown field {path.rpartition('.')[2]!r}")
-    assert error.hint == "remove it, or check its spelling"
+    assert error.hint == f"did you mean {meant!r}?"
 
 
 @pytest.mark.parametrize(
@@ -96,6 +100,37 @@ def test_a_missing_value_is_asked_for() -> None:
 def test_the_first_error_is_shown_in_full_and_the_rest_counted() -> None:
     error = refused(Workflow, {"target": EMR, "priority": 99, "owner": 5, "description": 7})
     assert error.message.endswith(" (and 2 more)")
+
+
+def test_an_unknown_field_with_no_like_name_lists_the_fields() -> None:
+    error = refused_schedule(timeout={"zebra": 1})
+    assert error.hint == "remove it; the fields are after, then"
+
+
+def test_all_problems_are_told_unknown_fields_first() -> None:
+    notify = [{"on": ["faild"], "to": {"type": "snss"}}]
+    error = refused_schedule(workflow=5, timeout={"aftr": "1d"}, zone="Mars/Base", notify=notify)
+    assert [(each.code, each.field) for each in error.problems] == [
+        ("unknown_field", "timeout.aftr"),
+        ("invalid", "workflow"),
+        ("invalid", "zone"),
+        ("invalid", "notify.0.on.0"),
+        ("invalid", "notify.0.to"),
+    ]
+    assert [each.hint for each in error.problems[3:]] == ["did you mean 'failed'?", "did you mean 'sns'?"]
+    assert (error.code, error.field) == ("unknown_field", "timeout.aftr")
+    assert error.message == "unknown field 'aftr' (and 4 more)"
+    assert error.to_dict()["error"]["problems"][0]["message"] == "unknown field 'aftr'"
+
+
+def test_a_misspelt_required_field_is_one_problem() -> None:
+    error = refused(NewSchedule, {"workflw": "clean", "trigger": PARTITION})
+    assert (error.field, error.message, error.hint) == (
+        "workflw",
+        "unknown field 'workflw'",
+        "did you mean 'workflow'?",
+    )
+    assert "problems" not in error.to_dict()["error"]
 
 
 def test_a_long_value_in_an_error_is_truncated() -> None:
