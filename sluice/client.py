@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from sluice.errors import ApiRefused, NotReachable, WrongUsage
+from sluice.errors import ApiRefused, NotReachable, Problem, WrongUsage
 from sluice.signing import Broken, Reply, SignedHttp
 
 __all__ = ["Answer", "ApiRefused", "Client", "Document", "NotReachable"]
@@ -201,9 +201,15 @@ def _refusal(reply: Reply, body: Any, method: str, path: str) -> ApiRefused:
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict):
         message = str(error.get("message") or f"{method} {path} was refused")
-        return ApiRefused(
-            reply.status, str(error.get("code") or "unknown"), message, error.get("field"), error.get("hint")
-        )
+        code = str(error.get("code") or "unknown")
+        refused = ApiRefused(reply.status, code, message, error.get("field"), error.get("hint"))
+        problems = error.get("problems")
+        if isinstance(problems, list) and problems:
+            refused.problems = tuple(
+                Problem(str(each.get("message")), each.get("field"), each.get("hint"), str(each.get("code")))
+                for each in problems
+            )
+        return refused
     gateway_message = body.get("message") or body.get("Message") if isinstance(body, dict) else None
     message = str(gateway_message or f"{method} {path} was answered with HTTP {reply.status}")
     if reply.status == 403:

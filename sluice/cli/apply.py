@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -10,8 +11,11 @@ from rich.text import Text
 from sluice import render, spell
 from sluice.cli.frame import Json, connect, pairs_of
 from sluice.client import Client, Document
-from sluice.errors import ApiRefused, WrongUsage
+from sluice.errors import ApiRefused, Problem, WrongUsage
 from sluice.names import APP, NAMESPACE, path_of
+
+if TYPE_CHECKING:
+    from sluice.documents import Source
 
 # The order of the summary: first what changed, then what did not.
 CHANGES = ("created", "replaced", "deleted", "untouched", "kept")
@@ -38,17 +42,29 @@ def apply(
     from sluice import documents
 
     values = pairs_of("--set", settings or [])
-    apps = [(file, documents.load(file, values)) for file in files]
-    names = [_name_of(file, document) for file, document in apps]  # read all files before the first request
+    apps = [documents.source(file, values) for file in files]
+    names = [_name_of(source.path, source.document) for source in apps]  # read all files before the first request
     client = connect()
     query = {"dry_run": True if dry_run else None, "update_schedules": update_schedules}
-    for name, (_, document) in zip(names, apps, strict=True):
+    for name, source in zip(names, apps, strict=True):
         new = not _ensure_namespace(client, name.partition(".")[0], dry_run)
-        report = client.put(path_of(APP, name), document, query)
+        try:
+            report = client.put(path_of(APP, name), source.document, query)
+        except ApiRefused as refused:
+            refused.problems = tuple(_placed(problem, source) for problem in refused.problems)
+            refused.field = refused.problems[0].field
+            raise
         if as_json:
             render.machine(report)
         else:
             _show(name, report, dry_run, name.partition(".")[0] if new else None)
+
+
+def _placed(problem: Problem, source: Source) -> Problem:
+    """A problem of a document, with the file and the line of its field."""
+    if problem.field is None or source.line_of(problem.field) is None:
+        return problem
+    return replace(problem, field=source.place(problem.field))
 
 
 def _name_of(file: str, document: Document) -> str:

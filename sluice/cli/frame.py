@@ -64,8 +64,13 @@ def pairs_of(option: str, given: list[str]) -> dict[str, str]:
 
 
 def tell(failure: Failure) -> None:
-    """Print an error on stderr: the message, the field, and what to do."""
-    _complain(failure.message, failure.field, failure.hint)
+    """Print an error on stderr: each of its problems with the message, the field, and what to do."""
+    if len(failure.problems) == 1:
+        _complain(failure.message, failure.field, failure.hint)
+        return
+    for problem in failure.problems:
+        _complain(problem.message, problem.field, problem.hint)
+    render.stderr().print(Text(f"{len(failure.problems)} problems", "bold red"), soft_wrap=True)
 
 
 def _complain(message: str, field: str | None = None, hint: str | None = None) -> None:
