@@ -29,6 +29,11 @@ LATEST: Instant = (
 _UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 _GO = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 _ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_WORDS = re.compile(
+    r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)(?![a-z])"
+    r",?\s*(?:and\s+)?",
+    flags=re.IGNORECASE,
+)
 _ISO_UNITS = (7 * DAY, DAY, HOUR, MINUTE, SECOND)
 _INSTANT = "an RFC 3339 instant such as 2026-11-20T12:00:00Z"
 
@@ -46,8 +51,27 @@ def duration(text: str, field: str = "duration", least: Millis = 1) -> Millis:
     read = bool(iso and any(iso.groups())) or bool(cleaned and not _GO.sub("", cleaned))
     if not read or not least <= total <= MAX_DURATION:
         bounds = f"from {format_duration(least) if least else '0s'} to 10 years"
-        raise invalid(field, f"a duration such as 90s, 1h30m, 2d or PT5M, {bounds}", text)
+        hint = None if read else _unit_hint(text)
+        raise invalid(field, f"a duration such as 90s, 1h30m, 2d or PT5M, {bounds}", text, hint)
     return round(total)
+
+
+def spelled(text: str) -> str | None:
+    """A duration in words as Sluice writes it: ``5m`` for ``5 minutes``, ``1h30m`` for ``1 hour and 30 mins``. None for
+    any other text."""
+    if len(text) > MAX_TEXT or not (found := _WORDS.findall(text)) or _WORDS.sub("", text).strip():
+        return None
+    return "".join(
+        number + ("ms" if unit.lower().startswith(("ms", "mil")) else unit[0].lower()) for number, unit in found
+    )
+
+
+def _unit_hint(text: str) -> str | None:
+    bare = text.strip()
+    if re.fullmatch(r"\d{1,9}", bare):
+        return f"a number has no unit: write {bare}s for seconds, or {bare}m for minutes"
+    words = spelled(text)
+    return f"write {words}" if words else None
 
 
 def format_duration(span: Millis) -> str:
@@ -118,8 +142,46 @@ def zone(name: str, field: str = "zone") -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        hint = "use a name of the IANA time zone database"
-        raise invalid(field, "a time zone such as Europe/Paris or UTC", name, hint) from None
+        raise invalid(field, "a time zone such as Europe/Paris or UTC", name, _zone_hint(name)) from None
+
+
+# Abbreviations that are no names of zones: one of them stands for several zones, and for one half of the year.
+_ABBREVIATIONS = {
+    "AEDT": "Australia/Sydney",
+    "AEST": "Australia/Sydney",
+    "BST": "Europe/London",
+    "CDT": "America/Chicago",
+    "CEST": "Europe/Paris",
+    "CST": "America/Chicago",
+    "EDT": "America/New_York",
+    "EEST": "Europe/Athens",
+    "IST": "Asia/Kolkata",
+    "JST": "Asia/Tokyo",
+    "KST": "Asia/Seoul",
+    "MDT": "America/Denver",
+    "MSK": "Europe/Moscow",
+    "PDT": "America/Los_Angeles",
+    "PST": "America/Los_Angeles",
+    "SGT": "Asia/Singapore",
+    "WEST": "Europe/Lisbon",
+    "Z": "UTC",
+}
+
+
+def _zone_hint(name: str) -> str:
+    """What to write in place of a zone that the database does not know."""
+    likely = _ABBREVIATIONS.get(name.upper())
+    if likely is not None:
+        return f"write the name of a place, such as {likely}"
+    if re.fullmatch(r"(UTC|GMT)?[+-]\d{1,2}(:?\d{2})?", name.upper()):
+        return "an offset is no zone, for it has no daylight saving: write the name of a place, such as Europe/Paris"
+    places = "/".join("_".join(word.capitalize() for word in part.split("_")) for part in name.split("/"))
+    for candidate in (name.upper(), places):
+        try:
+            return f"did you mean {ZoneInfo(candidate).key!r}?"
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            continue
+    return "use a name of the IANA time zone database"
 
 
 def millis(moment: datetime) -> Instant:

@@ -4,7 +4,8 @@ An expression is one of:
 
 - a cron expression of five or six fields (`core/time/cron.py`), or an object with these fields;
 - a macro such as ``@daily``, or ``@every 1h30m``;
-- ISO 8601 ``R4/PT3S``, ``R/PT3S`` without an end, or ``R4/2026-01-01T00:00:00Z/PT3S`` from an instant on.
+- ISO 8601 ``R4/PT3S``, ``R/PT3S`` without an end, or ``R4/2026-01-01T00:00:00Z/PT3S`` from an instant on;
+- ``cron(0 5 * * ? *)`` or ``rate(5 minutes)``, as Amazon EventBridge writes them.
 
 `normalise` returns the stored form, which is equal for expressions of equal meaning.
 """
@@ -30,6 +31,7 @@ from chalicelib.core.instants import (
     of_our_age,
     parse_instant,
     parts_of,
+    spelled,
     zone,
 )
 from chalicelib.core.time import cron
@@ -50,6 +52,9 @@ _FORMS = (
     "a macro such as @daily, '@every 1h30m', or 'R4/PT3S'"
 )
 _REPEATED = re.compile(r"R(\d{0,9})/(?:([^/P]+)/)?(P[^/]+)")  # ISO 8601: number of fires, start, interval
+_EVENTBRIDGE = re.compile(r"(cron|rate)\((.*)\)", flags=re.IGNORECASE)
+_RATE = re.compile(r"(\d{1,9})\s+(minute|hour|day)s?", flags=re.IGNORECASE)
+_DAY_NUMBER = re.compile(r"(?<![#/\d])[1-7](?!\d)")  # not the n of mon#n, and not a step
 # The object form: its fields in the order of a cron expression of six, and the default of each. The default of second
 # and minute is 0, so that a forgotten minute does not cause 1,440 fires a day.
 _OBJECT = {"second": "0", "minute": "0", "hour": "*", "day_of_month": "*", "month": "*", "day_of_week": "*"}
@@ -136,18 +141,59 @@ def parse(expression: str, field: str = "expression") -> Parsed:
     """An expression as a value. Raises ``invalid`` for a malformed one, and for one that could never fire."""
     if len(expression) > MAX_TEXT:
         raise invalid(field, f"at most {MAX_TEXT} characters", expression)
-    interval = _interval(expression, field)
+    text = _own_form(expression.strip(), field)
+    interval = _interval(text, field)
     if interval is not None:
         return interval
-    text = expression.strip()
     try:
         found = cron.parse(MACROS.get(text.lower(), text))
     except CronError as error:
-        raise invalid(field, _FORMS, expression, str(error)) from None
+        raise invalid(field, _FORMS, expression, _spelling(text) or str(error)) from None
     if found.next_wall(cron.SOME_DAY) is None:
         hint = "no such date exists in any year; correct day of month or month"
         raise invalid(field, "a cron expression that some date matches", expression, hint)
     return found
+
+
+def _own_form(text: str, field: str) -> str:
+    """An expression of Amazon EventBridge in the form of Sluice; any other text as it is.
+
+    In ``cron(...)`` the fields are minute, hour, day of month, month, day of week and year. Days of the week count from
+    1, Sunday, where Sluice counts from 0.
+    """
+    found = _EVENTBRIDGE.fullmatch(text)
+    if found is None:
+        return text
+    kind, inner = found[1].lower(), found[2].strip()
+    if kind == "rate":
+        rate = _RATE.fullmatch(inner)
+        if rate is None:
+            raise invalid(
+                field, "a rate such as rate(5 minutes), rate(1 hour) or rate(1 day)", text, "or write '@every 5m'"
+            )
+        return f"@every {rate[1]}{rate[2][0].lower()}"
+    fields = inner.split()
+    if len(fields) != 6:
+        hint = "write cron(minute hour day-of-month month day-of-week year), or 5 fields without cron()"
+        raise invalid(field, "cron(...) with 6 fields", text, hint)
+    *own, weekday, year = fields
+    if year != "*":
+        hint = "write * for the year, and bound the trigger by start and end"
+        raise invalid(field, "cron(...) for every year", text, hint)
+    return " ".join(
+        [*own, "6" if weekday.upper() == "L" else _DAY_NUMBER.sub(lambda day: str(int(day[0]) - 1), weekday)]
+    )
+
+
+def _spelling(text: str) -> str | None:
+    """What to write in place of an interval in words, and of the fields of EventBridge without ``cron()``."""
+    words = spelled(re.sub(r"(?i)^every\s+", "", text))
+    if words is not None:
+        return f"write '@every {words}', which counts from the instant at which the schedule is enabled"
+    fields = text.split()
+    if len(fields) == 6 and "?" in (fields[2], fields[4]):
+        return f"write 'cron({text})' for the six fields of EventBridge; here the first of six is the second"
+    return None
 
 
 def _interval(expression: str, field: str) -> Interval | None:
