@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -47,17 +48,17 @@ def apply(
     client = connect()
     query = {"dry_run": True if dry_run else None, "update_schedules": update_schedules}
     for name, source in zip(names, apps, strict=True):
-        new = not _ensure_namespace(client, name.partition(".")[0], dry_run)
-        try:
-            report = client.put(path_of(APP, name), source.document, query)
-        except ApiRefused as refused:
-            refused.problems = tuple(_placed(problem, source) for problem in refused.problems)
-            refused.field = refused.problems[0].field
-            raise
+        namespace = name.partition(".")[0]
+        new = not _exists(client, namespace)
+        if new and not dry_run:
+            # Checked first, so that a refused document leaves no namespace behind.
+            _deploy(client, name, source, {**query, "dry_run": True})
+            client.put(path_of(NAMESPACE, namespace), {})
+        report = _deploy(client, name, source, query)
         if as_json:
             render.machine(report)
         else:
-            _show(name, report, dry_run, name.partition(".")[0] if new else None)
+            _show(name, report, dry_run, namespace if new else None)
 
 
 def _placed(problem: Problem, source: Source) -> Problem:
@@ -76,20 +77,25 @@ def _name_of(file: str, document: Document) -> str:
     return f"{document['namespace']}.{document['app']}"
 
 
-def _ensure_namespace(client: Client, namespace: str, dry_run: bool) -> bool:
-    """Whether the namespace exists; it is created if not. An existing one is not replaced: it keeps its description."""
-    path = path_of(NAMESPACE, namespace)
+def _exists(client: Client, namespace: str) -> bool:
+    """Whether the namespace exists. An existing one is not replaced: it keeps its description."""
     try:
-        client.get(path)
+        client.get(path_of(NAMESPACE, namespace))
     except ApiRefused as refused:
         if refused.status != 404 or refused.code != "not_found":
             raise
-        if dry_run:
-            hint = "create the namespace first: a dry run checks the document against it, and creates nothing"
-            raise ApiRefused(404, refused.code, refused.message, "namespace", hint) from None
-        client.put(path, {})
         return False
     return True
+
+
+def _deploy(client: Client, name: str, source: Source, query: Mapping[str, bool | None]) -> Document:
+    """The report of a deployment. Raises ``ApiRefused``, with the file and line of each problem."""
+    try:
+        return client.put(path_of(APP, name), source.document, query)
+    except ApiRefused as refused:
+        refused.problems = tuple(_placed(problem, source) for problem in refused.problems)
+        refused.field = refused.problems[0].field
+        raise
 
 
 def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None) -> None:

@@ -69,6 +69,7 @@ def test_apply_creates_a_namespace_that_is_missing(api: PlayedApi, sluice: Sluic
     assert done.exit_code == 0
     assert done.stdout.splitlines()[1].split() == ["created", "namespace", "demo"]
     assert [request.body for request in api.sent("PUT", NS)] == [{}]
+    assert [request.query.get("dry_run") for request in api.sent("PUT", APP)] == ["true", None]
 
 
 def test_apply_with_dry_run_stores_nothing(api: PlayedApi, sluice: Sluice, file: str) -> None:
@@ -81,11 +82,22 @@ def test_apply_with_dry_run_stores_nothing(api: PlayedApi, sluice: Sluice, file:
 
 def test_apply_with_dry_run_does_not_create_the_namespace(api: PlayedApi, sluice: Sluice, file: str) -> None:
     api.refuse("GET", NS, 404, "not_found", "no namespace named 'demo'")
+    api.play("PUT", APP, REPORT)
     done = sluice("apply", file, "--set", "bucket=lake", "--dry-run")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[1].split() == ["created", "namespace", "demo"]
+    assert "dry run: nothing was stored" in done.stdout
+    assert [request.query["dry_run"] for request in api.sent("PUT", APP)] == ["true"]
+    assert not api.sent("PUT", NS)
+
+
+def test_a_refused_apply_creates_no_namespace(api: PlayedApi, sluice: Sluice, file: str) -> None:
+    api.refuse("GET", NS, 404, "not_found", "no namespace named 'demo'")
+    api.refuse("PUT", APP, 400, "invalid", "expected a name, got 'A'", field="app")
+    done = sluice("apply", file, "--set", "bucket=lake")
     assert done.exit_code == 1
-    assert "error: no namespace named 'demo'" in done.stderr
-    assert "create the namespace first" in done.stderr
-    assert not [request for request in api.requests if request.method == "PUT"]
+    assert "error: expected a name, got 'A'" in done.stderr
+    assert not api.sent("PUT", NS)
 
 
 def test_apply_reads_all_files_before_it_sends_one(api: PlayedApi, sluice: Sluice, file: str, tmp_path: Path) -> None:

@@ -40,7 +40,8 @@ def deploy(
     stands for the setting of the installation. Raises SluiceError before anything is stored if any part is invalid.
     """
     _check_names(namespace, app, document)
-    lookup.require(ports, "namespace", namespace)
+    if not dry_run:  # a dry run checks the document also before its namespace is created
+        lookup.require(ports, "namespace", namespace)
     update = ports.settings.update_schedules if update_schedules is None else update_schedules
     plan = make_plan(ports, f"{namespace}.{app}", document, update)
     validate.check(ports, plan)
