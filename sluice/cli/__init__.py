@@ -13,6 +13,7 @@ from sluice.cli import (
     dags,
     datasets,
     dead_letters,
+    delete,
     describe,
     dry_run,
     event,
@@ -80,6 +81,7 @@ DEFINE, ACT, LOOK = "Define", "Act", "Look"
 app.command(rich_help_panel=DEFINE)(apply.apply)
 app.command(rich_help_panel=DEFINE)(get.get)
 app.command(rich_help_panel=DEFINE)(describe.describe)
+app.command(rich_help_panel=DEFINE)(delete.delete)
 app.add_typer(message.app, name="message", rich_help_panel=DEFINE)
 app.command(rich_help_panel=ACT)(schedules.enable)
 app.command(rich_help_panel=ACT)(schedules.disable)

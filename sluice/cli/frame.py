@@ -27,11 +27,12 @@ OfSchedule = Annotated[
     typer.Option("--schedule", "-s", metavar="NAME", help="Only this schedule; a short name needs -n and -a."),
 ]
 
+Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do it without asking.")]
 
 Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most; 0 for all.", show_default=True)
 
 ORDER = (
-    *("apply", "get", "describe", "message"),
+    *("apply", "get", "describe", "delete", "message"),
     *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill", "reprocess", "worker"),
     *("why", "dry-run", "jobs", "runs", "report", "dead-letters", "versions", "datasets", "policies", "pools"),
 )
@@ -61,6 +62,21 @@ def pairs_of(option: str, given: list[str]) -> dict[str, str]:
             raise WrongUsage(f"expected key=value, got {text!r}", option)
         pairs[key] = value
     return pairs
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask on the terminal, unless ``yes``. Ends the command with exit code 1 if the answer is not yes, and raises
+    `WrongUsage` where nobody can answer, such as in a script."""
+    if yes:
+        return
+    render.stderr().print(Text.assemble(question, (" [y/N] ", "bold")), end="", soft_wrap=True)
+    answer = sys.stdin.readline()
+    if not answer:
+        render.stderr().print()
+        raise WrongUsage("expected an answer or --yes, got neither", "--yes", "add --yes to go ahead without asking")
+    if answer.strip().lower() not in ("y", "yes"):
+        render.note("nothing was changed")
+        raise typer.Exit(1)
 
 
 def tell(failure: Failure) -> None:

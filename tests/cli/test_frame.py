@@ -15,7 +15,7 @@ from tests.cli.played_api import Played, PlayedApi
 from tests.cli.recorded import CLEAN, SCHEDULES, run, schedule
 
 COMMANDS = [
-    *["apply", "get", "describe", "message"],
+    *["apply", "get", "describe", "delete", "message"],
     *["enable", "disable", "pause", "resume", "run", "skip", "unskip", "event"],
     *["why", "dry-run", "jobs", "runs", "versions", "datasets"],
 ]
