@@ -23,6 +23,7 @@ from sluice.cli import (
     occurrences,
     policies,
     pools,
+    records,
     report,
     reprocess,
     run,
@@ -99,6 +100,7 @@ app.add_typer(why.app, name="why", rich_help_panel=LOOK)
 app.command("dry-run", rich_help_panel=LOOK)(dry_run.dry_run)
 app.add_typer(jobs.app, name="jobs", rich_help_panel=LOOK)
 app.add_typer(runs.app, name="runs", rich_help_panel=LOOK)
+app.command(rich_help_panel=LOOK)(records.records)
 app.command(rich_help_panel=LOOK)(report.report)
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(versions.versions)

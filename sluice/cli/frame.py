@@ -34,7 +34,8 @@ Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most
 ORDER = (
     *("apply", "get", "describe", "delete", "message"),
     *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill", "reprocess", "worker"),
-    *("why", "dry-run", "jobs", "runs", "report", "dead-letters", "versions", "datasets", "policies", "pools"),
+    *("why", "dry-run", "jobs", "runs", "records", "report"),
+    *("dead-letters", "versions", "datasets", "policies", "pools"),
 )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 from uuid import uuid4
 
@@ -10,9 +9,8 @@ import typer
 from rich.console import Console
 
 from sluice import names, render, spell
-from sluice.cli import frame, tables
-from sluice.client import Client, Document, segment
-from sluice.errors import WrongUsage
+from sluice.cli import frame, search, tables
+from sluice.client import Document, segment
 from sluice.names import SCHEDULE
 
 app = typer.Typer(no_args_is_help=True, help="List runs, or show one with its attempts.")
@@ -41,15 +39,18 @@ def list_runs(
     as_json: frame.Json = False,
 ) -> None:
     """List runs, newest first."""
-    if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
-        raise WrongUsage(f"expected a day such as 2026-11-20, got {day!r}", "--day")
+    search.check_day(day)
     if schedule is not None:
         path = f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app_name))}/runs"
     else:
         path = f"/v1/namespaces/{segment(frame.needed_namespace(namespace))}/runs"
     maximum = limit or None
     if state or day:
-        answer = _search(frame.connect(), path, state.upper() if state else None, day, maximum)
+        wanted = state.upper() if state else None
+        query = {"state": wanted, "day": day}
+        answer = search.search(
+            frame.connect(), path, query, maximum, lambda run: wanted in (None, run["state"]), day, "claimed_at"
+        )
     else:
         answer = frame.connect().listing(path, most=maximum)
     if as_json:
@@ -61,27 +62,6 @@ def list_runs(
         return
     tables.runs(render.stdout(), items, frame.now())
     tables.rest(answer, len(items), "sluice runs list ...")
-
-
-def _search(client: Client, path: str, state: str | None, day: str | None, maximum: int | None) -> Document:
-    """The runs that match, in whole pages until ``maximum`` runs are found, so that the cursor continues there.
-
-    The list of a schedule is filtered here, because the API does not filter it. A run belongs to the day of its claim;
-    lists are newest first, so a run of an earlier day ends the search.
-    """
-    found: list[Document] = []
-    for page in client.pages(path, {"state": state, "day": day}):
-        runs = page["items"]
-        found += [run for run in runs if state in (None, run["state"]) and (day is None or _day(run) == day)]
-        if day is not None and any(_day(run) < day for run in runs):
-            break
-        if maximum is not None and len(found) >= maximum:
-            return {"items": found, "next_cursor": page.get("next_cursor")}
-    return {"items": found, "next_cursor": None}
-
-
-def _day(run: Document) -> str:
-    return str(run["claimed_at"])[:10]
 
 
 @app.command()

@@ -157,6 +157,23 @@ def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0
     render.table(console, ("RUN", "STATE", "STARTED", "WAITED", "TOOK", "PARTITION", "REASON…"), rows, indent)
 
 
+def records(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    """Work that never became a run. An id begins with the name of its schedule, so that needs no column."""
+    rows: Rows = [
+        (
+            record["id"]
+            if str(record["id"]).startswith(record["schedule"])
+            else f"{record['schedule']} {record['id']}",
+            render.state(record["kind"]),
+            spell.both(record.get("at"), now),
+            str(record["count"]) if record.get("count", 1) > 1 else None,
+            record.get("reason"),
+        )
+        for record in items
+    ]
+    render.table(console, ("WORK", "ENDED AS", "AT", "COUNT", "REASON…"), rows, indent)
+
+
 def partitions(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
     """Partitions. Those of an Iceberg table are its snapshots, oldest first, because snapshot ids have no order."""
     if any(item.get("snapshot") for item in items):

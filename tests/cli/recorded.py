@@ -299,3 +299,15 @@ def reprocess(state: str = "RUNNING", **changed: Any) -> View:
         "ended_at": None,
         **changed,
     }
+
+
+def record(kind: str, end: str = "0123456789abcdef0123", **changed: Any) -> View:
+    return {
+        "id": f"{CLEAN}.m3k2j9x1.{end}",
+        "kind": kind,
+        "schedule": CLEAN,
+        "reason": "its timeout of 1d ended: waits for 1 partition of demo.weather",
+        "at": past(minutes=3.5),
+        "count": 1,
+        **changed,
+    }
