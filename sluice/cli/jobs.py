@@ -1,4 +1,4 @@
-"""``sluice jobs``: list waiting jobs; approve or refuse those that wait for an approval."""
+"""``sluice jobs``: list waiting jobs; cancel them; approve or refuse those that wait for an approval."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ import typer
 from sluice import names, render
 from sluice.cli import frame, tables
 from sluice.client import segment
+from sluice.errors import ApiRefused
 from sluice.names import SCHEDULE
 
-app = typer.Typer(help="List waiting jobs; approve or refuse one.")
+app = typer.Typer(help="List waiting jobs; cancel, approve or refuse one.")
 
 Id = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job that waits for an approval.")]
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="The reason, which is stored with the job.")]
@@ -26,7 +27,7 @@ def jobs(
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """List waiting jobs and what they wait for; approve or refuse one."""
+    """List waiting jobs and what they wait for; cancel, approve or refuse one."""
     if context.invoked_subcommand is not None:
         return
     if schedule is not None:
@@ -42,6 +43,29 @@ def jobs(
         return
     tables.jobs(render.stdout(), answer["items"], frame.now())
     tables.rest(answer, len(answer["items"]), "sluice jobs ...")
+
+
+@app.command()
+def cancel(
+    given: Annotated[list[str], typer.Argument(metavar="JOB", help="The id of a waiting job; several are allowed.")],
+    as_json: frame.Json = False,
+) -> None:
+    """Cancel waiting jobs; each is recorded as dropped, and never becomes a run."""
+    client = frame.connect()
+    refused = False
+    for job in given:
+        try:
+            record = client.post(f"/v1/jobs/{segment(job)}/cancel")
+        except ApiRefused as refusal:
+            frame.tell(refusal)
+            refused = True
+            continue
+        if as_json:
+            render.machine(record)
+        else:
+            render.note(f"{job} is cancelled: {record['reason']}")
+    if refused:
+        raise typer.Exit(1)
 
 
 @app.command()
