@@ -19,9 +19,11 @@ class Problem:
 
 class Failure(Exception):
     """An error that a user can correct: what was expected and received, the field, and what to do. ``problems`` are all
-    problems that were found; the others of the error are those of the first."""
+    problems that were found; the others of the error are those of the first. ``code`` is stable, so that programs can
+    tell errors apart."""
 
     exit_code = 1
+    code = "failed"
 
     def __init__(self, message: str, field: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -44,6 +46,7 @@ class WrongUsage(Failure):
     """An argument, a file or a setting is invalid. Nothing was sent."""
 
     exit_code = 2
+    code = "wrong_usage"
 
     @classmethod
     def of(cls, problems: Sequence[Problem]) -> Self:
@@ -58,3 +61,10 @@ class NotReachable(Failure):
     """No answer of a Sluice API arrived: connection refused, timed out or broken, or an answer of another server."""
 
     exit_code = 3
+    code = "not_reachable"
+
+
+class Unexpected(Failure):
+    """A bug of the command line."""
+
+    code = "unexpected"

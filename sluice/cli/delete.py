@@ -44,7 +44,7 @@ def delete(
         try:
             client.delete(names.path_of(wanted, full))
         except ApiRefused as refusal:
-            frame.tell(refusal)
+            frame.print_error(refusal)
             refused = True
             continue
         if as_json:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -14,7 +17,7 @@ from typer.core import TyperGroup, TyperOption
 
 from sluice import render
 from sluice.client import Client
-from sluice.errors import Failure, WrongUsage
+from sluice.errors import Failure, Unexpected, WrongUsage
 
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print the API's JSON and nothing else.")]
 Namespace = Annotated[
@@ -80,22 +83,28 @@ def confirm(question: str, yes: bool) -> None:
         raise typer.Exit(1)
 
 
-def tell(failure: Failure) -> None:
-    """Print an error on stderr: each of its problems with the message, the field, and what to do."""
-    if len(failure.problems) == 1:
-        _complain(failure.message, failure.field, failure.hint)
+def print_error(failure: Failure) -> None:
+    """Print an error on stderr: each of its problems with the message, the field, and what to do. With ``--json``, print
+    it in the API's own form."""
+    if _json_errors.get():
+        print(json.dumps({"error": _as_api(failure)}, ensure_ascii=False), file=sys.stderr)
         return
-    for problem in failure.problems:
-        _complain(problem.message, problem.field, problem.hint)
-    render.stderr().print(Text(f"{len(failure.problems)} problems", "bold red"), soft_wrap=True)
-
-
-def _complain(message: str, field: str | None = None, hint: str | None = None) -> None:
     console = render.stderr()
-    console.print(Text.assemble(("error: ", "bold red"), message), soft_wrap=True)
-    for label, text in (("field", field), ("hint", hint)):
-        if text:
-            console.print(Text.assemble((f"  {label}: ", "dim"), text), soft_wrap=True)
+    for problem in failure.problems:
+        console.print(Text.assemble(("error: ", "bold red"), problem.message), soft_wrap=True)
+        for label, text in (("field", problem.field), ("hint", problem.hint)):
+            if text:
+                console.print(Text.assemble((f"  {label}: ", "dim"), text), soft_wrap=True)
+    if len(failure.problems) > 1:
+        console.print(Text(f"{len(failure.problems)} problems", "bold red"), soft_wrap=True)
+
+
+def _as_api(failure: Failure) -> dict[str, Any]:
+    """The error as the API answers it: ``problems`` only if there are several."""
+    error = {"code": failure.code, "message": failure.message, "field": failure.field, "hint": failure.hint}
+    if len(failure.problems) == 1:
+        return error
+    return error | {"problems": [asdict(problem) for problem in failure.problems]}
 
 
 class Commands(TyperGroup):
@@ -126,14 +135,31 @@ class Commands(TyperGroup):
         def inner() -> Any:
             return super(Commands, self).main(args, prog_name, complete_var, False, windows_expand_args, **extra)
 
-        return sys.exit(_code_of(inner)) if standalone_mode else inner()
+        if not standalone_mode:
+            return inner()
+        token = _json_errors.set(_wants_json(sys.argv[1:] if args is None else args))
+        try:
+            code = _code_of(inner)
+        finally:
+            _json_errors.reset(token)
+        return sys.exit(code)
+
+
+# Whether errors are printed as JSON. Set from the arguments, because some are wrong before they are parsed.
+_json_errors: ContextVar[bool] = ContextVar("json_errors", default=False)
+
+
+def _wants_json(args: Sequence[str]) -> bool:
+    """Whether ``--json`` is given; what follows ``--`` belongs to another program."""
+    own = args[: args.index("--")] if "--" in args else args
+    return "--json" in own
 
 
 def _code_of(command: Callable[[], Any]) -> int:
     try:
         return command() or 0
     except Failure as failure:
-        tell(failure)
+        print_error(failure)
         return failure.exit_code
     except typer.Abort:
         return 130
@@ -151,10 +177,10 @@ def _unforeseen(error: Exception) -> int:
         if message:  # empty when a command without arguments has just shown its help
             # only the first letter: a name may follow
             message = message[:1].lower() + message[1:].rstrip(".")
-            _complain(message, None, f"{context.command_path} --help" if context else None)
+            print_error(WrongUsage(message, None, f"{context.command_path} --help" if context else None))
         return 2
     if os.environ.get("SLUICE_TRACEBACK"):
         raise error
     hint = "this is a bug of the command line; set SLUICE_TRACEBACK=1 for the traceback, and report it"
-    _complain(f"unexpected {type(error).__name__}: {error}", None, hint)
+    print_error(Unexpected(f"unexpected {type(error).__name__}: {error}", None, hint))
     return 1

@@ -57,7 +57,7 @@ def cancel(
         try:
             record = client.post(f"/v1/jobs/{segment(job)}/cancel")
         except ApiRefused as refusal:
-            frame.tell(refusal)
+            frame.print_error(refusal)
             refused = True
             continue
         if as_json:

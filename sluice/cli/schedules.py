@@ -136,7 +136,7 @@ def _switch(action: str, fulls: list[str], as_json: bool, how: Document | None) 
         try:
             view = client.post(f"{names.path_of(SCHEDULE, full)}/{action}", how)
         except ApiRefused as refusal:
-            frame.tell(refusal)
+            frame.print_error(refusal)
             refused = True
             continue
         if as_json:

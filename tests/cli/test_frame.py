@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -127,6 +128,53 @@ def test_errors_leave_stdout_clean_for_machines(api: PlayedApi, sluice: Sluice) 
     api.play("GET", "/v1/namespaces", Played(400, {"error": {"code": "bad_cursor", "message": "expected a cursor"}}))
     done = sluice("get", "namespaces", "--json")
     assert (done.exit_code, done.stdout) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "error"),
+    [
+        (("get", "schedule", CLEAN), 1, {"code": "in_use", "message": "no", "field": "NAME", "hint": "wait"}),
+        (
+            ("get", "schedules"),
+            2,
+            {
+                "code": "wrong_usage",
+                "message": "expected a namespace, got none",
+                "field": "--namespace",
+                "hint": "add -n NAME, or set SLUICE_NAMESPACE",
+            },
+        ),
+        (
+            ("run",),
+            2,
+            {
+                "code": "wrong_usage",
+                "message": "missing argument 'NAME'",
+                "field": None,
+                "hint": "sluice run --help",
+            },
+        ),
+    ],
+)
+def test_with_json_an_error_is_json_on_stderr(
+    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], code: int, error: dict[str, str | None]
+) -> None:
+    api.refuse("GET", f"{SCHEDULES}/clean", 409, "in_use", "no", field="NAME", hint="wait")
+    done = sluice(*args, "--json")
+    assert (done.exit_code, done.stdout) == (code, "")
+    assert json.loads(done.stderr) == {"error": error}
+
+
+def test_a_process_prints_its_errors_as_json() -> None:
+    script = "import sys; sys.argv[0] = 'sluice'; from sluice.cli import app; app()"
+    command = [sys.executable, "-c", script, "get", "zebras", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, json.loads(done.stderr)["error"]["field"]) == (2, "KIND")
+
+
+def test_an_error_beside_the_arguments_of_others_is_text(api: PlayedApi, sluice: Sluice) -> None:
+    done = sluice("worker", "run", "--pool", "etl", "--", "job", "--json")
+    assert (done.exit_code, done.stderr.startswith("error: expected a namespace")) == (2, True)
 
 
 def test_states_have_colors_on_a_terminal_only(api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch) -> None:
