@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from sluice import checks
@@ -79,3 +80,15 @@ def collection_path(kind: Kind, parents: list[str]) -> str:
         f"/{collection}/{segment(parent)}" for collection, parent in zip(("namespaces", "apps"), parents, strict=False)
     )
     return f"/v1{between}/{kind.collection}"
+
+
+# The last part of the name of a notice: a message that Sluice itself sends, named by a digest.
+_NOTICE = re.compile(r"~?notice-[0-9a-f]{24}")
+
+
+def is_internal(schedule: str) -> bool:
+    """Whether a schedule or message is one that Sluice made: a notice, or a node of a DAG. The start of a DAG is not
+    internal, because its runs are those of the DAG."""
+    last = schedule.rpartition(".")[2]
+    node = "~" in last[1:] and not last.startswith("~") and not last.endswith("~")
+    return node or _NOTICE.fullmatch(last) is not None

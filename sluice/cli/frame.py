@@ -31,6 +31,7 @@ OfSchedule = Annotated[
 ]
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do it without asking.")]
+Everything = Annotated[bool, typer.Option("--all", metavar="", help="Also nodes of DAGs, and notices.")]
 
 Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most; 0 for all.", show_default=True)
 
@@ -55,6 +56,12 @@ def needed_namespace(namespace: str | None) -> str:
     if not namespace:
         raise WrongUsage("expected a namespace, got none", "--namespace", "add -n NAME, or set SLUICE_NAMESPACE")
     return namespace
+
+
+def note_left_out(count: int) -> None:
+    """Say that a list left out what Sluice made, so that nothing vanishes silently."""
+    if count:
+        render.note(f"{count} of DAG nodes and notices left out; --all shows them")
 
 
 def pairs_of(option: str, given: list[str]) -> dict[str, str]:

@@ -31,6 +31,7 @@ def get(
     tag: filters.Tags = None,
     workflow: filters.Workflows = None,
     state: filters.States = None,
+    everything: frame.Everything = False,
     as_json: frame.Json = False,
 ) -> None:
     """List definitions, or print one as YAML."""
@@ -44,12 +45,23 @@ def get(
         show_one(frame.connect().get(path), as_json)
         return
     answer = listing(wanted, *names.place(namespace, app), chosen)
+    left_out = 0
+    if not everything:
+        items = [item for item in answer["items"] if not _is_internal(item)]
+        answer, left_out = {**answer, "items": items}, len(answer["items"]) - len(items)
     if as_json:
         render.machine(answer)
-    elif answer["items"]:
+        return
+    frame.note_left_out(left_out)
+    if answer["items"]:
         tables.definitions(render.stdout(), wanted, answer["items"], frame.now())
     else:
         render.note(f"no {wanted.collection} {'like that' if chosen else 'here'}")
+
+
+def _is_internal(view: Document) -> bool:
+    """Whether a definition is one that Sluice made; all schedules of a DAG are, because the DAG is listed itself."""
+    return view.get("dag") is not None or names.is_internal(str(view.get("name")))
 
 
 def listing(kind: Kind, namespace: str | None, app: str | None, chosen: filters.Filters | None = None) -> Document:

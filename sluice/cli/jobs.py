@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sluice import names, render
-from sluice.cli import frame, tables
+from sluice.cli import frame, search, tables
 from sluice.client import segment
 from sluice.errors import ApiRefused
 from sluice.names import SCHEDULE
@@ -24,6 +24,7 @@ def jobs(
     namespace: frame.Namespace = None,
     app: frame.App = None,
     schedule: frame.OfSchedule = None,
+    everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
@@ -34,15 +35,20 @@ def jobs(
         path = f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app))}/jobs"
     else:
         path = f"/v1/namespaces/{segment(frame.needed_namespace(namespace))}/jobs"
-    answer = frame.connect().listing(path, most=limit or None)
+    maximum = limit or None
+    wanted = search.Wanted(hide=schedule is None and not everything)
+    found = search.search(frame.connect(), path, {}, maximum, wanted)
+    answer = found.answer
     if as_json:
         render.machine(answer)
         return
-    if not answer["items"]:
+    frame.note_left_out(found.left_out)
+    items = answer["items"][:maximum]
+    if not items:
         render.note("no jobs wait")
         return
-    tables.jobs(render.stdout(), answer["items"], frame.now())
-    tables.rest(answer, len(answer["items"]), "sluice jobs ...")
+    tables.jobs(render.stdout(), items, frame.now())
+    tables.rest(answer, len(items), "sluice jobs ...")
 
 
 @app.command()

@@ -88,6 +88,7 @@ def get(name: Name, namespace: frame.Namespace = None, app_name: frame.App = Non
 def list_messages(
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
+    everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 50,
     as_json: frame.Json = False,
 ) -> None:
@@ -96,9 +97,13 @@ def list_messages(
     if not space or not short:
         raise WrongUsage("expected the app of the messages, got none", "--app", "add --app NS.APP")
     answer = frame.connect().listing(names.collection_path(MESSAGE, [space, short]), most=limit or None)
+    own = [item for item in answer["items"] if everything or not names.is_internal(str(item["name"]))]
+    left_out, answer = len(answer["items"]) - len(own), {**answer, "items": own}
     if as_json:
         render.machine(answer)
-    elif answer["items"]:
+        return
+    frame.note_left_out(left_out)
+    if answer["items"]:
         tables.definitions(render.stdout(), MESSAGE, answer["items"], frame.now())
         tables.rest(answer, len(answer["items"]), "sluice message list ...")
     else:

@@ -22,6 +22,7 @@ def records(
         str | None, typer.Option("--kind", "-k", metavar="KIND", help=f"Only this: {', '.join(KINDS).lower()}.")
     ] = None,
     day: Annotated[str | None, typer.Option("--day", metavar="DAY", help="Only this day (UTC): 2026-11-20.")] = None,
+    everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
@@ -30,19 +31,23 @@ def records(
     search.check_day(day)
     if schedule is not None:
         path = f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app))}/records"
-        query = {}  # the API filters this list by nothing
+        query: dict[str, str | None] = {}  # the API filters this list by nothing
     else:
         path = f"/v1/namespaces/{segment(frame.needed_namespace(namespace))}/records"
         query = {"day": day}
     maximum = limit or None
-    client = frame.connect()
-    if wanted or day:
-        answer = search.search(client, path, query, maximum, lambda record: wanted in (None, record["kind"]), day, "at")
-    else:
-        answer = client.listing(path, most=maximum)
+    search_for = search.Wanted(
+        (lambda record: record["kind"] == wanted) if wanted else None,
+        day,
+        "at",
+        hide=schedule is None and not everything,
+    )
+    found = search.search(frame.connect(), path, query, maximum, search_for)
+    answer = found.answer
     if as_json:
         render.machine(answer)
         return
+    frame.note_left_out(found.left_out)
     items = answer["items"][:maximum]
     if not items:
         render.note("no records match" if wanted or day else "no records yet: no work was aborted, dropped or skipped")

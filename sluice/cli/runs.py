@@ -35,6 +35,7 @@ def list_runs(
         str | None, typer.Option("--state", metavar="STATE", help="Only runs in this state, such as FAILED.")
     ] = None,
     day: Annotated[str | None, typer.Option("--day", metavar="DAY", help="Only this day (UTC): 2026-11-20.")] = None,
+    everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
 ) -> None:
@@ -44,18 +45,19 @@ def list_runs(
         path = f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app_name))}/runs"
     else:
         path = f"/v1/namespaces/{segment(frame.needed_namespace(namespace))}/runs"
-    maximum = limit or None
-    if state or day:
-        wanted = state.upper() if state else None
-        query = {"state": wanted, "day": day}
-        answer = search.search(
-            frame.connect(), path, query, maximum, lambda run: wanted in (None, run["state"]), day, "claimed_at"
-        )
-    else:
-        answer = frame.connect().listing(path, most=maximum)
+    maximum, wanted = limit or None, state.upper() if state else None
+    search_for = search.Wanted(
+        (lambda run: run["state"] == wanted) if wanted else None,
+        day,
+        "claimed_at",
+        hide=schedule is None and not everything,
+    )
+    found = search.search(frame.connect(), path, {"state": wanted, "day": day}, maximum, search_for)
+    answer = found.answer
     if as_json:
         render.machine(answer)
         return
+    frame.note_left_out(found.left_out)
     items = answer["items"][:maximum]
     if not items:
         render.note("no runs match" if state or day else "no runs yet")
