@@ -19,10 +19,12 @@ from sluice.cli import (
     event,
     get,
     jobs,
+    logs,
     message,
     occurrences,
     policies,
     pools,
+    preview,
     records,
     report,
     reprocess,
@@ -97,9 +99,11 @@ app.add_typer(reprocess.app, name="reprocess", rich_help_panel=ACT)
 app.add_typer(worker.app, name="worker", rich_help_panel=ACT)
 app.add_typer(dags.app, name="dags", rich_help_panel=ACT)
 app.add_typer(why.app, name="why", rich_help_panel=LOOK)
+app.command(rich_help_panel=LOOK)(preview.preview)
 app.command("dry-run", rich_help_panel=LOOK)(dry_run.dry_run)
 app.add_typer(jobs.app, name="jobs", rich_help_panel=LOOK)
 app.add_typer(runs.app, name="runs", rich_help_panel=LOOK)
+app.command(rich_help_panel=LOOK)(logs.logs)
 app.command(rich_help_panel=LOOK)(records.records)
 app.command(rich_help_panel=LOOK)(report.report)
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=LOOK)

@@ -91,8 +91,8 @@ def confirm(question: str, yes: bool) -> None:
 
 
 def print_error(failure: Failure) -> None:
-    """Print an error on stderr: each of its problems with the message, the field, and what to do. With ``--json``, print
-    it in the API's own form."""
+    """Print an error on stderr: each of its problems with the message, the field, and what to do. With ``--json``,
+    print it in the API's own form."""
     if _json_errors.get():
         print(json.dumps({"error": _as_api(failure)}, ensure_ascii=False), file=sys.stderr)
         return

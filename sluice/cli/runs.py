@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from sluice import names, render, spell
-from sluice.cli import frame, search, tables
+from sluice.cli import frame, logs, search, tables
 from sluice.client import Document, segment
 from sluice.names import SCHEDULE
 
@@ -224,24 +224,4 @@ def rerun(run_id: Id, as_json: frame.Json = False) -> None:
     render.note(f"runs again as {answer['job_id']}")
 
 
-@app.command()
-def logs(
-    run_id: Id,
-    attempt: Annotated[
-        int | None, typer.Option("--attempt", min=1, metavar="N", help="The attempt; by default the last.")
-    ] = None,
-    lines: Annotated[int, typer.Option("--lines", "-l", min=1, max=10_000, metavar="N", help="How many lines.")] = 100,
-    as_json: frame.Json = False,
-) -> None:
-    """Print the last log lines of a run."""
-    answer = frame.connect().get(f"/v1/runs/{segment(run_id)}/logs", {"attempt": attempt, "lines": lines})
-    if as_json:
-        render.machine(answer)
-        return
-    if answer.get("why"):
-        render.note(str(answer["why"]))
-    for name, log_lines in answer["streams"].items():
-        if len(answer["streams"]) > 1:
-            render.note(f"{name}:")
-        for line in log_lines:
-            typer.echo(line)
+app.command("logs")(logs.logs)

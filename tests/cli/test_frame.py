@@ -18,7 +18,7 @@ from tests.cli.recorded import CLEAN, SCHEDULES, run, schedule
 COMMANDS = [
     *["apply", "get", "describe", "delete", "message"],
     *["enable", "disable", "pause", "resume", "run", "skip", "unskip", "event"],
-    *["why", "dry-run", "jobs", "runs", "records", "versions", "datasets"],
+    *["why", "preview", "dry-run", "jobs", "runs", "logs", "records", "versions", "datasets"],
 ]
 
 MESSAGES = [f"message {word}" for word in ("put", "get", "list", "delete")]

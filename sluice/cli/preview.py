@@ -1,0 +1,43 @@
+"""``sluice preview``: the next fires of a schedule."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sluice import names, render, spell
+from sluice.cli import frame
+from sluice.names import SCHEDULE
+
+
+def preview(
+    schedule: Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")],
+    count: Annotated[
+        int, typer.Option("--count", "-c", min=1, max=1_000, metavar="N", help="How many fires.", show_default=True)
+    ] = 10,
+    namespace: frame.Namespace = None,
+    app: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Show the next fires of a schedule; of a disabled one, as if it were enabled now."""
+    full = names.full_name(SCHEDULE, schedule, namespace, app)
+    answer = frame.connect().get(f"{names.path_of(SCHEDULE, full)}/preview", {"count": count})
+    if as_json:
+        render.machine(answer)
+        return
+    console = render.stdout()
+    render.title(console, "schedule", full)
+    a_day = answer.get("fires_per_day")
+    rows = [("trigger", answer.get("description")), ("fires a day", f"{a_day:,}" if a_day else None)]
+    render.fields(console, rows)
+    if not answer["items"]:
+        render.note("no fire is planned: no time triggers it, or its fires are over")
+        return
+    now, dues = frame.now(), answer.get("due") or answer["items"]
+    fires: list[tuple[render.Cell, ...]] = [
+        (str(number), spell.exact(at), spell.ago(due, now), spell.exact(due) if due != at else None)
+        for number, (at, due) in enumerate(zip(answer["items"], dues, strict=True), 1)
+    ]
+    console.print()
+    render.table(console, ("#", "FIRE", "IN", "DUE"), fires, indent=2)

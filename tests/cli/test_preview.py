@@ -1,0 +1,46 @@
+"""`sluice preview`: the next fires of a schedule."""
+
+from __future__ import annotations
+
+import json
+
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import PlayedApi
+from tests.cli.recorded import CLEAN, SCHEDULES, View, past
+
+PATH = f"{SCHEDULES}/clean/preview"
+
+
+def fires(*items: str, due: list[str] | None = None) -> View:
+    return {
+        "items": list(items),
+        "due": due or list(items),
+        "fires_per_day": 1440 if items else 0,
+        "description": "every minute",
+        "next_cursor": None,
+    }
+
+
+def test_preview_numbers_the_next_fires(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", PATH, fires("2126-11-22T10:00:00.000Z", past(seconds=-90)))
+    done = sluice("preview", CLEAN, "--count", "2")
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["trigger", "every", "minute"] in lines
+    assert ["fires", "a", "day", "1,440"] in lines
+    assert ["#", "FIRE", "IN"] in lines
+    assert lines[-2][:4] == ["1", "2126-11-22", "10:00:00.000", "UTC"]
+    assert lines[-1][-3:] == ["in", "1", "m"]
+    assert api.requests[0].query == {"count": "2"}
+
+
+def test_preview_shows_when_a_jittered_fire_is_due(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", PATH, fires("2126-11-22T10:00:00.000Z", due=["2126-11-22T10:04:07.000Z"]))
+    page = sluice("preview", CLEAN).stdout
+    assert "DUE" in page and page.rstrip().endswith("2126-11-22 10:04:07.000 UTC")
+
+
+def test_preview_without_fires_says_so_on_stderr(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", PATH, fires())
+    done = sluice("preview", CLEAN)
+    assert (done.exit_code, "#" in done.stdout, "no fire is planned" in done.stderr) == (0, False, True)
+    assert json.loads(sluice("preview", CLEAN, "--json").stdout) == fires()
