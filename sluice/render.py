@@ -92,6 +92,19 @@ def lines(console: Console, sentences: Iterable[str]) -> str:
     return ("; " if console.width == PIPE_WIDTH else "\n").join(sentences)
 
 
+def changes(console: Console, sentences: Iterable[str]) -> Text | None:
+    """Changes of fields such as ``priority: 5 -> 7``: the old value red, the new one green. None without a change."""
+    lines: list[Text] = []
+    for sentence in sentences:
+        path, colon, change = sentence.partition(": ")
+        before, arrow, after = change.partition(" -> ")
+        if arrow:
+            lines.append(Text.assemble(path, colon, (before, "red"), arrow, (after, "green")))
+        else:
+            lines.append(Text.assemble(path, colon, (change, "red" if change.startswith("removed") else "green")))
+    return Text("; " if console.width == PIPE_WIDTH else "\n").join(lines) if lines else None
+
+
 def table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell]], indent: int = 0) -> None:
     """Print a table without borders. Columns are as wide as their cells; columns without any value are left out.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
@@ -10,8 +11,8 @@ import typer
 from rich.text import Text
 
 from sluice import render, spell
-from sluice.cli.frame import Json, connect, pairs_of
-from sluice.client import Client, Document
+from sluice.cli.frame import Json, Yes, confirm, connect, pairs_of
+from sluice.client import Client, Document, Query
 from sluice.errors import ApiRefused, Problem, WrongUsage
 from sluice.names import APP, NAMESPACE, path_of
 
@@ -36,9 +37,13 @@ def apply(
             help="Update the schedules to those of the files, or keep them. The default is set by the installation.",
         ),
     ] = None,
+    yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Deploy apps: create and replace what the files contain, and delete what they no longer contain."""
+    """Deploy apps: create and replace what the files contain, and delete what they no longer contain.
+
+    On a terminal, the command shows the changes first, and asks.
+    """
     # Imported here because a YAML parser is slow to load and only this command needs it.
     from sluice import documents
 
@@ -47,12 +52,16 @@ def apply(
     names = [_name_of(source.path, source.document) for source in apps]  # read all files before the first request
     client = connect()
     query = {"dry_run": True if dry_run else None, "update_schedules": update_schedules}
+    asks = sys.stdin.isatty() and not (yes or dry_run or as_json)
     for name, source in zip(names, apps, strict=True):
         namespace = name.partition(".")[0]
         new = not _exists(client, namespace)
-        if new and not dry_run:
+        if asks or (new and not dry_run):
             # Checked first, so that a refused document leaves no namespace behind.
-            _deploy(client, name, source, {**query, "dry_run": True})
+            plan = _deploy(client, name, source, {**query, "dry_run": True})
+            if asks:
+                _ask(name, plan, namespace if new else None)
+        if new and not dry_run:
             client.put(path_of(NAMESPACE, namespace), {})
         report = _deploy(client, name, source, query)
         if as_json:
@@ -66,6 +75,15 @@ def _placed(problem: Problem, source: Source) -> Problem:
     if problem.field is None or source.line_of(problem.field) is None:
         return problem
     return replace(problem, field=source.place(problem.field))
+
+
+def _ask(name: str, plan: Document, new_namespace: str | None) -> None:
+    """Show what the deployment would change, and ask whether to do it. Without a change there is nothing to ask."""
+    if new_namespace is None and not any(plan.get(change) for change in ("created", "replaced", "deleted")):
+        return
+    _show(name, plan, True, new_namespace)
+    deleted = f", and delete {len(plan['deleted'])}" if plan.get("deleted") else ""
+    confirm(f"change {name}{deleted}?", yes=False)
 
 
 def _name_of(file: str, document: Document) -> str:
@@ -105,9 +123,12 @@ def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None)
             kind, _, full = str(item).partition(" ")
             rows.append((change, kind, full))
     console = render.stdout()
-    render.table(
-        console, ("CHANGE", "KIND", "NAME"), [(render.state(change), kind, full) for change, kind, full in rows]
-    )
+    details = report.get("changes") or {}
+    cells: list[tuple[render.Cell, ...]] = [
+        (render.state(change), kind, full, render.changes(console, details.get(f"{kind} {full}", ())))
+        for change, kind, full in rows
+    ]
+    render.table(console, ("CHANGE", "KIND", "NAME", "FIELDS…"), cells)
     counts = [(change, count) for change in CHANGES if (count := sum(row[0] == change for row in rows))]
     parts = [Text.assemble(f"{count} ", render.state(change)) for change, count in counts]
     line = Text.assemble(f"{name}: ", Text(", ").join(parts) if parts else spell.NOTHING)

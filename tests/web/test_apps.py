@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
@@ -79,7 +80,23 @@ def test_l8_a_dry_run_leaves_no_document_in_the_bucket(api: Api) -> None:
     before = s3.list_objects_v2(Bucket="control").get("Contents", [])
     foreseen = api.put(f"{PATH}?dry_run=true", ORDERS)
     assert s3.list_objects_v2(Bucket="control").get("Contents", []) == before
-    assert api.put(PATH, ORDERS) == foreseen
+    assert api.put(PATH, ORDERS) | {"changes": {}} == foreseen
+
+
+def test_l8_a_dry_run_tells_the_changes_of_each_part(api: Api) -> None:
+    api.put(PATH, ORDERS)
+    later = copy.deepcopy(ORDERS)
+    later["description"] = "all orders"
+    name, workflow = next(iter(later["workflows"].items()))
+    workflow["priority"] = 7
+    later["schedules"]["a"] = {**DAILY, "timeout": {"after": "2h", "then": "abort"}, "enabled": False}
+    changes = api.put(f"{PATH}?dry_run=true", later)["changes"]
+    assert changes["app demo.orders"] == ["description: '' -> 'all orders'"]
+    assert changes[f"workflow demo.orders.{name}"] == ["priority: 5 -> 7"]
+    assert changes["schedule demo.orders.a"] == ["timeout.after: '1d' -> '2h'", "enabled: true -> false"]
+    assert len(changes) == 3
+    api.put(PATH, later)
+    assert api.put(f"{PATH}?dry_run=true", later)["changes"] == {}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from chalicelib.core.writes import PutDefinition
 from chalicelib.flow import lookup
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import store
-from chalicelib.flow.deploy import validate
+from chalicelib.flow.deploy import changes, validate
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import messages
@@ -39,15 +39,29 @@ def deploy(
     With ``update_schedules`` false no schedule changes, except that schedules of removed workflows are deleted. None
     stands for the setting of the installation. Raises SluiceError before anything is stored if any part is invalid.
     """
+    plan = _checked(ports, namespace, app, document, update_schedules)
+    if not dry_run:
+        _carry_out(ports, plan, by)
+    return plan.report()
+
+
+def dry_run(
+    ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None = None
+) -> tuple[Report, dict[str, list[str]]]:
+    """The report that ``deploy`` would return now, and the changes of each part that it would replace."""
+    plan = _checked(ports, namespace, app, document, update_schedules)
+    return plan.report(), changes.of_plan(ports, plan)
+
+
+def _checked(ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None) -> Plan:
+    """The plan of a deployment, once every part is known to be valid."""
     _check_names(namespace, app, document)
     if not dry_run:  # a dry run checks the document also before its namespace is created
         lookup.require(ports, "namespace", namespace)
     update = ports.settings.update_schedules if update_schedules is None else update_schedules
     plan = make_plan(ports, f"{namespace}.{app}", document, update)
     validate.check(ports, plan)
-    if not dry_run:
-        _carry_out(ports, plan, by)
-    return plan.report()
+    return plan
 
 
 def delete_app(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:

@@ -56,12 +56,15 @@ def deploy_app(ns: str, app: str) -> Response:
     """Deploy an app. Its workflows and schedules become those of the body, in one request; datasets are only created or
     replaced, never deleted."""
     from chalicelib.core.definitions.app import App
-    from chalicelib.flow.deploy.deploy import deploy
+    from chalicelib.flow.deploy.deploy import deploy, dry_run
 
-    request = routes.current_request
+    request, full = routes.current_request, f"{ns}.{app}"
     update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
-    report = deploy(ports(), ns, app, parse(App, request), caller(request), flag(request, "dry_run"), update)
-    return document({"name": f"{ns}.{app}", **report})
+    body = parse(App, request)
+    if flag(request, "dry_run"):
+        report, changes = dry_run(ports(), ns, app, body, update)
+        return document({"name": full, **report, "changes": changes})
+    return document({"name": full, **deploy(ports(), ns, app, body, caller(request), update_schedules=update)})
 
 
 @route(routes, "GET", APP)

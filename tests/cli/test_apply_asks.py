@@ -1,0 +1,74 @@
+"""`apply` on a terminal: it shows what would change, field by field, and asks before it does anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import PlayedApi
+from tests.cli.recorded import namespace
+from tests.cli.terminal import on_a_terminal
+from tests.cli.test_plan import APP, NS, PLAN
+
+CHANGES = {"workflow demo.flights.clean_flights": ["priority: 5 -> 7", "tags.team: added 'a'"]}
+KEPT = {**PLAN, "created": [], "replaced": [], "deleted": []}
+
+
+@pytest.fixture
+def file(tmp_path: Path, api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    api.play("GET", NS, namespace())
+    api.play("PUT", APP, {**PLAN, "changes": CHANGES}, PLAN)
+    path = tmp_path / "app.yaml"
+    path.write_text("namespace: demo\napp: flights\n")
+    return str(path)
+
+
+def queries(api: PlayedApi) -> list[dict[str, str]]:
+    return [request.query for request in api.sent("PUT", APP)]
+
+
+def test_apply_shows_a_coloured_diff_and_asks(api: PlayedApi, file: str) -> None:
+    code, output = on_a_terminal("apply", file, answer="no\n")
+    assert (code, queries(api)) == (1, [{"dry_run": "true"}])
+    assert "priority: \x1b[31m5\x1b[0m -> \x1b[32m7\x1b[0m" in output
+    assert "tags.team: \x1b[32madded 'a'\x1b[0m" in output
+    assert "change demo.flights, and delete 2?" in output
+    assert "nothing was changed" in output
+
+
+def test_apply_deploys_once_the_answer_is_yes(api: PlayedApi, file: str) -> None:
+    code, output = on_a_terminal("apply", file, answer="y\n")
+    assert (code, queries(api)) == (0, [{"dry_run": "true"}, {}])
+    assert output.count("demo.flights: 1 ") == 2
+
+
+@pytest.mark.parametrize("option", ["--yes", "--json", "--dry-run"])
+def test_apply_with_an_answer_in_advance_asks_nothing(api: PlayedApi, file: str, option: str) -> None:
+    code, output = on_a_terminal("apply", file, option)
+    assert (code, len(queries(api))) == (0, 1)
+    assert "[y/N]" not in output
+
+
+def test_apply_asks_nothing_when_nothing_changes(api: PlayedApi, file: str) -> None:
+    api.play("PUT", APP, {**KEPT, "changes": {}}, KEPT)
+    code, output = on_a_terminal("apply", file)
+    assert (code, queries(api), "[y/N]" in output) == (0, [{"dry_run": "true"}, {}], False)
+
+
+def test_apply_asks_before_it_creates_a_namespace(api: PlayedApi, file: str) -> None:
+    api.refuse("GET", NS, 404, "not_found", "no namespace named 'demo'")
+    code, output = on_a_terminal("apply", file, answer="n\n")
+    assert (code, queries(api), api.sent("PUT", NS)) == (1, [{"dry_run": "true"}], [])
+    assert "change demo.flights, and delete 2? [y/N]" in output
+
+
+def test_a_dry_run_in_a_pipe_lists_the_changes_of_a_part(api: PlayedApi, sluice: Sluice, file: str) -> None:
+    done = sluice("apply", file, "--dry-run")
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["CHANGE", "KIND", "NAME", "FIELDS"]
+    [row] = [number for number, line in enumerate(lines) if line.startswith("replaced")]
+    assert "priority: 5 -> 7" in lines[row] and "tags.team: added 'a'" in lines[row + 1]
+    assert len(queries(api)) == 1
