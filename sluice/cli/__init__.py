@@ -10,6 +10,7 @@ import typer
 from sluice.cli import (
     apply,
     backfill,
+    buckets,
     dags,
     datasets,
     dead_letters,
@@ -31,6 +32,7 @@ from sluice.cli import (
     run,
     runs,
     schedules,
+    upload,
     versions,
     why,
     worker,
@@ -86,6 +88,7 @@ app.command(rich_help_panel=DEFINE)(get.get)
 app.command(rich_help_panel=DEFINE)(describe.describe)
 app.command(rich_help_panel=DEFINE)(delete.delete)
 app.add_typer(message.app, name="message", rich_help_panel=DEFINE)
+app.command(rich_help_panel=DEFINE)(upload.upload)
 app.command(rich_help_panel=ACT)(schedules.enable)
 app.command(rich_help_panel=ACT)(schedules.disable)
 app.command(rich_help_panel=ACT)(schedules.pause)
@@ -111,3 +114,4 @@ app.command(rich_help_panel=LOOK)(versions.versions)
 app.command(rich_help_panel=LOOK)(datasets.datasets)
 app.command(rich_help_panel=LOOK)(policies.policies)
 app.command(rich_help_panel=LOOK)(pools.pools)
+app.command(rich_help_panel=LOOK)(buckets.buckets)

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sluice import render, spell
 from sluice.cli.frame import Json, Yes, confirm, connect, pairs_of
-from sluice.client import Client, Document, Query
+from sluice.client import Client, Document
 from sluice.errors import ApiRefused, Problem, WrongUsage
 from sluice.names import APP, NAMESPACE, path_of
 

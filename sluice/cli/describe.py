@@ -50,7 +50,7 @@ _PARTS = {
     NAMESPACE: ("apps", "datasets"),
     APP: ("workflows", "schedules"),
     WORKFLOW: (),
-    SCHEDULE: ("why", "runs", "versions"),
+    SCHEDULE: ("why", "runs", "records", "versions"),
     DATASET: ("partitions",),
     POLICY: (),
     POOL: (),
@@ -64,7 +64,7 @@ def _part(client: Client, path: str) -> Document:
 
 
 def _is_history(path: str) -> bool:
-    return path.endswith(("/runs", "/partitions", "/versions"))
+    return path.endswith(("/runs", "/records", "/partitions", "/versions"))
 
 
 def _schedule(view: Document, parts: Parts) -> Pairs:
@@ -220,6 +220,7 @@ def _below(heading: str, draw: Callable[..., None], *front: Any) -> Callable[[Co
 _BELOW = {
     "why": _below("Waiting jobs", tables.jobs),
     "runs": _below("Last runs", tables.runs),
+    "records": _below("Last that never ran", tables.records),
     "versions": _below("Last versions", tables.versions),
     "partitions": _below("Partitions", tables.partitions),
     "apps": _below("Apps", tables.definitions, APP),

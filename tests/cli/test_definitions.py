@@ -17,6 +17,7 @@ from tests.cli.recorded import (
     dataset,
     namespace,
     partition,
+    record,
     run,
     schedule,
     schedule_why,
@@ -221,6 +222,7 @@ def test_describe_of_a_schedule_shows_definition_and_activity(api: PlayedApi, sl
     api.play("GET", f"{SCHEDULES}/clean", schedule())
     api.play("GET", f"{SCHEDULES}/clean/why", schedule_why())
     api.lists[f"{SCHEDULES}/clean/runs"] = [run(state="FAILED") for _ in range(9)]
+    api.lists[f"{SCHEDULES}/clean/records"] = [record("ABORTED")]
     api.lists[f"{SCHEDULES}/clean/versions"] = [version(3, "constraints.0.max: 1 -> 2"), version(2), version(1)]
     page = sluice("describe", "schedule", CLEAN).stdout
     for words in (
@@ -232,13 +234,15 @@ def test_describe_of_a_schedule_shows_definition_and_activity(api: PlayedApi, sl
         "Waiting jobs",
         "waits for 1 partition of demo.weather",
         "Last runs",
+        "Last that never ran",
+        record("ABORTED")["reason"],
         "Last versions",
         "constraints.0.max: 1 -> 2",
     ):
         assert words in page
     assert page.count("exit code 1: the file is empty") == 5
     parts = json.loads(sluice("describe", "schedule", CLEAN, "--json").stdout)
-    assert list(parts) == ["schedule", "why", "runs", "versions"]
+    assert list(parts) == ["schedule", "why", "runs", "records", "versions"]
 
 
 def test_describe_shows_the_other_kinds(api: PlayedApi, sluice: Sluice) -> None:

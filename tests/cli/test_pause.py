@@ -16,7 +16,7 @@ ONE = f"{SCHEDULES}/clean"
 def described(api: PlayedApi, view: dict[str, object], state: str = "enabled") -> None:
     api.play("GET", ONE, view)
     api.play("GET", f"{ONE}/why", {**schedule_why(state), "jobs": []})
-    api.lists |= {f"{ONE}/runs": [], f"{ONE}/versions": []}
+    api.lists |= {f"{ONE}/runs": [], f"{ONE}/records": [], f"{ONE}/versions": []}
 
 
 @pytest.mark.parametrize(
