@@ -11,6 +11,7 @@ from sluice.cli import (
     apply,
     backfill,
     buckets,
+    convert,
     dags,
     datasets,
     dead_letters,
@@ -84,6 +85,7 @@ def main(
 # The help lists the groups in this order.
 DEFINE, ACT, LOOK = "Define", "Act", "Look"
 app.command(rich_help_panel=DEFINE)(apply.apply)
+app.command(rich_help_panel=DEFINE)(convert.convert)
 app.command(rich_help_panel=DEFINE)(get.get)
 app.command(rich_help_panel=DEFINE)(describe.describe)
 app.command(rich_help_panel=DEFINE)(delete.delete)

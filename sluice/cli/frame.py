@@ -36,7 +36,7 @@ Everything = Annotated[bool, typer.Option("--all", metavar="", help="Also nodes 
 Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most; 0 for all.", show_default=True)
 
 ORDER = (
-    *("apply", "get", "describe", "delete", "message", "upload"),
+    *("apply", "convert", "get", "describe", "delete", "message", "upload"),
     *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill", "reprocess", "worker"),
     *("why", "dry-run", "jobs", "runs", "records", "report"),
     *("dead-letters", "versions", "datasets", "policies", "pools"),
