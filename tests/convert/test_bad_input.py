@@ -1,0 +1,65 @@
+"""Input that cannot be converted: an error that says what to do, and never a traceback (L20)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sluice.cli import app as sluice
+
+DAG = "from airflow import DAG\n"
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "words"),
+    [
+        ("crontab", "", "expected a crontab with lines such as"),
+        ("crontab", "# nothing but a comment\n", "expected a crontab with lines such as"),
+        ("eventbridge", "", "expected the JSON of `aws scheduler get-schedule`"),
+        ("eventbridge", "{", "expected JSON, got"),
+        ("eventbridge", "5", "got 5"),
+        ("eventbridge", '{"Rules": []}', "got none"),
+        ("cdap", "[1]", "expected the JSON of a CDAP schedule, or a list of them, got 1"),
+        ("cdap", "[" * 100_000, "nested too deep"),
+        ("airflow", "", "expected a DAG file of Airflow, got no DAG"),
+        ("airflow", "with DAG(", "expected a DAG file in Python"),
+        ("airflow", "x = 'a\0b'", "expected a DAG file in Python"),
+        ("airlow", "", "did you mean"),
+    ],
+)
+def test_l20_bad_input_is_an_error_with_what_to_do(kind: str, text: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "given"
+    file.write_text(text)
+    result = CliRunner().invoke(sluice, ["convert", kind, str(file)])
+    assert result.exit_code == 2
+    assert words in result.stderr.replace("\n", " ")
+    assert "Traceback" not in result.output
+    assert "unexpected" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "words"),
+    [
+        ("eventbridge", '{"Name": "x"}', "it is neither a schedule nor a rule"),
+        ("eventbridge", '{"Name": "x", "ScheduleExpression": "cron(1 2)", "Target": {}}', "none of cron(), rate()"),
+        ("eventbridge", '{"Name": "x", "ScheduleExpression": "cron(0 1 * * * *)", "Target": {}}', "must be ?"),
+        ("cdap", '{"name": "x"}', "the trigger without a type"),
+        ("cdap", '{"name": "x", "trigger": {"type": "TIME", "cronExpression": 5}}', "neither 5 nor 6 fields"),
+        ("airflow", f"{DAG}DAG('x', schedule='0 25 * * *')", "'25' in hour"),
+        ("airflow", f"{DAG}def f(): return f()\nDAG('x', schedule=f())", "its schedule was not converted"),
+    ],
+)
+def test_a_part_that_cannot_be_converted_is_in_the_report(kind: str, text: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "given"
+    file.write_text(text)
+    result = CliRunner().invoke(sluice, ["convert", kind, str(file)])
+    assert (result.exit_code, words in result.stderr) == (0, True), result.stderr
+
+
+def test_a_dag_file_is_never_executed(tmp_path: Path) -> None:
+    file, mark = tmp_path / "dag.py", tmp_path / "executed"
+    file.write_text(f"{DAG}open({str(mark)!r}, 'w')\nDAG('x', schedule=None)\n")
+    assert CliRunner().invoke(sluice, ["convert", "airflow", str(file)]).exit_code == 0
+    assert not mark.exists()

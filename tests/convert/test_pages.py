@@ -1,0 +1,26 @@
+"""The examples of docs/coming-from: each input is converted, and becomes the document beside it (L20)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.convert.conftest import accepted, converted
+
+PAGES = sorted((Path(__file__).parents[2] / "docs/coming-from").glob("*.md"))
+INPUT = re.compile(r"<!-- input: (\w+) (\S+) -->\n```\w*\n(.*?)^```", re.S | re.M)
+DOCUMENT = re.compile(r"<!-- document -->\n```yaml\n(.*?)^```", re.S | re.M)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_l20_the_example_of_a_page_is_converted_as_it_says(page: Path, tmp_path: Path) -> None:
+    inputs, documents = INPUT.findall(page.read_text()), DOCUMENT.findall(page.read_text())
+    assert len(inputs) == len(documents) == 1
+    (kind, name, text) = inputs[0]
+    (tmp_path / name).write_text(text)
+    document = converted(kind, tmp_path / name).document
+    accepted(document, tmp_path)
+    assert yaml.safe_load(document) == yaml.safe_load(documents[0])
