@@ -16,7 +16,7 @@ from tests.cli.played_api import Played, PlayedApi
 from tests.cli.recorded import CLEAN, SCHEDULES, run, schedule
 
 COMMANDS = [
-    *["apply", "get", "describe", "delete", "message", "upload"],
+    *["apply", "convert", "get", "describe", "delete", "message", "upload"],
     *["enable", "disable", "pause", "resume", "run", "skip", "unskip", "event"],
     *["why", "preview", "dry-run", "jobs", "runs", "logs", "records", "versions", "datasets", "buckets"],
 ]
