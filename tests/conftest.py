@@ -21,6 +21,7 @@ from tests.support.world import World
 pytest_plugins = [
     *("tests.support.aws_rules", "tests.support.permissions", "tests.support.cloud"),
     "tests.faults.meetings.summary",
+    "sluice.pytest_plugin",
 ]
 # How long an example takes says something of the machine, and nothing of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)

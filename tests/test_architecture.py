@@ -145,8 +145,20 @@ def test_only_aws_imports_boto_and_only_wiring_makes_clients() -> None:
 
 
 def test_the_client_never_imports_the_service() -> None:
-    """``pip install sluice`` brings no ``chalicelib``: what a user runs must not need it."""
-    assert [str(path) for path in modules("sluice") for each in imports(path) if each.top == "chalicelib"] == []
+    """``pip install sluice`` brings what a client needs. The service comes with the extra ``testing`` alone."""
+    client = [path for path in modules("sluice") if not path.is_relative_to(ROOT / "sluice/testing")]
+    assert [str(path) for path in client for each in imports(path) if each.top == "chalicelib"] == []
+
+
+def test_the_client_never_imports_the_testing_package() -> None:
+    client = [path for path in modules("sluice") if not path.is_relative_to(ROOT / "sluice/testing")]
+    found = [
+        str(path)
+        for path in client
+        for each in imports(path)
+        if _is_under(each.module, ("sluice.testing",)) and not each.in_function
+    ]
+    assert found == []
 
 
 def test_the_core_uses_no_clock_random_environment_or_log() -> None:

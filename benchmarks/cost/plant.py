@@ -35,7 +35,7 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
 from chalicelib.ports import Ports, TargetAdapter
 from chalicelib.settings import Settings
-from tests.faults.memory_tables import MemoryTables
+from sluice.testing.memory_tables import MemoryTables
 from tests.support import tables as template_tables
 
 # Names as long as real ones: they are in rows, which are billed by size.

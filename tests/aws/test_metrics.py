@@ -15,8 +15,8 @@ from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.runs import metrics as run_metrics
 from chalicelib.core.runs.metrics import ALL, REASONS
 from chalicelib.core.writes import Create, Put
+from sluice.testing.memory import MemoryMetrics
 from tests.support import rows
-from tests.support.fakes import MemoryMetrics
 from tests.support.world import settings
 
 NAMES = {"catalog_table": "catalog", "jobs_table": "jobs", "runs_table": "runs"}

@@ -23,9 +23,9 @@ from chalicelib.core.runs.costs import Prices
 from chalicelib.core.targets.answers import Answer, NoAnswer, NotNow, RunUpdate
 from chalicelib.flow.history.export import land
 from infra.yaml_tags import load
+from sluice.testing.memory import MemoryLake, MemoryPayloads
+from sluice.testing.memory_tables import MemoryTables
 from tests.faults.day import DayEmr, DayQueue
-from tests.faults.memory_tables import MemoryTables
-from tests.support.fakes import MemoryLake, MemoryPayloads
 
 SERVICES = ("dynamodb", "sqs", "s3", "emr", "eventbridge", "lambda", "stream")
 # A queue and a bus take what they are given or they are down; a stream is read or it is not.

@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
+from sluice.testing.memory_tables import MemoryTables
 from tests.faults.dying import Scenario, play, world_for
-from tests.faults.memory_tables import MemoryTables
 from tests.faults.test_crash_points import SCENARIOS
 from tests.faults.unreliable_tables import Unreliable
 from tests.support.world import World

@@ -10,9 +10,9 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from sluice.testing.expressions import plain
+from sluice.testing.memory_tables import MemoryTables
 from tests.faults.dying import SMALL, play
-from tests.faults.expressions import plain
-from tests.faults.memory_tables import MemoryTables
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support import tables
 from tests.support.world import World

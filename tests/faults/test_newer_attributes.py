@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import pytest
 
+from sluice.testing.memory_tables import Item
 from tests.faults.dying import play, world_for
-from tests.faults.memory_tables import Item, QuickWorld
+from tests.faults.memory_tables import QuickWorld
 from tests.faults.test_crash_points import SCENARIOS
 
 NEWER = {"zz_newer": {"S": "kept"}}

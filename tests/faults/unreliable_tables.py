@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from tests.faults.memory_tables import MemoryTables
+from sluice.testing.memory_tables import MemoryTables
 
 
 class Unreliable:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from chalicelib.core.instants import SECOND, Millis
-from tests.faults.memory_tables import MemoryTables
+from sluice.testing.memory_tables import MemoryTables
 from tests.faults.unreliable_tables import no_answer, throttled
 from tests.support.clock import HandClock
 

@@ -15,7 +15,7 @@ import pytest
 from botocore.client import BaseClient
 
 from infra.local import service_model
-from tests.faults.memory_tables import MemoryTables
+from sluice.testing.memory_tables import MemoryTables
 
 TABLE_CALLS = {
     "get_item": "GetItem",

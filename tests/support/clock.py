@@ -1,19 +1,13 @@
-"""A clock that tests turn by hand."""
+"""A clock that tests turn by hand, at first to noon."""
 
-from chalicelib.core.instants import Instant, duration, parse_instant
+from __future__ import annotations
+
+from chalicelib.core.instants import Instant, parse_instant
+from sluice.testing import clock
 
 NOON = parse_instant("2026-03-02T12:00:00Z")
 
 
-class HandClock:
+class HandClock(clock.HandClock):
     def __init__(self, now: Instant = NOON) -> None:
-        self._now = now
-
-    def now(self) -> Instant:
-        return self._now
-
-    def wait_until(self, instant: Instant) -> None:
-        self._now = max(self._now, instant)
-
-    def pass_by(self, span: str) -> None:
-        self._now += duration(span)
+        super().__init__(now)

@@ -1,8 +1,7 @@
-"""Stand-ins for what is outside the tables: hints, targets, the control bucket. They keep the real promises."""
+"""Stand-ins for the targets. They keep the real promises."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,57 +10,12 @@ from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.step_functions import StepFunctionsTarget
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.instants import Instant, Millis
-from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
-from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from tests.support.state_machines import StateMachines
 
 APPLICATION = "00app"
-
-
-class MemoryHints:
-    """Hints in a list. ``lose`` makes it a queue that forgets everything, which a queue is allowed to be here."""
-
-    def __init__(self) -> None:
-        self.sent: list[tuple[Instant, Ref]] = []
-        self.lose = False
-
-    def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None:
-        if not self.lose:
-            self.sent += [(due, ref) for ref in refs]
-
-    def send_all(
-        self,
-        hints: Sequence[tuple[Instant, Sequence[Ref]]],
-        now: Instant,
-        patient: bool = False,
-        ahead: bool = False,
-        must: bool = False,
-    ) -> None:
-        for due, refs in hints:
-            self.send(refs, due, now)
-
-    def due(self, now: Instant) -> list[Ref]:
-        """Take out what is due, each row once."""
-        ready = [ref for due, ref in sorted(self.sent, key=lambda hint: hint[0]) if due <= now]
-        self.sent = [(due, ref) for due, ref in self.sent if due > now]
-        return list(dict.fromkeys(ready))
-
-
-class MemoryMetrics:
-    """Measurements in a list, by name and reason. An unknown reason is refused: in production it would cost money."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], list[float]] = {}
-
-    def add(self, measure: Measure, value: float, reason: str = "") -> None:
-        assert (reason in measure.reasons) if measure.reasons else not reason, (measure.name, reason)
-        self.kept.setdefault((measure.name, reason), []).append(value)
-
-    def of(self, measure: Measure, reason: str = "") -> list[float]:
-        return self.kept.get((measure.name, reason), [])
 
 
 @dataclass
@@ -217,65 +171,3 @@ class FakeTargets:
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
         self.measured.append(source)
         return self.load
-
-
-class MemoryPayloads:
-    def __init__(self) -> None:
-        self.contexts: dict[str, str] = {}
-        self.manifests: dict[str, list[Mapping[str, Any]]] = {}
-        self.deployments: dict[str, Any] = {}
-        self.data: dict[str, tuple[bytes, str]] = {}
-        self.logs: dict[str, str] = {}
-
-    def context_uri(self, run_id: str) -> str:
-        return f"s3://control/context/{run_id}.json"
-
-    def put_context(self, run_id: str, context: Mapping[str, Any]) -> None:
-        self.contexts[run_id] = json.dumps(context)
-
-    def context(self, run_id: str) -> Mapping[str, Any] | None:
-        text = self.contexts.get(run_id)
-        return json.loads(text) if text else None
-
-    def log(self, key: str) -> str | None:
-        return self.logs.get(key)
-
-    def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
-        self.manifests[run_id] = list(events)
-        return f"s3://control/manifests/{run_id}.jsonl"
-
-    def deployment_uri(self, app: str, digest: str) -> str:
-        return f"s3://control/deployments/{app}/{digest}.json"
-
-    def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
-        self.deployments[self.deployment_uri(app, digest)] = json.loads(json.dumps(document))
-
-    def put_data(self, uri: str, content: bytes, content_type: str) -> None:
-        self.data[uri] = (content, content_type)
-
-
-class MemoryLake:
-    """The objects of all buckets: what was uploaded is there at once, as in S3."""
-
-    def __init__(self) -> None:
-        self.objects: dict[tuple[str, str], str | bytes] = {}
-        self.glue: dict[str, str] = {}
-        self.reads: list[str] = []
-
-    def text(self, bucket: str, key: str) -> str | None:
-        found = self.objects.get((bucket, key))
-        return found.decode() if isinstance(found, bytes) else found
-
-    def content(self, bucket: str, key: str, most: int) -> bytes | None:
-        self.reads.append(key)
-        found = self.objects.get((bucket, key))
-        content = found.encode() if isinstance(found, str) else found
-        if content is not None and len(content) > most:
-            raise ValueError(f"expected an object of at most {most} bytes, got {len(content)}: {key}")
-        return content
-
-    def metadata_location(self, table: str) -> str | None:
-        return self.glue.get(table)
-
-    def names(self, bucket: str, prefix: str) -> frozenset[str]:
-        return frozenset(key for where, key in self.objects if where == bucket and key.startswith(prefix))

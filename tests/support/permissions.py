@@ -26,7 +26,7 @@ from botocore.client import BaseClient
 
 from chalicelib import handlers
 from infra.local.permissions import Need, Policy, needs
-from tests.faults.memory_tables import MemoryTables
+from sluice.testing.memory_tables import MemoryTables
 from tests.support import requests_of_ports, roles
 from tests.support.state_machines import StateMachines
 

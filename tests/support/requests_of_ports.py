@@ -24,9 +24,10 @@ from chalicelib.aws.targets.sns import SnsTarget
 from chalicelib.aws.targets.sqs import SqsTarget
 from chalicelib.core.rows.run import Run
 from infra.local.permissions import Need, needs
+from sluice.testing.memory import MemoryHints, MemoryLake, MemoryPayloads
 from tests.support import roles
 from tests.support.clock import HandClock
-from tests.support.fakes import APPLICATION, FakeEmr, FakeQueue, FakeTargets, MemoryHints, MemoryLake, MemoryPayloads
+from tests.support.fakes import APPLICATION, FakeEmr, FakeQueue, FakeTargets
 
 TABLES = ("CatalogTable", "JobsTable", "RunsTable")
 HINTS_URL = "https://sqs.example/HintsQueue"

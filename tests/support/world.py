@@ -5,15 +5,10 @@ The test is the event loop: it uploads, lets hints arrive, turns the clock, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
-from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.aws.tables.prefetch import DynamoPrefetch
-from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.message import Message
@@ -22,26 +17,23 @@ from chalicelib.core.events import partitions
 from chalicelib.core.events.alarms import AlarmChange
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import StateChange
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.deploy.plan import Report
-from chalicelib.flow.fires import emit
 from chalicelib.flow.ingest import alarms, custom_events, objects
-from chalicelib.flow.jobs import batch, deliver
 from chalicelib.flow.runs import complete
 from chalicelib.flow.schedules import actions, messages, pauses
-from chalicelib.flow.system import dispatch, sweep
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
+from sluice.testing.engine import Engine, make_ports
+from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
 from tests.support.clock import HandClock
-from tests.support.fakes import APPLICATION, FakeTargets, MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
+from tests.support.fakes import APPLICATION, FakeTargets
 from tests.support.state_machines import Execution, event_of
 
-MAX_ROUNDS = 200
 EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
 SQS = {"type": "sqs", "queue_url": "https://sqs.example/sluice-target"}
 
@@ -58,7 +50,7 @@ def settings(names: dict[str, str], **tuned: Any) -> Settings:
     )
 
 
-class World:
+class World(Engine):
     def __init__(self, client: Any, names: dict[str, str], patience: Patience | None = None, **tuned: Any) -> None:
         self.clock = HandClock()
         self.posted = 0
@@ -69,22 +61,9 @@ class World:
         self.lake = MemoryLake()
         self.metrics = MemoryMetrics()
         made = settings(names, **tuned)
-        dynamo = Dynamo(client, made, patience, self.metrics)
-        self.dynamo = dynamo
-        self.ports = Ports(
-            clock=self.clock,
-            ledger=dynamo,
-            catalog=DynamoCatalog(dynamo),
-            jobs=DynamoJobs(dynamo),
-            runs=DynamoRuns(dynamo),
-            wakes=DynamoWakes(dynamo),
-            hints=self.hints,
-            targets=self.targets,
-            payloads=self.payloads,
-            lake=self.lake,
-            settings=made,
-            prefetch=DynamoPrefetch(dynamo),
-            metrics=self.metrics,
+        self.dynamo = Dynamo(client, made, patience, self.metrics)
+        self.ports = make_ports(
+            self.dynamo, made, self.clock, self.hints, self.targets, self.payloads, self.lake, self.metrics
         )
 
     # -- what people do ------------------------------------------------------------------------------------------
@@ -172,34 +151,6 @@ class World:
 
     # -- what time does ------------------------------------------------------------------------------------------
 
-    def settle(self, invoke: Callable[[Callable[[], Any]], Any] = lambda act: act()) -> None:
-        """Let every hint that is due arrive, and those that these bring about. ``invoke`` plays the Lambda runtime."""
-        for _ in range(MAX_ROUNDS):
-            now = self.clock.now()
-            latest = max((due for due, _ in self.hints.sent if due <= now), default=now)
-            due = self.hints.due(now)
-            if not due:
-                return
-            self.ports.clock.wait_until(latest)  # a Lambda whose clock is behind waits, as `dispatch_together` does
-            for ref in self._crowd(due, invoke):
-                invoke(lambda ref=ref: dispatch.dispatch(self.ports, ref))
-        raise AssertionError(f"expected quiet within {MAX_ROUNDS} rounds of hints")
-
-    def _crowd(self, due: list[Ref], invoke: Callable[[Callable[[], Any]], Any]) -> list[Ref]:
-        """Fires that are due together are attended to together, as in one Lambda. Returns what is left to do singly."""
-        left = [ref for ref in due if ref.kind != "job" or not ref.parts[2].startswith("FIRE#")]
-        fires = [ref for ref in due if ref not in left]
-
-        def together() -> None:
-            now = self.clock.now()
-            ready = batch.prepare(self.ports, fires, now)
-            sent = deliver.send(self.ports, deliver.lease(self.ports, ready.ready, now))
-            left.extend([*ready.others, *sent.changed])
-
-        if fires:
-            invoke(together)
-        return left
-
     def settle_only(self, name: str) -> None:
         """Let the hints about one schedule arrive; those about others stay in the queue."""
         mine = [hint for hint in self.hints.sent if hint[1].parts[0] == full(name)]
@@ -207,29 +158,6 @@ class World:
         self.hints.sent = mine
         self.settle()
         self.hints.sent += others
-
-    def tick(self) -> None:
-        emit.emit_due(self.ports)
-        sweep.hint_soon(self.ports)
-        sweep.sweep_all(self.ports)
-        self.settle()
-
-    def pass_by(self, span: str) -> None:
-        """Turn the clock by a span, second-true: hints arrive in order at their instants, a tick comes every minute."""
-        from chalicelib.core.instants import MINUTE, duration
-
-        end = self.clock.now() + duration(span)
-        while True:
-            now = self.clock.now()
-            next_tick = (now // MINUTE + 1) * MINUTE
-            next_hint = min((due for due, _ in self.hints.sent if due > now), default=end)
-            step = min(end, next_tick, next_hint)
-            self.clock.wait_until(step)
-            self.settle()
-            if step == next_tick:
-                self.tick()
-            if step == end:
-                return
 
     # -- what there is -------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from chalicelib.aws.tables import packing
-from tests.faults.memory_tables import Item, MemoryTables
+from sluice.testing.memory_tables import Item, MemoryTables
 from tests.faults.test_newer_attributes import NEWER, is_made_anew, kind_of
 
 

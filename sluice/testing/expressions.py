@@ -149,7 +149,7 @@ def _compares(sign: str, left: Any, right: Any) -> bool:
         return bool(one != other)
     if one[0] != other[0]:
         return False
-    return {"<": one < other, "<=": one <= other, ">": one > other, ">=": one >= other}[sign]
+    return bool({"<": one < other, "<=": one <= other, ">": one > other, ">=": one >= other}[sign])
 
 
 def _sum(sign: str, left: Any, right: Any) -> Any:

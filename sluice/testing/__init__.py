@@ -1,0 +1,23 @@
+"""Test apps of Sluice without a cloud: given an app and these events at these times, what runs, when, and why not.
+
+    def test_the_report_waits_for_both(sluice_app):
+        app = sluice_app("app.yaml", at="2026-03-02T12:00Z")
+        app.partition("flights", day="2026-03-01")
+        assert app.runs("join") == []
+        assert "waits for 1 partition of demo.weather" in app.why("join", day="2026-03-01")
+
+The decisions are those of the service: its own code runs on tables in memory, under a clock that the test moves. It
+needs the extra ``testing``. The fixture ``sluice_app`` is in `sluice.pytest_plugin`; without pytest, make an `App`.
+"""
+
+from __future__ import annotations
+
+from sluice.testing import service
+
+service.load()
+
+from sluice.errors import ApiRefused  # noqa: E402 - the service must be importable first
+from sluice.testing.app import App  # noqa: E402
+from sluice.testing.seen import Condition, Job, Record, Run  # noqa: E402
+
+__all__ = ["ApiRefused", "App", "Condition", "Job", "Record", "Run"]

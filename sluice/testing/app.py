@@ -1,0 +1,437 @@
+"""Apps under test: the service on tables in memory, the events that a test sends, and what it asks afterwards."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.core import errors, names
+from chalicelib.core.backfills.request import Backfill
+from chalicelib.core.definitions import app as app_document
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.events.alarms import AlarmChange
+from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.core.fires import upcoming
+from chalicelib.core.instants import MINUTE, Instant, duration, iso, parse_instant
+from chalicelib.core.jobs import check
+from chalicelib.core.sizes import parse_bytes
+from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.flow import lookup
+from chalicelib.flow.backfills import backfill
+from chalicelib.flow.definitions import store
+from chalicelib.flow.deploy import deploy
+from chalicelib.flow.ingest import alarms, custom_events, objects, partitions
+from chalicelib.flow.runs import complete
+from chalicelib.flow.schedules import actions, pauses
+from chalicelib.flow.views import explain
+from chalicelib.log import logger
+from chalicelib.settings import Settings
+from sluice import documents
+from sluice.errors import ApiRefused, WrongUsage
+from sluice.testing.clock import HandClock
+from sluice.testing.engine import Act, Engine, make_ports, stopwatch
+from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
+from sluice.testing.memory_tables import MemoryTables
+from sluice.testing.seen import ACCOUNT, Job, Record, Run, moment
+from sluice.testing.tables import TABLES
+from sluice.testing.targets import PlayedTargets
+
+AT = "2026-03-02T12:00:00Z"  # a Monday
+USER = f"arn:aws:iam::{ACCOUNT}:user/ada"
+LAKE = "lake-bucket"  # what `bucket: lake` names
+# Ticks before this span ahead of the next row that wakes have nothing to do.
+LEAD = 5 * MINUTE
+EVER: Instant = 253_370_764_800_000  # no row wakes then: the year 9999
+
+
+class HasDocument(Protocol):
+    """What makes an app document, such as a builder."""
+
+    def document(self) -> Mapping[str, Any]: ...
+
+
+Source = str | os.PathLike[str] | Mapping[str, Any] | HasDocument
+
+
+class App(Engine):
+    """An app, deployed to a world of its own at the instant ``at``. Time stands still until the test moves it.
+
+    ``source`` is a YAML or JSON file, a document, or an object with a method ``document``. ``values`` fill the
+    placeholders of a file. Names may be short: those of this app, and datasets of its namespace.
+
+    Raises `ApiRefused` where the API would refuse a request, with the same code, field and hint.
+    """
+
+    def __init__(
+        self, source: Source, at: str | datetime = AT, values: Mapping[str, str] | None = None, user: str = USER
+    ) -> None:
+        self.user = user
+        with _refusals():
+            self.clock = HandClock(_instant(at))
+        self.hints = MemoryHints()
+        self.targets = PlayedTargets(self.clock)
+        self.lake = MemoryLake()
+        self._tables = MemoryTables()
+        for name, arguments in TABLES.items():
+            self._tables.create_table(name, **arguments)
+        metrics = MemoryMetrics()
+        settings = Settings(
+            catalog_table="CatalogTable",
+            jobs_table="JobsTable",
+            runs_table="RunsTable",
+            hints_queue_url="",
+            lake_bucket=LAKE,
+            control_bucket="control-bucket",
+            emr_application_id="app0",
+            emr_job_role_arn=f"arn:aws:iam::{ACCOUNT}:role/job",
+            wake_shards=1,
+            history_shards=1,
+        )
+        dynamo = Dynamo(self._tables, settings, stopwatch(), metrics)
+        self.ports = make_ports(
+            dynamo, settings, self.clock, self.hints, self.targets, MemoryPayloads(), self.lake, metrics
+        )
+        self._posted = 0
+        self._alarms: dict[str, str] = {}
+        self.namespace, self.app = "", ""
+        first = _document(source, values)
+        self.namespace, self.app = str(first.get("namespace", "test")), str(first.get("app", "app"))
+        self.apply(first)
+
+    # -- definitions -----------------------------------------------------------------------------------------------
+
+    def apply(self, source: Source, values: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Deploy a document: this app again, or another app of the same world. Returns the report of the deployment."""
+        content = _document(source, values)
+        namespace, app = str(content.get("namespace", self.namespace)), str(content.get("app", self.app))
+        with self.acting():
+            self._install(content)
+            store.put(self.ports, "namespace", namespace, {}, self.user)
+            document = app_document.App.model_validate(content)
+            report = deploy.deploy(self.ports, namespace, app, document, self.user)
+        self.tick()
+        return dict(report)
+
+    def enable(self, schedule: str) -> None:
+        with self.acting():
+            actions.enable(self.ports, self.schedule(schedule), self.user)
+
+    def disable(self, schedule: str) -> None:
+        with self.acting():
+            actions.disable(self.ports, self.schedule(schedule), self.user)
+
+    def pause(self, schedule: str, mode: str = "hold") -> None:
+        """Pause a schedule with the mode ``hold``, ``backlog`` or ``drain``."""
+        if mode not in ("hold", "backlog", "drain"):
+            raise WrongUsage(f"expected hold, backlog or drain, got {mode!r}", "mode")
+        with self.acting():
+            pauses.pause(self.ports, self.schedule(schedule), mode, self.user, False)  # type: ignore[arg-type]
+
+    def resume(self, schedule: str) -> None:
+        with self.acting():
+            pauses.resume(self.ports, self.schedule(schedule), self.user)
+
+    # -- events ----------------------------------------------------------------------------------------------------
+
+    def partition(self, dataset: str, values: Mapping[str, Any] | None = None, /, **keys: Any) -> None:
+        """A partition of a dataset is ready: ``partition("flights", day="2026-03-01")``."""
+        name = self.dataset(dataset)
+        with self.acting():
+            partitions.register_values(self.ports, name, self._dataset(name), {"partition": {**(values or {}), **keys}})
+
+    def object(self, where: str, key: str = "", size: int | str = 0, text: str = "", etag: str = "") -> str:
+        """An object is put into S3, and its notification arrives: at ``s3://bucket/key``, or at a key below the prefix
+        of a dataset. ``size`` is in bytes, or text such as ``2GB``. Returns what Sluice did with the notification."""
+        bucket, key = self._place(where, key)
+        with self.acting():
+            amount = parse_bytes(size, "size") if isinstance(size, str) else size
+            self.lake.objects[bucket, key] = text
+            return objects.match_object(self.ports, ObjectCreated(bucket, key, self.clock.now(), amount, etag))
+
+    def event(self, kind: str, payload: Mapping[str, Any] | None = None, /, id: str = "", **fields: Any) -> None:
+        """A custom event is posted to the namespace. Without ``id`` each event is a new one."""
+        self._posted += 1
+        envelope = custom_events.Envelope(kind, id or f"event-{self._posted}", {**(payload or {}), **fields})
+        with self.acting():
+            custom_events.post(self.ports, self.namespace, [envelope])
+
+    def alarm(self, name: str, state: str = "ALARM") -> None:
+        """An alarm of CloudWatch changes to a state: ``ALARM``, ``OK`` or ``INSUFFICIENT_DATA``."""
+        arn, before = f"arn:aws:cloudwatch:us-east-1:{ACCOUNT}:alarm:{name}", self._alarms.get(name)
+        self._alarms[name] = state
+        with self.acting():
+            alarms.match_alarm(
+                self.ports, AlarmChange(name, arn, state, before, f"{name} is {state}", self.clock.now())
+            )
+
+    def run_now(self, schedule: str, **properties: Any) -> None:
+        """A user runs a schedule now, with these properties."""
+        self._posted += 1
+        with self.acting():
+            actions.run_now(self.ports, self.schedule(schedule), properties, f"request-{self._posted}", None)
+
+    def backfill(self, schedule: str, **request: Any) -> None:
+        """A user starts a backfill: ``backfill("report", start="2026-02-01T00:00Z", to="2026-02-08T00:00Z")``, or
+        ``partitions=...``; the other fields are those of the API."""
+        self._posted += 1
+        fields = {{"start": "from"}.get(name, name): value for name, value in request.items()}
+        with self.acting():
+            document = Backfill.model_validate(fields)
+            backfill.begin(self.ports, self.schedule(schedule), document, self.user, f"request-{self._posted}")
+
+    # -- the outside -----------------------------------------------------------------------------------------------
+
+    def measure(self, value: float, of: str | None = None) -> None:
+        """What is measured from now on for load constraints. ``of`` is the name of the metric, the id of the EMR
+        application or of the subnet; without it, the value holds for all."""
+        self.targets.measures.insert(0, (of, value))
+
+    def answer_probes(self, *answers: Any) -> None:
+        """What probes answer from now on, as JSON: one answer after the other, and then the last one."""
+        if not answers:
+            raise WrongUsage("expected an answer, got none", "answers", 'such as answer_probes({"met": True})')
+        self.targets.answers = list(answers)
+
+    # -- time ------------------------------------------------------------------------------------------------------
+
+    @property
+    def now(self) -> datetime:
+        return moment(self.clock.now())
+
+    def advance(self, span: str) -> None:
+        """Time passes: ``advance("1h30m")``. Everything that falls due in it happens at its instant."""
+        with self.acting():
+            end = self.clock.now() + duration(span, "span")
+            self.pass_until(end, self._busy_from)
+
+    def advance_to(self, at: str | datetime) -> None:
+        """Time passes until an instant."""
+        with self.acting():
+            end = _instant(at)
+            if end < self.clock.now():
+                raise errors.invalid("at", f"an instant after {iso(self.clock.now())}", iso(end))
+            self.pass_until(end, self._busy_from)
+
+    # -- what there is ---------------------------------------------------------------------------------------------
+
+    def runs(self, schedule: str | None = None, /, **partition: Any) -> list[Run]:
+        """The runs of a schedule, or of all, in the order of their starts. Each attempt is one. ``partition`` chooses
+        those with these values."""
+        found = [
+            row
+            for name in self._schedules(schedule)
+            for row in lookup.every(partial(self.ports.runs.runs, "schedule", name))
+        ]
+        ordered = sorted(found, key=lambda row: (row.claimed_at, row.created_at, row.run_id, row.attempt))
+        runs = [Run(self, row.run_id, row.attempt) for row in ordered]
+        return [run for run in runs if run.matches(partition)]
+
+    def run(self, schedule: str, /, **partition: Any) -> Run:
+        """The one run of a schedule. Raises AssertionError, with the reason, if there is none or more than one."""
+        runs = self.runs(schedule, **partition)
+        if len(runs) == 1:
+            return runs[0]
+        assert runs, f"expected a run of {schedule}, got none: {self.why(schedule, **partition)}"
+        raise AssertionError(f"expected one run of {schedule}, got {len(runs)}: {runs}")
+
+    def jobs(self, schedule: str | None = None, /, **partition: Any) -> list[Job]:
+        """The jobs that wait to become runs, without the fires whose instant is still to come."""
+        now = self.clock.now()
+        found = [
+            row
+            for name in self._schedules(schedule)
+            if (state := self.ports.catalog.schedule_state(name)) is not None
+            for row in lookup.every(partial(self.ports.jobs.jobs, name, state.generation))
+            if not (row.closed or (check.is_prepared(row) and (row.due_at or 0) > now))
+        ]
+        jobs = [Job(self, row.job_id) for row in found]
+        return [job for job in jobs if job.matches(partition)]
+
+    def job(self, schedule: str, /, **partition: Any) -> Job:
+        """The one waiting job of a schedule. Raises AssertionError if there is none or more than one."""
+        jobs = self.jobs(schedule, **partition)
+        assert len(jobs) == 1, f"expected one waiting job of {schedule}, got {jobs or self.why(schedule)}"
+        return jobs[0]
+
+    def records(self, schedule: str | None = None, /) -> list[Record]:
+        """Work that never became a run, such as aborted jobs and skipped fires, in order."""
+        found = [
+            row
+            for name in self._schedules(schedule)
+            for row in lookup.every(partial(self.ports.runs.records, "schedule", name))
+        ]
+        ordered = sorted(found, key=lambda row: (row.recorded_at, row.id))
+        return [Record(row.schedule, row.kind, row.reason, moment(row.recorded_at)) for row in ordered]
+
+    def why(self, schedule: str, /, **partition: Any) -> str:
+        """Why a schedule has not run: what ``sluice why`` says. ``partition`` asks for the job with these values."""
+        name = self.schedule(schedule)
+        if not partition:
+            with _refusals():
+                return str(explain.why_schedule(self.ports, name)["why"])
+        waiting = [job.why for job in self.jobs(name, **partition)]
+        if waiting:
+            return "; ".join(dict.fromkeys(waiting))
+        ran = [f"it ran at {iso_second(run.at)} and is {run.state}" for run in self.runs(name, **partition)]
+        return "; ".join(ran) or f"no event of {_values(partition)} has arrived; {self.why(name)}"
+
+    def next_fires(self, schedule: str, count: int = 1) -> list[datetime]:
+        """The instants of the next fires of a schedule with a time trigger. It has none while it is disabled."""
+        name = self.schedule(schedule)
+        with _refusals():
+            state, definition = lookup.existing(self.ports, name)
+        timer = self.ports.catalog.timer(name) if state.mode == "enabled" else None
+        fires = upcoming.preview(definition, self.clock.now(), count, timer) if timer is not None else []
+        return [moment(at) for at in fires]
+
+    def settle(self, invoke: Callable[[Act], Any] = lambda act: act()) -> None:
+        """Everything that follows from what has happened. Runs begin as soon as their target has accepted them."""
+        super().settle(invoke)
+        while begun := self.targets.take_begun():
+            for run in begun:
+                update = RunUpdate(
+                    "RUNNING", self.clock.now(), target_id=self.targets.played(run.target_kind).find(run)
+                )
+                complete.advance_run(self.ports, run.run_id, run.attempt, update)
+            super().settle(invoke)
+
+    # -- names -----------------------------------------------------------------------------------------------------
+
+    def schedule(self, name: str) -> str:
+        """The full name of a schedule. Raises `ApiRefused` if there is none of this name."""
+        full = names.full_name(name, self.namespace, self.app)
+        if self.ports.catalog.schedule_state(full) is None:
+            known = self._schedules(None)
+            near = get_close_matches(full, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+            with _refusals():
+                raise errors.not_found("schedule", full, hint)
+        return full
+
+    def dataset(self, name: str) -> str:
+        return names.dataset_name(name, self.namespace)
+
+    def acting(self) -> _Acting:
+        """A request or an event: what it raises is an `ApiRefused`, and what follows from it happens at once."""
+        return _Acting(self)
+
+    @staticmethod
+    @contextmanager
+    def quiet() -> Iterator[None]:
+        """The service logs errors only."""
+        before = logger.log_level
+        logger.setLevel("ERROR")
+        try:
+            yield
+        finally:
+            logger.setLevel(before)
+
+    def _schedules(self, schedule: str | None) -> list[str]:
+        if schedule is not None:
+            return [self.schedule(schedule)]
+        apps = [row.name for row in lookup.members(self.ports, "app", self.namespace)]
+        return [name for app in apps for name in lookup.schedules_of(self.ports, app)]
+
+    def _dataset(self, name: str) -> Dataset:
+        return Dataset.model_validate(store.get(self.ports, "dataset", name).document)
+
+    def _place(self, where: str, key: str) -> tuple[str, str]:
+        if where.startswith("s3://"):
+            bucket, _, path = where.removeprefix("s3://").partition("/")
+            return LAKE if bucket == "lake" else bucket, path + key
+        with _refusals():
+            dataset = self._dataset(self.dataset(where))
+        return dataset.bucket, dataset.prefix + key
+
+    def _install(self, content: Mapping[str, Any]) -> None:
+        """Add to the installation what the document expects of it: buckets, EMR applications and roles."""
+        settings = self.ports.settings
+        found = {
+            "watched_buckets": {*settings.watched_buckets, *_values_of(content, "bucket")} - {"lake"},
+            "emr_application_ids": {
+                *settings.emr_application_ids,
+                *_values_of(content, "application_id", "application"),
+            },
+            "emr_role_arns": {*settings.emr_role_arns, *_values_of(content, "execution_role_arn")},
+        }
+        changed: dict[str, Any] = {name: tuple(sorted(values)) for name, values in found.items()}
+        self.ports = replace(self.ports, settings=replace(settings, **changed))
+
+    def _busy_from(self, tick: Instant) -> Instant:
+        """The first tick, from this one on, that may find work: rows wake at known instants."""
+        wakes = (row["wake_at"]["S"] for _, row in self._tables.rows() if "wake_at" in row)
+        first = min(wakes, default=None)
+        if first is None:
+            return EVER
+        quiet_until = (parse_instant(first) - LEAD) // MINUTE * MINUTE
+        return max(tick, quiet_until)
+
+
+class _Acting:
+    def __init__(self, app: App) -> None:
+        self._app, self._refusals = app, _refusals()
+
+    def __enter__(self) -> None:
+        self._refusals.__enter__()
+
+    def __exit__(self, *raised: Any) -> bool | None:
+        if raised[0] is None:
+            self._app.settle()
+        return self._refusals.__exit__(*raised)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Errors of the service are those of its API."""
+    try:
+        yield
+    except ValidationError as error:
+        raise _refused(errors.from_validation(error)) from None
+    except errors.SluiceError as error:
+        raise _refused(error) from None
+
+
+def _refused(error: errors.SluiceError) -> ApiRefused:
+    refused = ApiRefused(error.status, error.code, error.message, error.field, error.hint)
+    for name, text in (("field", error.field), ("hint", error.hint)):
+        if text:
+            refused.add_note(f"{name}: {text}")
+    return refused
+
+
+def _instant(at: str | datetime) -> Instant:
+    return parse_instant(at if isinstance(at, str) else at.isoformat(), "at")
+
+
+def iso_second(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _values(partition: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in partition.items())
+
+
+def _document(source: Source, values: Mapping[str, str] | None) -> dict[str, Any]:
+    if isinstance(source, str | os.PathLike):
+        return documents.load(os.fspath(source), values)
+    return copy.deepcopy(dict(source if isinstance(source, Mapping) else source.document()))
+
+
+def _values_of(content: object, *fields: str) -> set[str]:
+    """The texts of these fields anywhere in a document."""
+    if isinstance(content, Mapping):
+        own = {content[field] for field in fields if isinstance(content.get(field), str)}
+        return own.union(*(_values_of(each, *fields) for each in content.values()))
+    if isinstance(content, list):
+        return set().union(*(_values_of(each, *fields) for each in content))
+    return set()

@@ -1,0 +1,108 @@
+"""Targets whose runs a test ends, and outside systems whose answers a test gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chalicelib.aws.targets.dag_start import DagStarts
+from chalicelib.aws.targets.worker import WorkerTarget
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets import registry
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate, Started
+from chalicelib.ports import TargetAdapter
+from sluice.testing.clock import HandClock
+
+Attempt = tuple[str, int]
+
+
+class PlayedTarget:
+    """A target of any type. Runs at a target with a lifecycle go on until the test ends them; a delivery succeeds."""
+
+    def __init__(self, clock: HandClock, has_lifecycle: bool) -> None:
+        self._clock, self._has_lifecycle = clock, has_lifecycle
+        self.started: dict[Attempt, str] = {}
+        self.states: dict[Attempt, RunUpdate] = {}
+        self.begun: list[Run] = []  # since `take_begun` was called
+
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        del context
+        attempt = run.run_id, run.attempt
+        if not self._has_lifecycle:
+            return Started(f"played/{run.run_id}-{run.attempt}", done=True)
+        if attempt not in self.started:
+            self.begun.append(run)
+        self.started[attempt] = f"played/{run.run_id}-{run.attempt}"
+        self.states.setdefault(attempt, RunUpdate("RUNNING", self._clock.now(), target_id=self.started[attempt]))
+        return Started(self.started[attempt])
+
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        return [self.start(run, context) for run, context in calls]
+
+    def status(self, run: Run) -> RunUpdate | None:
+        return self.states.get((run.run_id, run.attempt))
+
+    def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+        return [self.status(run) for run in runs]
+
+    def find(self, run: Run) -> str | None:
+        return self.started.get((run.run_id, run.attempt))
+
+    def cancel(self, run: Run) -> None:
+        attempt = run.run_id, run.attempt
+        if attempt in self.started:
+            self.states[attempt] = RunUpdate("CANCELLED", self._clock.now(), target_id=self.started[attempt])
+
+    def run_name(self, target_id: str) -> str | None:
+        return target_id.partition("/")[2] or None
+
+
+class PlayedTargets:
+    """Implements `ports.Targets`. What a test has not set is unknown, so a job waits for it and says so."""
+
+    def __init__(self, clock: HandClock) -> None:
+        self._clock = clock
+        self._played: dict[str, PlayedTarget] = {}
+        self._worker = WorkerTarget(clock.now)
+        self.answers: list[Any] = []  # of probes, one after the other, the last one from then on
+        self.measures: list[tuple[str | None, float]] = []  # the newest first
+        self.questions: list[Mapping[str, Any]] = []
+
+    def of(self, kind: str) -> TargetAdapter:
+        if kind == "worker":
+            return self._worker
+        return DagStarts() if kind == "dag" else self.played(kind)
+
+    def played(self, kind: str) -> PlayedTarget:
+        if kind not in self._played:
+            self._played[kind] = PlayedTarget(self._clock, registry.of_type(kind).has_lifecycle)
+        return self._played[kind]
+
+    def take_begun(self) -> list[Run]:
+        """The runs that targets have accepted since the last call."""
+        found: list[Run] = []
+        for target in self._played.values():
+            found += target.begun
+            target.begun = []
+        return found
+
+    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+        del target
+        self.questions.append(question)
+        if not self.answers:
+            return NoAnswer("the test has given no answer of a probe: call answer_probes")
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return json.dumps(answer).encode()
+
+    def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
+        texts = _texts(source)
+        found = next((value for name, value in self.measures if name is None or name in texts), None)
+        return NoAnswer("the test has set no measurement: call measure") if found is None else found
+
+
+def _texts(content: object) -> set[str]:
+    """Every text in a document."""
+    if isinstance(content, Mapping):
+        return set().union(*map(_texts, content.values()))
+    return {content} if isinstance(content, str) else set()
