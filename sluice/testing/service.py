@@ -29,7 +29,7 @@ def load() -> None:
     if known is not None and not _is_ours(known.__path__, place):
         hint = "test apps of Sluice and your Chalice project in two sessions of pytest"
         raise ImportError(f"expected to import {PACKAGE} of Sluice, got {list(known.__path__)}; {hint}")
-    missing = [name for name in ("pydantic", "aws_lambda_powertools") if util.find_spec(name) is None]
+    missing = [name for name in ("pydantic", "aws_lambda_powertools", "boto3") if util.find_spec(name) is None]
     if missing:
         raise ImportError(f"sluice.testing needs {', '.join(missing)}: pip install 'sluice[testing]'")
     if known is None and str(place) not in sys.path:

@@ -195,7 +195,7 @@ def test_a_load_is_measured_again_until_it_is_met(sluice_app: type[App]) -> None
 def test_probes_answer_one_after_the_other(sluice_app: type[App]) -> None:
     probe = {"type": "probe", "target": {"type": "http", "url": "https://example.com/ready"}}
     app = sluice_app(document(on(FLIGHTS, probe)), at=AT)
-    app.answer_probes({"met": False, "reason": "the site is down"}, {"met": True})
+    app.answer_probes({"met": False, "why": "the site is down"}, {"met": True})
     app.partition("flights", day=1)
     assert app.runs("join") == []
     assert "the site is down" in app.why("join")

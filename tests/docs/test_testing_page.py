@@ -1,0 +1,45 @@
+"""Every test of docs/testing-apps.md is run, on the app of that page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluice.testing import App
+
+PAGE = (Path(__file__).parents[2] / "docs" / "testing-apps.md").read_text()
+(APP,) = re.findall(r"^<!-- app -->\n```yaml\n(.*?)^```$", PAGE, flags=re.S | re.M)
+BLOCKS = re.findall(r"^<!-- test -->\n```python\n(.*?)^```$", PAGE, flags=re.S | re.M)
+
+
+def tests() -> list[Callable[[type[App]], None]]:
+    names: dict[str, Any] = {}
+    for block in BLOCKS:
+        exec(compile(block, "docs/testing-apps.md", "exec"), names)
+    return [value for name, value in names.items() if name.startswith("test_")]
+
+
+@pytest.mark.parametrize("example", tests(), ids=lambda example: example.__name__)
+def test_an_example_of_the_testing_page_passes(
+    sluice_app: type[App], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: Callable[[type[App]], None]
+) -> None:
+    (tmp_path / "app.yaml").write_text(APP)
+    monkeypatch.chdir(tmp_path)
+    example(sluice_app)
+
+
+def test_every_python_block_of_the_testing_page_is_a_test() -> None:
+    assert PAGE.count("```python") == len(BLOCKS)
+    assert all(re.search(r"^def test_", block, flags=re.M) for block in BLOCKS)
+
+
+def test_the_testing_page_names_every_public_call() -> None:
+    """Methods that it does not name are those with which the engine and the fixture work."""
+    inner = {"acting", "quiet", "schedule", "dataset", "settle", "tick", "pass_by", "pass_until"}
+    public = {name for name in dir(App) if not name.startswith("_")} - inner
+    unnamed = {name for name in public if not re.search(rf"\b{name}\b", PAGE)}
+    assert unnamed == set()
