@@ -164,4 +164,4 @@ def _follow(ports: Ports, run: Run) -> None:
     elif follow.has_run_out(run, ports.clock.now()):
         run_follow.time_out(ports, run)
     else:
-        run_follow.ask(ports, run)
+        run_follow.poll(ports, run)
