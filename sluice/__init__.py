@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sluice.client import Client
 from sluice.errors import ApiRefused, Failure, NotReachable, WrongUsage
+from sluice.library import Client, Record, Report, Why, Work
 
-__all__ = ["ApiRefused", "Client", "Failure", "NotReachable", "WrongUsage"]
+__all__ = ["ApiRefused", "Client", "Failure", "NotReachable", "Record", "Report", "Why", "Work", "WrongUsage"]

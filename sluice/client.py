@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from sluice.errors import ApiRefused, NotReachable, Problem, WrongUsage
+from sluice.errors import NotReachable, Problem, WrongUsage
+from sluice.refusals import refusal
 from sluice.signing import Broken, Reply, SignedHttp
 
 __all__ = ["Answer", "ApiRefused", "Client", "Document", "NotReachable"]
@@ -53,11 +54,7 @@ class Client:
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Client:
         """A client of the API in ``SLUICE_API_URL``. Raises `WrongUsage` if the variable is missing."""
-        url = (os.environ if environment is None else environment).get("SLUICE_API_URL")
-        if not url:
-            hint = "source .local/endpoints.env, or set it to the ApiUrl output of the stack"
-            raise WrongUsage("expected SLUICE_API_URL in the environment, got nothing", "SLUICE_API_URL", hint)
-        return cls(url)
+        return cls(url_of(os.environ if environment is None else environment))
 
     def get(self, path: str, query: Query | None = None) -> Document:
         return self.request("GET", path, query=query).body
@@ -151,6 +148,15 @@ class Client:
         raise AssertionError("unreachable: the last attempt returns or raises")
 
 
+def url_of(environment: Mapping[str, str]) -> str:
+    """The address of the API in ``SLUICE_API_URL``. Raises `WrongUsage` if the variable is missing."""
+    url = environment.get("SLUICE_API_URL")
+    if not url:
+        hint = "source .local/endpoints.env, or set it to the ApiUrl output of the stack"
+        raise WrongUsage("expected SLUICE_API_URL in the environment, got nothing", "SLUICE_API_URL", hint)
+    return url
+
+
 def segment(name: str) -> str:
     """A name as one segment of a path."""
     return quote(name, safe="")
@@ -202,7 +208,7 @@ def _refusal(reply: Reply, body: Any, method: str, path: str) -> ApiRefused:
     if isinstance(error, dict):
         message = str(error.get("message") or f"{method} {path} was refused")
         code = str(error.get("code") or "unknown")
-        refused = ApiRefused(reply.status, code, message, error.get("field"), error.get("hint"))
+        refused = refusal(reply.status, code, message, error.get("field"), error.get("hint"))
         problems = error.get("problems")
         if isinstance(problems, list) and problems:
             refused.problems = tuple(
@@ -214,8 +220,8 @@ def _refusal(reply: Reply, body: Any, method: str, path: str) -> ApiRefused:
     message = str(gateway_message or f"{method} {path} was answered with HTTP {reply.status}")
     if reply.status == 403:
         hint = "check the AWS credentials and the region; a path that does not exist is refused in the same way"
-        return ApiRefused(403, "forbidden", f"the signature was refused: {message}", None, hint)
+        return refusal(403, "forbidden", f"the signature was refused: {message}", None, hint)
     if reply.status == 404:
-        return ApiRefused(404, "http_404", message, None, "check SLUICE_API_URL: no Sluice API answers there")
+        return refusal(404, "http_404", message, None, "check SLUICE_API_URL: no Sluice API answers there")
     hint_later = "retry the request; if the error persists, read the logs of the API" if reply.status in LATER else None
-    return ApiRefused(reply.status, f"http_{reply.status}", message, None, hint_later)
+    return refusal(reply.status, f"http_{reply.status}", message, None, hint_later)

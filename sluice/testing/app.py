@@ -38,6 +38,7 @@ from chalicelib.log import logger
 from chalicelib.settings import Settings
 from sluice import documents
 from sluice.errors import ApiRefused, WrongUsage
+from sluice.refusals import refusal
 from sluice.testing.clock import HandClock
 from sluice.testing.engine import Act, Engine, make_ports, stopwatch
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
@@ -402,7 +403,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _refused(error: errors.SluiceError) -> ApiRefused:
-    refused = ApiRefused(error.status, error.code, error.message, error.field, error.hint)
+    refused = refusal(error.status, error.code, error.message, error.field, error.hint)
     for name, text in (("field", error.field), ("hint", error.hint)):
         if text:
             refused.add_note(f"{name}: {text}")
