@@ -2,7 +2,7 @@
 with SLUICE_BENCH_MILLION=1).
 
 The rows are those that the API writes (tests/benchmarks/test_tick.py); handler, flows and adapters are the real ones.
-The tables are in memory (`tests/faults/memory_tables.py`): an emulator over HTTP would need hours for four million
+The tables are in memory (`sluice/testing/memory_tables.py`): an emulator over HTTP would need hours for four million
 rows, and would disturb the measurement. Calls and units are counts. CPU is that of the tick alone: the time inside the
 client, which is the emulator and its meter here, is subtracted."""
 

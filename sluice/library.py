@@ -120,8 +120,7 @@ class Client(transport.Client):
             self._ensure_namespace(namespace)
         query = {"dry_run": True if dry_run else None, "update_schedules": update_schedules}
         report = self.put(names.path_of(names.APP, f"{namespace}.{app}"), document, query)
-        parts = (tuple(map(str, report.get(change, ()))) for change in ("created", "replaced", "deleted"))
-        return Report(*parts, document=report)
+        return Report(_names(report, "created"), _names(report, "replaced"), _names(report, "deleted"), report)
 
     def run(
         self,
@@ -259,6 +258,10 @@ def _work(document: Document) -> Work:
     work_id = document.get("run_id") or document.get("job_id")
     why = document.get("why") or document.get("reason") or ""
     return Work(str(work_id), str(document.get("schedule", "")), str(document.get("state", "")), str(why), document)
+
+
+def _names(report: Document, change: str) -> tuple[str, ...]:
+    return tuple(str(part) for part in report.get(change) or ())
 
 
 def _record(document: Document) -> Record:

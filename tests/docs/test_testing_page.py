@@ -16,14 +16,14 @@ PAGE = (Path(__file__).parents[2] / "docs" / "testing-apps.md").read_text()
 BLOCKS = re.findall(r"^<!-- test -->\n```python\n(.*?)^```$", PAGE, flags=re.S | re.M)
 
 
-def tests() -> list[Callable[[type[App]], None]]:
+def examples() -> list[Callable[[type[App]], None]]:
     names: dict[str, Any] = {}
     for block in BLOCKS:
         exec(compile(block, "docs/testing-apps.md", "exec"), names)
     return [value for name, value in names.items() if name.startswith("test_")]
 
 
-@pytest.mark.parametrize("example", tests(), ids=lambda example: example.__name__)
+@pytest.mark.parametrize("example", examples(), ids=lambda example: example.__name__)
 def test_an_example_of_the_testing_page_passes(
     sluice_app: type[App], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, example: Callable[[type[App]], None]
 ) -> None:
