@@ -161,6 +161,17 @@ def test_the_client_never_imports_the_testing_package() -> None:
     assert found == []
 
 
+def test_the_testing_package_uses_no_api_and_no_aws() -> None:
+    outside = ("chalicelib.web", "chalicelib.wiring", "chalicelib.handlers", "chalicelib.aws.s3", "boto3")
+    found = [
+        f"{path.relative_to(ROOT)}:{each.line} imports {each.module}"
+        for path in modules("sluice/testing")
+        for each in imports(path)
+        if _is_under(each.module, outside)
+    ]
+    assert found == []
+
+
 def test_the_core_uses_no_clock_random_environment_or_log() -> None:
     """Its answers follow from its arguments, so that every decision can be repeated and tested."""
     impure = re.compile(
