@@ -127,8 +127,8 @@ def test_the_data_of_a_cloud_survives_down_and_up(clone: Clone) -> None:
     mappings = after.client("lambda").list_event_source_mappings()["EventSourceMappings"]
     assert [m["State"] for m in mappings] == ["Enabled"] * 4, "three queues and the stream of the runs"
     rules = after.client("events").list_rules()["Rules"]
-    told = [r.get("ScheduleExpression", "pattern") for r in rules]
-    assert sorted(told) == ["pattern"] * 3 + ["rate(1 minute)"]
+    schedules = [r.get("ScheduleExpression", "pattern") for r in rules]
+    assert sorted(schedules) == ["pattern"] * 5 + ["rate(1 minute)"]
     assert {r["State"] for r in rules} == {"ENABLED"}
     assert clone.is_healthy()
 

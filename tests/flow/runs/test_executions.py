@@ -213,7 +213,7 @@ def test_w12_a_run_over_its_timeout_is_stopped() -> None:
     world.pass_by("2h5m")
     assert made.status == "ABORTED"
     assert (states(world), last(world).outcome) == (["FAILED"], "timed_out")
-    assert last(world).reason == "timed out: it ran longer than 2h, and was cancelled"
+    assert last(world).reason == "timed out: the run took longer than 2h and was cancelled"
 
 
 def test_c12_a_throttled_start_is_repeated_as_the_same() -> None:
