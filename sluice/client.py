@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
-from sluice.errors import NotReachable, Problem, WrongUsage
+from sluice.errors import ApiRefused, NotReachable, Problem, WrongUsage
 from sluice.refusals import refusal
 from sluice.signing import Broken, Reply, SignedHttp
 

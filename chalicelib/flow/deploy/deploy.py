@@ -39,7 +39,7 @@ def deploy(
     With ``update_schedules`` false no schedule changes, except that schedules of removed workflows are deleted. None
     stands for the setting of the installation. Raises SluiceError before anything is stored if any part is invalid.
     """
-    plan = _checked(ports, namespace, app, document, update_schedules)
+    plan = _checked(ports, namespace, app, document, update_schedules, new_namespace=dry_run)
     if not dry_run:
         _carry_out(ports, plan, by)
     return plan.report()
@@ -49,14 +49,17 @@ def dry_run(
     ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None = None
 ) -> tuple[Report, dict[str, list[str]]]:
     """The report that ``deploy`` would return now, and the changes of each part that it would replace."""
-    plan = _checked(ports, namespace, app, document, update_schedules)
+    plan = _checked(ports, namespace, app, document, update_schedules, new_namespace=True)
     return plan.report(), changes.of_plan(ports, plan)
 
 
-def _checked(ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None) -> Plan:
-    """The plan of a deployment, once every part is known to be valid."""
+def _checked(
+    ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None, new_namespace: bool
+) -> Plan:
+    """The plan of a deployment, once every part is known to be valid. With ``new_namespace`` the namespace need not
+    exist: a dry run may come before it is created."""
     _check_names(namespace, app, document)
-    if not dry_run:  # a dry run checks the document also before its namespace is created
+    if not new_namespace:
         lookup.require(ports, "namespace", namespace)
     update = ports.settings.update_schedules if update_schedules is None else update_schedules
     plan = make_plan(ports, f"{namespace}.{app}", document, update)
