@@ -51,7 +51,7 @@ def main(handler: str) -> list[str]:
         wiring.ports().targets.of("emr_serverless")
     elif handler == "run_state":
         detail = {"applicationId": "00app", "jobRunId": "00run", "state": "SUCCESS"}
-        handlers.run_state({"time": _EVENT_TIME, "detail": detail})
+        handlers.run_state({"source": "aws.emr-serverless", "time": _EVENT_TIME, "detail": detail})
     else:
         raise ValueError(f"expected api, tick, objects, check or run_state, got {handler!r}")
     if REACHED not in sys.modules:

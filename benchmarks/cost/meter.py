@@ -47,8 +47,10 @@ def row_kind(item: Mapping[str, Any]) -> str:
     """The kind of a row, derived from its key as in `aws/tables/keys.py`."""
     pk, sk = str(item["pk"]["S"]), str(item["sk"]["S"])
     head = sk.partition("#")[0]
-    names = {"A": "RUN", "POINTER": "POINTER", "STATE": f"LINE {pk.partition('#')[2].partition(':')[0]}"}
-    return names.get(head, head)
+    owner, _, name = pk.partition("#")
+    if head == "STATE" and owner == "LIMIT":
+        return f"LIMIT {name.partition(':')[0]}"
+    return {"A": "RUN"}.get(head, head)
 
 
 class MeteredDynamo:

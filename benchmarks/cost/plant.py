@@ -146,7 +146,8 @@ class Plant:
 
     def _on_run_state(self, job_run_id: str, state: str) -> None:
         detail = {"applicationId": APPLICATION, "jobRunId": job_run_id, "state": state}
-        self.invoke("run_state", handlers.run_state, {"time": iso(self.clock.now()), "detail": detail})
+        event = {"source": "aws.emr-serverless", "time": iso(self.clock.now()), "detail": detail}
+        self.invoke("run_state", handlers.run_state, event)
 
     def _from_queue(self, name: str, handler: Callable[[dict[str, Any]], Any], body: str) -> None:
         self.tally.call("sqs", "ReceiveMessage")

@@ -115,7 +115,8 @@ def test_the_calls_and_waits_of_a_lambda_are_its_own(metered: MeteredDynamo) -> 
         ("RUN#r1", "A#001", "RUN"),
         ("RUN#r1", "RECORD", "RECORD"),
         ("demo.flights.clean@1", "GATHERING#2013/1/1", "GATHERING"),
-        ("LIMIT#emr:00app", "STATE", "LINE emr"),
+        ("LIMIT#emr:00app", "STATE", "LIMIT emr"),
+        ("SCHEDULE#demo.flights.clean", "STATE", "STATE"),
         ("LIMIT#workflow:demo.flights.clean", "WAIT#5", "WAIT"),
     ],
 )

@@ -1,0 +1,18 @@
+"""Each path of the cost benchmark launches what it says, through the service's own handlers."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.cost.paths import APP, PATHS, Path
+from benchmarks.cost.plant import Plant, fresh_tables
+
+
+@pytest.mark.parametrize("path", PATHS, ids=lambda path: path.name)
+def test_each_path_of_cost_launches_its_runs(path: Path) -> None:
+    plant = Plant(*fresh_tables())
+    plant.deploy({**APP, "schedules": path.schedules})
+    path.repeat(plant, 0)
+    before = plant.launched
+    path.repeat(plant, 1)
+    assert plant.launched - before == len(path.schedules) * path.each
