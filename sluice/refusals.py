@@ -1,4 +1,4 @@
-"""An exception for each kind of answer with which the API refuses a request. Each is an `ApiRefused` with its ``code``.
+"""One exception for each kind of refusal by the API. Each is an `ApiRefused` with its ``code``.
 
 try:
     client.apply("app.yaml")
