@@ -34,7 +34,7 @@ _LOCATION = re.compile(r"s3[an]?://([^/]+)/(.+)")
 
 
 class BadMetadata(ValueError):
-    """Content that is no metadata file of an Iceberg table; the message says what was expected and what was found."""
+    """Content that is no metadata file of an Iceberg table. The message names the expected and the found content."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def calling(run: Run, now: Instant) -> Run:
         run,
         calls=run.calls + 1,
         lease_until=lease,
-        # A lease without an answer means that the caller died during its call: the run may have started.
+        # A lease without an answer means that the caller crashed during its call: the run may have started.
         unknown_answer=run.unknown_answer or run.lease_until is not None,
         start_requested_at=first,
         paced_from=None,
@@ -90,7 +90,7 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     ask, state = route.behind or blocked, states.get(blocked.limit_name) or LimitState(blocked.limit_name)
     rank = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
     cause = limit_permits.why(ask, states.get(ask.limit_name) or LimitState(ask.limit_name))
-    # After a refused call, the answer of the target comes first, then what the run waits for because of it.
+    # After a refused call, the reason begins with the answer of the target, and ends with what the run waits for.
     why = f"{run.reason}; {cause}" if run.calls and run.reason else cause
     # The limit wakes the run. If its waiter row is lost, its own wake_at does.
     queued = replace(

@@ -25,7 +25,7 @@ GRACE: Millis = 5 * SECOND
 MAX_ROWS = 500
 
 
-# Rows that are first hinted and then leased together. A tick that dies in between leaves so many to be hinted again.
+# Rows that are first hinted and then leased together. After a tick that crashes in between, Sluice hints so many again.
 SLICE = 25
 
 
@@ -75,7 +75,7 @@ def overdue(wake_at: Instant | None, now: Instant, grace: Millis = GRACE) -> boo
 
 def grace_of(row: object) -> Millis:
     """The grace in ms of a row. 0 for the lease of a worker, which has no hint: the first tick after its end detects a
-    dead worker (W5)."""
+    lost worker (W5)."""
     return 0 if isinstance(row, Run) and row.target_id is not None and row.wake_at == row.lease_until else GRACE
 
 

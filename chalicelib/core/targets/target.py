@@ -81,7 +81,7 @@ class Target(Document):
 
     @classmethod
     def read_event(cls, event: Mapping[str, Any]) -> StateChange:
-        """What an EventBridge event of its source says of a run. Raises KeyError for an event that lacks a part."""
+        """The state change of a run in an EventBridge event. Raises KeyError for an event that lacks a part."""
         raise KeyError(f"expected an event of a target that sends some, got one of {event['source']}")
 
     @classmethod
