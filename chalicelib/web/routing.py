@@ -99,7 +99,7 @@ def own_shape(event: Any, get_response: Callable[[Any], Response]) -> Response:
         shaped = failure(405, "method_not_allowed", str(content["Message"]), f"this path takes {allowed}")
         shaped.headers["Allow"] = allowed
         return shaped
-    # Chalice answers 405 without any allowed method to a path that it does not know.
+    # Chalice answers 405 without any allowed method to a path that does not exist.
     status = 404 if response.status_code == 405 else response.status_code
     return failure(
         status, "not_found" if status == 404 else "invalid", "no such route", "GET /v1/openapi.json lists them"

@@ -45,7 +45,7 @@ class _Service:
 def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE) -> int:
     """Launch from the head of a queue until no permit is left. Returns how many waiters left the queue.
 
-    If this invocation dies, another one serves the queue when the lease ends, a few seconds later. Raises an
+    If this invocation crashes, another one serves the queue when the lease ends, a few seconds later. Raises an
     ExceptionGroup with the errors of single waiters, after the others were served.
     """
     now = ports.clock.now()

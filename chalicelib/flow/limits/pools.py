@@ -102,7 +102,7 @@ def serve_shares(ports: Ports, freed: Collection[str], now: Instant) -> None:
     """Wake the queues of other shares that may use permits just released to the limits ``freed``.
 
     Permits of a pool's common part may go to any share, and those of a shrunk share to all parts. If this invocation
-    dies before, the waiters only wait for the lease of their own queue to end.
+    crashes before, the waiters only wait for the lease of their own queue to end.
     """
     for limit_name in (item for item in freed if limit_names.is_pool(item)):
         name = limit_name.split(":")[1]
