@@ -1,4 +1,4 @@
-"""event: from the put of an object to EMR's receipt of StartJobRun, one at a time, on an idle local cloud of its own.
+"""event: from the put of an object to EMR's receipt of StartJobRun, one at a time, on a separate, idle local cloud.
 
 Each repetition puts one object that makes a new partition ready, for a schedule that starts an EMR run per partition.
 

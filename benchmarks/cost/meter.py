@@ -147,7 +147,7 @@ class MeteredDynamo:
         transactional: bool,
         stands: bool = False,
     ) -> None:
-        """Count the units. `stands`: the write failed but is billed, and the indexes did not change."""
+        """Count the units. `stands`: the write failed; it is billed, but the indexes did not change."""
         table = self._schema[write["TableName"]]
         indexes = () if stands else table.indexes
         units = capacity.write_units(before, after, transactional)
