@@ -1,10 +1,12 @@
 """Sluice for programs: deploy an app, run a schedule and wait for its end, explain a state, read lists item by item.
 
-client = Client()
-client.apply("app.yaml")
-work = client.run("demo.flights.clean", partition={"day": "2026-03-01"}, wait=True)
-for run in client.runs("demo.flights.clean", state="FAILED"):
-    print(run.id, run.why)
+Example:
+
+    client = Client()
+    client.apply("app.yaml")
+    work = client.run("demo.flights.clean", partition={"day": "2026-03-01"}, wait=True)
+    for run in client.runs("demo.flights.clean", state="FAILED"):
+        print(run.id, run.why)
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
 """One exception for each kind of refusal by the API. Each is an `ApiRefused` with its ``code``.
 
-try:
-    client.apply("app.yaml")
-except Invalid as refused:
-    print(refused.field, refused.message, refused.hint)
+Example:
+
+    try:
+        client.apply("app.yaml")
+    except Invalid as refused:
+        print(refused.field, refused.message, refused.hint)
 """
 
 from __future__ import annotations

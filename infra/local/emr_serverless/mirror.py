@@ -1,4 +1,4 @@
-"""Downloads the objects that a run needs from S3 into a directory of its own, and uploads the changes.
+"""Downloads the objects that a run needs from S3 into the run's own directory, and uploads the changes.
 
 Spark sees each bucket as a local directory. After the run the directory is compared with the downloads: new and
 rewritten files are uploaded, and objects whose file is gone are deleted. All of this uses the S3 API, so that S3 sends
