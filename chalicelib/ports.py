@@ -258,7 +258,7 @@ class Hints(Protocol):
 
         ``patient``: the call may take a second if that makes the hints cheaper to receive; only for refs that are due
         in some seconds. ``ahead``: the rows are written after the hints, so these arrive two seconds later. ``must``:
-        raise if the queue does not answer, because the caller would postpone its rows in vain.
+        raise if the queue does not answer, so that the caller does not postpone its rows.
         """
 
 

@@ -54,7 +54,7 @@ class ChangedMeanwhile(Conflict):
 
 
 class Unavailable(ApiRefused):
-    """The API cannot answer now: it is throttled, or a service behind it is down. A repeat may succeed."""
+    """The API cannot answer now: it is throttled, or a service that it needs is down. A repeat may succeed."""
 
 
 # The codes of the API. A code that is not listed here comes from a newer release, or from API Gateway or a proxy.

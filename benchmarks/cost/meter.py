@@ -15,7 +15,7 @@ from benchmarks.cost.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as the meter sees it: the name in the report, and its indexes."""
+    """The data of a table for the meter: the name in the report, and its indexes."""
 
     title: str
     indexes: tuple[Index, ...]

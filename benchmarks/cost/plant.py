@@ -126,7 +126,7 @@ class Plant:
         self._from_queue("objects", handlers.objects, json.dumps({"Records": [record]}))
 
     def pass_by(self, span: int) -> None:
-        """Advance the clock by so many ms, and handle everything that becomes due."""
+        """Advance the clock by a span in ms, and handle everything that becomes due."""
         end = self.clock.now() + span
         while self._agenda and self._agenda[0][0] <= end:
             at, _, act = heapq.heappop(self._agenda)

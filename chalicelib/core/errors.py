@@ -171,7 +171,7 @@ _MISSING = "expected a value, got nothing"
 def _problems(
     faults: Sequence[Mapping[str, Any]], model: type[BaseModel] | None
 ) -> Iterator[tuple[SluiceError, str | None]]:
-    """The problems behind the faults, each with the field that was meant by an unknown one."""
+    """The problems that the faults report, each with the field that was probably meant by an unknown field."""
     told: set[str] = set()
     for fault in faults:
         location = _location(fault)
@@ -229,7 +229,7 @@ def _joined(expected: Sequence[str]) -> str:
     return " or ".join([first, *(other.removeprefix("expected ") for other in others)])
 
 
-# The expectation behind each type of fault of pydantic, in the terms of JSON.
+# The expected value for each type of fault of pydantic, in the terms of JSON.
 _EXPECTED = {
     "string_type": "text",
     "int_type": "a whole number",

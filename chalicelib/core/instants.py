@@ -21,7 +21,7 @@ HOUR: Millis = 60 * MINUTE
 DAY: Millis = 24 * HOUR
 
 MAX_DURATION: Millis = 3_653 * DAY
-MAX_TEXT = 200  # characters of a duration or an expression; people write no longer ones
+MAX_TEXT = 200  # characters of a duration or an expression
 LATEST: Instant = (
     253_370_764_800_000  # 9999-01-01T00:00:00Z: from here on, Python cannot compute with wall times of every zone
 )

@@ -1,4 +1,4 @@
-"""How a route is declared: one line names its inputs, and every answer has the format of this API."""
+"""The declaration of routes: one line names the inputs of a route, and every answer has the format of this API."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OWN = {"pool": _check_pool, "lease_id": _check_lease}
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """The inputs of a route besides its path, and its status codes on success. Any other input is refused, because a
+    """The inputs of a route other than its path, and its status codes on success. Any other input is refused, because a
     misspelt filter must not be ignored. ``body`` names a model of `bodies.BODIES`."""
 
     query: tuple[str, ...] = ()

@@ -182,7 +182,7 @@ def _unforeseen(error: Exception) -> int:
         message = str(format_message())
         context = getattr(error, "ctx", None)
         if message:  # empty when a command without arguments has just shown its help
-            # only the first letter: a name may follow
+            # only the first letter, because names may follow
             message = message[:1].lower() + message[1:].rstrip(".")
             print_error(WrongUsage(message, None, f"{context.command_path} --help" if context else None))
         return 2

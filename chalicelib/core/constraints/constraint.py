@@ -62,7 +62,7 @@ class Constraint(Document):
         return self
 
     def references(self) -> Iterable[Use]:
-        """What the constraint refers to. All of it must exist when a schedule is put."""
+        """The references of the constraint. All of them must exist when a schedule is put."""
         return ()
 
     def permits(self, workflow: str, namespace: str) -> Iterable[PermitRequest]:
@@ -232,7 +232,7 @@ class External(Constraint):
     decidable_ahead: ClassVar[bool] = False
 
     def question(self, job: Job, workflow: str, properties: Mapping[str, Any], now: Instant) -> Question:
-        """The question whose answer decides."""
+        """The question to which Sluice needs an answer."""
         raise NotImplementedError
 
     def read(self, reply: Reply, before: Answer | None, now: Instant) -> Answer:
@@ -240,7 +240,7 @@ class External(Constraint):
         raise NotImplementedError
 
     def assume(self, met: bool, now: Instant) -> Answer:
-        """A made-up answer that meets the constraint, or does not, for the decision that would follow from it."""
+        """A hypothetical answer that meets the constraint, or does not, to compute the decision that it would cause."""
         raise NotImplementedError
 
     @classmethod

@@ -189,7 +189,8 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
 
 
 def _as_defined(facts: Facts) -> list[Write]:
-    """Expect the definitions on which a claim relies besides the schedule state, which names the schedule's version.
+    """Expect the definitions on which a claim relies in addition to the schedule state, which names the schedule's
+    version.
 
     The definition of its pool has the number of units, and of overdrawn units. The write to the workflow's limit
     expects the edition of the workflow anyway."""

@@ -1,7 +1,7 @@
-"""The rules of gathering: what a job is once events have been applied to it (T7, T9, T12, T14, T18, C11).
+"""The rules of gathering: the state of a job after events have been applied to it (T7, T9, T12, T14, T18, C11).
 
-`gather` is pure. It returns the job after the events, and what becomes of the job before them if its partial match has
-expired or its time is over.
+`gather` is pure. It returns the job after the events. If the partial match of the job before them has expired, or its
+time is over, it also returns the record or the detached job.
 """
 
 from __future__ import annotations

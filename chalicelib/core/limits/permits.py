@@ -117,7 +117,7 @@ def _wanted(ask: Slots) -> str:
 
 
 def with_fallbacks(asks: tuple[PermitRequest, ...]) -> tuple[PermitRequest, ...]:
-    """These requests, each with its fallback behind it: every limit of which a permit may be acquired."""
+    """These requests, each followed by its fallback: all limits of which a permit may be acquired."""
     return tuple(
         candidate
         for ask in asks

@@ -65,7 +65,7 @@ class LeaveQueue:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a limit records with a released permit: its holder and, of a successful run, its start and end."""
+    """The data that a limit records with a released permit: its holder and, of a successful run, its start and end."""
 
     holder: str
     read: LimitState

@@ -1,4 +1,4 @@
-"""The decisions of the step *complete*: what an update changes in a run, and which writes store that.
+"""The decisions of the step *complete*: the changes of a run by an update, and the writes that store them.
 
 An update moves a run forward, releases its permits when it ends and announces its status, each exactly once.
 """

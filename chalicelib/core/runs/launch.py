@@ -1,4 +1,4 @@
-"""The decisions of the step *launch*: how Sluice records a start call, and what each answer to it means."""
+"""The decisions of the step *launch*: how Sluice records a start call, and the effect of each answer to it."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def take_permits(
 def uncalled(before: Run, called: Run, span: Span | None, now: Instant) -> Run:
     """The run without a call that was recorded but is not made. ``before`` is the run before the record, ``called`` the
     current row, which other writes may have changed. ``span`` is when the run may call with the permits that it has;
-    None: they are gone, or it needs none."""
+    None: they are used up, or it needs none."""
     waited = before.queued_in is not None and called.reason == before.reason
     return replace(
         called,

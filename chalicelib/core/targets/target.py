@@ -48,7 +48,7 @@ class Target(Document):
         return None
 
     def permits(self, stack: StartRate, resources: Resources | None) -> tuple[PermitRequest, ...]:
-        """The permits that a start needs because of its target, besides those of its schedule and its pool."""
+        """The permits that a start needs because of its target, in addition to those of its schedule and its pool."""
         del stack, resources
         return ()
 

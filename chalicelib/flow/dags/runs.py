@@ -152,8 +152,8 @@ def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]
 
 @dataclass(frozen=True, slots=True)
 class _NodeKey:
-    """The keys of a node's job and run in its latest round. ``lives`` means that the schedule of the node is still the
-    one with which the DAG run began."""
+    """The keys of a node's job and run in its latest round. ``lives``: the node still has the schedule with which the
+    DAG run began."""
 
     schedule: str
     generation: int

@@ -138,7 +138,7 @@ def _result(served: int, failed: list[Exception]) -> int:
 
 
 def _serve_one(ports: Ports, waiter: Waiter) -> bool:
-    """Check one waiter. Returns False if it must keep waiting, and so must all waiters behind it."""
+    """Check one waiter. Returns False if it must keep waiting; then all waiters after it must wait, too."""
     if waiter.run is not None:
         return _serve_run(ports, waiter, *waiter.run)
     key = (waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
@@ -186,7 +186,7 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
 
 
 def _asks_of_head(ports: Ports, state: LimitState) -> tuple[tuple[PermitRequest, ...], Mapping[str, LimitState]]:
-    """The permit requests of the waiter at the head and the states of their limits; empty if its row is gone."""
+    """The permit requests of the waiter at the head and the states of their limits; empty if its row does not exist."""
     head = ports.jobs.head_of(state.limit_name, 1)
     if not head:
         return (), {}

@@ -32,7 +32,7 @@ PAGE = 200  # subscriptions; the run row stores the cursor after each page
 def on_state_change(ports: Ports, change: StateChange) -> str:
     """Apply a state change of a target. Returns what was done, in words.
 
-    A late, repeated or lost change affects only when the run moves, never how it ends (W7).
+    A late, repeated or lost change affects the instant at which the run moves, and never how the run ends (W7).
     """
     update = change.update
     if update is None:

@@ -98,8 +98,8 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
         return None
     if span is not None:
         ports.clock.wait_until(span.since)
-    # The call is on record; read the schedule state again. So a user who closes the schedule sees every recorded call,
-    # or this read sees that the schedule is closed.
+    # The call is on record; read the schedule state again. So either the request that closes the schedule finds the
+    # recorded call, or this read finds the schedule closed.
     reread = ports.catalog.schedule_state(run.schedule)
     if not _is_open(ports, reread, updated):
         _take_back(ports, updated, called, now)
