@@ -3,9 +3,8 @@ takes.
 
 It has two functions, and is listed in `ALL`:
 
-    def measure(progress: Progress) -> Results       # JSON values by their keys in the results, usually one
-    def tables(results: Results) -> list[Table]      # the same for people, with units
-"""
+    def measure(progress: Progress) -> Results       JSON values by their keys in the results, usually one def
+    tables(results: Results) -> list[Table]      the same for people, with units"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The run context: the document with the reason and the data for which a run was started.
+"""The run context: the document that tells a run why it was started and on what data.
 
 Standard library only, so that a job needs only ``--py-files run_context.py`` on a cluster.
 ``docs/run-context.md`` and ``docs/run-context.schema.json`` describe the document.
@@ -23,7 +23,7 @@ DAY_KEYS = ("year", "month", "day")
 
 
 class ContextError(Exception):
-    """The input of a job is missing or invalid. The text names the expected and the found input, and what to do."""
+    """The input of a job is missing or invalid; the text says expected, got, and what to do."""
 
 
 class Day(NamedTuple):
@@ -213,7 +213,7 @@ def run_job(name: str, argv: list[str], work: Work) -> int:
 
     parser = argparse.ArgumentParser(prog=name, allow_abbrev=False)
     parser.add_argument("--sluice-context", required=True, metavar="URI", help="the run's context, s3://...")
-    # Unknown arguments are ignored, because a job need not use all arguments of a workflow.
+    # Unknown arguments are ignored: a job need not know all arguments of a workflow.
     uri = parser.parse_known_args(argv)[0].sluice_context
     began = time.monotonic()
     spark = SparkSession.builder.appName(name).config("spark.sql.session.timeZone", "UTC").getOrCreate()
@@ -280,7 +280,7 @@ def _event(item: Any, where: str) -> Event:
     if not isinstance(item, dict):
         raise ContextError(f"{where}: expected a JSON object, got {_shown(item)}; {_RENDERED_BY}")
     kind = _field(item, "kind", (str,), where)
-    # An unknown kind keeps its common fields, so that a job that does not use it still runs.
+    # An unknown kind keeps its common fields: a job that does not use it need not know it.
     own = {name: _field(item, name, (str,), where) for name in _OWN.get(kind, ())}
     partition = _keys(item, "partition", where) if kind == "partition" or "partition" in item else None
     identity = _field(item, "id", (str,), where)

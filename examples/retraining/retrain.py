@@ -1,6 +1,6 @@
 """`make example NAME=retraining.retrain`: a complete month of flights starts the training of a model for each airport.
 
-A DAG on real Spark prepares the month, trains three models, evaluates them on days that no model was trained on, and
+A DAG on real Spark prepares the month, trains three models, and evaluates them on days that no model was trained on. It
 publishes those that are better than the baseline. The trainings share one slot with an experiment. The last line of the
 output is JSON.
 """

@@ -59,7 +59,7 @@ def needed_namespace(namespace: str | None) -> str:
 
 
 def note_left_out(count: int) -> None:
-    """Print how many internal items a list left out, so that nothing vanishes silently."""
+    """Say that a list left out what Sluice made, so that nothing vanishes silently."""
     if count:
         render.note(f"{count} of DAG nodes and notices left out; --all shows them")
 
@@ -76,8 +76,8 @@ def pairs_of(option: str, given: list[str]) -> dict[str, str]:
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask on the terminal, unless ``yes``. Ends the command with exit code 1 if the answer is not yes. Raises
-    `WrongUsage` without a terminal, such as in a script."""
+    """Ask on the terminal, unless ``yes``. Ends the command with exit code 1 if the answer is not yes, and raises
+    `WrongUsage` where nobody can answer, such as in a script."""
     if yes:
         return
     render.stderr().print(Text.assemble(question, (" [y/N] ", "bold")), end="", soft_wrap=True)
@@ -182,7 +182,7 @@ def _unforeseen(error: Exception) -> int:
         message = str(format_message())
         context = getattr(error, "ctx", None)
         if message:  # empty when a command without arguments has just shown its help
-            # only the first letter, because names may follow
+            # only the first letter: a name may follow
             message = message[:1].lower() + message[1:].rstrip(".")
             print_error(WrongUsage(message, None, f"{context.command_path} --help" if context else None))
         return 2

@@ -185,8 +185,8 @@ def _show_events(console: Console, events: list[Document]) -> None:
 
 
 def _own_fields(event: Document) -> Document:
-    """The fields of an event that have no column of their own, such as the type of a custom event, the state of an
-    alarm, and all fields of kinds of events that this command does not know."""
+    """The fields of an event that have no column of their own, such as the type of a custom event or the state of an
+    alarm. Also those of kinds of events that this command does not know."""
     common = ("kind", "id", "instant", "dataset", "workflow", "partition", "status")
     return {name: value for name, value in event.items() if name not in common and isinstance(value, str | int)}
 

@@ -1,8 +1,11 @@
 """Converts schedules of EventBridge Scheduler and rules of EventBridge, from the output of the AWS command line.
 
-The input is the output of one or more calls of ``aws scheduler get-schedule``, of ``aws scheduler list-schedules``,
-whose output has no times, or of ``aws events list-rules`` or ``describe-rule``, whose output has no targets. A rule may
-have the targets of ``list-targets-by-rule`` under the key ``Targets``.
+The input is one of these outputs:
+
+- of one or more calls of ``aws scheduler get-schedule``;
+- of ``aws scheduler list-schedules``, which has no times;
+- of ``aws events list-rules`` or ``describe-rule``, which has no targets. A rule may have the targets of
+  ``list-targets-by-rule`` under the key ``Targets``.
 """
 
 from __future__ import annotations

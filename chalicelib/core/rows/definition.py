@@ -17,9 +17,9 @@ class Definition(StoredRow):
     """A document that is not a schedule: namespace, app, workflow, dataset, policy, pool or DAG, by its full name. Each
     graph that a DAG has or had is a definition, too. Its name comes from `core/dags/compile.py`, and it never changes.
 
-    ``counted``: the limit of this workflow counts every start, also at a target without a lifecycle, because a schedule
-    depends on how often the workflow starts or when it last did (C5, T13). ``shrunk`` are the limits of a pool that had
-    more units before, and may still have more in use than they have now (W3).
+    ``counted``: the limit of this workflow counts every start, also at a target without a lifecycle. A schedule depends
+    on the number of its starts, or on the last one (C5, T13). ``shrunk`` are the limits of a pool that had more units
+    before, and may still have more in use than they have now (W3).
 
     ``edition`` of a workflow counts its changes, and keeps its value through a deletion. The workflow's limit carries
     the same number, and a claim expects it there. ``edition`` of a pool counts the runs that acquired units of it after

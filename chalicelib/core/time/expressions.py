@@ -186,7 +186,7 @@ def _own_form(text: str, field: str) -> str:
 
 
 def _spelling(text: str) -> str | None:
-    """The hint for an interval in words, and for the fields of EventBridge without ``cron()``."""
+    """What to write in place of an interval in words, and of the fields of EventBridge without ``cron()``."""
     words = spelled(re.sub(r"(?i)^every\s+", "", text))
     if words is not None:
         return f"write '@every {words}', which counts from the instant at which the schedule is enabled"
