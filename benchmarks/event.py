@@ -1,4 +1,4 @@
-"""event: from the put of an object to EMR's receipt of StartJobRun, one at a time, on an idle local cloud of its own.
+"""event: from the put of an object to EMR's receipt of StartJobRun, one at a time, on a separate, idle local cloud.
 
 Each repetition puts one object that makes a new partition ready, for a schedule that starts an EMR run per partition.
 
@@ -133,7 +133,7 @@ def _put(s3: Any, lake: str, number: int) -> float:
 
 
 def _wait_for_runs(cloud: Running, count: int) -> None:
-    """Wait until EMR has so many runs. Polls rarely, so that polling does not disturb the measurement."""
+    """Wait until EMR has this number of runs. Polls rarely, so that polling does not disturb the measurement."""
     deadline = time.monotonic() + PATIENCE_S
     while len(_received(cloud)) < count:
         if time.monotonic() > deadline:

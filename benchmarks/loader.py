@@ -1,8 +1,8 @@
 """Schedules written directly into the tables, many at a time: exactly the rows that the API writes for each.
 
 A burst benchmark must not spend its time on registration, which `registration` measures. The rows come from the
-product's own plan (`core.lifecycle.put`), so there is nothing to keep in sync here; tests/benchmarks/test_loader.py
-compares them with the rows that a PUT writes."""
+product's own plan (`core/schedules/lifecycle.py::put`), so no copy of it must be kept in sync.
+tests/benchmarks/test_loader.py compares them with the rows that a PUT writes."""
 
 from __future__ import annotations
 

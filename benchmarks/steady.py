@@ -1,7 +1,7 @@
 """steady: twelve fires a second for a minute, each to an SQS queue, through the deployed Lambdas of a local cloud.
 
-A million fires a day are twelve a second. Each fire is a schedule of its own that fires once (`burst.shot`), with
-twelve due in every second. They are loaded some two minutes ahead, and the minute tick prepares them."""
+A million fires a day are twelve a second. Each fire has its own schedule, which fires once (`burst.shot`); twelve are
+due in every second. The schedules are loaded some two minutes ahead, and the minute tick prepares the fires."""
 
 from __future__ import annotations
 

@@ -45,8 +45,8 @@ class TargetQueue:
         return {"target": {"type": "sqs", "queue_url": self.url}}
 
     def wait_for(self, count: int, patience_s: float, progress: Callable[[int], None]) -> None:
-        """Wait until the queue has so many messages, or none arrives for a while. Polls rarely, because polling costs
-        time."""
+        """Wait until the queue has this number of messages, or none arrives for a while. Polls rarely, because polling
+        costs time."""
         arrived, since = 0, time.monotonic()
         while arrived < count and time.monotonic() - since < patience_s:
             time.sleep(LOOK_EVERY_S)

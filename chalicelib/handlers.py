@@ -69,8 +69,8 @@ def objects(event: dict[str, Any]) -> dict[str, Any]:
 def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
     """Handle hints from SQS. Returns the messages that failed: those with a ref that failed.
 
-    No ref is handled before it is due; the last seconds are waited here. Refs that are due at one instant are handled
-    together, no matter which messages name them. ``context`` is that of the runtime, with the remaining time.
+    No ref is handled before it is due: the handler waits for the last seconds. Refs that are due at one instant are
+    handled together, no matter which messages name them. ``context`` is that of the runtime, with the remaining time.
     """
     from chalicelib.aws.hints import decode, head_start
     from chalicelib.flow.system.dispatch import dispatch_together
@@ -139,7 +139,7 @@ def custom(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_of_bus(event: dict[str, Any]) -> Callable[[], object]:
-    """How to ingest an event of the bus. Raises KeyError, TypeError or ValueError if the event is malformed."""
+    """The function that ingests an event of the bus. Raises KeyError, TypeError or ValueError for a malformed event."""
     from chalicelib.aws.alarm_events import SOURCE, change_of
 
     if event["source"] == SOURCE:

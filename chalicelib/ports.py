@@ -75,7 +75,7 @@ class Ledger(Protocol):
 class Catalog(Protocol):
     """The catalog table: definitions, schedule states, timers, subscriptions and partitions.
 
-    Reads are strongly consistent unless their docstring says otherwise.
+    Reads are strongly consistent unless their docstring names another consistency.
     """
 
     def schedule_state(self, schedule: str) -> ScheduleState | None: ...
@@ -107,7 +107,7 @@ class Catalog(Protocol):
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None: ...
 
     def sized_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
-        """An object that was counted; ``etag`` tells its overwrites apart if they count, and is empty otherwise."""
+        """An object that was counted; ``etag`` distinguishes its overwrites if they count, and is empty otherwise."""
 
     def stored_object(self, dataset: str, digest: str) -> CountedObject | None:
         """An object that was counted, by the digest of its key."""
@@ -258,7 +258,7 @@ class Hints(Protocol):
 
         ``patient``: the call may take a second if that makes the hints cheaper to receive; only for refs that are due
         in some seconds. ``ahead``: the rows are written after the hints, so these arrive two seconds later. ``must``:
-        raise if the queue does not answer, because the caller would postpone its rows in vain.
+        raise if the queue does not answer, so that the caller does not postpone its rows.
         """
 
 
@@ -313,7 +313,7 @@ class TargetAdapter(Protocol):
     def cancel(self, run: Run) -> None: ...
 
     def run_name(self, target_id: str) -> str | None:
-        """Which run the target keeps under this id, as ``<run id>-<attempt>``; None if it is none of ours."""
+        """The run with this id at the target, as ``<run id>-<attempt>``; None if Sluice did not start it."""
 
 
 class Targets(Protocol):

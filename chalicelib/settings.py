@@ -40,7 +40,7 @@ class Settings:
     horizon_seconds: int = 135
     # A longer list of events is stored as a manifest in S3 instead of in the context (T17).
     inline_events: int = 200
-    # Whether a deployment changes schedules if its request does not say (L8).
+    # Whether a deployment changes schedules if its request has no ``update_schedules`` (L8).
     update_schedules: bool = True
     # For how many days runs and records are kept, 90 to 180 (H1).
     history_days: int = 180

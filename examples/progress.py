@@ -1,4 +1,4 @@
-"""How far something countable is: a bar on a terminal, a line per step elsewhere."""
+"""The progress of countable work: a bar on a terminal, elsewhere one line for each step."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-STEPS = 10  # lines that are printed where there is no terminal, for many things
+STEPS = 10  # the maximum of lines without a terminal
 
 
 class Counter:
-    """Something that is counted up to ``total``."""
+    """The progress of one kind of work, counted up to ``total``."""
 
     def __init__(self, console: Console, what: str, total: int, bar: Progress | None, task: TaskID | None) -> None:
         self._console, self._what, self._total = console, what, total
@@ -20,11 +20,11 @@ class Counter:
         self._told = -1
 
     def at(self, done: int, note: str = "") -> None:
-        """``done`` of them are done; ``note`` says what is going on."""
+        """Show that ``done`` items are done; ``note`` describes the present work."""
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, completed=done, note=note)
             return
-        # A log is read afterwards: some steps tell as much as all of them.
+        # A log is read afterwards, so a few steps suffice.
         if done > self._told and (done == self._total or done >= self._told + max(1, self._total // STEPS)):
             self._told = done
             self._console.print(f"  {self._what} {done} of {self._total}  {note}".rstrip(), highlight=False)
@@ -32,7 +32,7 @@ class Counter:
 
 @contextmanager
 def counting(console: Console, what: str, total: int) -> Iterator[Counter]:
-    """Shows how far it is for as long as the block lasts."""
+    """A context that shows the progress until it ends."""
     if not console.is_terminal:
         yield Counter(console, what, total, None, None)
         return

@@ -1,6 +1,6 @@
-"""What every example needs: a namespace of its own on the local cloud, its buckets, and patience.
+"""The parts that all examples share: a namespace on the local cloud, its buckets, and waiting with a time limit.
 
-Each time under a fresh name, so that an example works twice and beside others.
+Each run of an example has its own namespace, so that examples can be repeated, and run at the same time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
 
 
 class Failed(SystemExit):
-    """The example did not come out as it should: its sentence goes to stderr, and the exit code is 1."""
+    """The example has failed. Its message goes to stderr, and the exit code is 1."""
 
 
 def exit_code_of(name: str, main: Callable[[], int]) -> int:
@@ -40,7 +40,7 @@ def exit_code_of(name: str, main: Callable[[], int]) -> int:
 
 
 class Stage:
-    """A namespace on the local cloud, and the clients to fill and watch it with."""
+    """A namespace on the local cloud, and the clients to use it."""
 
     def __init__(self, endpoints: Endpoints, name: str, console: Console) -> None:
         self.console, self.endpoints = console, endpoints
@@ -58,14 +58,14 @@ class Stage:
         self.console.print(f"[bold]{what}[/] {told}", highlight=False, soft_wrap=True)
 
     def upload_jobs(self, *names: str) -> str:
-        """The named files of ``jobs/`` into the control bucket; gives the URI that they lie below."""
+        """Upload files of ``jobs/`` to the control bucket. Returns the URI of their folder."""
         folder = f"code/{self.name}/"
         for name in names:
             self.s3.put_object(Bucket=self.control, Key=folder + name, Body=(JOBS / name).read_bytes())
         return f"s3://{self.control}/{folder}"
 
     def deploy(self, app: str, document: Path, values: Mapping[str, str], **added: Any) -> Document:
-        """Deploy an app's document over the API; ``added`` stands beside what the file says. Gives the report."""
+        """Deploy the document of an app, with the definitions in ``added``. Returns the report of the deployment."""
         filled = documents.load(str(document), {"namespace": self.name, "prefix": self.prefix, **values})
         for group, members in added.items():
             filled[group] = {**filled.get(group, {}), **members}
@@ -77,7 +77,7 @@ class Stage:
         return sorted(found, key=lambda run: str(run["claimed_at"]))
 
     def until(self, look: Callable[[], bool], waited_for: str, patience: float) -> None:
-        """Look again and again until it is so. ``Failed`` when that takes longer than ``patience`` seconds."""
+        """Call ``look`` until it returns True. Raises `Failed` after ``patience`` seconds."""
         deadline = time.monotonic() + patience
         while not look():
             if time.monotonic() > deadline:
@@ -89,7 +89,7 @@ class Stage:
         return body.decode()
 
     def keys(self, prefix: str) -> list[str]:
-        """The objects below a prefix of the lake, in order."""
+        """The keys of all objects below a prefix of the lake, in order."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.lake, Prefix=prefix)
         return sorted(row["Key"] for page in pages for row in page.get("Contents", ()))
 
@@ -105,6 +105,6 @@ def most_at_once(spans: Sequence[tuple[datetime, datetime]]) -> int:
 
 
 def check(holds: bool, expected: str, got: object) -> None:
-    """One thing that the example verifies of its result. ``Failed``, with both, when it does not hold."""
+    """Check one property of the result. Raises `Failed`, with the expected and actual value, if it does not hold."""
     if not holds:
         raise Failed(f"expected {expected}, got {got}")

@@ -51,7 +51,7 @@ def _named(parameters: Mapping[str, str], *names: str) -> list[tuple[str, str]]:
 def _ask(
     parameter: str, what: str, name: str, find: Callable[[], str | None], report: Callable[[Step], None]
 ) -> None:  # fmt: skip
-    """Raise `DeployError` if ``find`` returns what is wrong with the object."""
+    """Raise `DeployError` if ``find`` returns a problem of the object."""
     try:
         wrong = find()
     except ClientError as error:

@@ -52,7 +52,7 @@ LOOK_EVERY = 1.0
 
 
 class Broken(Exception):
-    """A check failed. The message says what was expected and what was found."""
+    """A check failed. The message names the expected and the found value."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Arrived:
 
 
 class Smoke:
-    """One run of all checks, in a namespace of its own."""
+    """One run of all checks, in its own namespace."""
 
     def __init__(self, stage: Stage, say: Callable[[str], None]) -> None:
         self._stage, self._say = stage, say
@@ -351,7 +351,7 @@ class Smoke:
         return run
 
     def _why(self) -> str:
-        """What still waits, with Sluice's reasons."""
+        """The jobs that still wait, with Sluice's reasons."""
         jobs = self._stage.client.get(f"{self.base}/jobs")["items"]
         reasons = [f"{job['schedule']} {job['state']}: {job['reason']}" for job in jobs[:3]]
         return "; ".join(reasons) or "no job waits"

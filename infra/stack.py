@@ -17,7 +17,7 @@ _DONE = {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
 
 class DeployError(Exception):
-    """The deployment failed. The message says what happened and what to do."""
+    """The deployment failed. The message has the cause, and what to do."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ _FUNCTION = "AWS::Serverless::Function"
 
 
 class TemplateError(Exception):
-    """The parts do not match. The message says which, and what to do."""
+    """The parts do not match. The message names the parts, and what to do."""
 
 
 def handler_of(logical_id: str) -> str:
@@ -47,7 +47,7 @@ def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping
         handler = handler_of(logical_id)
         merged["Resources"] |= _role_and_log(logical_id, handler, policies[handler])
         function["Properties"] |= {
-            # Named, so that operators find it and the local EMR emulator knows the function before the stack exists.
+            # Named, so that operators find the function, and the local EMR emulator has the name before the stack.
             "FunctionName": {"Fn::Sub": f"${{AWS::StackName}}-{_dashed(handler)}"},
             "Role": {"Fn::GetAtt": [f"{logical_id}Role", "Arn"]},
             "Tracing": {"Ref": "Tracing"},

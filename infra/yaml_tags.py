@@ -12,7 +12,7 @@ _SHORT_FORMS = ("And", "Equals", "FindInMap", "If", "Join", "Not", "Or", "Select
 
 
 class _Loader(yaml.SafeLoader):
-    """Safe loading plus CloudFormation's tags; a class of its own, because constructors are registered per class."""
+    """Safe loading plus CloudFormation's tags; a separate class, because constructors are registered per class."""
 
 
 class _Dumper(yaml.SafeDumper):

@@ -45,7 +45,7 @@ def transform(raw: DataFrame, day: Day) -> DataFrame:
 
     Adds ``source`` (the original row) and ``reason`` (null for a good row) to the columns ``CLEAN`` and the day.
     Instants are UTC timestamps; delays and air time are minutes, distance is miles; ``arr_time`` and
-    ``sched_arr_time`` stay hhmm in local time of the destination, whose zone this job does not know.
+    ``sched_arr_time`` stay hhmm in local time of the destination, whose zone the source does not contain.
     """
     return _deduplicated(_timed(_typed(raw), day))
 

@@ -32,7 +32,7 @@ def transform(history: DataFrame, week_ago: DataFrame) -> DataFrame:
 
     ``history``: one day, compacted. ``week_ago``: the report of seven days before, or no rows. A record names only a
     schedule: it counts for the workflow that the schedule ran last on that day, or for "" if it ran none. The run that
-    starts a DAG run counts for no workflow; the runs of its nodes do. A message with a target of its own is a workflow
+    starts a DAG run counts for no workflow; the runs of its nodes do. A message with its own target is a workflow
     that usually runs once, so all messages of an app count as one, ``<app>.~``.
     """
     runs = history.where("kind = 'run' and not target <=> 'dag'")

@@ -1,9 +1,11 @@
 """The client of Sluice's HTTP API. Methods take paths, return documents, and raise errors of the API as exceptions.
 
-client = Client.from_environment()
-client.put("/v1/namespaces/demo", {})
-for page in client.pages("/v1/namespaces/demo/runs", {"state": "FAILED"}):
-    ...
+Example:
+
+    client = Client.from_environment()
+    client.put("/v1/namespaces/demo", {})
+    for page in client.pages("/v1/namespaces/demo/runs", {"state": "FAILED"}):
+        ...
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command that a worker executes for one run: its inputs, its output, and how it is ended."""
+"""The command that a worker executes for one run: its inputs, its output, and its end."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Command:
         return None
 
     def wait(self, seconds: float) -> Ended | None:
-        """The end of the command, or None if it is still running after so many seconds."""
+        """The end of the command, or None if it is still running after ``seconds``."""
         if self._process is None:
             raise RuntimeError("expected a started command; call start() first")
         try:

@@ -22,7 +22,7 @@ from sluice.errors import Problem, WrongUsage
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A document, and the file that it comes from. ``tree`` knows the lines of its fields."""
+    """A document, and the file that it comes from. ``tree`` contains the lines of its fields."""
 
     path: str
     document: Document
@@ -94,7 +94,7 @@ def _read(path: str) -> str:
 
 
 def _parse(path: str, text: str) -> tuple[Any, Any]:
-    """The value of a text, and the tree that knows its lines."""
+    """The value of a text, and the tree with the lines of its fields; None as the tree if the lines are unknown."""
     if path.endswith(".json"):
         return _parse_json(path, text)
     try:

@@ -1,4 +1,4 @@
-"""Events in files: for a dry run (L11), or to be posted (T11). They are checked before they are sent."""
+"""Events in files, for a dry run (L11) or to be posted (T11). They are checked before they are sent."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""Sluice for programs: deploy an app, run a schedule and wait for its end, ask why, read lists item by item.
+"""Sluice for programs: deploy an app, run a schedule and wait for its end, explain a state, read lists item by item.
 
-client = Client()
-client.apply("app.yaml")
-work = client.run("demo.flights.clean", partition={"day": "2026-03-01"}, wait=True)
-for run in client.runs("demo.flights.clean", state="FAILED"):
-    print(run.id, run.why)
+Example:
+
+    client = Client()
+    client.apply("app.yaml")
+    work = client.run("demo.flights.clean", partition={"day": "2026-03-01"}, wait=True)
+    for run in client.runs("demo.flights.clean", state="FAILED"):
+        print(run.id, run.why)
 """
 
 from __future__ import annotations
@@ -24,17 +26,18 @@ from sluice.errors import WrongUsage
 from sluice.refusals import NotFound
 from sluice.signing import SignedHttp
 
-# Without RETRYING, which another attempt follows.
+# RETRYING is missing because another attempt follows it.
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
 FIRST_PAUSE, MAX_PAUSE = 0.25, 3.0  # seconds between two requests; the pause grows
-# A lookup may miss work for a moment while it changes from a job to a run. After so many misses in a row it is gone;
-# after two, if the API says what became of it.
+# How many requests in a row must find neither job nor run before the work counts as gone. A lookup may miss a job that
+# is becoming a run for a moment. If the API explains what happened to the job, two requests suffice.
 MISSES, MISSES_WITH_WORD = 8, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a deployment did: the parts as ``kind name``, by what happened to them. ``document`` is the whole answer."""
+    """The result of a deployment: the created, replaced and deleted parts, each as ``kind name``. ``document`` is the
+    whole answer of the API."""
 
     created: tuple[str, ...]
     replaced: tuple[str, ...]
@@ -48,7 +51,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A job, or the run that it has become: both have one id. ``why`` is the reason of its state, in words.
+    """A job, or the run that it has become: both have the same id. ``why`` is the reason of the state, for people.
 
     ``document`` is the whole answer of the API."""
 
@@ -69,7 +72,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a schedule, a job or a run is in its state. ``waiting`` are the jobs of a schedule that wait."""
+    """Why a schedule, a job or a run is in its state. ``waiting`` are the waiting jobs of a schedule."""
 
     state: str
     why: str
@@ -110,7 +113,7 @@ class Client(transport.Client):
     ) -> Report:
         """Deploy an app: a YAML or JSON file, whose placeholders ``values`` fill, or a document. Creates the namespace
         if it does not exist. A dry run checks and reports, and stores nothing."""
-        from sluice import documents  # a parser of YAML is slow to load
+        from sluice import documents  # a YAML parser is slow to load
 
         given = isinstance(source, Mapping)
         document = dict(source) if isinstance(source, Mapping) else documents.load(os.fspath(source), values)
@@ -134,8 +137,8 @@ class Client(transport.Client):
         """Run a schedule now, or ``at`` an instant. With ``partition``, run it for this partition of its dataset, as a
         backfill of one; the partition need not be registered.
 
-        ``wait``: until the run has ended, at most ``timeout`` seconds. Check ``succeeded`` of the answer. A lost answer
-        does no harm: the request is repeated under the same key.
+        ``wait`` waits until the run has ended, for at most ``timeout`` seconds; then check ``succeeded``. After a lost
+        answer, the client repeats the request with the same idempotency key.
         """
         path = names.path_of(names.SCHEDULE, _full(schedule))
         key = uuid.uuid4().hex
@@ -170,14 +173,15 @@ class Client(transport.Client):
         raise AssertionError("unreachable: the pauses end with TimeoutError")
 
     def work(self, work_id: str) -> Work:
-        """The run of this id, or the job if it is none yet. Raises `NotFound`, with what became of it."""
+        """The run with this id, or the job before it becomes a run. Raises `NotFound`, with a hint if work with this id
+        is on record."""
         try:
             return _work(self.get(f"/v1/runs/{segment(work_id)}"))
         except NotFound:
             return _work(self.get(f"/v1/jobs/{segment(work_id)}/why"))
 
     def why(self, name: str) -> Why:
-        """Why a schedule, or the work of an id, is in its state: what ``sluice why`` shows."""
+        """Why a schedule, or the work with an id, is in its state, as ``sluice why`` shows it."""
         if name.count(".") == 2:
             document = self.get(f"{names.path_of(names.SCHEDULE, _full(name))}/why")
         else:
@@ -186,7 +190,7 @@ class Client(transport.Client):
         return Why(str(document.get("state")), str(document.get("why")), waiting, document)
 
     def cancel(self, work_id: str) -> None:
-        """Cancel a run, or the job if it is none yet. A run ends when its target has ended it."""
+        """Cancel a run, or a job before it becomes a run. The run ends when its target has ended it."""
         try:
             self.post(f"/v1/runs/{segment(work_id)}/cancel", repeatable=True)
         except NotFound:
@@ -195,7 +199,7 @@ class Client(transport.Client):
     def runs(
         self, name: str, state: str | None = None, day: str | None = None, most: int | None = None
     ) -> Iterator[Work]:
-        """The runs of a schedule, or of a namespace, newest first. Pages are read as they are needed."""
+        """The runs of a schedule, or of a namespace, newest first. The iterator reads each page when it needs it."""
         query = {"state": state, "day": day}
         return (_work(item) for item in self._items(name, "runs", query, most))
 
@@ -228,7 +232,7 @@ class Client(transport.Client):
             self.put(path, {})
 
     def _handed_out(self, path: str, backfill: Document) -> Work:
-        """The job of a backfill of one partition, or its run if that has ended already."""
+        """The job of a backfill of one partition, or its run if the run has ended already."""
         backfill_id = str(backfill["backfill_id"])
         for _ in self._pauses(60.0, f"the job of backfill {backfill_id}"):
             for entry in backfill.get("active") or ():
@@ -242,7 +246,7 @@ class Client(transport.Client):
         raise AssertionError("unreachable: the pauses end with TimeoutError")
 
     def _pauses(self, timeout: float | None, what: str) -> Iterator[None]:
-        """One turn at once, and further ones after growing pauses. Raises TimeoutError at the end of the time."""
+        """Yields at once, and then after each of the growing pauses. Raises TimeoutError after ``timeout`` seconds."""
         left, span = timeout, FIRST_PAUSE
         while True:
             yield

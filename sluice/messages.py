@@ -45,8 +45,8 @@ def target(text: str | None) -> Document | None:
 
 def carried(text: str | None, content_type: str | None) -> Document:
     """The data of a message. ``@FILE`` is the content of a file, as bytes if it is not text. A text that parses as a
-    JSON object or list is sent as JSON, unless a content type says otherwise. With a JSON content type it must be
-    JSON."""
+    JSON object or list is sent as JSON, unless another content type is given. With a JSON content type, the text must
+    be JSON."""
     if text is None:
         if content_type is not None:
             raise WrongUsage("expected --data with --content-type, got none", "--content-type")

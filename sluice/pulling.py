@@ -23,7 +23,7 @@ LATER = (429, 500, 502, 503, 504)
 BEATS_PER_LEASE = 3  # two heartbeats may get lost
 WAIT = 20  # seconds that a claim waits for work if the API gives no time
 MAX_CLAIM = 10
-DRAIN_LOOK = 0.5  # seconds: the interval at which a waiting worker checks whether to stop
+DRAIN_LOOK = 0.5  # seconds; the interval at which a waiting worker checks whether to stop
 
 
 class Tell(Protocol):
@@ -185,7 +185,7 @@ class _Work:
         self._report(ended, metrics)
 
     def _has_begun(self) -> bool:
-        """Report the start before the command starts, so that a released or lost run is executed by one worker only."""
+        """Report the start before the command starts, so that only one worker executes a released or lost run."""
         try:
             answer = self._post_until_answered("heartbeat", {})
         except ApiRefused as refused:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def sluice_app() -> Iterator[type[App]]:
-    """Makes apps: ``sluice_app("app.yaml", at="2026-03-02T12:00Z")``, each in a world of its own.
+    """Makes apps: ``sluice_app("app.yaml", at="2026-03-02T12:00Z")``, each in a separate installation in memory.
 
     While the test runs, the service logs errors only.
     """

@@ -1,9 +1,11 @@
-"""An exception for each kind of answer with which the API refuses a request. Each is an `ApiRefused` with its ``code``.
+"""One exception for each kind of refusal by the API. Each is an `ApiRefused` with its ``code``.
 
-try:
-    client.apply("app.yaml")
-except Invalid as refused:
-    print(refused.field, refused.message, refused.hint)
+Example:
+
+    try:
+        client.apply("app.yaml")
+    except Invalid as refused:
+        print(refused.field, refused.message, refused.hint)
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class ChangedMeanwhile(Conflict):
 
 
 class Unavailable(ApiRefused):
-    """The API cannot answer now: it is throttled, or a service behind it is down. A repeat may succeed."""
+    """The API cannot answer now: it is throttled, or a service that it needs is down. A repeat may succeed."""
 
 
 # The codes of the API. A code that is not listed here comes from a newer release, or from API Gateway or a proxy.

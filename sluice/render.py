@@ -1,7 +1,7 @@
 """The output on a terminal: tables, pages of fields, coloured states, and JSON for programs.
 
-Texts of the API are never parsed as markup. rich decides about colours: none without a terminal or with ``NO_COLOR``.
-Names and ids, which users copy, are never cut, however narrow the terminal; the reasons wrap.
+Texts of the API are never parsed as markup. rich uses no colours without a terminal or with ``NO_COLOR``. Names and ids
+are never cut, however narrow the terminal, because users copy them; the reasons wrap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rich.text import Text
 
 from sluice.spell import NOTHING
 
-# A pipe has no width, so nothing wraps: each row is one line, for grep.
+# Output to a pipe does not wrap, so that each row is one line for grep.
 PIPE_WIDTH = 4_000
 GAP = 2  # columns between two cells
 MIN_REASON = 32  # columns; a narrower column of text is unreadable
@@ -108,8 +108,8 @@ def changes(console: Console, sentences: Iterable[str]) -> Text | None:
 def table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell]], indent: int = 0) -> None:
     """Print a table without borders. Columns are as wide as their cells; columns without any value are left out.
 
-    If the name of the last column ends in ``…``, its text wraps in the remaining width, or goes below its row if that
-    width is too small.
+    If the name of the last column ends in ``…``, its text wraps in the remaining width, or is printed below its row if
+    that width is too small.
     """
     filled = [[_text(cell) for cell in row] for row in rows]
     shown = [at for at in range(len(columns)) if at == 0 or any(row[at].plain != NOTHING for row in filled)]
@@ -183,7 +183,7 @@ def _print_row(
     """Print cells side by side, then ``below``: lines that begin at column ``start``, the first in the row of the
     cells.
 
-    A row may be wider than the terminal, which then breaks the line; so an id that is copied stays whole."""
+    A row may be wider than the terminal, which then breaks the line, so that a copied id stays whole."""
     line = Text(" " * indent)
     for text, width in cells:
         line.append_text(text).append(" " * (width - text.cell_len + GAP))

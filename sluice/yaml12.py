@@ -1,8 +1,8 @@
-"""YAML by the rules of version 1.2: ``on`` and ``yes`` are texts, ``0o14`` is a number, ``1:30`` is none.
+"""YAML by the rules of version 1.2: ``on``, ``yes`` and ``1:30`` are texts, and ``0o14`` is a number.
 
 PyYAML reads version 1.1. The loader and the dumper here have the resolvers of the core schema of 1.2, with two
-exceptions: the merge key ``<<`` of 1.1 works, and a number with a leading zero is text, because ``month: 08`` names a
-folder. A key is always the text that stands in the file.
+exceptions. The merge key ``<<`` of 1.1 works. A number with a leading zero is text, because ``month: 08`` names a
+folder. A key is always text, exactly as the file contains it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PLAIN = (
 
 
 def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    """The resolvers by the first character of a plain word, as PyYAML looks them up; ``""`` is the empty word."""
+    """The resolvers by the first character of a plain scalar, as PyYAML expects them; ``""`` is the empty scalar."""
     found: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
     for tag, pattern, firsts in _PLAIN:
         for first in firsts:
@@ -41,7 +41,7 @@ def _resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
 
 
 class RepeatedKeys(yaml.YAMLError):
-    """Keys that occur twice in one object, each with the number of its line."""
+    """Keys that occur more than once in one object, each with the line number of the repetition."""
 
     def __init__(self, keys: list[tuple[str, int]]) -> None:
         super().__init__("a key a second time in one object")
@@ -76,7 +76,7 @@ _Loader.add_constructor(_FLOAT, _float)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts in quotes where the loader would read something else, also in the versions 1.1 of other tools."""
+    """Quotes each text that this loader, or a loader of YAML 1.1, would read as another type."""
 
 
 _Dumper.yaml_implicit_resolvers = {
@@ -91,8 +91,8 @@ def load(text: str) -> Any:
 
 
 def compose(text: str) -> yaml.Node | None:
-    """The tree of a document, whose nodes know their lines. Raises ``yaml.YAMLError``, and `RepeatedKeys`: YAML allows
-    a repeated key, and a schedule could get lost."""
+    """The tree of a document; its nodes contain their line numbers. Raises ``yaml.YAMLError``, and `RepeatedKeys`,
+    because PyYAML would keep only the last of two schedules with one name."""
     loader = _Loader(text)
     try:
         root: yaml.Node | None = loader.get_single_node()
@@ -116,13 +116,13 @@ def value_of(root: yaml.Node | None) -> Any:
 
 
 def dump(value: Any) -> str:
-    """A value as YAML that 1.1 and 1.2 read alike."""
+    """A value as YAML that has the same meaning in versions 1.1 and 1.2."""
     return str(yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100))
 
 
 def line_of(root: yaml.Node | None, field: str) -> int | None:
-    """The line, from 1 on, of the field with this path, such as ``schedules.nightly.zone``. A field that is missing has
-    the line of the innermost object that is there; None if nothing of the path is there."""
+    """The line, from 1 on, of the field with this path, such as ``schedules.nightly.zone``. For a missing field, the
+    line of its innermost part that exists; None if no part exists."""
     line: int | None = None
     node = root
     while node is not None and field:
@@ -134,8 +134,8 @@ def line_of(root: yaml.Node | None, field: str) -> int | None:
 
 
 def _child(node: yaml.Node, field: str) -> tuple[int, yaml.Node, str] | None:
-    """The line of the part of a node with which a path goes on, that part, and the rest of the path. The longest key
-    wins: keys may contain dots."""
+    """The first part of a path below a node: its line, its node, and the rest of the path. The longest matching key
+    wins, because keys may contain dots. None if no part matches."""
     if isinstance(node, yaml.SequenceNode):
         number, _, rest = field.partition(".")
         if not number.isdigit() or int(number) >= len(node.value):
@@ -151,7 +151,7 @@ def _child(node: yaml.Node, field: str) -> tuple[int, yaml.Node, str] | None:
 
 
 def _entries(node: yaml.MappingNode) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """The keys of an object with their values: its own, then those that it merges."""
+    """The keys and values of an object: first its own, then those of the objects that it merges."""
     yield from ((key, value) for key, value in node.value if key.tag != MERGE and isinstance(key.value, str))
     for key, value in node.value:
         merged = [value] if isinstance(value, yaml.MappingNode) else value.value

@@ -15,7 +15,7 @@ from benchmarks.cost.tally import Tally
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as the meter sees it: the name in the report, and its indexes."""
+    """The data of a table for the meter: the name in the report, and its indexes."""
 
     title: str
     indexes: tuple[Index, ...]
@@ -149,7 +149,7 @@ class MeteredDynamo:
         transactional: bool,
         stands: bool = False,
     ) -> None:
-        """Count the units. `stands`: the write failed but is billed, and the indexes did not change."""
+        """Count the units. `stands`: the write failed; it is billed, but the indexes did not change."""
         table = self._schema[write["TableName"]]
         indexes = () if stands else table.indexes
         units = capacity.write_units(before, after, transactional)

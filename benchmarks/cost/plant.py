@@ -1,7 +1,8 @@
 """The whole system with a meter at every connection: the real handlers, flows and adapters, the tables in memory.
 
-The benchmark sets the clock and simulates the outside: objects arrive, hints become due, EMR reports states, minutes
-pass. Every message is an invocation of its own, as in a quiet system; under load up to ten share one, which is cheaper.
+The benchmark sets the clock and simulates external systems: objects arrive, hints become due, EMR reports states,
+minutes pass. Every message causes one invocation, as in a quiet system; under load up to ten share one, which is
+cheaper.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ class Targets:
 
 
 class Plant:
-    """``around`` wraps the metered client, and so sees every call of the product and no other."""
+    """``around`` wraps the metered client, so every call of the product passes it, and no other call does."""
 
     def __init__(
         self, client: Any, names: dict[str, str], schema: Schema, around: Callable[[Any], Any] = lambda metered: metered
@@ -125,7 +126,7 @@ class Plant:
         self._from_queue("objects", handlers.objects, json.dumps({"Records": [record]}))
 
     def pass_by(self, span: int) -> None:
-        """Advance the clock by so many ms, and handle everything that becomes due."""
+        """Advance the clock by a span in ms, and handle everything that becomes due."""
         end = self.clock.now() + span
         while self._agenda and self._agenda[0][0] <= end:
             at, _, act = heapq.heappop(self._agenda)

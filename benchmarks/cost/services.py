@@ -1,4 +1,5 @@
-"""Stand-ins for SQS, S3 and EMR Serverless: the boto3 methods that the flows call, counted, with the benchmark's clock.
+"""Replacements for SQS, S3 and EMR Serverless. They have the boto3 methods that the flows call, count the calls, and
+use the benchmark's clock.
 
 The adapters of `chalicelib/aws` use them like the real services, so their batches are the same here.
 """

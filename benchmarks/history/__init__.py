@@ -1,9 +1,9 @@
 """The two jobs on Sluice's own history with large inputs: `make bench ONLY=history`.
 
-A day of 2 million lines and one of 20 million (``SLUICE_HISTORY_ROWS=2000000`` for one alone) are generated, compacted
-and reported by Spark on all cores of this machine, started as by `spark-submit`. Measured are rows per second, the peak
-memory of the process, the output, and their growth with the size. `benchmarks/history/capacity.py` computes from this
-and from the cost of a run the resources for a day of a million jobs (W11)."""
+The benchmark generates a day of 2 million lines and one of 20 million (``SLUICE_HISTORY_ROWS=2000000`` for one alone).
+Spark compacts and reports them on all cores of this machine, started as by `spark-submit`. The figures are rows per
+second, the peak memory of the process, the output, and their growth with the size. From these and the cost of a run,
+`benchmarks/history/capacity.py` computes the resources for a day of a million jobs (W11)."""
 
 from __future__ import annotations
 

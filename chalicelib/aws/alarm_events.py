@@ -13,13 +13,13 @@ from chalicelib.core.events.alarms import AlarmChange
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.triggers.cloudwatch_alarm import is_alarm_name
 
-SOURCE = "aws.cloudwatch"  # nobody but AWS can put an event with a source that begins with `aws.`
+SOURCE = "aws.cloudwatch"  # only AWS can put an event with a source that begins with `aws.`
 DETAIL_TYPE = "CloudWatch Alarm State Change"
 MAX_REASON = 1_023  # characters, as StateReason has at most
 
 
 def change_of(event: Mapping[str, Any]) -> AlarmChange:
-    """The change that an event is about. Raises ``invalid`` for any other event."""
+    """The change of an alarm in an event. Raises ``invalid`` for any other event."""
     try:
         if event["source"] != SOURCE or event["detail-type"] != DETAIL_TYPE:
             raise ValueError("another event")

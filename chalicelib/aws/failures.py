@@ -59,7 +59,7 @@ class FailedMessages:
             try:
                 answer = self._client.change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
                 refused = answer.get("Failed", ())
-            except Exception:  # an error, no answer or no such queue: SQS redelivers the messages anyway
+            except Exception:  # an error, no answer or no such queue: SQS redelivers the messages later
                 logger.exception("messages are retried late", extra={"queue": self._name, "size": len(part)})
                 continue
             if refused:

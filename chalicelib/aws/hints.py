@@ -21,7 +21,7 @@ from chalicelib.log import logger
 from chalicelib.ports import MAX_DELAY, Clock
 
 MAX_REFS = 50  # per message: as many as one Lambda handles one by one
-# So many rows for one instant are a large batch: one invocation prepares a thousand or more before the instant.
+# From this many rows for one instant on, a batch is large: one invocation prepares a thousand or more in advance.
 LARGE_BATCH, LARGE_BATCH_REFS = 500, 500
 MAX_TRIES = 3  # tries to send a message of a batch
 MAX_MESSAGES, MAX_BYTES = 10, 240_000  # per batch; SQS allows 256 KB including its overhead
@@ -107,7 +107,7 @@ class SqsHints:
 
 
 def head_start(count: int) -> Millis:
-    """How long before its instant (ms) a hint for so many rows must arrive."""
+    """How long before its instant, in ms, a hint for this number of rows must arrive."""
     if count >= LARGE_BATCH:
         return LARGE_BATCH_LEAD
     return GROUP_HEAD_START if count > MAX_REFS else HEAD_START

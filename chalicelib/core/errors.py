@@ -1,8 +1,8 @@
 """The errors that a caller of Sluice can get, each with a stable code.
 
-The API answers with ``{"error": {"code", "message", "field", "hint"}}``; the CLI prints the same texts. A message says
-what Sluice expected and what it got; the hint says what to do. If a request has several problems, ``problems`` lists
-all of them in the same form.
+The API answers with ``{"error": {"code", "message", "field", "hint"}}``; the CLI prints the same texts. A message names
+the expected and the received value; the hint names the correction. If a request has several problems, ``problems``
+lists all of them in the same form.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SluiceError(ValueError):
         return self.problems or (self,)
 
     def to_dict(self) -> dict[str, Any]:
-        """The body of the answer. ``problems`` is there only if there are several."""
+        """The body of the answer. It has ``problems`` only if there are several."""
         several = {"problems": [problem._fields() for problem in self.problems]} if self.problems else {}
         return {"error": {**self._fields(), **several}}
 
@@ -121,7 +121,7 @@ class Problems:
         return bool(self._found)
 
     def end(self) -> None:
-        """Raise one error for all that was caught, if anything was."""
+        """Raise one error for all problems that were caught; nothing without any."""
         if self._found:
             raise several(self._found)
 
@@ -148,7 +148,7 @@ def changed_meanwhile(what: str) -> SluiceError:
 
 def from_validation(error: ValidationError, model: type[BaseModel] | None = None) -> SluiceError:
     """The error for a failed validation, with every fault of pydantic as a problem. With ``model``, the model that was
-    validated, an unknown field gets the hint which field was meant."""
+    validated, the hint for an unknown field names the field that was probably meant."""
     faults: list[dict[str, Any]] = [dict(fault) for fault in error.errors(include_url=False)]
     found = list(_problems(faults, model))
     meant = {problem.field: suggestion for problem, suggestion in found if suggestion is not None}
@@ -171,7 +171,7 @@ _MISSING = "expected a value, got nothing"
 def _problems(
     faults: Sequence[Mapping[str, Any]], model: type[BaseModel] | None
 ) -> Iterator[tuple[SluiceError, str | None]]:
-    """The problems behind the faults, each with the field that was meant by an unknown one."""
+    """The problems that the faults report, each with the field that was probably meant by an unknown field."""
     told: set[str] = set()
     for fault in faults:
         location = _location(fault)
@@ -229,7 +229,7 @@ def _joined(expected: Sequence[str]) -> str:
     return " or ".join([first, *(other.removeprefix("expected ") for other in others)])
 
 
-# The expectation behind each type of fault of pydantic, in the terms of JSON.
+# The expected value for each type of fault of pydantic, in the terms of JSON.
 _EXPECTED = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -265,7 +265,7 @@ def _expected(fault: Mapping[str, Any]) -> str:
 
 
 def _hint(fault: Mapping[str, Any]) -> str | None:
-    """What to do about a value of the wrong kind, where a rule knows it."""
+    """The hint for a value of the wrong kind; None if no rule has one."""
     given = fault.get("input")
     match fault["type"]:
         case "literal_error" if isinstance(given, str):

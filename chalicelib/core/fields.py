@@ -1,4 +1,4 @@
-"""The names of the fields of a document, and the one that was meant by a word that is none of them."""
+"""The field names of documents, and the name that a user probably meant by an unknown word."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Location = tuple[int | str, ...]
 
-# What other schedulers call a field or a type of Sluice. A word counts only where Sluice knows the other one.
+# Words of other schedulers for the fields and types of Sluice. A synonym counts only where Sluice's word is valid.
 SYNONYMS = {
     "and": ("all",),
     "args": ("arguments",),
@@ -45,7 +45,7 @@ SYNONYMS = {
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known word that was meant: the same one in another case, a synonym, or one that looks alike."""
+    """The known word that a user probably meant: the same one in another case, a synonym, or a similar word."""
     listed = list(known)
     plain = {_plain(name): name for name in listed}
     if _plain(word) in plain:
@@ -67,8 +67,8 @@ def is_tag(part: object) -> bool:
 
 
 def fields_at(model: type[BaseModel], location: Location) -> tuple[str, ...]:
-    """The names of the fields of the document at a location of pydantic, within a document of ``model``; none if no
-    single document stands there."""
+    """The names of the fields of the document at a location of pydantic, within a document of ``model``; none if the
+    type at the location is not exactly one document."""
     found: Any = model
     for part in location:
         found = _step(found, part)
@@ -88,7 +88,7 @@ def _step(annotation: Any, part: int | str) -> Any:
         return next((each for each in _annotated(annotation) if _tag(each) == part), None)
     for each in _members(annotation):
         if hasattr(each, "model_fields"):
-            each.model_rebuild(raise_errors=False)  # so that a document that contains itself is known by now
+            each.model_rebuild(raise_errors=False)  # resolves the reference of a document that contains itself
             for name, field in each.model_fields.items():
                 if part in (name, field.alias):
                     return field.annotation

@@ -21,7 +21,7 @@ HOUR: Millis = 60 * MINUTE
 DAY: Millis = 24 * HOUR
 
 MAX_DURATION: Millis = 3_653 * DAY
-MAX_TEXT = 200  # characters of a duration or an expression; people write no longer ones
+MAX_TEXT = 200  # characters of a duration or an expression
 LATEST: Instant = (
     253_370_764_800_000  # 9999-01-01T00:00:00Z: from here on, Python cannot compute with wall times of every zone
 )
@@ -138,14 +138,14 @@ def _instant(text: str) -> Instant | None:
 
 
 def zone(name: str, field: str = "zone") -> ZoneInfo:
-    """The zone of that name. Raises ``invalid`` if the IANA database knows none."""
+    """The zone with this name. Raises ``invalid`` if the IANA database has none."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise invalid(field, "a time zone such as Europe/Paris or UTC", name, _zone_hint(name)) from None
 
 
-# Abbreviations that are no names of zones: one of them stands for several zones, and for one half of the year.
+# Abbreviations that are no names of zones: an abbreviation belongs to several zones, and to one half of the year.
 _ABBREVIATIONS = {
     "AEDT": "Australia/Sydney",
     "AEST": "Australia/Sydney",
@@ -169,7 +169,7 @@ _ABBREVIATIONS = {
 
 
 def _zone_hint(name: str) -> str:
-    """What to write in place of a zone that the database does not know."""
+    """The hint for the name of a zone that the database does not have."""
     likely = _ABBREVIATIONS.get(name.upper())
     if likely is not None:
         return f"write the name of a place, such as {likely}"

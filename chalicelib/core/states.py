@@ -2,7 +2,7 @@
 
 A **job** is work that waits to become a run. It gathers events (PENDING_TRIGGER), then waits for its constraints
 (PENDING_CONSTRAINTS), then for a permit of a limit (PENDING_LAUNCH). In one transaction, the claim deletes the job and
-creates a run with the same id. If a job can never become a run, Sluice deletes it with a record that says why.
+creates a run with the same id. If a job can never become a run, Sluice deletes it with a record of the reason.
 
 A **run** is one execution. STARTING is the outbox: Sluice may repeat the start call until it has an answer. RETRYING
 is a failed attempt that another attempt will follow; it is not announced.

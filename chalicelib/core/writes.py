@@ -260,8 +260,8 @@ class EndLease:
 
 @dataclass(frozen=True, slots=True)
 class WakeBackfill:
-    """Have a backfill checked, because its active runs have changed. Its revision rises, so a step that read it before
-    gets a conflict."""
+    """Wake a backfill for a check, because its active runs have changed. Its revision rises, so a step that read it
+    before gets a conflict."""
 
     schedule: str
     backfill: str

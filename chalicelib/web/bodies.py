@@ -198,7 +198,7 @@ class Bulk(Document):
 ShortText = Annotated[str, Field(max_length=500)]
 
 
-MAX_OUTPUT = 16_000  # characters a longer output loses its beginning
+MAX_OUTPUT = 16_000  # characters; a longer output loses its beginning
 
 
 MAX_METRICS = 1_000  # bytes: every heartbeat writes them with the run's row
@@ -249,7 +249,7 @@ class Claim(Document):
 
 
 class Heartbeat(_Measured):
-    """A sign of life of a worker. The first heartbeat of a run reports that the work has started."""
+    """A heartbeat of a worker. The first heartbeat of a run reports that the work has started."""
 
     worker: Worker
     message: ShortText = ""

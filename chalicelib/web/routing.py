@@ -1,4 +1,4 @@
-"""How a route is declared: one line names its inputs, and every answer has the format of this API."""
+"""The declaration of routes: one line names the inputs of a route, and every answer has the format of this API."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OWN = {"pool": _check_pool, "lease_id": _check_lease}
 
 @dataclass(frozen=True, slots=True)
 class Takes:
-    """The inputs of a route besides its path, and its status codes on success. Any other input is refused, because a
+    """The inputs of a route other than its path, and its status codes on success. Any other input is refused, because a
     misspelt filter must not be ignored. ``body`` names a model of `bodies.BODIES`."""
 
     query: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ def own_shape(event: Any, get_response: Callable[[Any], Response]) -> Response:
         shaped = failure(405, "method_not_allowed", str(content["Message"]), f"this path takes {allowed}")
         shaped.headers["Allow"] = allowed
         return shaped
-    # Chalice answers 405 without any allowed method to a path that it does not know.
+    # Chalice answers 405 without any allowed method to a path that does not exist.
     status = 404 if response.status_code == 405 else response.status_code
     return failure(
         status, "not_found" if status == 404 else "invalid", "no such route", "GET /v1/openapi.json lists them"

@@ -1,1 +1,1 @@
-"""A thousand backups due in one minute, a policy that stretches them, and a consumer behind a queue."""
+"""A thousand backups that are due in one minute, a policy that limits their rate, and the consumer of a queue."""

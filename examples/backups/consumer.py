@@ -1,6 +1,6 @@
-"""Who stands behind the queue: takes messages at its own pace, and backs up what they name.
+"""The consumer of the queue: it receives messages at its own rate, and backs up the log that each message names.
 
-Deliveries are at least once, so a message whose event it has handled before is dropped by its id.
+Deliveries are at least once, so the consumer drops a message with the id of an event that it has handled before.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-BATCH_SIZE = 10  # messages, the most that SQS hands out together
-WAIT = 1  # seconds that a question to an empty queue takes
-LOOK_EVERY = 0.25  # seconds between looks at the depth of the queue
+BATCH_SIZE = 10  # messages; the maximum of SQS per call
+WAIT = 1  # seconds that a call waits for a message in an empty queue
+LOOK_EVERY = 0.25  # seconds between two reads of the depth of the queue
 DEPTH = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A message as it came; ``sent_at`` is the queue's own stamp, in ms since 1970."""
+    """A received message; ``sent_at`` is the timestamp of the queue, in ms since 1970."""
 
     event_id: str
     schedule: str
@@ -30,13 +30,13 @@ class Arrival:
 
 
 class Consumer:
-    """Backs up from one bucket into another until it is told to stop; ``clients(service)`` gives boto3 clients."""
+    """Backs up from one bucket into another until the context ends; ``clients(service)`` returns a boto3 client."""
 
     def __init__(self, clients: Callable[[str], Any], queue: str, source: str, target: str) -> None:
         self._clients, self._queue, self._source, self._target = clients, queue, source, target
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=each, daemon=True) for each in (self._work, self._look)]
-        self.arrivals: list[Arrival] = []  # first comings only, in the order they were taken
+        self.arrivals: list[Arrival] = []  # without repeats, in the order of receipt
         self.repeats = 0
         self.deepest = 0
         self.failure: Exception | None = None
@@ -71,13 +71,13 @@ class Consumer:
                         self._back_up(s3, json.loads(message["Body"])["properties"]["source"])
                         seen.add(arrival.event_id)
                         self.arrivals.append(arrival)
-                    # Last: who dies before gets the message again, and backs up once more.
+                    # Last: after a crash before this call, SQS delivers the message again, and the backup is repeated.
                     sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=message["ReceiptHandle"])
         except Exception as error:  # the waiting example reports it
             self.failure = error
 
     def _back_up(self, s3: Any, key: str) -> None:
-        """Read, compress, write: overwriting, so twice is once."""
+        """Read, compress and write a log. The write overwrites an earlier backup, so a repeat is idempotent."""
         content = s3.get_object(Bucket=self._source, Key=key)["Body"].read()
         s3.put_object(Bucket=self._target, Key=f"{key}.gz", Body=gzip.compress(content, mtime=0))
 

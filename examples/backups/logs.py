@@ -1,4 +1,4 @@
-"""What is backed up: the log of each aircraft, which is all that it flew from New York in 2013, busiest first."""
+"""The content of the backups: a log for each aircraft, with all its departures from New York in 2013, busiest first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from examples.flights import data
 
-# Where a line of a flight has the number of its aircraft, counted from 0.
+# The column with the number of the aircraft, counted from 0.
 TAIL_AT = 11
 
 

@@ -1,6 +1,6 @@
-"""`make example NAME=backups.run`: a thousand backups are due in one minute; a policy lets them go at a pace.
+"""`make example NAME=backups.run`: a thousand backups are due in one minute; a policy limits the rate of their starts.
 
-The target is a queue, and behind it stands a consumer that backs up real objects. The last line is JSON.
+The target is a queue, whose consumer backs up real objects. The last line of the output is JSON.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from examples.stage import Document, Failed, Stage, check, exit_code_of
 from infra.local import cloud
 
 HERE = Path(__file__).parent
-URGENT = 9  # the priority of the busiest tenth; the others have 5, as everything has
-MARGIN = timedelta(seconds=20)  # from the end of the deployment to the first instant, if each app takes like the first
-LINES = 30  # of the picture
-WIDEST = 50  # characters of the picture's widest bar
+URGENT = 9  # the priority of the busiest tenth; the others have the default, 5
+MARGIN = timedelta(seconds=20)  # from the end of the deployment to the first instant, if all apps take equally long
+LINES = 30  # of the chart
+WIDEST = 50  # characters of the chart's longest bar
 
 
 @dataclass(frozen=True)
 class Wish:
-    """How many logs, in how many apps, and what the consumer can take: ``most`` in any ``interval`` seconds. They are
-    due within ``window`` seconds."""
+    """The size of the example: the number of logs and of apps, and the policy: ``most`` starts in any ``interval``
+    seconds. All backups are due within ``window`` seconds."""
 
     logs: int = 1_000
     apps: int = 20
@@ -47,20 +47,20 @@ class Wish:
 
     @property
     def patience(self) -> float:
-        """Seconds from the first due instant on: four times what the policy makes of it, and a minute."""
+        """The time limit in seconds from the first due instant: the window, four times the policy's span, a minute."""
         return 60 + self.window + 4 * self.logs * self.interval / self.most
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of it: the messages as they came, the runs of the API, the deepest queue that was seen."""
+    """The result: the received messages, the runs of the API, the largest depth of the queue."""
 
     due: datetime
     arrivals: Sequence[Arrival]
     runs: Sequence[Document]
     deepest: int
     repeats: int
-    why: str  # of one that waited, while it waited
+    why: str  # the reason of a job while it waited
 
 
 class Fleet:
@@ -71,7 +71,7 @@ class Fleet:
         self.logs = busiest(wish.logs)
         self.urgent = {schedule_name(log) for log in self.logs[: len(self.logs) // 10]}
         self.source, self.target = f"sluice-{stage.name}-logs", f"sluice-{stage.name}-backups"
-        # Buckets of their own: the lake tells Sluice of every object, and nothing waits for these.
+        # Separate buckets: the lake would notify Sluice of every object, and no schedule waits for these.
         for bucket in (self.source, self.target):
             stage.s3.create_bucket(Bucket=bucket)
         self.sqs = stage.endpoints.client("sqs")
@@ -84,7 +84,8 @@ class Fleet:
                 counter.at(number, log.tail)
 
     def deploy(self) -> datetime:
-        """Put the apps; gives the instant from which on their schedules are due: once all are there, as it seems."""
+        """Deploy the apps. Returns the instant from which on their schedules are due, soon after the expected end of
+        the deployment."""
         began = datetime.now(UTC)
         self.put(0, began + timedelta(hours=1))
         lead = MARGIN + self.wish.apps * (datetime.now(UTC) - began)
@@ -99,7 +100,7 @@ class Fleet:
         return due
 
     def put(self, number: int, due: datetime) -> int:
-        """Deploy one app; gives how many schedules it has."""
+        """Deploy one app. Returns the number of its schedules."""
         own = {schedule_name(log): log for log in self.logs[number :: self.wish.apps]}
         schedules = {name: schedule_of(log, name in self.urgent, due, self.wish.window) for name, log in own.items()}
         values = {"queue": self.queue, "most": str(self.wish.most), "interval": f"{self.wish.interval}s"}
@@ -108,7 +109,7 @@ class Fleet:
         return len(own)
 
     def consume(self, due: datetime) -> Outcome:
-        """Back up each log that arrives until all are there, and count the waiting jobs meanwhile."""
+        """Run the consumer until it has backed up all logs. Returns the result."""
         until_due = (due - datetime.now(UTC)).total_seconds()
         window = f"{self.wish.window} s from {due:%H:%M:%S} UTC on"
         self.stage.say("due", f"{len(self.logs):,} of them within {window}, which is in {until_due:.0f} s")
@@ -131,12 +132,12 @@ class Fleet:
         return Outcome(due, consumer.arrivals, self.runs(), consumer.deepest, consumer.repeats, why)
 
     def why(self) -> str:
-        """What one of those says that have not had their turn yet."""
+        """The reason of one waiting job; empty if no job waits."""
         jobs = self.stage.client.get(f"{self.stage.base}/jobs", {"limit": 1})["items"]
         return f"{watch.short(jobs[0]['schedule'])} {jobs[0]['reason']}" if jobs else ""
 
     def runs(self) -> list[Document]:
-        """The runs, once the history has them all: each is kept after its message was sent."""
+        """The runs, once the history has all of them: Sluice stores a run after its message was sent."""
         found: list[Document] = []
 
         def all_kept() -> bool:
@@ -147,13 +148,13 @@ class Fleet:
         return found
 
     def stop(self) -> None:
-        """They would go on day by day."""
+        """Delete the apps and the queue, because the schedules would continue every day."""
         for number in range(self.wish.apps):
             self.stage.client.delete(f"{self.stage.base}/apps/fleet-{number + 1}")
         self.sqs.delete_queue(QueueUrl=self.queue)
 
     def verify(self, outcome: Outcome) -> None:
-        """Hold what came out against what the schedules and the policy promise."""
+        """Compare the result with the schedules and the policy. Raises `Failed` if they differ."""
         count, most, span = len(self.logs), self.wish.most, self.wish.interval
         came = Counter(watch.short(arrival.schedule) for arrival in outcome.arrivals)
         check(came == Counter(map(schedule_name, self.logs)), "each schedule once", came.most_common(3))
@@ -179,7 +180,8 @@ def schedule_name(log: Log) -> str:
 
 
 def schedule_of(log: Log, urgent: bool, due: datetime, window: int) -> Document:
-    """Daily, for the first time within ``window`` seconds from ``due`` on: when exactly, its name decides."""
+    """A daily schedule that is first due within ``window`` seconds from ``due`` on, at an instant that follows from its
+    name."""
     trigger = {"type": "time", "expression": "@every 24h", "due_time": due.isoformat(), "jitter": f"{window}s"}
     document = {"workflow": "backup", "enabled": True, "policy": "vault", "properties": {"source": log.key}}
     return {**document, "trigger": trigger, **({"priority": URGENT} if urgent else {})}
@@ -200,13 +202,13 @@ def most_within(instants: Sequence[float], span: float) -> int:
 
 
 def mean_place(places: Sequence[bool], urgent: bool) -> float:
-    """The mean place, from 1, of those that are (or are not) urgent, in the order of arrival."""
+    """The mean position, from 1 on, of the urgent (or other) backups in the order of arrival."""
     own = [place for place, is_urgent in enumerate(places, 1) if is_urgent == urgent]
     return sum(own) / max(1, len(own))
 
 
 def picture(outcome: Outcome) -> list[str]:
-    """What was due and what came, span by span from the first due instant on; a line each, 30 at most."""
+    """A chart of the due and the received backups for each span from the first due instant on, in at most 30 lines."""
     began = outcome.due.timestamp()
     due = [arrival.due.timestamp() - began for arrival in outcome.arrivals]
     came = [arrival.sent_at / 1000 - began for arrival in outcome.arrivals]
@@ -236,7 +238,7 @@ def summary(outcome: Outcome, fleet: Fleet) -> Table:
 
 
 def play(stage: Stage, wish: Wish) -> dict[str, Any]:
-    """The whole example; gives what is told in its last line."""
+    """Run the whole example. Returns the content of the last line of the output."""
     fleet = Fleet(stage, wish)
     fleet.upload()
     try:

@@ -1,7 +1,8 @@
 """`make example NAME=features.build`: a nightly feature build on real Spark, and a backfill of the month before.
 
-The month is February 2013 of New York's flights: 28 nights, each a run of its own, two at a time, the newest first.
-The result is counted again from the raw lines, one night is run a second time, and the last line is JSON.
+The month is February 2013 of New York's flights: 28 nights with one run each, two at a time, the newest first. The
+example computes the result again from the raw lines, and runs one night a second time. The last line of the output is
+JSON.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from infra.local import cloud
 
 HERE = Path(__file__).parent
 ZONE = ZoneInfo("America/New_York")
-NIGHT = 3  # o'clock, as the app's expression has it
+NIGHT = 3  # the hour in the app's expression
 MONTH = [date(2013, 2, 1) + timedelta(days=number) for number in range(28)]
-BATCH_SIZE = 2  # runs of the workflow, as the app's constraint has it
-HANDED_OUT = 3  # by the backfill: one stands ready when another ends
-TWICE = date(2013, 2, 9)  # the snow storm's second day
+BATCH_SIZE = 2  # concurrent runs of the workflow, as in the app's constraint
+HANDED_OUT = 3  # concurrency of the backfill: one more, so that a job waits when a run ends
+TWICE = date(2013, 2, 9)  # the second day of the snow storm
 SCHEDULE, REPORT = "/apps/features/schedules/nightly", "/apps/features/schedules/report"
 JOBS = ("build_features.py", "features_report.py", "flight_features.py", "run_context.py")
 PATIENCE = 600.0  # seconds
@@ -43,7 +44,7 @@ def night_after(day: date) -> datetime:
 
 
 def upload(stage: Stage) -> None:
-    """The month, and the week before it, which its first days look back at."""
+    """Upload the month, and the week before it, from which the features of its first days are computed."""
     days = [MONTH[0] - timedelta(days=ago) for ago in range(WINDOW_DAYS, 0, -1)] + MONTH
     with counting(stage.console, "days uploaded", len(days)) as counter:
         for number, day in enumerate(days, 1):
@@ -60,7 +61,8 @@ def deploy(stage: Stage) -> None:
 
 
 def backfill(stage: Stage) -> None:
-    """Ask for the month, and look on until it is built. The wish has a key: sent twice it is one."""
+    """Start a backfill of the month, and wait for its end. The request has an idempotency key, so a repeat starts no
+    other backfill."""
     wish = {
         "from": night_after(MONTH[0]).isoformat(),
         "to": night_after(MONTH[-1] + timedelta(days=1)).isoformat(),
@@ -88,7 +90,7 @@ def backfill(stage: Stage) -> None:
 
 
 def report(stage: Stage, number: int) -> Document:
-    """The so-manieth run of the report, once it has ended well."""
+    """The run of the report with this number, from 1 on, once it has succeeded."""
     found: list[Document] = []
 
     def has_ended() -> bool:
@@ -101,7 +103,7 @@ def report(stage: Stage, number: int) -> Document:
 
 
 def build_twice(stage: Stage, nights: list[Document]) -> None:
-    """A night that is built already, once more: there must be one partition as before, and the report the same."""
+    """Run one night a second time, and check that its partition is replaced and that the report stays the same."""
     [first] = [night for night in nights if day_of(night) == TWICE]
     folder = data.partition_key(f"{stage.prefix}features/", TWICE)
     before = (len(stage.keys(folder)), table_of(stage, "days"), table_of(stage, "signals"))
@@ -122,7 +124,7 @@ def build_twice(stage: Stage, nights: list[Document]) -> None:
 
 
 def day_of(run: Document) -> date:
-    """The day that a night's run is about."""
+    """The day for which a run builds the features: the day before its nominal instant."""
     return datetime.fromisoformat(run["nominal_at"]).astimezone(ZONE).date() - timedelta(days=1)
 
 
@@ -132,7 +134,7 @@ def table_of(stage: Stage, name: str) -> list[dict[str, str]]:
 
 
 def verify(stage: Stage, nights: list[Document]) -> int:
-    """Hold runs and result against what must be. Returns how many days and origins were compared."""
+    """Compare the runs and the result with the expected ones. Returns how many days and origins were compared."""
     built = Counter(day_of(run) for run in nights)
     check(built == Counter(MONTH), "each night of the month once", built)
     spans = [(watch.instant(run["started_at"]), watch.instant(run["ended_at"])) for run in nights]
@@ -150,7 +152,7 @@ def verify(stage: Stage, nights: list[Document]) -> int:
 
 
 def nights_table(nights: list[Document]) -> Table:
-    """The first and last few runs, and what they waited for."""
+    """The first and last few runs, and the reasons why they waited."""
     table = Table(title="The nights (spans in seconds)", title_justify="left", show_edge=False, pad_edge=False)
     for name in ("run", "day", "fired by", "why it waited", "took", "state"):
         table.add_column(name, justify="right" if name == "took" else "left", overflow="fold")
@@ -159,14 +161,14 @@ def nights_table(nights: list[Document]) -> Table:
             table.add_row(f"... {len(nights) - 7} more", "", "", "", "", "")
             continue
         took = watch.span(run["started_at"], run["ended_at"])
-        # One that went at once has nothing more to say than who asked for it.
+        # For a run that did not wait, the reason only repeats what started it.
         waited = "-" if run["waited_for"] in (None, run["fired_by"]) else run["waited_for"].replace(app_of(run), "")
         table.add_row(str(run["number"]), str(day_of(run)), run["fired_by"].split()[0], waited, took, run["state"])
     return table
 
 
 def app_of(run: Document) -> str:
-    """``<namespace>.<app>.``, with which every full name of the app begins."""
+    """``<namespace>.<app>.``, the prefix of every full name of the app."""
     return f"{str(run['schedule']).rpartition('.')[0]}."
 
 
@@ -195,7 +197,7 @@ def main() -> int:
     nights = [run for run in stage.runs(f"{SCHEDULE}/runs") if run["kind"] == "backfill"]
     compared = verify(stage, nights)
     build_twice(stage, nights)
-    # The clock would go on for ever, and of this year there are no flights.
+    # The schedule would fire every night without end, and there are no flights of this year.
     stage.client.post(f"{stage.base}{SCHEDULE}/disable")
     console.print()
     console.print(nights_table(nights))

@@ -1,4 +1,4 @@
-"""The same features, counted again from the raw lines with the standard library: what the result must be."""
+"""The expected features, computed again from the raw lines with the standard library alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ WINDOW_DAYS = 7
 
 
 class Expected(NamedTuple):
-    """Of one day and origin: flights, those whose aircraft flew in the week before, flights of their routes in that
-    week summed up, and the mean over the flights of their route's mean delay then (None where no route has one)."""
+    """The figures of one day and origin: the flights, and those whose aircraft flew in the week before.
+
+    ``route_flights`` is the sum, over the flights, of the number of flights of their route in that week.
+    ``route_mean_delay`` is the mean, over the flights, of their route's mean delay in that week; None if no route has
+    one."""
 
     flights: int
     known_aircraft: int
@@ -24,7 +27,7 @@ class Expected(NamedTuple):
 
 
 def expected(days: Sequence[date]) -> dict[tuple[str, str], Expected]:
-    """By day (``2013-02-01``) and origin."""
+    """The expected values by day (``2013-02-01``) and origin."""
     rows = {day: _rows(day) for day in {day - timedelta(ago) for day in days for ago in range(WINDOW_DAYS + 1)}}
     return {
         (day.isoformat(), origin): _of(rows[day], origin, [rows[day - timedelta(n)] for n in range(1, WINDOW_DAYS + 1)])

@@ -1,1 +1,1 @@
-"""Real flights: partitions land, runs follow, one starts the next, and a clock starts another."""
+"""Real flights: partitions arrive and start runs, a run starts the next one, and a timer starts another."""

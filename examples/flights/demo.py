@@ -1,7 +1,7 @@
-"""`make demo`: partitions of real flights land in S3, workflows follow, one starts the next, a clock starts another.
+"""`make demo`: partitions of real flights arrive in S3 and start workflows; one starts the next, a timer another.
 
-Everything runs on the local cloud, which runs the template that is deployed. Each time in a namespace and under a
-prefix of its own, so that it works twice. The last line is JSON.
+The demo runs on the local cloud, which runs the template that is deployed to AWS. Each run of the demo has its own
+namespace and prefix, so that the demo can be repeated. The last line of the output is JSON.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from sluice.errors import NotReachable
 
 HERE = Path(__file__).parent
 JOBS = HERE.parents[1] / "jobs"
-COMPLETE = (date(2013, 1, 1), date(2013, 1, 2), date(2013, 2, 8))  # the last one in a snow storm
+COMPLETE = (date(2013, 1, 1), date(2013, 1, 2), date(2013, 2, 8))  # the last one with a snow storm
 WITHOUT_WEATHER = date(2013, 2, 9)
 LOOK_EVERY = 1.0  # seconds
-PATIENCE = 280.0  # seconds until the demo gives up and says what it was waiting for
+PATIENCE = 280.0  # seconds until the demo fails with the condition that is still unmet
 
 
 class Demo:
-    """One demonstration, in a namespace of its own."""
+    """One run of the demo, in its own namespace."""
 
     def __init__(self, endpoints: Any, console: Console) -> None:
         self.console = console
@@ -49,7 +49,7 @@ class Demo:
         self.control = endpoints.outputs["ControlBucket"]
 
     def deploy(self) -> None:
-        """The jobs into the control bucket, the app into Sluice."""
+        """Upload the jobs to the control bucket, and deploy the app."""
         code = f"code/{self.name}/"
         for job in sorted(JOBS.glob("*.py")):
             self.s3.put_object(Bucket=self.control, Key=code + job.name, Body=job.read_bytes())
@@ -72,7 +72,7 @@ class Demo:
         self.console.print(f"[bold]uploaded[/] {WITHOUT_WEATHER} flights, but no weather", highlight=False)
 
     def watch(self) -> list[dict[str, Any]]:
-        """Look on until every complete day is joined and a report has been made after the last of them."""
+        """Show the runs until every complete day is joined, and a report was made after the last join."""
         deadline = time.monotonic() + PATIENCE
         runs: list[dict[str, Any]] = []
         waiting: list[dict[str, Any]] = []
@@ -81,7 +81,7 @@ class Demo:
                 try:
                     runs = self.runs()
                     waiting = self.client.get(f"/v1/namespaces/{self.name}/jobs")["items"]
-                except NotReachable as failure:  # a busy machine: the next look may be answered
+                except NotReachable as failure:  # a busy machine: the next request may be answered
                     if time.monotonic() > deadline:
                         raise
                     window.show(runs, waiting, f"waiting for an answer of the API ({failure.message})")
@@ -99,14 +99,14 @@ class Demo:
         return list(self.client.listing(f"/v1/namespaces/{self.name}/runs")["items"])
 
     def stop(self) -> None:
-        """The clock would go on for ever; and what it has started may end."""
+        """Disable the schedule with the timer, which would fire without end, and wait for its active runs."""
         self.client.post(f"/v1/namespaces/{self.name}/apps/flights/schedules/report/disable")
         deadline = time.monotonic() + 60
         while any(run["state"] in watch.ACTIVE for run in self.runs()) and time.monotonic() < deadline:
             time.sleep(LOOK_EVERY)
 
     def fired(self, run: dict[str, Any]) -> str:
-        """What fired a run, in a few words, from the events that it was given."""
+        """The events that started a run, as short text."""
         told = []
         for event in self.client.get(f"/v1/runs/{run['run_id']}")["events"]:
             if event["kind"] == "partition":
@@ -122,7 +122,7 @@ class Demo:
         return list(why["jobs"])
 
     def result(self) -> tuple[list[str], list[list[str]]]:
-        """Header and rows of the newest report."""
+        """The header and the rows of the newest report."""
         root = f"{self.prefix}report/csv/"
         keys = [row["Key"] for row in self.s3.list_objects_v2(Bucket=self.lake, Prefix=root)["Contents"]]
         newest = max(key for key in keys if key.endswith(".csv"))
@@ -132,7 +132,7 @@ class Demo:
 
 
 def unmet(runs: list[dict[str, Any]]) -> str | None:
-    """What is still to come, in words; None when the demonstration is complete."""
+    """The condition that is still unmet, as text; None once the demo is complete."""
     ended = {name: [r for r in runs if watch.short(r["schedule"]) == name and r["state"] == "SUCCEEDED"]
              for name in ("clean", "join", "report")}  # fmt: skip
     days = len(COMPLETE)
@@ -146,7 +146,7 @@ def unmet(runs: list[dict[str, Any]]) -> str | None:
     return None
 
 
-# What is shown of the report: its column, the heading, and how a value is written.
+# The columns of the report that the demo shows: the name, the heading, and the format of a value.
 SHOWN = (
     ("day", "day", str),
     ("origin", "from", str),

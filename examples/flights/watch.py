@@ -1,4 +1,4 @@
-"""Show what runs, while it runs: a live table on a terminal, a line per change elsewhere."""
+"""Shows active runs: as a live table on a terminal, elsewhere as one line for each change."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ACTIVE = ("STARTING", "RUNNING")
 
 
 class Watch:
-    """What is shown of the runs of a namespace, from one look to the next."""
+    """The display of the runs of a namespace."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -43,7 +43,7 @@ class Watch:
         self._live = None
 
     def show(self, runs: Sequence[Document], waiting: Sequence[Document], goal: str) -> None:
-        """The runs and waiting jobs as they are now, and what is still to come."""
+        """Show the present runs and waiting jobs, and the condition that is still unmet."""
         if self._live is not None:
             self._live.update(runs_table(runs, waiting, goal))
             return
@@ -67,7 +67,7 @@ def runs_table(runs: Sequence[Document], waiting: Sequence[Document], goal: str)
 
 
 def summary(runs: Sequence[Document], fired: dict[str, str]) -> Table:
-    """The closing table; spans in seconds."""
+    """The final table, with spans in seconds."""
     table = Table(title="Runs (spans in seconds)", title_justify="left", show_edge=False, pad_edge=False)
     for name in ("run", "schedule", "what fired it"):
         table.add_column(name, overflow="fold")
@@ -104,7 +104,7 @@ def day_of(document: Document) -> str:
 def span(begin: str | None, end: str | None) -> str:
     if begin is None or end is None:
         return "-"
-    # EMR tells whole seconds, so a quick start may seem to lie before its request.
+    # EMR reports whole seconds, so a quick start may appear to be before its request.
     return f"{max(0.0, (instant(end) - instant(begin)).total_seconds()):.1f}"
 
 

@@ -1,1 +1,1 @@
-"""A month of data is complete: a model per airport is trained again, the urgent one first."""
+"""A complete month of data starts the training of a model for each airport, the urgent one first."""

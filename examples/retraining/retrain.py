@@ -1,7 +1,8 @@
-"""`make example NAME=retraining.retrain`: a month of flights is complete, and a model per airport is trained again.
+"""`make example NAME=retraining.retrain`: a complete month of flights starts the training of a model for each airport.
 
-A DAG on real Spark: prepare, three trainings that share one slot with somebody's experiment, a trial on days that no
-model has seen, publication of those that are better than the baseline. The last line is JSON.
+A DAG on real Spark prepares the month, trains three models, and evaluates them on days that no model was trained on. It
+publishes those that are better than the baseline. The trainings share one slot with an experiment. The last line of the
+output is JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from infra.local import cloud
 HERE = Path(__file__).parent
 YEAR, MONTH = 2013, 1
 DAG = "/apps/retraining/dags/retrain"
-# In the order that they are told in; the priorities are those of the app's document.
+# The nodes in the order of the output; the priorities are those of the app's document.
 NODES = ("prepare", "jfk", "lga", "ewr", "evaluate", "publish")
 PRIORITIES = {"jfk": 9, "lga": 7, "ewr": 5, "experiment": 0}
 JOBS = (
@@ -44,7 +45,7 @@ def month_csv() -> bytes:
 
 
 def upload(stage: Stage) -> None:
-    """The month, and the flag that says it is complete: with it the partition is ready."""
+    """Upload the month, and then the done-flag, which makes the partition ready."""
     body = month_csv()
     folder = f"{stage.prefix}raw/months/year={YEAR}/month={MONTH}/"
     for name, content in (("flights.csv", body), ("_SUCCESS", b"")):
@@ -61,19 +62,19 @@ def deploy(stage: Stage) -> None:
 
 
 def node_of(run: Document) -> str:
-    """The node, or the schedule, that a run is of: ``retrain~<digest>~jfk`` is ``jfk``."""
+    """The node of a run, or its schedule outside the DAG: ``jfk`` for ``retrain~<digest>~jfk``."""
     return str(run["schedule"]).rpartition(".")[2].rpartition("~")[2]
 
 
 class Watching:
-    """What is seen of the runs and the waiting jobs from one look to the next."""
+    """Reads and shows the runs and the waiting jobs until all have ended."""
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
         self.waited: dict[str, str] = {}  # by node: the last reason why it waited for a permit
 
     def until_over(self) -> Document:
-        """Look on until the DAG's run and the experiment are over; gives the former, node by node."""
+        """Wait until the DAG run and the experiment have ended. Returns the DAG run, with the state of each node."""
         seen: list[Document] = []
         with watch.Watch(self.stage.console).open() as window:
 
@@ -92,22 +93,22 @@ class Watching:
         return seen[0]
 
     def runs(self) -> list[Document]:
-        """The runs of the nodes and of the experiment; that which begins the DAG's run is none of them."""
+        """The runs of the nodes and of the experiment, without the run that starts the DAG run."""
         return [run for run in self.stage.runs() if not run["schedule"].endswith("~")]
 
 
 def standing(dag_run: Document) -> str:
-    """How a run of the DAG stands, in a line."""
+    """The state of each node of a DAG run, in one line."""
     return ", ".join(f"{name} {dag_run['nodes'][name]['state']}" for name in NODES)
 
 
 def shown(document: Document) -> Document:
-    """A run or a job under its node's name; there is but one month, so it is not told."""
+    """A run or a job under the name of its node, and without the month, because there is only one."""
     return {**document, "schedule": node_of(document), "correlation": None}
 
 
 def verify(runs: dict[str, Document], dag_run: Document, evaluation: list[dict[str, str]], published: set[str]) -> None:
-    """Hold what came out against what must be."""
+    """Compare the runs and the models with the expected result. Raises `Failed` if they differ."""
     check(dag_run["state"] == "SUCCEEDED", "every node to succeed", standing(dag_run))
     check(set(runs) == {*NODES, "experiment"}, "each node once, and the experiment", sorted(runs))
     trained = {name: runs[name] for name in PRIORITIES}
@@ -122,8 +123,8 @@ def verify(runs: dict[str, Document], dag_run: Document, evaluation: list[dict[s
 
 
 def overtaken(urgent: Document, other: Document) -> bool:
-    """Whether the less urgent one took the slot though the urgent one stood in the queue already (2 s for its getting
-    there: its check may just have been under way)."""
+    """Whether the less urgent run got the slot although the urgent one was in the queue already. The urgent job has 2 s
+    to join the queue, because its check may have been in progress."""
     queued = watch.instant(urgent["accepted_at"] or urgent["created_at"])
     started = watch.instant(other["claimed_at"])
     return bool((started - queued).total_seconds() > 2 and started < watch.instant(urgent["claimed_at"]))
@@ -169,7 +170,7 @@ def evaluation_of(stage: Stage) -> list[dict[str, str]]:
 
 
 def published_of(stage: Stage) -> set[str]:
-    """The airports whose published model reads as one: its weights fit its inputs."""
+    """The airports with a published model. Raises `Failed` if a model does not have one weight for each input."""
     found = set()
     for key in stage.keys(f"{stage.prefix}published/"):
         if key.endswith(".txt"):

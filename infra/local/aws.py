@@ -1,19 +1,23 @@
 """AWS on a laptop: ministack in this process, with ten changes that Sluice needs.
 
-    python -m infra.local.aws        settings come from the environment, see `cloud.py`
+    python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
-- ministack checks rules every 10 s, so `rate(1 minute)` fires every 60 to 70 s. Here it checks every second. - It
-checks delayed messages once a second. Here it checks ten times, so that a hint arrives when its delay ends, as in AWS.
-- It requires a policy for `sqs:SendMessageBatch`, which is no IAM action: in AWS `sqs:SendMessage` allows the batch
-too. - It writes its state only when it stops. Here SIGUSR1 writes it too, so that a fresh deployment survives a machine
-that is switched off; `down` and `up` do not need this. - It parses an expression for every item, and each body and
-number several times, so a query of a large index takes most of a second. Here it caches the results; the answers are
-the same. - Over a restart it keeps the position of a mapping in a table's stream, but not the stream, and would skip
-the first changes. Here streams are read from their beginning, which is the start of the process. - It lets Lambdas and
-queues invoke each other without end. Here a chain ends where Lambda ends it (`hops.py`). - It refuses a Lambda what its
-role does not allow, and tells only the Lambda. Here each refusal is logged (`refusals.py`), and the emulator of EMR
-Serverless learns the role of each access key (`callers.py`). - It accepts every call. Here calls can be throttled as in
-AWS (`throttle.py`)."""
+- ministack checks rules every 10 s, so `rate(1 minute)` fires every 60 to 70 s. Here it checks every second.
+- It checks delayed messages once a second. Here it checks ten times, so that a hint arrives when its delay ends, as in
+  AWS.
+- It requires a policy for `sqs:SendMessageBatch`, which is no IAM action: in AWS `sqs:SendMessage` allows a batch too.
+- It writes its state only when it stops. Here SIGUSR1 writes it too, so that a fresh deployment survives a power cut;
+  `down` and `up` do not need this.
+- It parses an expression for every item, and each body and number several times, so a query of a large index takes most
+  of a second. Here it caches the results; the answers are the same.
+- Over a restart it keeps the position of a mapping in a table's stream, but not the stream, and would skip the first
+  changes. Here it reads streams from their beginning, which is the start of the process.
+- It lets Lambdas and queues invoke each other without end. Here a chain ends where Lambda ends it (`hops.py`).
+- It refuses a Lambda what its role does not allow, and only the Lambda gets the error. Here each refusal is also logged
+  (`refusals.py`).
+- The emulator of EMR Serverless gets the role of each access key (`callers.py`), and enforces the role's policies.
+- It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
+"""
 
 import functools
 import gc

@@ -1,7 +1,7 @@
 """The role of each access key of the local cloud's Lambdas, passed from ministack to the emulator of EMR Serverless.
 
-ministack gives each function keys of its own, made for its role when its process starts. The emulator is another
-process and sees only the access key of a request. This file maps the key to the role."""
+ministack gives each function its own keys, made for its role when its process starts. The emulator is another process,
+and gets only the access key of a request. The file maps the key to the role."""
 
 from __future__ import annotations
 

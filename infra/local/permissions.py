@@ -180,7 +180,7 @@ def _ssm(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterato
 
 
 def _glue(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
-    """GetTable needs the action on the catalog, the database and the table: the policy has to name all three."""
+    """GetTable needs the action on the catalog, the database and the table, so the policy has to name all three."""
     _expect(operation, "GetTable")
     database = parameters["DatabaseName"]
     for resource in ("catalog", f"database/{database}", f"table/{database}/{parameters['Name']}"):

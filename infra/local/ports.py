@@ -7,7 +7,7 @@ HOST = "127.0.0.1"
 
 
 class PortTaken(Exception):
-    """A configured port is not free. The message says which and what to do."""
+    """A configured port is not free. The message names the port, and what to do."""
 
 
 def choose(name: str, default: int, environment: Mapping[str, str], remembered: int | None) -> int:

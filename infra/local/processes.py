@@ -1,7 +1,7 @@
 """Background processes that outlive the command that started them.
 
-A lock, not a pid, shows whether a process is alive: the process holds its own file locked from start to end. So a file
-that a crash or a reboot left behind is recognized as stale, and a reused pid is harmless.
+A lock, not a pid, shows whether a process is running: the process holds its own file locked from start to end. So a
+file that a crash or a reboot left behind is recognized as stale, and a reused pid is harmless.
 """
 
 import fcntl
@@ -18,7 +18,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Running:
-    """A living background process: its pid (also its process group) and the port on which it listens."""
+    """A running background process: its pid (also its process group) and the port on which it listens."""
 
     pid: int
     port: int

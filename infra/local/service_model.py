@@ -19,7 +19,7 @@ from infra.local import service_rules
 
 Check = Callable[[str, Any], Iterator[str]]
 _SIZED = ("string", "blob", "list", "map")
-# Shapes of DynamoDB without rules of their own, of which a request has many.
+# Shapes of DynamoDB that have no rules. They are not checked, because a request has many of them.
 _FREE = ("AttributeValue",)
 _HALVES = regex.compile(r"\\u(D[89AB]..)\\u(D[C-F]..)")
 _NUMBERS = ("integer", "long", "float", "double")

@@ -31,8 +31,8 @@ _S3_BUCKET = re.compile(
 )
 # https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 LAMBDA_BYTES = {"RequestResponse": 6 * KIB * KIB, "Event": KIB * KIB}
-# https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html. Names with other characters
-# than these may be started, and are not logged.
+# https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html. AWS also accepts names with
+# other characters, but CloudWatch does not log them.
 _EXECUTION_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
 STATES_BYTES = 256 * KIB
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html

@@ -18,14 +18,14 @@ RUN_STATE_FUNCTION = "sluice-local-run-state"
 # The variables that a server gets of the caller's environment. Lambdas inherit ministack's environment; an AWS_PROFILE
 # or AWS_ENDPOINT_URL of this shell would redirect them.
 _INHERITED = ("HOME", "JAVA_HOME", "LANG", "LC_ALL", "PATH", "SPARK_HOME", "USER")
-# Writing the state of a large test may take long; killing ministack meanwhile would lose the state.
+# Writing the state of a large test may take long; to kill ministack during the write would lose the state.
 _STOP_SECONDS = 60.0
 _START_SECONDS = 60.0
 _LOG_BYTES = 20_000_000
 
 
 class CloudError(Exception):
-    """The local cloud could not be started, stopped or deployed. The message says why and what to do."""
+    """The local cloud could not be started, stopped or deployed. The message has the cause, and what to do."""
 
 
 def start_aws(layout: Layout, environment: Mapping[str, str]) -> processes.Running:

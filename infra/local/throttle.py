@@ -1,9 +1,10 @@
 """Throttled calls on the local cloud, switched on and off while it runs.
 
-    python -m infra.local.throttle "*" --share 0.05                      one call in twenty, of any kind python -m
-    infra.local.throttle "dynamodb:*:*-jobs" --per-second 50 --burst 10 python -m infra.local.throttle
-    "emr-serverless:StartJobRun:*" --share 0.5 python -m infra.local.throttle                                       show
-    what is throttled python -m infra.local.throttle off
+    python -m infra.local.throttle "*" --share 0.05                  # one call in twenty, of any kind
+    python -m infra.local.throttle "dynamodb:*:*-jobs" --per-second 50 --burst 10
+    python -m infra.local.throttle "emr-serverless:StartJobRun:*" --share 0.5
+    python -m infra.local.throttle                                   # show the rules
+    python -m infra.local.throttle off
 
 A pattern is compared with `service:Operation:resource`; `*` matches anything. The resource is a table, queue, bucket,
 topic or application; the operation is that of the API, or the HTTP method for S3 and Lambda. A call to several tables
@@ -30,7 +31,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @dataclass(frozen=True)
 class Rule:
-    """Which calls are throttled: a random ``share``, or those beyond a rate."""
+    """The calls that are throttled: a random ``share``, or those beyond a rate."""
 
     calls: str
     share: float = 0.0

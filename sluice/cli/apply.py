@@ -78,7 +78,7 @@ def _placed(problem: Problem, source: Source) -> Problem:
 
 
 def _ask(name: str, plan: Document, new_namespace: str | None) -> None:
-    """Show what the deployment would change, and ask whether to do it. Without a change there is nothing to ask."""
+    """Show what the deployment would change, and ask for confirmation unless nothing would change."""
     if new_namespace is None and not any(plan.get(change) for change in ("created", "replaced", "deleted")):
         return
     _show(name, plan, True, new_namespace)

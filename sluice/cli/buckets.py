@@ -1,4 +1,4 @@
-"""``sluice buckets``: the buckets of the installation, and what goes where."""
+"""``sluice buckets``: the buckets of the installation, and what each of them holds."""
 
 from __future__ import annotations
 

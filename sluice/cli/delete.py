@@ -1,4 +1,4 @@
-"""``sluice delete``: delete definitions, after a question that says what goes with them."""
+"""``sluice delete``: delete definitions, after a question that lists the parts that are deleted with them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sluice.client import Client
 from sluice.errors import ApiRefused
 from sluice.names import APP, DAG, DATASET, MESSAGE, SCHEDULE, WORKFLOW, Kind
 
-# What a deletion means, where the name of the kind does not say it.
+# The effect of a deletion, for kinds whose name does not explain it.
 EFFECTS = {
     SCHEDULE: "waiting jobs are dropped, active runs continue, the history stays",
     DAG: "waiting jobs of its runs are dropped, active runs continue, the history stays",
@@ -56,7 +56,7 @@ def delete(
 
 
 def _question(client: Client, kind: Kind, fulls: list[str]) -> str:
-    """The question before a deletion. An app takes its parts with it, so the question counts them."""
+    """The question before a deletion. The parts of an app are deleted with the app, so the question counts them."""
     what = kind.name if len(fulls) == 1 else kind.collection
     parts = [_parts(client, full) for full in fulls] if kind is APP else []
     effect = "; ".join([*(part for part in parts if part), *([EFFECTS[kind]] if kind in EFFECTS else [])])

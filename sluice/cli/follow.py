@@ -1,4 +1,4 @@
-"""Follow work from its job to the end of its run. Job and run have the same id, so both are requested by it."""
+"""Follow work from its job to the end of its run. Job and run have the same id, which serves to request both."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sluice.cli import frame
 from sluice.client import Client, Document, segment
 from sluice.errors import ApiRefused
 
-# Without RETRYING, which another attempt follows.
+# RETRYING is missing because another attempt follows it.
 OVER = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
 FIRST_PAUSE, MAX_PAUSE = 0.25, 3.0  # seconds between two requests; the pause grows
 # How many requests must find neither job nor run before the work counts as gone. A lookup may miss a new job, or one

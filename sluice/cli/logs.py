@@ -13,7 +13,7 @@ from sluice.cli import frame
 from sluice.cli.follow import OVER
 from sluice.client import Client, Document, segment
 
-EVERY = 2.0  # seconds between two looks at the log
+EVERY = 2.0  # seconds between two reads of the log
 PATIENCE = 60.0  # seconds for the log of a run that has just ended: EMR uploads it after the end
 MAX_LINES = 10_000  # the most that the API returns
 
@@ -70,7 +70,7 @@ def followed(
             yield {**answer, "streams": last}
         why = answer.get("why")
         if answer["state"] in OVER or (attempt is not None and answer["state"] == "RETRYING"):
-            # The log of a run that was over at the first look does not change any more.
+            # The log of a run that had ended at the first read does not change any more.
             if not followed_live or (any(seen.values()) and not any(fresh.values())) or waited >= PATIENCE:
                 return
             waited += EVERY

@@ -1,4 +1,4 @@
-"""``sluice reprocess``: run partitions again with everything downstream of them, show the progress, cancel (L21)."""
+"""``sluice reprocess``: run partitions again with all downstream schedules, show the progress, and cancel it (L21)."""
 
 from __future__ import annotations
 

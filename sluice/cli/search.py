@@ -1,4 +1,5 @@
-"""Search a list of history that the API does not filter in full: by state or kind, by day, and by who made it."""
+"""Search a list of history that the API does not filter in full: by state or kind, by day, and by its maker, a user or
+Sluice."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from sluice.errors import WrongUsage
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a search keeps. An item belongs to the day of its field ``instant``. With ``hide``, items of schedules that
-    Sluice made are left out."""
+    """The conditions of a search. An item belongs to the day of its field ``instant``. With ``hide``, the search leaves
+    out items of schedules that Sluice made."""
 
     matches: Callable[[Document], bool] | None = None
     day: str | None = None

@@ -66,7 +66,7 @@ def _folder(address: str) -> tuple[str, str]:
 
 
 def _files(given: list[Path]) -> Iterator[tuple[Path, str]]:
-    """Each file, and its name below the address. Flags such as ``_SUCCESS`` come last: the rest must be there."""
+    """Each file, and its name below the address. Flags such as ``_SUCCESS`` come last, after the data they complete."""
     found: list[tuple[Path, str]] = []
     for path in given:
         if path.is_dir():

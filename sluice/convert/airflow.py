@@ -1,4 +1,7 @@
-"""DAG files of Airflow as an app document: each DAG becomes a DAG, and each task a workflow that is to be filled in."""
+"""Converts DAG files of Airflow into an app document. Each DAG becomes a DAG, and each task becomes a workflow.
+
+The user fills in the targets of the workflows that the operators do not define.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ ENDS = {
 }
 PARTITION = re.compile(r"([A-Za-z_]\w*)=[^/]*")
 MAX_NODES = 100
-# Arguments of a DAG that change what runs or when, and have no counterpart.
+# Arguments of a DAG or a task that change what runs or when, and have no counterpart in Sluice.
 LOST = {
     "dagrun_timeout": ("a DAG's run has no timeout", "set timeout on its workflows, or deadline"),
     "on_failure_callback": ("Sluice runs no code of yours in itself", "add notify with on: [failed] to the workflows"),
@@ -64,7 +67,8 @@ def convert(text: str, draft: Draft, zone: str | None = None) -> None:
 
 
 class App:
-    """The DAGs of one file. Assets and sensors refer from one to another, so all of them are known first."""
+    """The DAGs of one file. An asset or a sensor may refer to another DAG of the file, so all are read before any is
+    converted."""
 
     def __init__(self, draft: Draft, dags: list[Dag], zone: str) -> None:
         self.draft, self.dags, self.default_zone = draft, dags, zone
@@ -245,7 +249,8 @@ class App:
         return leaves[0] if len(leaves) == 1 else {"type": kind, "triggers": leaves}
 
     def _asset(self, asset: Asset, where: str) -> Document:
-        """What updates an asset: the success of a task in the file that has it as an outlet, or else an event."""
+        """The trigger that waits for an asset: for the success of the task of the file that has the asset as an outlet,
+        or else for an event."""
         for dag in self.dags:
             for task in dag.tasks.values():
                 if asset in list(inside(task.named.get("outlets"))) and _is_node(task, []):
@@ -262,8 +267,8 @@ class App:
     # What runs
 
     def _graph(self, dag: Dag) -> tuple[list[Document], list[Task]]:
-        """The edges between nodes, and the sensors that stand before all other tasks. Empty operators and sensors are
-        taken out, and what stood before them leads to what stood behind."""
+        """The edges between nodes, and the sensors that run before all other tasks. The edges leave out empty operators
+        and sensors, and connect the tasks before each of them with the tasks after it."""
         pairs = dag.pairs()
         before: dict[str, list[str]] = {name: [one for one, other in pairs if other == name] for name in dag.tasks}
         sensors = [
@@ -374,7 +379,7 @@ class App:
             )
 
     def _target(self, task: Task) -> Document | None:
-        """The target of an operator that says all that Sluice needs; None for any other."""
+        """The target of an operator whose arguments contain all that Sluice needs; None for any other."""
         named = task.named
         if task.kind == "BashOperator":
             command = named.get("bash_command")
@@ -413,10 +418,10 @@ class App:
             return None
         return span(value.seconds)
 
-    # What its trigger waits for besides
+    # What the trigger waits for in addition to the schedule of the DAG
 
     def _gate(self, dag: Dag, task: Task) -> Document | None:
-        """The trigger for a sensor that stands before all other tasks."""
+        """The trigger for a sensor that runs before all other tasks; None, with a finding, if there is none."""
         where, named = f"line {task.line}", task.named
         if task.kind == "S3KeySensor" and (found := self._dataset(task)) is not None:
             return {"type": "partition", "dataset": found}
@@ -455,7 +460,8 @@ class App:
         return None
 
     def _dataset(self, task: Task) -> str | None:
-        """The dataset whose partition a key names: ``s3://lake/raw/orders/day={{ ds }}/_SUCCESS``."""
+        """The name of the dataset whose partition a key such as ``s3://lake/raw/orders/day={{ ds }}/_SUCCESS`` names.
+        None for a key without such a partition."""
         key = task.named.get("bucket_key")
         bucket, path = task.named.get("bucket_name"), key
         if isinstance(key, str) and key.startswith("s3://"):
@@ -513,7 +519,7 @@ def _is_timed(trigger: Document) -> bool:
 
 
 def _literals(task: Task) -> Document:
-    """The arguments of a task that are plain values, so that whoever fills in the workflow has them."""
+    """The arguments of a task that are plain values, for the user who fills in the workflow."""
     skipped = {"task_id", "outlets", "inlets", "doc_md", "trigger_rule", "dag", "retries", *LOST}
     found = {}
     for key, value in task.named.items():

@@ -1,7 +1,8 @@
 """A DAG file of Airflow, read with ``ast`` and never executed.
 
-The reader follows the statements of the file in their order: names that are bound to literals, loops over literals,
-calls of the file's own functions. What it cannot know is an `Unknown`, and a finding where tasks may be missing.
+The reader follows the statements of the file in order: assignments of literals, loops over literals, and calls of
+functions that the file defines. An expression without a known value is an `Unknown`. Where tasks may be missing, the
+reader also adds a finding.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from sluice.convert.airflow_values import (
 from sluice.convert.draft import Draft
 from sluice.errors import WrongUsage
 
-MAX_DEPTH = 20  # calls of functions of the file inside each other
-MAX_TASKS = 5_000  # in a file; a loop that makes more is not unrolled any further
+MAX_DEPTH = 20  # nested calls of functions of the file
+MAX_TASKS = 5_000  # of a file; a loop that makes more is not unrolled any further
 MAX_ITEMS = 1_000  # of a loop
 ASSETS = ("Asset", "Dataset", "AssetAlias", "DatasetAlias")
 TIMETABLES = ("Timetable", "Schedule")
@@ -268,7 +269,7 @@ class Reader:
         return Unknown(ast.unparse(node))
 
     def order(self, left: Any, right: Any, forward: bool) -> Any:
-        """``left >> right``. Returns what the next operator refers to."""
+        """Add the edges of ``left >> right``, or of ``<<``. Returns the left operand of the next operator."""
         if isinstance(right, Label):
             return left
         if isinstance(left, Label):
@@ -385,7 +386,7 @@ class Reader:
                 wall = datetime(*given, **numbers)  # noqa: DTZ001 - its zone is kept beside it
             except (TypeError, ValueError):
                 return unknown
-            # pendulum's own zone is UTC; a datetime of Python without one is Airflow's default, also UTC
+            # Without a zone, pendulum uses UTC, and Airflow reads a datetime of Python in its default zone, also UTC.
             label = zone.name if isinstance(zone, ZoneName) else zone if isinstance(zone, str) else None
             return When(wall, label)
         if name in ("timezone", "ZoneInfo"):
@@ -435,7 +436,8 @@ class Reader:
         return task
 
     def _apply(self, function: Function, node: ast.Call) -> Any:
-        """Call a function of the file: a DAG and a group get their tasks from its body, a task is one by itself."""
+        """Call a function of the file. A DAG and a group get their tasks from the function's body. A function with
+        ``@task`` is one task, and its body is not read."""
         given, named = [self.value(each) for each in node.args], self.keywords(node)
         if function.kind == "task":
             label = function.named.get("task_id", function.node.name)
@@ -463,8 +465,8 @@ class Reader:
         return made if made is not None else result
 
     def _bound(self, node: ast.FunctionDef, given: list[Any], named: dict[str, Any]) -> dict[str, Any]:
-        """The names inside a call: those of the file, the defaults, and the arguments. Tasks given to a group stay
-        tasks, so that its own tasks depend on them."""
+        """The names inside a call: those of the file, the defaults, and the arguments. Tasks that are arguments of a
+        group stay tasks, so that the tasks of the group depend on them."""
         arguments = [*node.args.posonlyargs, *node.args.args]
         defaults = [self.value(each) for each in node.args.defaults]
         bound = dict(zip([each.arg for each in arguments][len(arguments) - len(defaults) :], defaults, strict=True))

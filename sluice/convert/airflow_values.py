@@ -1,4 +1,4 @@
-"""The values that a DAG file names, as far as they can be known without executing it."""
+"""The values in a DAG file that can be known without executing the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """An expression whose value only its execution would tell."""
+    """An expression whose value is known only after its execution."""
 
     text: str
 
@@ -23,7 +23,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """A wall time, and its zone if the file names one."""
+    """A wall time, and its zone; None if the file names no zone."""
 
     wall: datetime
     zone: str | None
@@ -49,7 +49,7 @@ class Assets:
 
 @dataclass(frozen=True, slots=True)
 class Timetable:
-    """A call of a class of timetables, with its arguments."""
+    """A call of a timetable class, with its arguments."""
 
     kind: str
     given: tuple[Any, ...]
@@ -58,7 +58,7 @@ class Timetable:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The text on an edge, which has no effect."""
+    """The label of an edge, which has no effect."""
 
 
 @dataclass
@@ -94,7 +94,8 @@ class Dag:
         return {task.id for task in self.tasks.values() if task.path[:depth] == value.path}
 
     def pairs(self) -> list[tuple[str, str]]:
-        """The edges between tasks, each once. An edge of a group is one of its first or last tasks."""
+        """The edges between tasks, without duplicates. An edge to a group leads to the first tasks of the group, and an
+        edge from a group begins at its last tasks."""
         whole = [(self.members(one), self.members(other), ups, downs)
                  for ups, downs in self.edges for one in ups for other in downs]  # fmt: skip
         found: dict[tuple[str, str], None] = {}
@@ -121,7 +122,7 @@ class Function:
 
 
 def inside(value: Any) -> Iterator[Any]:
-    """The value, and what its lists and objects contain."""
+    """The value, and all values that its lists and objects contain, at any depth."""
     yield value
     if isinstance(value, dict):
         for item in value.values():

@@ -1,4 +1,4 @@
-"""The target of an EventBridge schedule or rule as the target of a workflow, by the kind of its ARN."""
+"""Converts the target of an EventBridge schedule or rule into the target of a workflow, by the service of its ARN."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ UNIVERSAL = "arn:aws:scheduler:::aws-sdk:"
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """``target`` is None for a kind that Sluice does not call. ``data``: what the target gets; None for nothing.
-    ``wraps``: the target gets it inside an object of Sluice's."""
+    """A converted target. ``target`` is None for a kind that Sluice does not call. ``data`` is the input of the target;
+    None for no input. ``wraps``: Sluice sends the data inside an object of its own."""
 
     kind: str
     target: Document | None
@@ -54,7 +54,7 @@ def carried(target: dict[str, Any]) -> Carried:
 
 
 def _universal(action: str, given: Any) -> Carried:
-    """A call of the AWS SDK, whose parameters are the input."""
+    """The target for a universal target, a call of the AWS SDK with the input as its parameters."""
     call = given if isinstance(given, dict) else {}
     lower = action.lower()
     if lower == "emrserverless:startjobrun" and (job := _spark(call)):
@@ -100,7 +100,7 @@ def spark_target(application: str, role: str, entry: str, arguments: Any, parame
         elif flag == "--py-files":
             files = value.split(",")
         elif flag.startswith("--") and flag not in known:
-            return None  # a parameter that would get lost
+            return None  # a parameter that the target of Sluice does not have
     document = {
         "type": "emr_serverless",
         "application_id": application,

@@ -1,4 +1,4 @@
-"""Schedules of CDAP, as its API takes and returns them, as an app document."""
+"""Converts schedules of CDAP, in the JSON of its API, into an app document."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Cron expressions of other schedulers in Sluice's own (docs/time.md).
+"""Converts cron expressions of other schedulers into those of Sluice (docs/time.md).
 
-Three dialects: Vixie cron (crontab files), Quartz (EventBridge and CDAP), and croniter (Airflow). They differ in the
-numbers of the days of the week, in what counts as a restriction of a day, and in where the second stands.
+There are three dialects: Vixie cron (crontab files), Quartz (EventBridge and CDAP), and croniter (Airflow). They differ
+in the numbers of the days of the week, in the values that count as a restriction of the day, and in the position of the
+second.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ def vixie(text: str) -> Document:
     minutes, hours = _strict(MINUTE, minute), _strict(HOUR, hour)
     days, months, weekdays = _strict(DAY, day), _strict(MONTH, month), _strict(VIXIE_WEEK, week)
     trigger: Document = {}
-    # Vixie cron lets either field of days suffice only if neither begins with a star; `*/2` does begin with one. Sluice
-    # counts `*/2` as a restriction, so the day of the week becomes an exclusion there.
+    # In Vixie cron, either field of days suffices only if neither begins with a star, as `*/2` does. Sluice counts
+    # `*/2` as a restriction, so the converter excludes the other days of the week instead.
     starred = [each for each in (day, week) if each.startswith("*")]
     if starred and "*/1" not in (day, week) and day != "*" and week != "*":
         kept = {number % 7 for number in weekdays}
@@ -55,16 +56,16 @@ def vixie(text: str) -> Document:
     shown = [_listed(*each) for each in given]
     shown.append(week if week == "*" else _listed(VIXIE_WEEK, week, weekdays))
     trigger = {"type": "time", "expression": " ".join(shown), **trigger}
-    # A line with a wildcard in minute or hour follows the clock through its changes. Any other line fires once on each
-    # day, after a gap and in the first pass of an overlap: that is Sluice's default.
+    # When the clock changes, a line with a wildcard in minute or hour fires by the new wall time. Any other line fires
+    # once on each day, after a gap and in the first pass of an overlap, which is Sluice's default.
     if minute.startswith("*") or hour.startswith("*"):
         trigger |= {"gap": "skip", "overlap": "both"}
     return trigger
 
 
 def quartz(fields: list[str], both_days: bool = False) -> str:
-    """The expression for minute, hour, day of month, month and day of week, or for six fields with the second first.
-    ``both_days``: a `*` in both fields of days is accepted, as CDAP does. Raises `NotCarried`."""
+    """The expression for five fields, from minute to day of week, or for six fields with the second first.
+    ``both_days`` also accepts `*` instead of `?` in a field of days, as CDAP does. Raises `NotCarried`."""
     fields = [field.lower() for field in fields]
     *second, minute, hour, day, month, week = fields
     if "?" not in (day, week) and not (both_days and "*" in (day, week)):
@@ -92,7 +93,7 @@ def quartz(fields: list[str], both_days: bool = False) -> str:
 
 
 def _quartz_week(text: str) -> str:
-    """The day of the week by name: in Quartz 1 is Sunday."""
+    """The day of the week by name, because 1 is Sunday in Quartz."""
     if text in ("?", "*"):
         return "*"
     shown = []
@@ -111,7 +112,7 @@ def _quartz_week(text: str) -> str:
 
 
 def years(text: str) -> tuple[int, int] | None:
-    """The first and the last year of a field; None for every year. Raises `NotCarried` for years with gaps."""
+    """The first and the last year of a field; None for every year. Raises `NotCarried` if years between are missing."""
     if text in ("*", "?"):
         return None
     numbers = _loose(YEAR, text)
@@ -121,7 +122,7 @@ def years(text: str) -> tuple[int, int] | None:
 
 
 def croniter(text: str) -> str:
-    """The expression for one of Airflow: five fields, or six with the second last. Raises `NotCarried`."""
+    """The expression for one of Airflow, with five fields, or six with the second last. Raises `NotCarried`."""
     fields = text.lower().split()
     if len(fields) not in (5, 6):
         raise NotCarried(repr(text), "it has neither five nor six fields", "write a cron expression")
@@ -146,7 +147,7 @@ def croniter(text: str) -> str:
 
 
 def _strict(field: Field, text: str) -> list[int]:
-    """The numbers of a field of Vixie cron, which knows neither wrapping ranges nor a step after a single number."""
+    """The numbers of a field of Vixie cron, which supports neither wrapping ranges nor a step after a single number."""
     for item in text.split(","):
         base, _, step = item.partition("/")
         first, dash, last = base.partition("-")
@@ -204,7 +205,7 @@ def _number(field: Field, text: str) -> int:
 
 
 def _listed(field: Field, text: str, numbers: list[int]) -> str:
-    """The text of a field; as a list of numbers if a step is longer than the field, which Sluice refuses."""
+    """The text of a field; a list of its numbers if a step is longer than the field, because Sluice refuses that."""
     steps = [int(step) for step in re.findall(r"/(\d+)", text)]
     longest = 6 if field is VIXIE_WEEK else field.high - field.low
     return ",".join(map(str, numbers)) if any(step > longest for step in steps) else text

@@ -1,8 +1,8 @@
-"""A crontab as an app document: each line is a workflow for workers, and a schedule.
+"""Converts a crontab into an app document: each line becomes a workflow for workers, and a schedule.
 
-Rules of crontab(5): a user's file has five fields and a command, a system's file has the user between them. Settings
-(``NAME=value``) hold for the lines below. The first ``%`` of a command ends it; what follows is its input, in which
-each ``%`` is a new line; ``\\%`` is a percent sign.
+The rules are those of crontab(5). A line of a user's file has five fields and a command; a line of the system's file
+has the user between them. Settings (``NAME=value``) apply to the lines below. The first ``%`` of a command ends the
+command. The text after it is the command's input, in which each ``%`` is a line break. ``\\%`` is a percent sign.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MACROS = {
 }
 SETTING = re.compile(r"""\s*("[^"]+"|'[^']+'|[A-Za-z_]\w*)\s*=\s*(.*?)\s*""")
 MAX_ARGUMENT = 4_000  # characters of an argument of a worker
-# Words at the beginning of a command that say how it runs, not what runs.
+# Words at the beginning of a command that define how a program runs, and so do not name the program.
 WRAPPERS = {
     *("nice", "ionice", "env", "exec", "sudo", "nohup", "time", "chronic"),
     *("sh", "bash", "python", "python3", "php", "perl", "ruby", "node"),
@@ -38,7 +38,7 @@ WRAPPERS = {
 
 @dataclass
 class Settings:
-    """The settings that hold at a line. ``zone`` is None until the file or the user names one."""
+    """The settings that apply to a line. ``zone`` is None until the file or the user names one."""
 
     zone: str | None
     shell: str = "/bin/sh"
@@ -47,7 +47,7 @@ class Settings:
 
 
 def convert(text: str, draft: Draft, zone: str | None = None, system: bool = False) -> None:
-    """Read a crontab into the draft. ``system``: lines name a user before the command."""
+    """Read a crontab into the draft. ``system``: each line names a user before the command."""
     settings, comment = Settings(zone), ""
     for number, line in enumerate(text.splitlines(), 1):
         where, stripped = f"line {number}", line.strip()
@@ -135,11 +135,12 @@ def _times(line: str) -> tuple[str, str]:
 
 
 def _arguments(command: str, settings: Settings) -> list[str]:
-    """The words that a worker executes for a command. Its input, after the first ``%``, comes by a pipe."""
+    """The words that a worker executes for a command. The command reads its input, the text after the first ``%``, from
+    a pipe."""
     first, *lines = (part.replace(r"\%", "%") for part in re.split(r"(?<!\\)%", command))
     shell = [settings.shell, "-c", first.rstrip()]
     if len(lines) > 1 and not lines[-1]:
-        lines.pop()  # cron ends the input with one line break, which may stand there already
+        lines.pop()  # cron ends the input with one line break, and the input may already end with one
     if any(lines):
         given = " ".join(map(shlex.quote, lines))
         shell = [settings.shell, "-c", f"printf '%s\\n' {given} | {shlex.join(shell)}"]
@@ -180,14 +181,14 @@ def _unquoted(value: str) -> str:
 
 
 def _comment(line: str) -> str:
-    """The text of a comment as a description; empty for one that is a line without effect."""
+    """The text of a comment as a description; empty for a job or a setting that is commented out, and for a heading."""
     text = line.lstrip("#").strip()
     looks_like_a_job = re.match(r"(@\w+|[\d*][\S]*)(\s+\S+){2,}", text) or SETTING.fullmatch(text)
     return "" if looks_like_a_job or re.match(r"m\s+h\s", text) else text[:200]
 
 
 def _program(command: str) -> str:
-    """The name of what a command runs: ``backup`` for ``cd /srv && /usr/bin/nice ./backup.sh --all``."""
+    """The name of the program in a command: ``backup`` for ``cd /srv && /usr/bin/nice ./backup.sh --all``."""
     last = re.split(r"&&|;", command)
     for part in last:
         words = [word for word in part.split() if "=" not in word and not word.startswith("-")]

@@ -1,4 +1,5 @@
-"""The app document under construction, and the findings: what it does not carry over, why, and what to do."""
+"""The app document that a reader builds, and the findings: the parts that it does not carry over, why, and what to
+do."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ import yaml
 from sluice.client import Document
 
 WIDTH = 120  # columns of the document
-FLOW_WIDTH = 100  # an object or a list that is no longer than this is written in one line
-UNKNOWN_POOL = "fill-in"  # no worker asks for this pool, so a workflow that nobody has filled in runs nothing
+FLOW_WIDTH = 100  # characters; an object or a list of at most this length is written in one line
+UNKNOWN_POOL = "fill-in"  # no worker claims from this pool, so a workflow whose target is missing runs nothing
 PARTS = ("datasets", "pools", "workflows", "schedules", "dags")
 
 
@@ -28,7 +29,7 @@ class NotCarried(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``where`` is a line such as ``line 4``, or the name of a schedule or rule."""
+    """One point of the report. ``where`` is a line such as ``line 4``, or the name of a schedule or rule."""
 
     where: str
     what: str
@@ -55,13 +56,13 @@ class Draft:
     findings: list[Finding] = field(default_factory=list)
 
     def add(self, part: str, name: str, body: Document) -> str:
-        """Add a definition. Returns its name, which gets a number if another one has it."""
+        """Add a definition. Returns its name, with a number at its end if another definition has the name."""
         free = unique(name, self.parts[part])
         self.parts[part][free] = without_empty(body)
         return free
 
     def workflow(self, name: str, body: Document) -> str:
-        """Add a workflow, unless the same one is there. Returns its name."""
+        """Add a workflow, unless the draft has the same one. Returns its name."""
         body = without_empty(body)
         for known, other in self.parts["workflows"].items():
             if other == body and (known == name or re.fullmatch(rf"{re.escape(name)}-\d+", known)):
@@ -69,7 +70,7 @@ class Draft:
         return self.add("workflows", name, body)
 
     def unknown(self, where: str, name: str, what: str, **fields: Any) -> str:
-        """Add a workflow whose target the user must fill in, and the finding that says so. Returns its name."""
+        """Add a workflow whose target the user must fill in, and a finding for it. Returns the name of the workflow."""
         text = f"{what}: fill in the target"
         added = self.add("workflows", name, {"description": text[:1000], "target": unknown_target(), **fields})
         self.find(
@@ -101,7 +102,8 @@ class Draft:
         return {"namespace": self.namespace, "app": self.app, "description": described, **parts}
 
     def text(self) -> str:
-        """The document as YAML that ``sluice apply`` reads: a dollar sign is doubled, as placeholders need it."""
+        """The document as YAML for ``sluice apply``, with each dollar sign doubled, because a single one begins a
+        placeholder."""
         note = f"# Written by sluice convert from {self.source}. Read its report before you apply this file.\n"
         return note + yaml.dump(
             _escaped(self.document()), Dumper=_Dumper, sort_keys=False, width=WIDTH, allow_unicode=True
@@ -161,7 +163,7 @@ def _escaped(value: Any) -> Any:
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML as the examples have it: what is short is in one line, and nothing is an alias."""
+    """YAML in the form of the examples: short lists and objects in one line, and no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -172,7 +174,7 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent(dumper: _Dumper, value: Any) -> yaml.Node:
-    # A definition is a block of its own; what is inside its fields may stand in one line.
+    # A definition is always a block; the values of its fields may be in one line.
     inner = not isinstance(value, dict) or not ({"workflow", "target", "nodes", "namespace"} & set(value))
     depth_free = isinstance(value, dict) and any(isinstance(item, dict) for item in value.values())
     short = inner and not depth_free and len(json.dumps(value, ensure_ascii=False)) <= FLOW_WIDTH

@@ -1,8 +1,11 @@
-"""Schedules of EventBridge Scheduler and rules of EventBridge, as the AWS command line prints them.
+"""Converts schedules of EventBridge Scheduler and rules of EventBridge, from the output of the AWS command line.
 
-``aws scheduler get-schedule`` (or several of them, one after the other), ``aws scheduler list-schedules``, which tells
-no times, and ``aws events list-rules`` or ``describe-rule``, which tell no targets: a rule may have those of
-``list-targets-by-rule`` under its key ``Targets``.
+The input is one of these outputs:
+
+- of one or more calls of ``aws scheduler get-schedule``;
+- of ``aws scheduler list-schedules``, which has no times;
+- of ``aws events list-rules`` or ``describe-rule``, which has no targets. A rule may have the targets of
+  ``list-targets-by-rule`` under the key ``Targets``.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from sluice.convert.jsons import object_at, text_at
 RATE = re.compile(r"rate\(\s*(\d+)\s+(minute|hour|day)s?\s*\)")
 CRON = re.compile(r"cron\((.*)\)")
 AT = re.compile(r"at\((\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\)")
-QUICK_TRIES = 3  # of a delivery; further ones are those of its backoff
+QUICK_TRIES = 3  # of a delivery; all further tries belong to its backoff
 MAX_TRIES = 30  # of a backoff
 
 
@@ -154,7 +157,7 @@ def _trigger(draft: Draft, where: str, expression: str, zone: str, starts: bool)
         ends = datetime.fromtimestamp(last.timestamp() - 1, info)
         trigger |= {"start": _iso(first), "end": _iso(ends)}
     if zone != "UTC":
-        trigger["gap"] = "skip"  # EventBridge skips a wall time that does not exist, and fires once where it is twice
+        trigger["gap"] = "skip"  # EventBridge skips a missing wall time, and fires once at one that occurs twice
     return trigger
 
 
@@ -274,7 +277,7 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _instant(value: Any) -> str | None:
-    """StartDate and EndDate: text in version 2 of the AWS command line, seconds in version 1."""
+    """The instant of StartDate or EndDate: text in version 2 of the AWS command line, seconds in version 1."""
     if value is None:
         return None
     try:

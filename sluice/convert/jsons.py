@@ -1,4 +1,4 @@
-"""JSON documents in one text: one after the other, as ``aws ... >> all.json`` leaves them."""
+"""Reads a text of several JSON documents one after the other, such as the file that ``aws ... >> all.json`` writes."""
 
 from __future__ import annotations
 

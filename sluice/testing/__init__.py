@@ -1,4 +1,4 @@
-"""Test apps of Sluice without a cloud: given an app and these events at these times, what runs, when, and why not.
+"""Tests for apps of Sluice without a cloud: which runs start, when, and why not, given an app and events at instants.
 
     def test_the_report_waits_for_both(sluice_app):
         app = sluice_app("app.yaml", at="2026-03-02T12:00Z")
@@ -6,8 +6,8 @@
         assert app.runs("join") == []
         assert "waits for 1 partition of demo.weather" in app.why("join", day="2026-03-01")
 
-The decisions are those of the service: its own code runs on tables in memory, under a clock that the test moves. It
-needs the extra ``testing``. The fixture ``sluice_app`` is in `sluice.pytest_plugin`; without pytest, make an `App`.
+The code of the service makes the decisions, on tables in memory and with a clock that the test moves. The package needs
+the extra ``testing``. The fixture ``sluice_app`` is in `sluice.pytest_plugin`; without pytest, construct an `App`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Apps under test: the service on tables in memory, the events that a test sends, and what it asks afterwards."""
+"""Apps under test: the service on tables in memory, the events that a test sends, and the state that a test reads."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ from sluice.testing.targets import PlayedTargets
 
 AT = "2026-03-02T12:00:00Z"  # a Monday
 USER = f"arn:aws:iam::{ACCOUNT}:user/ada"
-LAKE = "lake-bucket"  # what `bucket: lake` names
-# Ticks before this span ahead of the next row that wakes have nothing to do.
+LAKE = "lake-bucket"  # the bucket that `bucket: lake` names
+# A tick that is earlier than the next wake of a row by more than this span has nothing to do.
 LEAD = 5 * MINUTE
-EVER: Instant = 253_370_764_800_000  # no row wakes then: the year 9999
+EVER: Instant = 253_370_764_800_000  # the year 9999, after all wakes
 
 
 class HasDocument(Protocol):
-    """What makes an app document, such as a builder."""
+    """An object that makes an app document, such as a builder."""
 
     def document(self) -> Mapping[str, Any]: ...
 
@@ -65,10 +65,10 @@ Source = str | os.PathLike[str] | Mapping[str, Any] | HasDocument
 
 
 class App(Engine):
-    """An app, deployed to a world of its own at the instant ``at``. Time stands still until the test moves it.
+    """An app, deployed at the instant ``at`` to a separate installation in memory. Only the test moves the clock.
 
     ``source`` is a YAML or JSON file, a document, or an object with a method ``document``. ``values`` fill the
-    placeholders of a file. Names may be short: those of this app, and datasets of its namespace.
+    placeholders of a file. Names of this app and of datasets of its namespace may be short.
 
     Raises `ApiRefused` where the API would refuse a request, with the same code, field and hint.
     """
@@ -112,7 +112,7 @@ class App(Engine):
     # -- definitions -----------------------------------------------------------------------------------------------
 
     def apply(self, source: Source, values: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """Deploy a document: this app again, or another app of the same world. Returns the report of the deployment."""
+        """Deploy a document: this app again, or another app of this installation. Returns the report."""
         content = _document(source, values)
         namespace, app = str(content.get("namespace", self.namespace)), str(content.get("app", self.app))
         with self.acting():
@@ -151,8 +151,9 @@ class App(Engine):
             partitions.register_values(self.ports, name, self._dataset(name), {"partition": {**(values or {}), **keys}})
 
     def object(self, where: str, key: str = "", size: int | str = 0, text: str = "", etag: str = "") -> str:
-        """An object is put into S3, and its notification arrives: at ``s3://bucket/key``, or at a key below the prefix
-        of a dataset. ``size`` is in bytes, or text such as ``2GB``. Returns what Sluice did with the notification."""
+        """An object is put into S3, and its notification arrives. ``where`` is ``s3://bucket/key``, or a dataset to
+        whose prefix ``key`` is added. ``size`` is in bytes, or text such as ``2GB``. Returns the result of the
+        notification."""
         bucket, key = self._place(where, key)
         with self.acting():
             amount = parse_bytes(size, "size") if isinstance(size, str) else size
@@ -160,14 +161,14 @@ class App(Engine):
             return objects.match_object(self.ports, ObjectCreated(bucket, key, self.clock.now(), amount, etag))
 
     def event(self, kind: str, payload: Mapping[str, Any] | None = None, /, id: str = "", **fields: Any) -> None:
-        """A custom event is posted to the namespace. Without ``id`` each event is a new one."""
+        """A custom event is posted to the namespace. Without ``id``, each call posts a new event."""
         self._posted += 1
         envelope = custom_events.Envelope(kind, id or f"event-{self._posted}", {**(payload or {}), **fields})
         with self.acting():
             custom_events.post(self.ports, self.namespace, [envelope])
 
     def alarm(self, name: str, state: str = "ALARM") -> None:
-        """An alarm of CloudWatch changes to a state: ``ALARM``, ``OK`` or ``INSUFFICIENT_DATA``."""
+        """An alarm of CloudWatch changes to the state ``ALARM``, ``OK`` or ``INSUFFICIENT_DATA``."""
         arn, before = f"arn:aws:cloudwatch:us-east-1:{ACCOUNT}:alarm:{name}", self._alarms.get(name)
         self._alarms[name] = state
         with self.acting():
@@ -190,15 +191,15 @@ class App(Engine):
             document = Backfill.model_validate(fields)
             backfill.begin(self.ports, self.schedule(schedule), document, self.user, f"request-{self._posted}")
 
-    # -- the outside -----------------------------------------------------------------------------------------------
+    # -- external systems ------------------------------------------------------------------------------------------
 
     def measure(self, value: float, of: str | None = None) -> None:
-        """What is measured from now on for load constraints. ``of`` is the name of the metric, the id of the EMR
-        application or of the subnet; without it, the value holds for all."""
+        """Set the value that load constraints measure from now on. ``of`` is the name of the metric, the id of the EMR
+        application or of the subnet; without it, the value applies to all."""
         self.targets.measures.insert(0, (of, value))
 
     def answer_probes(self, *answers: Any) -> None:
-        """What probes answer from now on, as JSON: one answer after the other, and then the last one."""
+        """Set the answers of probes from now on, as JSON. Each probe gets the next answer; the last one repeats."""
         if not answers:
             raise WrongUsage("expected an answer, got none", "answers", 'such as answer_probes({"met": True})')
         self.targets.answers = list(answers)
@@ -210,24 +211,24 @@ class App(Engine):
         return moment(self.clock.now())
 
     def advance(self, span: str) -> None:
-        """Time passes: ``advance("1h30m")``. Everything that falls due in it happens at its instant."""
+        """Move the clock by a span: ``advance("1h30m")``. All work that falls due happens at its instant."""
         with self.acting():
             end = self.clock.now() + duration(span, "span")
             self.pass_until(end, self._busy_from)
 
     def advance_to(self, at: str | datetime) -> None:
-        """Time passes until an instant."""
+        """Move the clock to an instant. Raises `ApiRefused` for an instant in the past."""
         with self.acting():
             end = _instant(at)
             if end < self.clock.now():
                 raise errors.invalid("at", f"an instant after {iso(self.clock.now())}", iso(end))
             self.pass_until(end, self._busy_from)
 
-    # -- what there is ---------------------------------------------------------------------------------------------
+    # -- results ---------------------------------------------------------------------------------------------------
 
     def runs(self, schedule: str | None = None, /, **partition: Any) -> list[Run]:
-        """The runs of a schedule, or of all, in the order of their starts. Each attempt is one. ``partition`` chooses
-        those with these values."""
+        """The runs of a schedule, or of all schedules, in the order of their starts: one item for each attempt.
+        ``partition`` selects the runs with these values."""
         found = [
             row
             for name in self._schedules(schedule)
@@ -246,7 +247,7 @@ class App(Engine):
         raise AssertionError(f"expected one run of {schedule}, got {len(runs)}: {runs}")
 
     def jobs(self, schedule: str | None = None, /, **partition: Any) -> list[Job]:
-        """The jobs that wait to become runs, without the fires whose instant is still to come."""
+        """The waiting jobs, without the fires whose instant is in the future."""
         now = self.clock.now()
         found = [
             row
@@ -265,7 +266,7 @@ class App(Engine):
         return jobs[0]
 
     def records(self, schedule: str | None = None, /) -> list[Record]:
-        """Work that never became a run, such as aborted jobs and skipped fires, in order."""
+        """Work that never became a run, such as aborted jobs and skipped fires, in the order of recording."""
         found = [
             row
             for name in self._schedules(schedule)
@@ -275,7 +276,7 @@ class App(Engine):
         return [Record(row.schedule, row.kind, row.reason, moment(row.recorded_at)) for row in ordered]
 
     def why(self, schedule: str, /, **partition: Any) -> str:
-        """Why a schedule has not run: what ``sluice why`` says. ``partition`` asks for the job with these values."""
+        """Why a schedule has not run, as ``sluice why`` explains it. ``partition`` selects jobs with these values."""
         name = self.schedule(schedule)
         if not partition:
             with _refusals():
@@ -296,7 +297,7 @@ class App(Engine):
         return [moment(at) for at in fires]
 
     def settle(self, invoke: Callable[[Act], Any] = lambda act: act()) -> None:
-        """Everything that follows from what has happened. Runs begin as soon as their target has accepted them."""
+        """Handle all hints that are due. A run begins as soon as its target has accepted it."""
         super().settle(invoke)
         while begun := self.targets.take_begun():
             for run in begun:
@@ -323,13 +324,14 @@ class App(Engine):
         return names.dataset_name(name, self.namespace)
 
     def acting(self) -> _Acting:
-        """A request or an event: what it raises is an `ApiRefused`, and what follows from it happens at once."""
+        """The context of a request or an event. It converts errors of the service to `ApiRefused`, and handles the
+        consequences of the request at once."""
         return _Acting(self)
 
     @staticmethod
     @contextmanager
     def quiet() -> Iterator[None]:
-        """The service logs errors only."""
+        """A context in which the service logs errors only."""
         before = logger.log_level
         logger.setLevel("ERROR")
         try:
@@ -355,7 +357,7 @@ class App(Engine):
         return dataset.bucket, dataset.prefix + key
 
     def _install(self, content: Mapping[str, Any]) -> None:
-        """Add to the installation what the document expects of it: buckets, EMR applications and roles."""
+        """Add the buckets, EMR applications and roles that the document names to the settings of the installation."""
         settings = self.ports.settings
         found = {
             "watched_buckets": {*settings.watched_buckets, *_values_of(content, "bucket")} - {"lake"},
@@ -369,7 +371,7 @@ class App(Engine):
         self.ports = replace(self.ports, settings=replace(settings, **changed))
 
     def _busy_from(self, tick: Instant) -> Instant:
-        """The first tick, from this one on, that may find work: rows wake at known instants."""
+        """The first tick, from this one on, that may find work, computed from the ``wake_at`` of all rows."""
         wakes = (row["wake_at"]["S"] for _, row in self._tables.rows() if "wake_at" in row)
         first = min(wakes, default=None)
         if first is None:
@@ -393,7 +395,7 @@ class _Acting:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Errors of the service are those of its API."""
+    """A context that converts errors of the service to the errors of its API."""
     try:
         yield
     except ValidationError as error:
@@ -429,7 +431,7 @@ def _document(source: Source, values: Mapping[str, str] | None) -> dict[str, Any
 
 
 def _values_of(content: object, *fields: str) -> set[str]:
-    """The texts of these fields anywhere in a document."""
+    """The texts that these fields have anywhere in a document."""
     if isinstance(content, Mapping):
         own = {content[field] for field in fields if isinstance(content.get(field), str)}
         return own.union(*(_values_of(each, *fields) for each in content.values()))

@@ -1,6 +1,6 @@
-"""The event loop of the service in one process: hints arrive at their instants, a tick comes every minute.
+"""The event loop of the service in one process: it delivers each hint at its instant, and a tick every minute.
 
-It stands for SQS, the Lambda runtime and the schedule of the tick. All steps are those of the service.
+The engine replaces SQS, the Lambda runtime and the schedule of the tick. All steps are those of the service.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Act = Callable[[], Any]
 
 
 def stopwatch() -> Patience:
-    """Retries of table calls that take no time, and come to their end all the same."""
+    """The retries of table calls, without real pauses; each pause counts toward their time limit."""
     passed = [0.0]
 
     def sleep(seconds: float) -> None:
@@ -49,7 +49,7 @@ def make_ports(
     lake: MemoryLake,
     metrics: MemoryMetrics,
 ) -> Ports:
-    """The ports of the service on these tables, with the outside in memory."""
+    """The ports of the service on these tables, with external systems in memory."""
     return Ports(
         clock=clock,
         ledger=dynamo,
@@ -68,14 +68,14 @@ def make_ports(
 
 
 class Engine:
-    """What time does to the service. A subclass sets the ports, the clock and the hints."""
+    """Moves the clock, and calls the steps of the service. A subclass sets the ports, the clock and the hints."""
 
     ports: Ports
     clock: HandClock
     hints: MemoryHints
 
     def settle(self, invoke: Callable[[Act], Any] = lambda act: act()) -> None:
-        """Let every hint that is due arrive, and those that these bring about. ``invoke`` plays the Lambda runtime."""
+        """Handle every hint that is due, and the hints that result. ``invoke`` replaces the Lambda runtime."""
         for _ in range(MAX_ROUNDS):
             now = self.clock.now()
             latest = max((due for due, _ in self.hints.sent if due <= now), default=now)
@@ -88,7 +88,7 @@ class Engine:
         raise AssertionError(f"expected quiet within {MAX_ROUNDS} rounds of hints")
 
     def _crowd(self, due: list[Ref], invoke: Callable[[Act], Any]) -> list[Ref]:
-        """Fires that are due together are attended to together, as in one Lambda. Returns what is left to do singly."""
+        """Handle the fires among these refs in one batch, as one Lambda does. Returns the refs to handle one by one."""
         left = [ref for ref in due if ref.kind != "job" or not ref.parts[2].startswith("FIRE#")]
         fires = [ref for ref in due if ref not in left]
 
@@ -109,12 +109,12 @@ class Engine:
         self.settle()
 
     def pass_by(self, span: str) -> None:
-        """Turn the clock by a span, second-true: hints arrive in order at their instants, a tick comes every minute."""
+        """Move the clock by a span. Each hint arrives at its instant, in order, and a tick comes every minute."""
         self.pass_until(self.clock.now() + duration(span), lambda tick: tick)
 
     def pass_until(self, end: Instant, busy_from: Callable[[Instant], Instant]) -> None:
-        """Turn the clock to an instant. ``busy_from`` says, given the next tick, at which tick work may wait; the
-        ticks before that one are left out."""
+        """Move the clock to an instant. ``busy_from`` takes the next tick and returns the first tick that may find
+        work; the engine leaves out the ticks before it."""
         while True:
             now = self.clock.now()
             next_tick = busy_from((now // MINUTE + 1) * MINUTE)

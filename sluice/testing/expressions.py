@@ -1,7 +1,7 @@
-"""DynamoDB's expressions, as far as the tables use them: conditions, key conditions and updates, compiled once each.
+"""The expressions of DynamoDB that the tables use: conditions, key conditions and updates, each compiled once.
 
-Strict, as DynamoDB is: a name or value that no expression uses, two paths that overlap, a path into a map that is not
-there, a sum with nothing and an update that changes nothing are errors, whatever else holds.
+The checks are as strict as those of DynamoDB. These are errors: a name or value that no expression uses; two paths that
+overlap; a path into a missing map; a sum with a missing or non-numeric operand; an empty update.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _CLAUSES = ("SET", "REMOVE", "ADD")
 
 
 class Invalid(Exception):
-    """What DynamoDB answers with a ValidationException."""
+    """A request to which DynamoDB answers with a ValidationException."""
 
 
 class Bound:
-    """The names and values that a request binds, with a note of those that were used."""
+    """The names and values that a request binds."""
 
     def __init__(self, arguments: Mapping[str, Any]) -> None:
         self.names: Mapping[str, str] = arguments.get("ExpressionAttributeNames", {})
@@ -43,7 +43,7 @@ def check_bindings(bound: Bound, *expressions: str | None) -> None:
 
 
 def projection(arguments: Mapping[str, Any]) -> Callable[[Item], Item]:
-    """What a request takes of an item: the attributes that it names, or all."""
+    """A function that returns the attributes of an item that the request names, or all attributes."""
     text = arguments.get("ProjectionExpression")
     bound = Bound(arguments)
     check_bindings(bound, text)
@@ -62,7 +62,7 @@ def condition(text: str) -> Test:
 
 
 def update(text: str, item: Item, bound: Bound) -> dict[str, Any]:
-    """The item as an update expression leaves it; every right-hand side sees the item as it was."""
+    """The item after an update expression. Every right-hand side reads the item as it was before the update."""
     clauses = _clauses(text)
     if not any(clauses.values()):
         raise Invalid("the expression cannot be empty")
@@ -126,7 +126,7 @@ def _check_overlap(paths: list[Path]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value as it compares: numbers by size, sets without order."""
+    """A value in the form in which values are compared: numbers by size, sets without order."""
     [(kind, content)] = value.items()
     if kind == "N":
         return kind, Decimal(content)

@@ -1,4 +1,4 @@
-"""The ports besides the tables, in memory: hints, metrics, the control bucket and the lake."""
+"""The ports other than the tables, in memory: hints, metrics, the control bucket and the lake."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chalicelib.core.runs.metrics import Measure
 
 
 class MemoryHints:
-    """Hints in a list. ``lose`` makes it a queue that forgets everything, which a queue is allowed to be here."""
+    """Hints in a list. With ``lose``, the queue loses all hints, which must not affect correctness."""
 
     def __init__(self) -> None:
         self.sent: list[tuple[Instant, Ref]] = []
@@ -34,14 +34,15 @@ class MemoryHints:
             self.send(refs, due, now)
 
     def due(self, now: Instant) -> list[Ref]:
-        """Take out what is due, each row once."""
+        """Remove the hints that are due, and return their refs without duplicates."""
         ready = [ref for due, ref in sorted(self.sent, key=lambda hint: hint[0]) if due <= now]
         self.sent = [(due, ref) for due, ref in self.sent if due > now]
         return list(dict.fromkeys(ready))
 
 
 class MemoryMetrics:
-    """Measurements in a list, by name and reason. An unknown reason is refused: in production it would cost money."""
+    """Measurements in a list, by name and reason. An unknown reason fails the test, because each new reason is a metric
+    that costs money in production."""
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str], list[float]] = {}
@@ -90,7 +91,7 @@ class MemoryPayloads:
 
 
 class MemoryLake:
-    """The objects of all buckets: what was uploaded is there at once, as in S3."""
+    """The objects of all buckets. An uploaded object can be read at once, as in S3."""
 
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], str | bytes] = {}

@@ -16,18 +16,18 @@ from sluice.testing.expressions import Bound, Invalid, check_bindings, condition
 
 Key = tuple[str, str]
 Item = Mapping[str, Any]
-LARGEST = 400_000  # bytes of an item, roughly
+LARGEST = 400_000  # bytes of an item, approximately
 
 
 class MemoryTables:
-    """A client, as boto3 has one."""
+    """A replacement for the DynamoDB client of boto3."""
 
     def __init__(self) -> None:
         self._tables: dict[str, _Table] = {}
         self._lock = threading.RLock()
         self.before_call: Callable[[], None] = _nothing
-        self.after_write: Callable[[], None] = _nothing  # the write was carried out, and is not answered yet
-        # What is stored of an item that is written over another one, or over none.
+        self.after_write: Callable[[], None] = _nothing  # called after a write is stored, before it is answered
+        # The item that is stored when an item replaces another one or none.
         self.as_stored: Callable[[Item | None, Item], Item] = _as_written
         self.known: dict[int, tuple[Item, Any]] = {}  # items that a test has read, by identity
         self._tokens: set[str] = set()  # of transactions that were carried out
@@ -112,13 +112,13 @@ class MemoryTables:
             rows = _behind(rows, arguments["ExclusiveStartKey"], by, arguments.get("ScanIndexForward", True))
         page = rows[: arguments["Limit"]]
         shown = table.shown(page, arguments.get("IndexName"))
-        # As DynamoDB has it: a page that is full says where it ends, whether or not anything follows.
+        # As in DynamoDB, a full page has a LastEvaluatedKey, even if no item follows.
         if len(page) < arguments["Limit"]:
             return {"Items": shown}
         return {"Items": shown, "LastEvaluatedKey": table.keys_of(page[-1], arguments.get("IndexName"))}
 
     def saved(self) -> dict[str, Any]:
-        """All items of all tables, to be given back to `restore`."""
+        """All items of all tables, as the argument of `restore`."""
         return {name: table.saved() for name, table in self._tables.items()}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
@@ -127,7 +127,7 @@ class MemoryTables:
 
     @property
     def digest(self) -> int:
-        """A number that changes with every item: two tables that hold the same items have the same."""
+        """A hash of all items. Tables with the same items have the same digest."""
         return hash(tuple(table.digest for table in self._tables.values()))
 
     def rows(self) -> Iterator[tuple[str, Item]]:
@@ -190,8 +190,8 @@ class _Table:
         self._whole = {index["IndexName"] for index in indexes if index["Projection"]["ProjectionType"] == "ALL"}
         self.items: dict[Key, Item] = {}
         self._parts: dict[tuple[str, str], dict[Key, Item]] = {}
-        self._hashes_of: dict[Key, int] = {}  # of the items whose hash was asked for
-        self._changed: set[Key] = set()  # those whose hash is to be taken anew
+        self._hashes_of: dict[Key, int] = {}  # of the items that the digest contains
+        self._changed: set[Key] = set()  # the items whose hash must be computed again
         self._digest = 0
 
     def saved(self) -> Any:

@@ -1,4 +1,4 @@
-"""What a test sees of an app, and does to it: runs, waiting jobs, and records of work that never ran."""
+"""The runs, waiting jobs and records that a test reads, and its actions on them."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ class Run:
 
     @property
     def schedule(self) -> str:
-        """The full name of its schedule."""
+        """The full name of the run's schedule."""
         return self._row.schedule
 
     @property
     def workflow(self) -> str:
-        """The full name of its workflow."""
+        """The full name of the run's workflow."""
         return self._row.workflow
 
     @property
@@ -82,17 +82,17 @@ class Run:
 
     @property
     def reason(self) -> str:
-        """Why it failed or was cancelled; empty for other states."""
+        """Why the run failed or was cancelled; empty for other states."""
         return self._row.reason
 
     @property
     def at(self) -> datetime:
-        """When Sluice decided to start it, in UTC."""
+        """When Sluice claimed it, in UTC."""
         return moment(self._row.claimed_at)
 
     @property
     def fired_by(self) -> str:
-        """What started it, in words."""
+        """What started the run, as text for people."""
         return self._row.fired_by
 
     @property
@@ -101,17 +101,17 @@ class Run:
 
     @property
     def target(self) -> dict[str, Any]:
-        """The target of the start call, with the resources of this run."""
+        """The target of the start call, including the resources of this run."""
         return dict(self._row.request.target)
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """The events that started it, in the form of its context."""
+        """The events that started the run, in the form of the run context."""
         return [dict(event) for event in views.events_view(self._app.ports, self._row)]
 
     @property
     def partitions(self) -> list[dict[str, str]]:
-        """The partitions among its events, in the order of their arrival."""
+        """The partitions of the run's events, in the order of their arrival."""
         return [dict(event["partition"]) for event in self.events if event.get("partition")]
 
     @property
@@ -120,11 +120,11 @@ class Run:
         return dict(context.build(self._app.ports, self._row))
 
     def succeed(self, metrics: Mapping[str, Any] | None = None) -> None:
-        """The run ends and succeeds. A worker's run may report metrics."""
+        """The run ends and succeeds. Only a run of a worker may report metrics."""
         self._end("SUCCEEDED", "", metrics)
 
     def fail(self, reason: str = "the job failed") -> None:
-        """The run ends and fails, so that it is retried if its workflow has retries left."""
+        """The run ends and fails. Sluice retries it if its workflow has attempts left."""
         self._end("FAILED", reason, None)
 
     def cancel(self) -> None:
@@ -158,7 +158,7 @@ class Run:
         self._app.settle()
 
     def _tell(self, row: RunRow, update: RunUpdate) -> None:
-        """The target reports that the run has begun, and then its end."""
+        """Report that the run has begun, and then its end, as the target does."""
         ports = self._app.ports
         begun = RunUpdate("RUNNING", ports.clock.now(), target_id=row.target_id)
         self._app.targets.played(row.target_kind).states[row.run_id, row.attempt] = update
@@ -166,7 +166,7 @@ class Run:
         complete.advance_run(ports, row.run_id, row.attempt, update)
 
     def _report(self, row: RunRow, state: str, reason: str, metrics: Mapping[str, Any] | None) -> None:
-        """A worker claims the run and reports its end. Other runs that it gets on the way are released."""
+        """Claim the run as a worker, and report its end. Other runs that the claims return are released."""
         ports, pool = self._app.ports, worker_rules.pool_of(row)
         held: list[worker_rules.LeaseId] = []
         mine: worker_rules.LeaseId | None = None
@@ -199,27 +199,27 @@ class Job:
 
     @property
     def why(self) -> str:
-        """Why it has not run yet: what ``sluice why`` says."""
+        """Why the job has not run yet, in the text of ``sluice why``."""
         return str(self._view["why"])
 
     @property
     def wakes(self) -> str:
-        """What would make it run."""
+        """What will wake the job."""
         return str(self._view["wakes"])
 
     @property
     def missing(self) -> list[str]:
-        """What its trigger still waits for."""
+        """What the trigger of the job still waits for."""
         return list(self._view["missing"])
 
     @property
     def conditions(self) -> list[Condition]:
-        """The constraints of its schedule, in order."""
+        """The constraints of the job's schedule, in order."""
         return [Condition(each["type"], each["met"], each["why"]) for each in self._view["constraints"]]
 
     @property
     def partitions(self) -> list[dict[str, str]]:
-        """The partitions among the events that it has gathered."""
+        """The partitions of the events that the job has gathered."""
         job = lookup.find_job(self._app.ports, self.id)
         events = self._app.ports.jobs.events_of(job.job_id, job.schedule, job.generation)
         own = [job.event] if job.event is not None else []

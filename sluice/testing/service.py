@@ -1,7 +1,7 @@
-"""Find the service's code and make it importable.
+"""Finds the service's code and makes it importable.
 
-A checkout has it at its root. An installed distribution has a copy below this package, so that it installs no module
-of the name ``chalicelib``, which every project of Chalice uses.
+A checkout has the code at its root. An installed distribution has a copy below this package. So it installs no module
+with the name ``chalicelib``, which every project of Chalice uses.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PLACES = (Path(__file__).with_name("_service"), Path(__file__).parents[2])
 
 
 def find(places: tuple[Path, ...] = PLACES) -> Path:
-    """The folder that holds the service's code. Raises ImportError, with what to do, if none of the places does."""
+    """The first of these folders with the code of the service. Raises ImportError, with what to do, if none has it."""
     for place in places:
         if (place / PACKAGE / "flow").is_dir():
             return place
@@ -23,7 +23,8 @@ def find(places: tuple[Path, ...] = PLACES) -> Path:
 
 
 def load() -> None:
-    """Put the folder of the service at the front of the path, and check that its requirements are installed."""
+    """Put the folder of the service at the front of ``sys.path``. Raises ImportError if its requirements are not
+    installed, or if another ``chalicelib`` is imported already."""
     place = find()
     known = sys.modules.get(PACKAGE)
     if known is not None and not _is_ours(known.__path__, place):

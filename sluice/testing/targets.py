@@ -1,4 +1,4 @@
-"""Targets whose runs a test ends, and outside systems whose answers a test gives."""
+"""Targets whose runs a test ends, and external systems whose answers a test sets."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Attempt = tuple[str, int]
 
 
 class PlayedTarget:
-    """A target of any type. Runs at a target with a lifecycle go on until the test ends them; a delivery succeeds."""
+    """A target of any type. With a lifecycle, a run continues until the test ends it; without, it succeeds at once."""
 
     def __init__(self, clock: HandClock, has_lifecycle: bool) -> None:
         self._clock, self._has_lifecycle = clock, has_lifecycle
         self.started: dict[Attempt, str] = {}
         self.states: dict[Attempt, RunUpdate] = {}
-        self.begun: list[Run] = []  # since `take_begun` was called
+        self.begun: list[Run] = []  # since the last call of `take_begun`
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         del context
@@ -59,14 +59,15 @@ class PlayedTarget:
 
 
 class PlayedTargets:
-    """Implements `ports.Targets`. What a test has not set is unknown, so a job waits for it and says so."""
+    """Implements `ports.Targets`. An answer that the test has not set is unknown: the job waits, and its ``why`` names
+    the method to call."""
 
     def __init__(self, clock: HandClock) -> None:
         self._clock = clock
         self._played: dict[str, PlayedTarget] = {}
         self._worker = WorkerTarget(clock.now)
-        self.answers: list[Any] = []  # of probes, one after the other, the last one from then on
-        self.measures: list[tuple[str | None, float]] = []  # the newest first
+        self.answers: list[Any] = []  # of probes, in order; the last one repeats
+        self.measures: list[tuple[str | None, float]] = []  # newest first
         self.questions: list[Mapping[str, Any]] = []
 
     def of(self, kind: str) -> TargetAdapter:
@@ -102,7 +103,7 @@ class PlayedTargets:
 
 
 def _texts(content: object) -> set[str]:
-    """Every text in a document."""
+    """All texts in a document."""
     if isinstance(content, Mapping):
         return set().union(*map(_texts, content.values()))
     return {content} if isinstance(content, str) else set()

@@ -39,7 +39,7 @@ _deserialize = TypeDeserializer().deserialize
 
 
 class NewerLayout(RuntimeError):
-    """A row has a newer layout than this code knows. The message or tick that needs the row is retried, and succeeds
+    """A row has a newer layout than this code can read. The message or tick that needs the row is retried, and succeeds
     once the newer code is deployed."""
 
 
@@ -126,7 +126,7 @@ def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:
         return {"schedule_key": f"RECORD#{row.schedule}", "day_key": day, "at": at}
     part = ids.shard(row.run_id, shards)
     if isinstance(row, DeadLetter):
-        # All days of a namespace are in one list: dead letters are few, and the oldest matter as much as the newest.
+        # One list holds all days of a namespace: dead letters are few, and the oldest matter as much as the newest.
         at = f"{iso(row.failed_at)}#{row.run_id}#{row.attempt:03d}"
         return {"schedule_key": f"DEAD#{row.schedule}", "day_key": f"DEAD#{namespace}#{part}", "at": at}
     return {

@@ -272,7 +272,7 @@ def dag_run(run_id: str) -> Key:
 
 
 def dead_letter(schedule: str, run_id: str, attempt: int) -> Key:
-    """The key of a dead letter. All of a schedule share a partition, so one strong read shows if there are any."""
+    """The key of a dead letter. Those of a schedule share a partition, so one strong read shows whether any exist."""
     return Key("runs", f"DEAD#{schedule}", f"{run_id}#{attempt:03d}")
 
 

@@ -31,7 +31,7 @@ def take_pace(write: AcquirePermit) -> Built:
 
 
 def hold_back(write: DelayPace, shards: Shards) -> Built:
-    """Move the head forward. The head only grows, so a longer delay or a permit acquired meanwhile is kept."""
+    """Move the head forward. The head only grows, so a concurrent longer delay or permit is kept."""
     key, head = keys.limit(write.ask.limit_name), write.until + write.ask.slack
     return update(key, "SET head = :head", "attribute_not_exists(head) OR head < :head", head=head)
 

@@ -21,8 +21,8 @@ from chalicelib.core.rows.stamps import ATTRIBUTES, Stamp
 from chalicelib.ports import Ports, RowRequest
 
 R = TypeVar("R")
-# Rows that were parsed lately, with their items: a delivery reads each of its rows twice, mostly without a change in
-# between. One or two KB each.
+# Rows that were parsed recently, with their items, of one or two KB each. A delivery reads each of its rows twice,
+# mostly without a change in between.
 MAX_PARSED = 10_000
 Parsed = dict[Key, tuple[Item, Any]]
 
@@ -57,7 +57,7 @@ class DynamoPrefetch:
 
 
 class _Read:
-    """A `Dynamo` that knows some rows, or that they do not exist; it reads all others from the table."""
+    """A `Dynamo` that answers reads of prefetched rows, existing or missing, and reads all others from the table."""
 
     def __init__(self, dynamo: Dynamo, rows: Mapping[Key, Item | None], parsed: Parsed) -> None:
         self._dynamo = dynamo

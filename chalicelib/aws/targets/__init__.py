@@ -1,1 +1,2 @@
-"""The adapters of targets: EMR Serverless, SQS, SNS, HTTP, Lambda, EventBridge buses, pull workers, starts of DAGs."""
+"""The adapters of targets: EMR Serverless, Step Functions, SQS, SNS, HTTP, Lambda, EventBridge buses, pull workers, and
+starts of DAGs."""

@@ -21,7 +21,7 @@ class Meters:
         self._client, self._now = client, now
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
-        """The value of one source (`core.asked.Measured`), or why there is none; never raises for an error of AWS."""
+        """The value of the source of a load constraint, or why there is none. Never raises for an error of AWS."""
         try:
             if "cloudwatch" in source:
                 return self._newest(_stat(source["cloudwatch"]), int(source["cloudwatch"]["period"]))

@@ -13,8 +13,8 @@ MAX_BATCH = 16
 
 
 class Untracked:
-    """An accepted delivery is complete; its further fate is unknown. An adapter implements `start_many` if its service
-    accepts batches, otherwise `start`."""
+    """An accepted delivery is complete; Sluice does not follow it further. An adapter implements `start_many` if its
+    service accepts batches, otherwise `start`."""
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         return self.start_many([(run, context)])[0]

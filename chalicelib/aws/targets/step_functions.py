@@ -1,7 +1,7 @@
-"""Step Functions as a target: start, ask, find, stop.
+"""Step Functions as a target: start, poll, find and stop executions.
 
-The name of an execution follows from the attempt. Step Functions starts one execution of a name: a repeated call with
-the same input gets the same execution while it runs, and any other call is refused by `ExecutionAlreadyExists`.
+The name of an execution follows from the attempt, and Step Functions starts one execution for a name. A repeated call
+with the same input returns the same execution while it runs. Any other call fails with ``ExecutionAlreadyExists``.
 https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 """
 
@@ -27,7 +27,7 @@ from chalicelib.settings import Settings
 R = TypeVar("R")
 
 UNKNOWN = "Step Functions knows no such execution any more"
-# The request as it is can never succeed. What is in neither list may: it counts as a refusal for now.
+# The request can never succeed unchanged. An error in none of these lists may pass; it counts as refused for now.
 _NEVER = {
     *("AccessDeniedException", "InvalidArn", "InvalidExecutionInput", "InvalidName", "StateMachineDeleting"),
     *("StateMachineDoesNotExist", "StateMachineTypeNotSupported", "ValidationException"),
@@ -35,14 +35,14 @@ _NEVER = {
 }
 _NO_ANSWER = {"InternalFailure", "InternalServerError", "ServiceUnavailable", "RequestTimeout"}
 _THROTTLED = {"ThrottlingException", "TooManyRequestsException", "RequestLimitExceeded", "KmsThrottlingException"}
-# DescribeExecution is eventually consistent: an execution that has just been started may not be shown yet.
+# DescribeExecution is eventually consistent: a new execution may be missing. After this time, a missing one is lost.
 FINAL_AFTER: Millis = 2 * MINUTE
-BETWEEN_QUESTIONS = 0.1  # seconds, where many are asked about
-BETWEEN_ATTEMPTS = 0.2  # seconds, before a question that was not answered is asked once more
-STOPPED = "Sluice.Stopped"  # the error that an execution has which Sluice has stopped
+BETWEEN_QUESTIONS = 0.1  # seconds, when many runs are polled
+BETWEEN_ATTEMPTS = 0.2  # seconds, before the repeat of a call without an answer
+STOPPED = "Sluice.Stopped"  # the error of an execution that Sluice has stopped
 MAX_CAUSE = 32_768
 
-# A start call answers within a second. One that does not is not waited for long: the next call has the same name.
+# A start call answers within a second. After the timeout the next call has the same name.
 CALL: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
 
 
@@ -66,11 +66,12 @@ class StepFunctionsTarget:
         return Started(answer["executionArn"])
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
-        """StartExecution knows no batches."""
+        """Start runs one by one: StartExecution has no batch form."""
         return [self.start(run, context) for run, context in calls]
 
     def _existing(self, run: Run) -> Answer:
-        """An earlier call has started it. It has ended since, or was given another input by an older release."""
+        """The answer for an execution that an earlier call has started. The execution has ended since, or the earlier
+        call was made by another release and had another input."""
         try:
             found = self.find(run)
         except (BotoCoreError, ClientError) as error:
@@ -84,7 +85,7 @@ class StepFunctionsTarget:
             found = self._describe(run.target_id)
         except ClientError as error:
             if _code(error) in _THROTTLED:
-                return None  # too many questions: this one is asked again at its next look
+                return None  # throttled: the next check polls this run again
             raise
         if found is None:
             return self._unknown(run)
@@ -92,7 +93,8 @@ class StepFunctionsTarget:
         return update_of(run.target_id, found["status"], began, ended, found.get("error"), found.get("cause"))
 
     def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
-        """One by one, at a rate that DescribeExecution bears for long: a listing names neither error nor cause."""
+        """Poll runs one by one, because a listing has neither error nor cause. The pauses keep to the rate that
+        DescribeExecution sustains."""
         answers = []
         for number, run in enumerate(runs):
             self._pause(BETWEEN_QUESTIONS if number else 0)
@@ -111,7 +113,8 @@ class StepFunctionsTarget:
             if not _code(error).startswith("Kms") or _code(error) in _THROTTLED:
                 _expect_ended(error)
                 return
-            # Error and cause would be encrypted with a key that is not to be used. Without them no key is needed.
+            # Step Functions cannot encrypt error and cause, because their KMS key is unusable. Without them it needs
+            # no key.
             self._stop_without_reason(run)
 
     def run_name(self, target_id: str) -> str | None:
@@ -125,14 +128,14 @@ class StepFunctionsTarget:
             _expect_ended(error)
 
     def _unknown(self, run: Run) -> RunUpdate | None:
-        """An execution that is not shown. It is kept for 90 days, so that is so just after its start, and when somebody
-        has deleted its state machine."""
+        """The update of a run whose execution is missing: lost, or None shortly after the start. Executions are kept
+        for 90 days, so later an execution is missing only if a user has deleted its state machine."""
         now = self._now()
         first = run.start_requested_at if run.start_requested_at is not None else run.claimed_at
         return RunUpdate("FAILED", now, UNKNOWN, run.target_id, outcome="lost") if now - first >= FINAL_AFTER else None
 
     def _describe(self, arn: str) -> Mapping[str, Any] | None:
-        """The execution, None if there is none. What is encrypted with a key that is not to be used is left out."""
+        """The execution; None if there is none. If its KMS key is unusable, the encrypted fields are left out."""
         try:
             return self._described(arn)
         except ClientError as error:
@@ -150,7 +153,7 @@ class StepFunctionsTarget:
         return found
 
     def _twice(self, call: Callable[..., R], **asked: Any) -> R:
-        """A question, or a request that may be repeated, once more if there was no answer."""
+        """Make an idempotent call; repeat it once if there was no answer."""
         try:
             return call(**asked)
         except BotoCoreError:
@@ -163,8 +166,8 @@ class StepFunctionsTarget:
 
 
 def input_of(run: Run, context: Mapping[str, Any]) -> str:
-    """The input of an execution: who it is, and the context or the data of the run. What is larger than an input may be
-    stands in the control bucket alone, at ``sluice.context_uri``."""
+    """The input of an execution: the identity of the run, and its context or its data. Content that is too large for an
+    input is left out; ``sluice.context_uri`` is the address of the context in the control bucket."""
     content = envelope.envelope(run, context)
     content["sluice"]["context_uri"] = run.request.context_uri
     text = json.dumps(content, sort_keys=True)  # ASCII: a character is a byte
@@ -182,7 +185,8 @@ def _refusal(error: ClientError) -> Answer:
 
 
 def _expect_ended(error: ClientError) -> None:
-    """Pass over what says that an execution has ended already: the question that follows tells how."""
+    """Ignore the error of an execution that has ended already, because the next poll returns its end. Raises all
+    others."""
     if _code(error) not in ("ExecutionDoesNotExist", "ValidationException"):
         raise error
 

@@ -33,7 +33,7 @@ from chalicelib.core.triggers.program_status import status_key
 MAX_ENTRIES = 10_000
 # Entries in one row of a plan: values of ten keys of 200 characters stay well below DynamoDB's 400 KB.
 PART = 100
-# Jobs created in one transaction, which writes the backfill and expects the schedule state besides.
+# Jobs created in one transaction, which also writes the backfill and expects the schedule state.
 BATCH_SIZE = 50
 
 EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
@@ -132,7 +132,7 @@ def entries_of(keys: Sequence[str], partitions: Iterable[tuple[str, ...]], by: t
 
 
 def plan_parts(backfill: str, entries: Sequence[str]) -> tuple[str, tuple[PlanPart, ...]]:
-    """The name of a plan and its rows. Each backfill has rows of its own, which expire some time after its end."""
+    """The name of a plan, and its rows. Each backfill has its own rows, which expire some time after its end."""
     plan = ids.digest(backfill, *entries, length=32)
     chunks = [tuple(entries[start : start + PART]) for start in range(0, len(entries), PART)]
     return plan, tuple(PlanPart(plan, number, chunk) for number, chunk in enumerate(chunks))
@@ -155,13 +155,13 @@ def entry_state(attempts: Sequence[Run], waits: bool, recorded: bool, current: b
             return "dropped" if current else "again"
         return "succeeded" if last.state == "SUCCEEDED" else "failed" if last.state == "FAILED" else "cancelled"
     if waits or not recorded:
-        return "waiting"  # without a job and a record it is being moved; a later check sees its end
+        return "waiting"  # without a job and a record, another transaction moves it; a later check finds its end
     return "dropped" if current else "again"
 
 
 def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ended: str | None, now: Instant) -> Step:
-    """The backfill after a check of its active entries, whose states ``seen`` has. ``ended`` is why it must stop, if it
-    must. ``generation`` is that of the jobs to create."""
+    """The backfill after a check of its active entries. ``seen`` has their states. ``ended`` is the reason why the
+    backfill must stop; None if it need not. ``generation`` is that of the jobs to create."""
     state: BackfillState = "ENDED" if row.state == "RUNNING" and ended else row.state
     goes_on = state == "RUNNING"
     counts = {kind: sum(entry == kind for entry in seen.values()) for kind in ("succeeded", "failed", "cancelled")}

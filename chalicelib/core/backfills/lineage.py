@@ -1,7 +1,7 @@
 """The plan of a re-processing (L21): which schedules run again, for which partitions, and in which order.
 
-The plan follows from the subscriptions alone. A schedule runs again if its trigger counts the event of the partition,
-or a status of a run that runs again. Its correlation follows from the partition, as it did the first time.
+The plan depends on the subscriptions alone. A schedule runs again if its trigger counts the event of the partition, or
+a status of a run that runs again. Sluice derives its correlation from the partition, as for the first run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.triggers.program_status import status_key
 
-# A row holds so many steps with their names, and a user can still read the plan.
+# One row can hold this many steps with their names, and a user can still read the plan.
 MAX_STEPS = 100
 # The statuses that a successful run announces. A schedule that waits for a failure alone is not downstream.
 STATUSES = ("COMPLETED", "STARTED")
@@ -52,8 +52,8 @@ Graph = Mapping[str, Sequence[Follower]]  # the followers of each event key
 class Step:
     """A schedule that runs again, once for each of ``entries``: the values of ``keys``, joined by ``/``.
 
-    ``after`` are the numbers of the steps that must have succeeded. ``upstream`` is the workflow whose status starts
-    the schedule; None for a schedule that counts the partition itself. ``why`` says the reason in words.
+    ``after`` are the numbers of the steps that must have succeeded before. ``upstream`` is the workflow whose status
+    starts the schedule; None for a schedule that counts the partition itself. ``why`` is the reason, for users.
     """
 
     schedule: str
@@ -69,7 +69,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A schedule and the keys of the partitions for which it runs: a step before it has a number."""
+    """A schedule, and the keys of the partitions for which it runs. It identifies a step that has no number yet."""
 
     schedule: str
     keys: tuple[str, ...]
@@ -77,7 +77,7 @@ class _Place:
 
 @dataclass(slots=True)
 class _Found:
-    """What the walk has found out about a place."""
+    """The data of a future step: its partitions, and ``causes``, the steps whose runs start it."""
 
     follower: Follower
     upstream: str | None
@@ -87,16 +87,16 @@ class _Found:
 
 
 def announced_keys(schedule: Schedule) -> tuple[str, ...]:
-    """The event keys under which the runs of a schedule announce that they go well."""
+    """The event keys of the statuses that successful runs of a schedule announce."""
     return tuple(status_key(schedule.workflow, status) for status in STATUSES)
 
 
 def plan(graph: Graph, events: Sequence[Event], downstream: bool = True, upto: str | None = None) -> tuple[Step, ...]:
     """The steps that run the schedules of these partition events again, each after all steps that start it.
 
-    Without ``downstream`` only the schedules that count the events themselves; with ``upto`` only what leads to that
-    workflow, and the workflow. Raises `SluiceError` (``invalid``) for a workflow that is no part of the plan, and for a
-    plan that is too large.
+    Without ``downstream`` the plan has only the schedules that count the events themselves. With ``upto`` it has only
+    the steps of that workflow, and those that lead to them. Raises `SluiceError` (``invalid``) if the plan does not
+    contain the workflow, and for a plan that is too large.
     """
     found = _walk(graph, events, downstream)
     numbers = {place: number for number, place in enumerate(_in_order(found))}
@@ -106,7 +106,7 @@ def plan(graph: Graph, events: Sequence[Event], downstream: bool = True, upto: s
 
 
 def _walk(graph: Graph, events: Sequence[Event], downstream: bool) -> dict[_Place, _Found]:
-    """Every place that an event reaches, with the places that lead to it."""
+    """All steps that the events reach, each with the steps that start it."""
     found: dict[_Place, _Found] = {}
     open_ends: list[tuple[_Place, Values]] = []
     for event in events:
@@ -125,7 +125,7 @@ def _walk(graph: Graph, events: Sequence[Event], downstream: bool) -> dict[_Plac
 def _reached(
     graph: Graph, event: Event, cause: _Place | None, upstream: str | None, why: str, found: dict[_Place, _Found]
 ) -> Iterator[tuple[_Place, Values]]:
-    """Note the schedules that count an event. Yields each schedule and partition that is new."""
+    """Add the schedules that count an event to ``found``. Yields each new pair of a schedule and a partition."""
     for follower in graph.get(event.key, ()):
         if not gather.touched(follower.schedule, event, follower.rows)[0]:
             continue
@@ -144,7 +144,7 @@ def _reached(
 
 
 def status_event(follower: Follower, status: str, partition: Mapping[str, str]) -> Event:
-    """A status of a run of this schedule for a partition, as triggers count it."""
+    """The event of a status that a run of this schedule for a partition announces, as triggers count it."""
     return Event(
         id=ids.event_id("program_status", follower.name, status),
         kind="program_status",
@@ -160,7 +160,8 @@ def status_event(follower: Follower, status: str, partition: Mapping[str, str]) 
 
 
 def _in_order(found: Mapping[_Place, _Found]) -> list[_Place]:
-    """The places, each behind those that lead to it. A way back to a place that is being visited is left out."""
+    """The steps, each after those that start it. In a cycle, the link back to the step that was
+    visited first is ignored."""
     ordered: list[_Place] = []
     seen: set[_Place] = set()
 
@@ -220,7 +221,7 @@ def _check_size(found: Mapping[_Place, _Found]) -> None:
 
 
 def skipped_by(steps: Iterable[tuple[int, ...]], failed: set[int]) -> set[int]:
-    """The numbers of the steps that cannot run, because a step that starts them has failed or is skipped itself."""
+    """The numbers of the steps that cannot run, because a step that starts them has failed or is skipped."""
     lost = set(failed)
     for number, after in enumerate(steps):
         if lost.intersection(after):

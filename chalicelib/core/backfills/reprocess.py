@@ -1,6 +1,6 @@
 """The decisions of a re-processing (L21): which step runs, which are skipped, and when it ends.
 
-A step is a backfill of one schedule. One step runs at a time, so the concurrency of the backfill is that of the whole.
+A step is a backfill of one schedule. One step runs at a time, so its concurrency is that of the whole re-processing.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def running(row: Reprocess) -> int | None:
 
 
 def advance(row: Reprocess, current: Backfill | None, now: Instant) -> tuple[Reprocess, int | None]:
-    """The row after a look at the backfill of the running step, and the number of the step that begins now, if any."""
+    """The row after a check of the running step's backfill, and the number of the step that begins now, or None."""
     steps = list(steps_of(row))
     number = running(row)
     if number is not None:
@@ -133,7 +133,7 @@ def _state(row: Reprocess, steps: Sequence[StoredStep]) -> ReprocessState:
 
 
 def _ended(step: StoredStep, current: Backfill | None, state: ReprocessState) -> StoredStep:
-    """The step after the end of its backfill: it has succeeded only if each of its runs has."""
+    """The step after the end of its backfill. The step has succeeded only if all its runs have."""
     if current is None:
         return replace(step, state="failed", reason="its backfill no longer exists")
     left = current.total - current.succeeded - current.failed
@@ -176,5 +176,5 @@ def backfill_of(row: Reprocess, number: int, now: Instant) -> Backfill:
 
 
 def woken(row: Reprocess, now: Instant) -> Reprocess:
-    """The row when the backfill of its running step has ended."""
+    """The row with ``wake_at`` now, after the end of the running step's backfill or a cancel."""
     return replace(row, rev=row.rev + 1, leases=0, wake_at=now)

@@ -90,11 +90,11 @@ def approvals_of(constraints: Iterable[Constraint]) -> list[Approval]:
 
 
 def approved_by(approval: Mapping[str, Any]) -> str:
-    """Who approved, when, and with which reason."""
+    """The user who approved, the instant and the reason, as text for users."""
     reason = f": {approval['why']}" if approval.get("why") else ""
     return f"by {approval['by']} at {iso(approval['at'])}{reason}"
 
 
 def words_of(approvals: Mapping[str, Mapping[str, Any]]) -> str:
-    """All approvals of a job, as text behind the reason of its start."""
+    """All approvals of a job, as text that follows the reason of its start."""
     return "".join(f"; approved {approved_by(approvals[key])}" for key in sorted(approvals))

@@ -1,9 +1,9 @@
 """The base class of all constraints, and the values that its methods take and return (C1-C17).
 
 Each kind of constraint is one file of this package and one line in `registry.CONSTRAINTS`. Class variables and methods
-say how the kinds differ; no other package asks for the class of a constraint. An evaluation depends on a `Situation`
-alone, and its result is a `Condition`. An `External` constraint needs an answer from outside; `flow/jobs/external.py`
-requests it when the answer decides.
+hold the differences between the kinds; no other package tests the class of a constraint. An evaluation depends on a
+`Situation` alone, and its result is a `Condition`. An `External` constraint needs an answer from outside, which
+`flow/jobs/external.py` requests when the answer decides.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ OnUnmet = Literal["abort", "wait"]
 
 
 class Constraint(Document):
-    """A condition that a job must meet before its launch. ``on_unmet`` says what happens if it does not (C8)."""
+    """A condition that a job must meet before its launch. ``on_unmet`` is the consequence if it does not (C8)."""
 
     if TYPE_CHECKING:
-        # Each kind defines these fields with values and an order of its own, which its JSON Schema shows.
+        # Each kind defines these fields with its own values and order, which its JSON Schema shows.
         @property
         def type(self) -> str: ...
 
@@ -62,7 +62,7 @@ class Constraint(Document):
         return self
 
     def references(self) -> Iterable[Use]:
-        """What the constraint refers to. All of it must exist when a schedule is put."""
+        """The references of the constraint. All of them must exist when a schedule is put."""
         return ()
 
     def permits(self, workflow: str, namespace: str) -> Iterable[PermitRequest]:
@@ -113,9 +113,9 @@ class Constraint(Document):
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One constraint, evaluated. ``until`` is when time alone meets it, if it can, or when to request another answer.
-    ``abort``: the job aborts, even if ``on_unmet`` says otherwise. ``open``: no valid answer from outside is known, so
-    the condition decides nothing yet."""
+    """The result of a constraint's evaluation. ``until`` is when time alone meets it, if it can, or when to request
+    another answer. ``abort``: the job aborts, whatever ``on_unmet`` is. ``open``: no valid answer from outside is
+    known, so the condition decides nothing yet."""
 
     constraint: Constraint
     met: bool
@@ -201,21 +201,21 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class PoolQuestion:
-    """Asks which share of a pool is in use."""
+    """A question for the share of a pool that is in use."""
 
     pool: str
 
 
 @dataclass(frozen=True, slots=True)
 class MeterQuestion:
-    """Asks for the value of a measurement outside Sluice."""
+    """A question for the value of a measurement outside Sluice."""
 
     source: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CallQuestion:
-    """Asks a Lambda function, or an HTTP endpoint, for its answer to ``body``."""
+    """A question for the answer of a Lambda function, or of an HTTP endpoint, to ``body``."""
 
     target: Mapping[str, Any]
     body: Mapping[str, Any]
@@ -232,7 +232,7 @@ class External(Constraint):
     decidable_ahead: ClassVar[bool] = False
 
     def question(self, job: Job, workflow: str, properties: Mapping[str, Any], now: Instant) -> Question:
-        """The question whose answer decides."""
+        """The question to which Sluice needs an answer."""
         raise NotImplementedError
 
     def read(self, reply: Reply, before: Answer | None, now: Instant) -> Answer:
@@ -240,7 +240,7 @@ class External(Constraint):
         raise NotImplementedError
 
     def assume(self, met: bool, now: Instant) -> Answer:
-        """A made-up answer that meets the constraint, or does not, for the decision that would follow from it."""
+        """A hypothetical answer that meets the constraint, or does not, to compute the decision that it would cause."""
         raise NotImplementedError
 
     @classmethod

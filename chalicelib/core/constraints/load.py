@@ -126,7 +126,7 @@ class Load(External):
         return f"{self.of.describe()} is {bound}"
 
     def evaluate(self, s: Situation) -> Condition:
-        """By the value that this check has measured, or else by the last one while it is valid."""
+        """The condition by the value that this check has measured, or else by the last value while it is valid."""
         fresh = s.answer_to(self, LoadReading)
         reading = fresh or self.last_answer(s.job, number_of(s.key_of(self)))
         if reading is None or (fresh is None and reading.until <= s.now):
@@ -196,7 +196,7 @@ def failed(load: Load, why: str, before: Answer | None, now: Instant) -> LoadRea
 
 
 def assume(load: Load, met: bool, now: Instant) -> LoadReading:
-    """A made-up reading within the bound, or outside it, for the decision that would follow from it."""
+    """A hypothetical reading within the bound, or outside it, to compute the decision that it would cause."""
     bound = load.below if load.below is not None else (load.at_least or 0)
     inside = bound - 1 if load.below is not None else bound
     outside = bound if load.below is not None else bound - 1

@@ -108,7 +108,7 @@ class Probe(External):
         return f"the probe {endpoint} allows the launch"
 
     def evaluate(self, s: Situation) -> Condition:
-        """By the answer that this check has requested, or else by the last one while it is valid."""
+        """The condition by the answer that this check has requested, or else by the last answer while it is valid."""
         fresh = s.answer_to(self, ProbeResult)
         result = fresh or remembered(s.job.probed)
         if result is None or (fresh is None and result.until <= s.now):

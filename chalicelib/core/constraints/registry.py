@@ -18,7 +18,7 @@ from chalicelib.core.constraints.since_last_run import SinceLastRun
 from chalicelib.core.constraints.time_window import TimeWindow
 from chalicelib.core.documents import tagged
 
-# Sluice asks external constraints in this order: it measures a load before it calls a probe.
+# Sluice requests external answers in this order: it measures a load before it calls a probe.
 CONSTRAINTS: tuple[type[Constraint], ...] = (
     Concurrency,
     Delay,

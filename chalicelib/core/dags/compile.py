@@ -4,7 +4,7 @@ The start has the DAG's trigger. Each node waits for the statuses of its upstrea
 schedules started, and, by the correlation key `rounds.KEY`, only for those of the same DAG run.
 
 The names of the nodes' schedules contain a digest of the graph, so another graph has other schedules. A DAG run that
-has begun continues with the schedules of its own graph, even if the DAG changes meanwhile.
+has begun continues with the schedules of its own graph, even if a user changes the DAG.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from chalicelib.core.errors import SluiceError, from_validation
 from chalicelib.core.instants import DAY, Instant, Millis, iso
 from chalicelib.core.names import full_name
 
-# Longer than a DAG run may take, and as long as the row of an applied event is kept. After it no run of a replaced
-# graph is left, and its schedules are deleted.
+# Longer than a DAG run may take, and as long as the row of an applied event is kept. After this time, no run of a
+# replaced graph is active, and Sluice deletes its schedules.
 RETIREMENT: Millis = 45 * DAY
 
 
@@ -48,7 +48,7 @@ class Compiled:
 
 def resolved(dag: Dag, name: str) -> Dag:
     """The same DAG with the full names of workflows, which do not depend on an app. The names in its trigger and its
-    constraints are resolved later, in the schedules of which these become a part."""
+    constraints are resolved later, in the schedules that contain them."""
     namespace, app, _ = name.split(".")
     nodes = {
         short: node.model_copy(update={"workflow": full_name(node.workflow, namespace, app)})
@@ -74,8 +74,8 @@ def graph_of(name: str, dag: Dag) -> str:
 
 
 def retired(schedule: Schedule, now: Instant) -> Schedule:
-    """The schedule of a node in a replaced graph: it is deleted by its ``ttl``, when no run of the graph can be
-    left."""
+    """The schedule of a node in a replaced graph, with a ``ttl`` that deletes it once no run of the graph can be
+    active."""
     return schedule.model_copy(update={"ttl": iso(now + RETIREMENT), "when_done": "delete"})
 
 

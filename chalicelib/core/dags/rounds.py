@@ -36,7 +36,7 @@ class Round(NamedTuple):
 
 
 def parse(value: str) -> Round:
-    """The round that a value of the key stands for, the inverse of ``str``."""
+    """The round that a value of the key names, the inverse of ``str``."""
     dag_run, _, number = value.rpartition("/")
     return Round(dag_run, int(number.removesuffix(ALONE)), number.endswith(ALONE))
 

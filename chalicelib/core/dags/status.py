@@ -88,8 +88,8 @@ def generation_at(schedule_state: ScheduleState, instant: Instant) -> int:
 def node_states(
     dag: Dag, latest: Mapping[str, Round], seen: Mapping[str, NodeRows], gone: Collection[str] = ()
 ) -> dict[str, NodeStatus]:
-    """The status of each node. While the status of an upstream run is still to be announced, the nodes that it reaches
-    are active. Nodes in ``gone`` are blocked instead, since their schedules no longer exist."""
+    """The status of each node. Until the status of an upstream run is announced, the nodes that it reaches are active.
+    Nodes in ``gone`` are blocked instead, since their schedules no longer exist."""
     found: dict[str, NodeStatus] = {}
     for node in definition_dag.in_order(dag):
         state, why = _state_of_node(node, dag, latest, seen[node], found)
@@ -141,7 +141,7 @@ def _state_of_node(
 
 
 def _is_lost(edge: Edge, upstream: NodeStatus) -> bool:
-    """Whether an upstream node has ended, and not as the edge requires: the node that follows needs a re-run."""
+    """Whether an upstream node has ended other than the edge requires, so that the next node needs a re-run."""
     return upstream.state not in UNDER_WAY and not reaches(edge, upstream.rows.run)
 
 

@@ -23,7 +23,7 @@ End = Literal["COMPLETED", "FAILED", "KILLED"]
 
 
 class Node(Document):
-    """One step: a workflow, and the settings that a schedule has besides its trigger. Several nodes may run the same
+    """One step: a workflow, and the settings of a schedule other than its trigger. Several nodes may run the same
     workflow."""
 
     workflow: Reference

@@ -1,6 +1,6 @@
 """The rules for notices: which failures cause one, and the target to which Sluice sends it (W9, H5).
 
-The target has no lifecycle. A notice is a message, with the tries and the dead letters of any delivery.
+The target has no lifecycle. A notice is a message, so it has tries and dead letters as any delivery has.
 `core/notices/alerts.py` groups notices.
 """
 

@@ -201,7 +201,7 @@ class Schedule(Described, Carried):
 
     @property
     def fresh_upstreams(self) -> tuple[str, ...]:
-        """The workflows for whose success its freshness constraints wait, each once."""
+        """The workflows whose success the freshness constraints wait for, each once."""
         return tuple(dict.fromkeys(name for constraint in self.constraints for name in constraint.upstreams()))
 
     @property

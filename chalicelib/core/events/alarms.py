@@ -12,7 +12,7 @@ from chalicelib.core.triggers.cloudwatch_alarm import alarm_key
 
 @dataclass(frozen=True, slots=True)
 class AlarmChange:
-    """An alarm was evaluated to ``state`` at an instant. ``previous`` is None if CloudWatch names no state before."""
+    """An alarm went into ``state`` at an instant. ``previous`` is None if CloudWatch names no earlier state."""
 
     alarm: str
     arn: str
@@ -23,14 +23,15 @@ class AlarmChange:
 
     @property
     def is_new_state(self) -> bool:
-        """False for the event that ends the suppression of a composite alarm's actions: its state is as before."""
+        """Whether the state has changed. It has not in the event that ends the suppression of a composite alarm's
+        actions."""
         return self.state != self.previous
 
 
 def alarm_event(change: AlarmChange, now: Instant) -> Event:
     """The event that an alarm went into a state.
 
-    Its id depends on the alarm, the state and the instant of the change, and not on the id that EventBridge drew.
+    Its id depends on the alarm, the state and the instant of the change, and not on the random id of EventBridge.
     """
     payload = {
         "alarm": change.alarm,

@@ -24,7 +24,7 @@ from chalicelib.core.triggers.size import size_key
 
 
 def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instant: Instant, now: Instant) -> Event:
-    """The event that a partition became ready. Its id depends on the partition alone, which so counts once (T7)."""
+    """The event that a partition became ready. Its id depends on the partition alone, so it counts once (T7)."""
     partition = dict(zip(dataset.keys, values, strict=True))
     folders = "/".join(f"{key}={value}" for key, value in partition.items())
     return Event(
@@ -40,9 +40,9 @@ def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instan
 
 
 def rewritten_event(known: Event, instant: Instant, now: Instant) -> Event:
-    """The event that a known partition was written again (T22): that of the partition, with an id of its own.
+    """The event that a known partition was written again (T22): the event of the partition, with another id.
 
-    The id follows from the instant at which the flag or manifest was put. S3 reports that in whole seconds."""
+    The id depends on the instant at which the flag or manifest was put, which S3 reports in whole seconds."""
     revision = ids.event_id("partition", known.id, "rewritten", instant)
     return replace(known, id=revision, instant=instant, accepted_at=now)
 
@@ -98,6 +98,6 @@ def status_event(run: Run, status: str) -> Event:
 
 
 def announced(run: Run) -> tuple[str, ...]:
-    """The statuses that a run has to announce: those that are still unannounced, then that of its state."""
+    """The statuses that a run has to announce: first those that are not announced yet, then that of its state."""
     status = PROGRAM_STATUS.get(run.state)
     return (*run.announce, status) if status else run.announce

@@ -1,7 +1,7 @@
-"""The metadata files of an Iceberg table: which snapshots its branch `main` has, and which of them are committed (T21).
+"""The metadata files of an Iceberg table: the snapshots of its branch `main`, and which of them are committed (T21).
 
-A commit writes a new metadata file and then makes it the current one in the catalog. A commit that loses a race leaves
-its file behind, so a file by itself does not prove that its own snapshots are committed. But it names the file from
+A commit writes a new metadata file and then makes it the current one in the catalog. A commit that loses a race does
+not delete its file, so a file alone does not prove that its own snapshots are committed. But it names the file from
 which it was made, and that file was the current one. https://iceberg.apache.org/spec/#table-metadata-fields
 """
 
@@ -34,7 +34,7 @@ _LOCATION = re.compile(r"s3[an]?://([^/]+)/(.+)")
 
 
 class BadMetadata(ValueError):
-    """Content that is no metadata file of an Iceberg table; the message says what was expected and what was found."""
+    """Content that is no metadata file of an Iceberg table. The message names the expected and the found content."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,7 +41,7 @@ def locate(dataset: Dataset, key: str) -> Located | None:
 
 
 def makes_ready(dataset: Dataset, located: Located) -> bool:
-    """Whether this object may make its partition ready (T8). With a manifest, the caller has to read that to decide."""
+    """Whether this object may make its partition ready (T8). If it is a manifest, the caller must read it to decide."""
     if dataset.ready.done_flag is not None:
         return located.name == dataset.ready.done_flag
     if dataset.ready.manifest is not None:
@@ -50,7 +50,7 @@ def makes_ready(dataset: Dataset, located: Located) -> bool:
 
 
 def is_rewritten(dataset: Dataset, located: Located, known_at: Instant, at: Instant) -> bool:
-    """Whether an object that makes a known partition ready says that the partition was written again (T22).
+    """Whether an object that makes a known partition ready means that the partition was written again (T22).
 
     ``known_at`` is the instant of the object that made it ready first: a notification of that object, or of an earlier
     one, is a repeat."""

@@ -8,9 +8,9 @@ from chalicelib.core.definitions.schedule import CatchUp
 from chalicelib.core.instants import DAY, MINUTE, Instant, Millis, format_duration, iso
 from chalicelib.core.triggers.occurrences import Series
 
-# A fire counts as missed if it is prepared this late. A tick that is a little late is no outage.
+# A fire counts as missed if it is prepared later than this. A tick that is a little late is no outage.
 MISSED_AFTER: Millis = MINUTE
-# How many skipped fires one emit counts one by one. Beyond that the record says "at least".
+# How many skipped fires one emit counts one by one. Beyond this number, the text of the record has "at least".
 MAX_COUNTED = 10_000
 
 
@@ -58,7 +58,7 @@ def _to_the_last(series: Series, all_left: Skipped, rule: CatchUp, now: Instant)
 
 
 def _stop(series: Series, nominal: Instant, rule: CatchUp, now: Instant) -> tuple[Instant, str]:
-    """The instant before which all fires are skipped, and the part of the reason that says why."""
+    """The instant before which all fires are skipped, and the part of the reason that explains it."""
     oldest = now - rule.span
     too_old = f" by more than {'a day' if rule.span == DAY else format_duration(rule.span)}"
     if rule.mode == "none":

@@ -25,7 +25,7 @@ SCHEMA = 2
 ROOT = "history/"
 LATE_ROOT = "history_late/"
 MAX_REASON = 500  # characters; the run's own row has the full text
-# The daily compaction runs so long after the end of a day. Rows that arrive afterwards go to the late compaction.
+# The daily compaction runs this long after the end of a day. The late compaction handles rows that arrive afterwards.
 FINAL_AFTER: Millis = HOUR
 # Late rows of one day that arrive within this slot share one announcement. The late compaction waits longer after the
 # first of them (`sluice/system_app.yaml`), by more than the time to put the objects, so it finds them all.
@@ -171,8 +171,8 @@ def _run_line(run: Run, prices: Prices) -> Line:
 
 
 def _missed(run: Run) -> Line:
-    """Which of its deadlines a run has missed, by the same rules as its watch (`core/notices/deadlines`). The first
-    attempt of a run has the field for the start, the last one that for the end; None where it does not apply."""
+    """The deadlines that a run has missed, by the same rules as its watch (`core/notices/deadlines`). The first attempt
+    of a run has the field for the start, the last one that for the end; None where it does not apply."""
     ended = ended_at(run)
     begun = deadlines.began(run)
     started = begun if begun is not None else ended

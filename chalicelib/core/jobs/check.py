@@ -239,7 +239,7 @@ def _decide_limits(
         why = f"the rate limit was reached while this job was queued: {rate}"
         return Wait(now, "PENDING_CONSTRAINTS", why, leaves=True)
     if _is_out_of_order(asks, job) or permits.holds_other_units(asks, job.held, job.units):
-        # A changed schedule may need a limit that comes before one of which the job holds a permit: if jobs acquired
+        # A changed schedule may need a limit that comes before a limit whose permit the job holds: if jobs acquired
         # permits out of order, two of them could wait for each other. Or it may need other units of a pool: a run
         # releases exactly the units that it requested at its claim.
         why = "limits changed; requesting permits again from the first"
@@ -331,6 +331,6 @@ def _earliest(*instants: Instant | None) -> Instant | None:
 
 
 def _latest(waits: Sequence[Condition]) -> Instant | None:
-    """When time alone has met all conditions that it can meet. A condition that needs an event is checked when the
-    event comes, and at this instant."""
+    """When all conditions that depend on time alone are met. A condition that needs an event is checked when the event
+    comes, and at this instant."""
     return max((condition.until for condition in waits if condition.until is not None), default=None)

@@ -163,8 +163,8 @@ def parse_holder(holder: str) -> tuple[str, int]:
 def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[Write]:
     """One transaction: delete the job, create the run, and acquire permits, if the schedule state still allows it."""
     schedule_state, schedule, _ = _complete(facts)
-    # If an event may undo the match, the claim expects the job as it was read. Otherwise it does not, since a steady
-    # stream of events would make every claim fail.
+    # If an event may undo the match, the claim expects the job as it was read. Other claims do not, since a steady
+    # stream of events would make all of them fail.
     exact = job.kind == "gathering" and job.queued_in is None and tree.is_revocable(schedule.trigger)
     plan: list[Write] = [
         DeleteJob(job, exact),
@@ -189,10 +189,11 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
 
 
 def _as_defined(facts: Facts) -> list[Write]:
-    """Expect the definitions on which a claim relies besides the schedule state, which names the schedule's version.
+    """Expect the definitions on which a claim relies in addition to the schedule state, which names the schedule's
+    version.
 
-    The definition of its pool says how many units there are, and how many are overdrawn. The write to the workflow's
-    limit expects the edition of the workflow anyway."""
+    The definition of its pool has the number of units, and of overdrawn units. The write to the workflow's limit
+    expects the edition of the workflow anyway."""
     if facts.pool_row is None or facts.workflow is None or not facts.workflow.target.has_lifecycle:
         return []
     return [ExpectDefinition(facts.pool_row)]
@@ -262,7 +263,7 @@ def asks_otherwise(job: Job, asks: tuple[PermitRequest, ...]) -> bool:
 
 
 def request_again(job: Job, states: Mapping[str, LimitState], now: Instant) -> tuple[Job, list[Write]]:
-    """The job without its queue and permits, and the writes for that: the limits of its schedule changed meanwhile."""
+    """The job without its queue and permits, and the writes for this, because the limits of its schedule changed."""
     why = "limits changed; requesting permits again from the first"
     later = replace(job, state="PENDING_CONSTRAINTS", reason=why, wake_at=now, leases=0, rev=job.rev + 1)
     return later, yield_queue(job, later, states, now)
@@ -332,8 +333,7 @@ def detached_from_emitter(job: Job, later: Job) -> Job:
 
 def moved(job: Job, later: Job) -> list[Write]:
     """The writes that replace a job by ``later``, under the same sort key or another. The move expects the job as it
-    was read: an event that was applied meanwhile may have undone the match, or belongs to it, and wakes the job
-    itself."""
+    was read: an event that was applied since may have undone the match, or belongs to it, and wakes the job itself."""
     if later.sort_key == job.sort_key:
         return [Replace(later)]
     if job.kind != "gathering":

@@ -25,7 +25,7 @@ from chalicelib.core.triggers.occurrences import Recurrence
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One event, and the verdict on the trigger after it. If no leaf counts the event, ``why`` says why not."""
+    """One event, and the verdict on the trigger after it. If no leaf counts the event, ``why`` has the reason."""
 
     at: Instant
     event: str

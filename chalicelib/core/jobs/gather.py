@@ -1,7 +1,7 @@
-"""The rules of gathering: what a job is once events have been applied to it (T7, T9, T12, T14, T18, C11).
+"""The rules of gathering: the state of a job after events have been applied to it (T7, T9, T12, T14, T18, C11).
 
-`gather` is pure. It returns the job after the events, and what becomes of the job before them if its partial match has
-expired or its time is over.
+`gather` is pure. It returns the job after the events. If the partial match of the job before them has expired, or its
+time is over, it also returns the record or the detached job.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Gathered:
     """``job`` is the gathering job after the events; None if there is no change, or no job is left.
 
     Of the job before: ``dropped`` is its record, if its match expired, its timeout aborted it, or an event undid its
-    match. ``detached`` is that job under a key of its own, if it timed out and its trigger was met, or it runs
-    in spite of the timeout.
+    match. ``detached`` is that job under its own key, if it timed out and its trigger was met, or it runs in spite of
+    the timeout.
     """
 
     job: Job | None
@@ -92,8 +92,8 @@ def gather(
         return Gathered(None, _arrived(job, now))
     grown = refresh(replace(job, leaves=progress, rev=job.rev + 1), schedule, now)
     if touches and has_expired(grown, schedule, now):
-        # The event ends the quiet of a match whose window is over. It is too late to be part of it, and begins the
-        # next.
+        # The event ends the quiet span of a match whose window is over. The event is too late for this match, so it
+        # begins the next one.
         return Gathered(_begun(job, touches, schedule, subscription, correlation, now), expiry(job, schedule, now))
     return Gathered(grown)
 
@@ -164,7 +164,7 @@ def has_expired(job: Job, schedule: Schedule, now: Instant) -> bool:
     limit = tree.expires_at(schedule.trigger, job.leaves)
     if job.met_at is not None or limit is None or now < limit:
         return False
-    # Quiet may have completed the match in time, before this check; nothing completes it after its time.
+    # A quiet leaf may have completed the match in time, before this check. Nothing completes a match after its time.
     return not tree.evaluate(schedule.trigger, job.leaves, limit).met
 
 
@@ -200,7 +200,7 @@ def _count(progress: dict[str, Progress], touch: Touch) -> None:
 
 
 def _new_job(first: Event, subscription: Subscription, correlation: Mapping[str, str] | None, now: Instant) -> Job:
-    # A node of a DAG has one job per round, whichever upstream ends first. So its id follows from the round (W4).
+    # A node of a DAG has one job per round, whichever upstream ends first. So the job's id depends on the round (W4).
     begins = rounds.which(correlation) or first.id
     return Job(
         schedule=subscription.schedule,

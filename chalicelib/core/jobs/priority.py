@@ -21,7 +21,7 @@ class InheritedPriority:
 
     @property
     def why(self) -> str:
-        """The text behind the reason of a waiting job."""
+        """The text that follows the reason of a waiting job."""
         return f"priority {self.priority}, inherited from {self.by}"
 
 

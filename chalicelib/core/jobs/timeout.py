@@ -1,4 +1,4 @@
-"""When the time of a job is over: its timeout (C10), or the window in which it must start (E2)."""
+"""The end of a job's time: its timeout (C10), or the window in which it must start (E2)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def is_repeated(job: Job) -> bool:
 def _timeout_of(job: Job, schedule: Schedule, schedule_state: ScheduleState | None) -> Instant | None:
     """When the timeout ends. A repeated job has none, since it was launched in time before.
 
-    Spans in which timeouts stand still (L4) postpone the end; during such a span there is none. A fire that an outage
+    A pause that stops timeouts (L4) postpones the end; during such a pause there is no end. A fire that an outage
     delayed has its whole timeout from the instant at which it was prepared."""
     span = schedule.timeout_millis
     if span is None or is_repeated(job):

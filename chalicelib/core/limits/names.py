@@ -1,4 +1,4 @@
-"""The names of limits: the kind of a limit, what the limit belongs to, and how texts for users call it."""
+"""The names of limits: the kind of a limit, its owner, and its name in texts for users."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EMR_STARTS = "emr:starts"
 
 
 def describe(limit_name: str) -> str:
-    """How texts for users call a limit: `rate:a.b.c:2/3600000` is ``workflow a.b.c``."""
+    """The name of a limit in texts for users: `rate:a.b.c:2/3600000` is ``workflow a.b.c``."""
     kind, _, name = limit_name.partition(":")
     if kind == "rate":
         return f"workflow {name.partition(':')[0]}"

@@ -1,7 +1,7 @@
 """Paces: limits whose permits are for instants, a spacing apart.
 
 A pace is a leaky bucket in its virtual-scheduling form (ITU-T I.371). ``head`` is the instant at which the bucket is
-empty. `core/limits/permits.py` says how jobs acquire permits and queue for them.
+empty. `core/limits/permits.py` has the rules by which jobs acquire permits and queue for them.
 """
 
 from __future__ import annotations

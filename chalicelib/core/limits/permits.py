@@ -21,8 +21,8 @@ from chalicelib.core.limits.rate_window import RateWindow, frees_at
 from chalicelib.core.limits.slots import SLOTS_RECHECK, Slots
 from chalicelib.core.rows.limit import LimitState
 
-# How long one invocation alone serves the queue of a limit. It renews the lease while it serves; if it dies, another
-# invocation serves the queue once the lease is over.
+# How long one invocation alone serves the queue of a limit. It renews the lease while it serves. If it crashes,
+# another invocation serves the queue once the lease is over.
 SERVER_LEASE: Millis = 5 * SECOND
 
 
@@ -72,7 +72,7 @@ def horizon(ask: PermitRequest, now: Instant, is_served: bool = False) -> Instan
     """The latest instant for which a permit of this limit may be acquired at ``now``.
 
     Only a job that is served from the queue may acquire one up to `LEAD` ahead. Any other job that waited for its
-    instant would overtake more urgent jobs that arrive meanwhile, and delay the rest of its batch."""
+    instant would overtake more urgent jobs that arrive before it, and delay the rest of its batch."""
     if not isinstance(ask, Pace):
         return now
     return now + (LEAD if is_served else ask.room)
@@ -117,7 +117,7 @@ def _wanted(ask: Slots) -> str:
 
 
 def with_fallbacks(asks: tuple[PermitRequest, ...]) -> tuple[PermitRequest, ...]:
-    """These requests, each with its fallback behind it: every limit of which a permit may be acquired."""
+    """These requests, each followed by its fallback: all limits of which a permit may be acquired."""
     return tuple(
         candidate
         for ask in asks

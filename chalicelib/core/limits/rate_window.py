@@ -1,7 +1,7 @@
 """Rate windows: limits on the claims in the last ``span`` ms (C5).
 
-A rate window remembers the last starts, and has a permit when the n-th last is old enough. `core/limits/permits.py`
-says how jobs acquire permits and queue for them.
+A rate window remembers the last starts, and has a permit when the n-th last is old enough. `core/limits/permits.py` has
+the rules by which jobs acquire permits and queue for them.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ def route(
     now: Instant,
     serving: str | None,
 ) -> Route:
-    """How far a job gets through its limits, in order. ``serving`` names the limit whose queue serves this job: there
-    the job needs a free permit, but no empty queue.
+    """The permits that a job acquires now, in the order of limits, up to the first limit that blocks it. ``serving``
+    names the limit whose queue serves this job: there the job needs a free permit, but no empty queue.
 
     A job cannot keep a permit of a pace while it queues for another limit, since the permit is for one instant. So a
     job acquires those of all paces together. It queues at the last pace, the slowest; of the others it needs a free

@@ -1,6 +1,7 @@
 """Slots: limits whose permits are released when the run ends.
 
-There is a permit while ``active < limit``. `core/limits/permits.py` says how jobs acquire permits and queue for them.
+There is a permit while ``active < limit``. `core/limits/permits.py` has the rules by which jobs acquire permits and
+queue for them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.limits.names import is_admission, order_of_slots, returns_permit
 from chalicelib.core.rows.limit import LimitState
 
-# How many live runs a limit lists with their starts. A longer row would make every start of the workflow dearer.
+# How many active runs a limit lists with their starts. A longer row would make every start of the workflow costlier.
 MAX_STARTS = 100
 
 

@@ -65,7 +65,7 @@ class LeaveQueue:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a limit records with a released permit: its holder and, of a successful run, its start and end."""
+    """The data that a limit records with a released permit: its holder and, of a successful run, its start and end."""
 
     holder: str
     read: LimitState
@@ -104,7 +104,7 @@ class NewEdition:
 class LeaseQueue:
     """Move the ``wake_at`` of a limit, on condition that it is as read: the caller that succeeds serves the queue.
 
-    ``asked`` is the instant at which the runs that hold its slots are polled; None: they are not."""
+    ``asked`` is the instant at which Sluice polls the runs that hold the slots; None: it does not poll them."""
 
     limit_name: str
     read: Instant

@@ -1,7 +1,7 @@
 """How Sluice groups notices about failures and missed deadlines (W9, H5).
 
-Each notice is a message to the target of a rule (`core/definitions/notify.py`). Sluice sends the first one about a
-workflow at once and opens a window of five minutes. At its end, Sluice sends one notice about all that came within the
+Each notice is a message to the target of a rule (`core/definitions/notify.py`). Sluice sends the first notice about a
+workflow at once and opens a window of five minutes. At its end, Sluice sends one notice about all events within the
 window, and opens the next one. A window without a pending notice is the last one.
 """
 
@@ -71,8 +71,8 @@ def add_notices(
 
 
 def close(window: NoticeWindow, now: Instant) -> AlertStep:
-    """The step at the end of a window: one notice about all that came in it, and the next window. A window without
-    events ends."""
+    """The step at the end of a window: one notice about all events within the window, and the next window. A window
+    without events has no successor."""
     if window.count == 0:
         return AlertStep(None)
     later = replace(

@@ -66,9 +66,8 @@ def judge(
 
 
 def began(run: Run) -> Instant | None:
-    """When a run counts as started; None if it has not. A run of a target is started with its first start call, a run
-    of a worker when the worker claimed it: one heartbeat interval before the lease ends or, after its first heartbeat,
-    at that heartbeat."""
+    """When a run counts as started; None if it has not. The start of a run is its first start call. The start of a
+    worker's run is its first heartbeat, or, before that, its claim: one heartbeat interval before its lease ends."""
     if not is_pulled(run):
         return run.start_requested_at
     if run.running_seen_at is not None or run.target_id is None:

@@ -1,1 +1,1 @@
-"""The stored rows, one class for each kind. `aws/tables/keys.py` says under which key each one is."""
+"""The stored rows, one class for each kind. `aws/tables/keys.py` has the key of each kind."""

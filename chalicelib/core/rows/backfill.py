@@ -1,7 +1,7 @@
 """The rows of a backfill (L12): the backfill itself, and the parts of its plan.
 
-A backfill is a **plan**, written once, and a **cursor** into it. The row says how many entries of the plan have become
-jobs, which of these are active, and how the others ended.
+A backfill is a **plan**, written once, and a **cursor** into it. The row counts the entries of the plan that have
+become jobs, names the active ones, and counts how the others ended.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The row of a DAG run, besides the runs of its nodes: the re-runs of its parts that users requested (W4)."""
+"""The row of a DAG run in addition to the runs of its nodes: the re-runs of its parts that users requested (W4)."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ class Definition(StoredRow):
     """A document that is not a schedule: namespace, app, workflow, dataset, policy, pool or DAG, by its full name. Each
     graph that a DAG has or had is a definition, too. Its name comes from `core/dags/compile.py`, and it never changes.
 
-    ``counted``: the limit of this workflow counts every start, also at a target without a lifecycle, because a schedule
-    depends on how often the workflow starts or when it last did (C5, T13). ``shrunk`` are the limits of a pool that had
-    more units before, and may still have more in use than they have now (W3).
+    ``counted``: the limit of this workflow counts every start, also at a target without a lifecycle. A schedule depends
+    on the number of its starts, or on the last one (C5, T13). ``shrunk`` are the limits of a pool that had more units
+    before, and may still have more in use than they have now (W3).
 
-    ``edition`` of a workflow counts its changes, and goes on after a deletion. The workflow's limit carries the same
-    number, and a claim expects it there. ``edition`` of a pool counts the runs that acquired units of it after they had
-    begun. ``uncounted``: live runs of a workflow may lack units of the pool that it names (`core/runs/counting.py`).
+    ``edition`` of a workflow counts its changes, and keeps its value through a deletion. The workflow's limit carries
+    the same number, and a claim expects it there. ``edition`` of a pool counts the runs that acquired units of it after
+    they had begun. ``uncounted``: active runs of a workflow may lack units of its pool (`core/runs/counting.py`).
     """
 
     kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]
@@ -40,7 +40,7 @@ class Definition(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Listing(StoredRow):
-    """Says that an app has a schedule of this name. For a message it names the workflow, too, so that the deletion of a
+    """An entry in the list of an app's schedules. For a message it also names the workflow, so that the deletion of a
     workflow finds the messages that refer to it in the list alone."""
 
     schedule: str
@@ -49,8 +49,7 @@ class Listing(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class PrefixRow(StoredRow):
-    """Says which dataset a prefix of a bucket belongs to, and since when. Objects from before ``since`` do not
-    count."""
+    """The dataset to which a prefix of a bucket belongs. Objects from before ``since`` do not count."""
 
     bucket: str
     prefix: str

@@ -1,7 +1,7 @@
 """Delivery leases: which jobs an invocation delivers at present, so that no other invocation sends them too.
 
 One row covers a batch of jobs that are due at one instant. The invocation writes it before the first send and renews it
-during the batch. If the invocation dies, its jobs are free again when the lease expires.
+during the batch. If the invocation crashes, its jobs are free again when the lease expires.
 """
 
 from __future__ import annotations

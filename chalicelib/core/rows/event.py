@@ -1,5 +1,5 @@
-"""The rows of events: each is an outbox until it is applied to all schedules of its key, and a row marks where it
-was.
+"""The rows of events. Each is an outbox until its event is applied to all schedules of its key; an `AppliedEvent` marks
+each generation to which it was applied.
 """
 
 from __future__ import annotations
@@ -11,14 +11,15 @@ from typing import Any, TypeVar
 from chalicelib.core.instants import DAY, Instant, Millis
 from chalicelib.core.rows.stored import StoredRow
 
-# How long a custom event is kept after it was applied, as long as an `AppliedEvent`: until then, its id stands for it.
+# How long a custom event is kept after it was applied, as long as an `AppliedEvent`. During this time its id counts
+# once.
 POSTED_LIFE: Millis = 45 * DAY
 
 
 @dataclass(frozen=True, slots=True)
 class Event(StoredRow):
-    """A fact that may meet triggers. ``accepted_at`` is when Sluice took it in: a leaf counts it if it gathers since
-    then or earlier.
+    """A fact that may meet triggers. ``accepted_at`` is when Sluice accepted it: a leaf counts the event if it gathers
+    since then or earlier.
 
     ``kind`` is a type of the leaves that count it, or ``run_now``. A reader keeps a kind that it does not know."""
 
@@ -80,8 +81,8 @@ Stored = TypeVar("Stored", bound=Outbox)
 
 
 def advanced(outbox: Stored, cursor: str | None, now: Instant) -> Stored:
-    """The outbox after its event was applied to a page of schedules. ``cursor`` leads to the next; None: that was the
-    last."""
+    """The outbox after its event was applied to a page of schedules. ``cursor`` is the start of the next page; None
+    after the last one."""
     after = replace(outbox, cursor=cursor, leases=0, wake_at=now if cursor else None)
     return replace(after, expires_at=now + POSTED_LIFE) if isinstance(after, PostedEvent) and not cursor else after
 
@@ -98,7 +99,7 @@ class LastArrival(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class AppliedEvent(StoredRow):
-    """Says that an event has been applied to a generation, and to which job. It outlives every queue message."""
+    """The mark that an event has been applied to a job of a generation. It outlives every queue message."""
 
     schedule: str
     generation: int

@@ -56,10 +56,10 @@ class Job(StoredRow):
     of the run that a retry continues (H1).
 
     ``tries`` counts the delivery attempts, ``first_try_at`` is the first one, and Sluice makes the next at ``retry_at``
-    or later. ``priority`` is an inherited priority, and ``inherited`` says from where; a retry keeps that of its run.
+    or later. ``priority`` is an inherited priority, and ``inherited`` its origin; a retry keeps that of its run.
 
-    ``measured`` are the last load readings, ``probed`` is the last answer of the probe, and ``approvals`` says who
-    approved, and when. ``nominal_at`` (None: ``due_at``) identifies a fire, and ``index`` one of its several events.
+    ``measured`` are the last load readings, ``probed`` is the last answer of the probe, and ``approvals`` has the users
+    who approved, and when. ``nominal_at`` (None: ``due_at``) identifies a fire, ``index`` one of its several events.
     ``window_end`` is the end of the window of its events; ``prepared_at`` is when the fire was written, if that was
     late.
     """

@@ -13,10 +13,10 @@ from chalicelib.core.rows.stored import StoredRow
 class LimitState:
     """The state of a limit. ``wake_at`` is set while jobs wait: at that instant Sluice serves the queue.
 
-    ``starts`` maps a holder (run and attempt) to its start: of slots those of live runs, of a rate window the last
-    ones. ``untracked_start`` is the latest start of live runs beyond `MAX_STARTS`. ``rev`` counts the changes of these
-    fields. ``rates`` are the rate windows that count every start of this workflow. ``numbered`` is the number of the
-    workflow's last start (H1). ``asked_at`` is when the runs that hold its slots were last polled, because jobs wait.
+    ``starts`` maps a holder (run and attempt) to its start: of slots those of active runs, of a rate window the last
+    ones. ``untracked_start`` is the latest start of active runs beyond `MAX_STARTS`. ``rev`` counts the changes of
+    these fields. ``rates`` are the rate windows that count every start of this workflow. ``numbered`` is the number of
+    the workflow's last start (H1). ``asked_at`` is when Sluice last polled the runs that hold slots, as jobs wait.
     ``edition`` is that of the workflow's definition: each start expects it as it was read.
     """
 

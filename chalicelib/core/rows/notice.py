@@ -12,8 +12,8 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class PendingNotice(StoredRow):
-    """A failure, an abort or a missed deadline that a notice has to report. The write of what happened creates it, and
-    the notice window that takes it in deletes it.
+    """A failure, an abort or a missed deadline that a notice has to report. The transaction that records the failure,
+    abort or deadline creates it; the notice window that takes it in deletes it.
 
     ``id`` is that of the job or run.
     """
@@ -31,9 +31,9 @@ class PendingNotice(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class NoticeWindow(StoredRow):
-    """The last notice of a workflow to one target, over a ``channel``. The target gets no other before ``until``; then
-    one notice reports all that were pending meanwhile: ``count`` of them, the first ones in ``told``. If there were
-    none, the row is deleted."""
+    """The last notice of a workflow to one target, over a ``channel``. The target gets no other before ``until``. Then
+    one notice reports all that are pending: ``count`` of them, the first ones in ``told``. Without any, Sluice deletes
+    the row."""
 
     workflow: str
     channel: str

@@ -20,7 +20,7 @@ class Reprocess(StoredRow):
     """One re-processing of partitions of ``dataset``, from ``first`` to ``last``. Each of ``steps`` is a stored
     `core/backfills/reprocess.py::StoredStep`. At most one step runs at a time, as a backfill with ``concurrency``.
 
-    ``cancel_runs``: active runs are cancelled, too. At ``wake_at`` Sluice looks at the running step.
+    ``cancel_runs``: active runs are cancelled, too. At ``wake_at`` Sluice checks the running step.
     """
 
     namespace: str

@@ -11,7 +11,7 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class Requested(StoredRow):
-    """The job that a request created. ``id`` is a digest of what was requested and of the request's own id. It does not
+    """The job that a request created. ``id`` is a digest of the kind, the name and the request's own id. It does not
     depend on the generation: a repeated request finds the first job also after its schedule was replaced, or deleted
     and created again."""
 

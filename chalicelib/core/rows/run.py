@@ -35,7 +35,7 @@ class Record(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Pointer(StoredRow):
-    """Leads from the target's id of a run to the run id of Sluice."""
+    """Maps the target's id of a run to the run id of Sluice."""
 
     target_id: str
     run_id: str
@@ -71,8 +71,8 @@ class Output(StoredRow):
 class DeadLetter(StoredRow):
     """An attempt to deliver an event that failed for good. ``run_id`` is the id that the consumer would have seen.
 
-    ``size`` is the size in bytes of its data, or else of its properties. Each attempt has a row of its own, so that the
-    deletion of one that was read deletes no other that was written meanwhile.
+    ``size`` is the size in bytes of its data, or else of its properties. Each attempt has its own row, so that the
+    deletion of a row that was read does not delete one that was written since.
     """
 
     run_id: str
@@ -113,14 +113,14 @@ class Run(StoredRow):
     deadline, and ``start_by`` and ``end_by`` are the deadline itself, if it has one (H5). ``due_at`` is when a fire was
     due. ``late``: the fire was claimed after the window over which its events are spread (E2).
 
-    ``started_at`` and ``ended_at`` are the target's instants. ``state_at`` is when Sluice learned of the state, by its
-    own clock, and so when the status was accepted as an event. ``running_seen_at`` is the same for STARTED, of which
-    Sluice may learn later. ``run_timeout`` (ms) is how long the attempt may run (W12; 0: without a bound).
+    ``started_at`` and ``ended_at`` are the target's instants. ``state_at`` is when Sluice recorded the state, by its
+    own clock, and so when the status was accepted as an event. ``running_seen_at`` is the same for STARTED, which may
+    reach Sluice later. ``run_timeout`` (ms) is how long the attempt may run (W12; 0: without a bound).
 
     ``version`` is that of the schedule whose properties the run carries, and ``workflow_version`` that of the
-    workflow's definition at the claim (T10; 0 if it has none). ``cancel``: Sluice asks the target to cancel the run
-    until it has ended. ``pause_after`` is the number of failures in a row that pause its schedule. ``outcome`` tells
-    other kinds of failure from a plain one.
+    workflow's definition at the claim (T10; 0 if it has none). ``cancel``: Sluice requests the cancel from the target
+    until the run has ended. ``pause_after`` is the number of failures in a row that pause its schedule. ``outcome`` is
+    the kind of a failure other than a plain one.
 
     ``paced_from`` and ``paced_until``: with the permits of its paces a start call may begin between these instants;
     None once the permits are used up. While the run queues for new ones, ``queued_in`` and ``rank`` are its limit and
@@ -128,8 +128,8 @@ class Run(StoredRow):
 
     ``lease`` counts the leases of a worker's run, and ``metrics`` are those that the worker reported last (W5).
     ``number`` counts the runs of its workflow (H1); 0 if the run has none. ``waited_for`` is the last reason why its
-    job waited. ``billed`` is what the target has billed, in thousandths of vCPU-hours, GB-hours of memory and GB-hours
-    of storage. ``bill_checks`` counts how often Sluice asked for the bill after the end.
+    job waited. ``billed`` is the target's bill, in thousandths of vCPU-hours, GB-hours of memory and GB-hours of
+    storage. ``bill_checks`` counts the checks of the bill after the end.
     """
 
     run_id: str

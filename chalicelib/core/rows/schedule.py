@@ -26,10 +26,10 @@ class ScheduleState(StoredRow):
     """The small row that every claim checks: whether jobs of this generation and version of a schedule may launch.
 
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
-    ``pauses`` are the spans in which timeouts stood still; the last one has no end while it lasts. ``skips`` are the
+    ``pauses`` are the spans in which timeouts were stopped; the last one has no end while it lasts. ``skips`` are the
     nominal instants to skip. ``wake_at`` makes the row an outbox: Sluice has to check the jobs of the generation.
     ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are earlier
-    generations of a DAG's node. ``uncounted``: live runs may lack a permit of a group or pool that this version names
+    generations of a DAG's node. ``uncounted``: active runs may lack a permit of a group or pool that this version names
     (`core/runs/counting.py`).
     """
 
@@ -52,7 +52,7 @@ class ScheduleState(StoredRow):
 
     @property
     def exists(self) -> bool:
-        """Whether the schedule is there. The row of a deleted schedule stays, so that its name keeps its history."""
+        """Whether the schedule exists. The row of a deleted schedule stays, so that its name keeps its history."""
         return self.mode != "deleted"
 
 

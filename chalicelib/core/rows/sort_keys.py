@@ -6,7 +6,7 @@
     JOB#BACKFILL#<id>#<entry>       an entry of a backfill
     RETRY#<run>#<attempt>           the next attempt of a run that failed
     REDRIVE#<run>#<attempt>         a dead letter that is delivered again
-    RUNNOW#<digest>                 a run that a user asked for
+    RUNNOW#<digest>                 a run that a user requested
 
 The rows APPLIED# and ARRIVED# lie in the same partition and sort before `FIRST_JOB`.
 """
@@ -46,7 +46,7 @@ def redrive(run_id: str, attempt: int) -> str:
 
 
 def run_now(*request: str) -> str:
-    """One request, repeated, has one job."""
+    """The sort key of a requested run. It follows from the request, so a repeated request has the same job."""
     return f"RUNNOW#{ids.digest(*request)}"
 
 

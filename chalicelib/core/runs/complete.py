@@ -1,4 +1,4 @@
-"""The decisions of the step *complete*: what an update changes in a run, and which writes store that.
+"""The decisions of the step *complete*: the changes of a run by an update, and the writes that store them.
 
 An update moves a run forward, releases its permits when it ends and announces its status, each exactly once.
 """
@@ -67,7 +67,7 @@ def advance(run: Run, update: RunUpdate, now: Instant, retry_delay: Millis | Non
         rank=None,
         outcome=_outcome_of(run, state, update),
         metrics=update.metrics or run.metrics,
-        # While a run lives, its target reports only a part of what it will bill.
+        # Until a run has ended, its target reports only a part of the final bill.
         billed=update.billed if states.is_terminal(state) and update.billed else run.billed,
     )
     if state == "RUNNING":
@@ -81,7 +81,7 @@ def advance(run: Run, update: RunUpdate, now: Instant, retry_delay: Millis | Non
             # No update reported the start. Schedules that wait for STARTED still get it, before COMPLETED.
             begun = update.started_at if update.started_at is not None else update.at
             moved = replace(moved, started_at=begun, running_seen_at=now, announce=(*run.announce, "STARTED"))
-    # Only the row of a final attempt expires: a living run keeps its row, and so its permits, however long it runs.
+    # Only the row of a final attempt expires: an active run keeps its row, and so its permits, however long it runs.
     # A failed attempt with a retry is not final until the retry is claimed (`superseded`).
     over = states.is_terminal(state) and retry is None
     moved = replace(moved, announce=build.announced(moved), expires_at=now + HISTORY if over else None)
@@ -187,7 +187,7 @@ def add_statuses(run: Run, statuses: Sequence[str], now: Instant) -> Run:
 
 
 def without_announcement(run: Run) -> Run:
-    """The run with nothing to announce. A target without a lifecycle has no status for which schedules could wait."""
+    """The run without statuses to announce. No schedule can wait for the status of a target without a lifecycle."""
     return replace(run, announce=(), wake_at=None)
 
 
@@ -202,8 +202,8 @@ def wake_of(run: Run, now: Instant) -> Instant | None:
 def heard_by(run: Run, rows: Sequence[Subscription]) -> list[Subscription]:
     """The subscriptions to which a status of this run is announced: all of them, for most runs.
 
-    The plan of a re-processing starts what follows its runs. So their statuses only wake jobs that wait for a
-    constraint, and start the nodes of their own DAG (L21)."""
+    For a run of a re-processing, the plan starts the downstream runs. So its statuses only wake jobs that wait for a
+    constraint, and start the nodes of its own DAG (L21)."""
     if run.backfill is None or ids.reprocess_of(run.backfill) is None:
         return list(rows)
     own = ids.dag_of(run.schedule) if ids.is_of_dag(run.schedule) else None

@@ -1,8 +1,8 @@
-"""The bill of a run that has ended: when Sluice asks the target for it again, and its cost at list price (H1).
+"""The bill of a run that has ended: when Sluice checks it again, and its cost at list price (H1).
 
-The poll that reads the end of a run also reads its bill. EMR Serverless may compute the bill later. So Sluice asks
+The poll that reads the end of a run also reads its bill. EMR Serverless may compute the bill later. So Sluice checks it
 again 2 and 15 minutes after it recorded the end, by the ``wake_at`` of the run, and then no more. A bill that is known
-at once costs no further write. Prices are settings: they differ by region, processor and contract.
+at once costs no further write. Prices are settings, because they differ by region, processor and contract.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ AFTER: tuple[Millis, ...] = (2 * MINUTE, 15 * MINUTE)
 
 
 def next_check(run: Run, now: Instant) -> Instant | None:
-    """When Sluice asks for the bill of a run next; None if it is known, if there is none, or after the last check."""
+    """When Sluice checks the bill of a run next; None if it is known, if there is none, or after the last check."""
     due = _due(run)
     return None if due is None else max(due, now)
 
 
 def is_due(run: Run, now: Instant) -> bool:
-    """Whether a check of the bill is due. For a repeated or early hint, none is, so it uses up no check."""
+    """Whether a check of the bill is due. A repeated or early hint finds none due, so the hint uses up no check."""
     due = _due(run)
     return due is not None and due <= now
 
 
 def checked(run: Run, billed: Sequence[int], now: Instant) -> Run:
-    """The run after a check of its bill; ``billed`` is empty if the target does not know it yet or gave no answer.
-    Checks whose time passed during an outage are not made up for."""
+    """The run after a check of its bill. ``billed`` is empty if the target has not computed the bill yet or gave no
+    answer. Checks whose time passed during an outage are left out."""
     passed = sum(1 for after in AFTER if _ended(run) + after <= now)
     after = replace(run, billed=tuple(billed) or run.billed, bill_checks=passed, leases=0, rev=run.rev + 1)
     return replace(after, wake_at=next_check(after, now))
@@ -48,7 +48,7 @@ def _due(run: Run) -> Instant | None:
 
 
 def _ended(run: Run) -> Instant:
-    """The instant at which Sluice recorded the end of a run, and so asked for its bill for the first time."""
+    """The instant at which Sluice recorded the end of a run, and so first read its bill."""
     return run.state_at if run.state_at is not None else run.claimed_at
 
 
@@ -73,7 +73,7 @@ LIST = Prices()
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a target has billed for a run, in vCPU-hours, GB-hours of memory and GB-hours of storage."""
+    """The target's bill for a run, in vCPU-hours, GB-hours of memory and GB-hours of storage."""
 
     vcpu_hours: float
     memory_gb_hours: float

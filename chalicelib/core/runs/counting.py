@@ -1,10 +1,10 @@
-"""Living runs when a definition names a group or a pool for the first time: they count there from then on (C9, W3).
+"""Permits for active runs of a definition that names a group or a pool for the first time (C9, W3).
 
-A run acquires its permits when it is claimed. If its schedule names a group or another pool later, or its workflow
-names a pool, the run has no permit of that. The write that names the group or pool sets ``uncounted`` in the schedule
-state, or in the definition. Before the put is answered, it gives each such run the permit, beyond the limit if
-necessary; if the put dies, the next check of a job does. Nothing else of that schedule is claimed before. The permits
-are released like all others, when the runs end.
+A run acquires its permits when it is claimed. If its schedule later names a group or another pool, or its workflow
+names a pool, the run has no permit of that limit. The write that names the group or pool sets ``uncounted`` in the
+schedule state, or in the definition. Before the put is answered, it gives each such run the permit, beyond the limit if
+necessary. If the put crashes, the next check of a job does so. Until then, no job of that schedule is claimed. The
+permits are released like all others, when the runs end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from chalicelib.core.writes import PutDefinition, Write
 
 
 def is_uncounted(schedule_state: ScheduleState | None, new: Schedule, old: Schedule | None) -> bool:
-    """Whether living runs of a schedule may lack a permit of a group or pool that its new version names.
+    """Whether active runs of a schedule may lack a permit of a group or pool that its new version names.
 
     ``schedule_state`` and ``old`` are those before the put. A deleted schedule may have runs, but no old version."""
     return schedule_state is not None and (
@@ -80,7 +80,7 @@ def with_pool(run: Run, ask: Slots, row: Definition, share: LimitState) -> tuple
 
 
 def living(state: LimitState, schedule: str | None) -> list[tuple[str, int]]:
-    """The living runs, with their attempts, that the limit of a workflow remembers; of ``schedule`` alone if given.
+    """The active runs, with their attempts, that the limit of a workflow remembers; of ``schedule`` alone if given.
 
     The id of a run contains its schedule. The limit remembers at most `MAX_STARTS` runs."""
     found: list[tuple[str, int]] = []

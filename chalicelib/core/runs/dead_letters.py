@@ -34,8 +34,8 @@ def of(run: Run, now: Instant, reason: str = "") -> DeadLetter | None:
 
 
 def redrive(run: Run, generation: int, now: Instant) -> Job:
-    """The job that delivers the event of a run again, under the same id and as the next attempt. Its sort key follows
-    from both, so that two requests for the same redrive create one job."""
+    """The job that delivers the event of a run again, under the same id and as the next attempt. Its sort key consists
+    of both, so that two requests for the same redrive create one job."""
     return Job(
         schedule=run.schedule,
         generation=generation,

@@ -1,8 +1,8 @@
-"""How Sluice follows a living run (W6, W7): when it polls a silent run next, and when a run has timed out (W12).
+"""How Sluice follows an active run (W6, W7): when it polls a silent run next, and when a run has timed out (W12).
 
-With *ping*, the target reports the state of a run by itself. EMR sends events, which are best effort; so Sluice also
-polls a silent run, at growing intervals. A worker sends heartbeats; when they stop, the worker counts as lost. With
-*poll*, Sluice polls the target at a fixed interval.
+With *ping*, the target reports the state of a run by itself. EMR and Step Functions send events, which are best effort;
+so Sluice also polls a silent run, at growing intervals. A worker sends heartbeats; when they stop, the worker counts as
+lost. With *poll*, Sluice also polls the target at a fixed interval.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from chalicelib.core.targets import registry
 # Sluice polls a run whose state event did not arrive after the first pause, and from then on after the second.
 SILENT_FIRST: Millis = 2 * MINUTE
 SILENT_LATER: Millis = 10 * MINUTE
-JUST_HEARD: Millis = 30 * SECOND  # an update of a run that is younger than this needs no poll
+JUST_HEARD: Millis = 30 * SECOND  # a run whose last update is younger than this needs no poll
 
 
 def next_poll(run: Run, now: Instant, first: bool = False) -> Instant:
-    """When Sluice polls a living run next, or finds its lease or its timeout over. ``first``: it has just started."""
+    """When Sluice polls an active run next, or finds its lease or its timeout over. ``first``: it has just started."""
     if run.lease_until is not None and run.target_id is not None:
         next_poll = run.lease_until
     else:
@@ -38,7 +38,7 @@ def times_out_at(run: Run) -> Instant | None:
 
 
 def ends(run: Run) -> bool:
-    """Whether Sluice is to end the run: a user cancelled it, or it timed out."""
+    """Whether Sluice has to end the run: a user cancelled it, or it timed out."""
     return run.cancel or run.outcome == "timed_out"
 
 
@@ -48,7 +48,7 @@ def has_run_out(run: Run, now: Instant) -> bool:
 
 
 def timed_out(run: Run, now: Instant) -> Run:
-    """The run marked as timed out, due at once so that Sluice asks its target to cancel it. It ends as FAILED."""
+    """The run marked as timed out, and due at once, so that Sluice cancels it at its target. It ends as FAILED."""
     why = f"timed out: the run took longer than {format_duration(run.run_timeout or 0)} and was cancelled"
     return replace(run, outcome="timed_out", reason=why, wake_at=now, leases=0, rev=run.rev + 1)
 

@@ -1,4 +1,4 @@
-"""The decisions of the step *launch*: how Sluice records a start call, and what each answer to it means."""
+"""The decisions of the step *launch*: how Sluice records a start call, and the effect of each answer to it."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def calling(run: Run, now: Instant) -> Run:
         run,
         calls=run.calls + 1,
         lease_until=lease,
-        # A lease without an answer means that the caller died during its call: the run may have started.
+        # A lease without an answer means that the caller crashed during its call: the run may have started.
         unknown_answer=run.unknown_answer or run.lease_until is not None,
         start_requested_at=first,
         paced_from=None,
@@ -90,7 +90,7 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     ask, state = route.behind or blocked, states.get(blocked.limit_name) or LimitState(blocked.limit_name)
     rank = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
     cause = limit_permits.why(ask, states.get(ask.limit_name) or LimitState(ask.limit_name))
-    # After a refused call, the answer of the target comes first, then what the run waits for because of it.
+    # After a refused call, the reason begins with the answer of the target, and ends with what the run waits for.
     why = f"{run.reason}; {cause}" if run.calls and run.reason else cause
     # The limit wakes the run. If its waiter row is lost, its own wake_at does.
     queued = replace(
@@ -121,7 +121,7 @@ def take_permits(
 def uncalled(before: Run, called: Run, span: Span | None, now: Instant) -> Run:
     """The run without a call that was recorded but is not made. ``before`` is the run before the record, ``called`` the
     current row, which other writes may have changed. ``span`` is when the run may call with the permits that it has;
-    None: they are gone, or it needs none."""
+    None: they are used up, or it needs none."""
     waited = before.queued_in is not None and called.reason == before.reason
     return replace(
         called,

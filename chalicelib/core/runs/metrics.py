@@ -1,4 +1,4 @@
-"""The metrics of Sluice (O2): their names, their units, and which of them a start call counts for.
+"""The metrics of Sluice (O2): their names, their units, and the metric to which a start call belongs.
 
 The alarms, the dashboard and `docs/operations.md` use these names; `tests/infra/test_operations.py` compares them.
 """

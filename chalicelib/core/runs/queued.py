@@ -1,4 +1,4 @@
-"""A job or a run that waits in the queue of a limit: its waiter row, how it leaves the queue, and a lost waiter row.
+"""A job or a run that waits in the queue of a limit: its waiter row, its exit from the queue, and a lost waiter row.
 
 The row of the job or run names its queue (``queued_in``, ``rank``), the queue holds a `Waiter` row, and the limit
 counts these rows. One transaction changes all three. A restore of tables from backups of different instants may still

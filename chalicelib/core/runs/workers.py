@@ -1,8 +1,8 @@
 """Runs of pull workers (W5): offered in a pool, leased to one worker, kept alive by its heartbeats.
 
 An *offered* run is STARTING and has no target id: certainly no worker executes it. A *leased* run has the name of its
-worker as target id, and its ``wake_at`` is ``lease_until``: if the worker dies, the row becomes overdue, so Sluice has
-to poll no workers. With its first heartbeat a worker reports that the work has begun (RUNNING); before that, it may
+worker as target id, and its ``wake_at`` is ``lease_until``: if the worker crashes, the row becomes overdue, so Sluice
+need not poll workers. With its first heartbeat a worker reports that the work has begun (RUNNING); before that, it may
 give the lease back.
 
 Leases are numbered. A run that was given back is leased again under the next number, and a report under an earlier
@@ -41,7 +41,7 @@ class LeaseId:
 
 
 def parse_lease_id(text: str) -> LeaseId | None:
-    """The lease id that a text spells, or None if it is malformed."""
+    """The lease id in a text, or None if the text is malformed."""
     run_id, _, number = text.rpartition("-")
     run_id, _, attempt = run_id.rpartition("-")
     small = all(part.isascii() and part.isdigit() and len(part) <= 6 for part in (attempt, number))

@@ -31,7 +31,7 @@ PauseMode = Literal["hold", "backlog", "drain"]
 TOMBSTONE_LIFE = 45 * DAY  # as long as an applied event: no older event can still be applied
 # These fields do not affect the behaviour of a schedule, so a change of them keeps its generation.
 COSMETIC = {"description", "tags", "owner"}
-MAX_PAUSES = 20  # pauses with stopped timeouts that a schedule state remembers; no living job needs older ones
+MAX_PAUSES = 20  # pauses with stopped timeouts that a schedule state remembers; no waiting job needs older ones
 MAX_FORMER = 20  # generations that the schedule state of a DAG's node remembers; each re-creation adds one
 MAX_SKIPS = 16  # occurrences that may be skipped at a time: every claim reads the schedule state, so it stays small
 

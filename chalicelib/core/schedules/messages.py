@@ -1,4 +1,4 @@
-"""The plan that writes a message (L16). `core/definitions/message.py` says how a message is a schedule."""
+"""The plan that writes a message (L16). `core/definitions/message.py` converts a message into a schedule."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def put(
     own = Definition("workflow", name, {}, after.version, now, by)
     if target is not None:
         return after, [*plan, Put(replace(own, document=Workflow(target=target).model_dump(mode="json")))]
-    # The earlier message may have had a target of its own.
+    # The earlier message may have had its own target.
     return after, [*plan, Delete(own)] if schedule_state is not None and schedule_state.exists else plan
 
 

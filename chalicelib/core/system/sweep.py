@@ -25,7 +25,7 @@ GRACE: Millis = 5 * SECOND
 MAX_ROWS = 500
 
 
-# Rows that are first hinted and then leased together. A tick that dies in between leaves so many to be hinted again.
+# Rows that are first hinted and then leased together. If a tick crashes in between, Sluice hints these rows again.
 SLICE = 25
 
 
@@ -36,11 +36,11 @@ MAX_TICK: Millis = 45 * SECOND
 PARKED_AFTER = 12  # hints without effect
 
 
-# A lease ends so long before a tick that the tick finds its row overdue, including the grace.
+# A lease ends this long before a tick, so that the tick finds its row overdue, including the grace.
 BEFORE_TICK: Millis = 10 * SECOND
 
 
-# EMR allows 10 GetJobRun calls a second, with a burst of 50: so many polls are hinted at once, the next ones later.
+# EMR allows 10 GetJobRun calls a second, with a burst of 50. So this number of polls is hinted at once, others later.
 POLL_BATCH = 50
 
 
@@ -75,7 +75,7 @@ def overdue(wake_at: Instant | None, now: Instant, grace: Millis = GRACE) -> boo
 
 def grace_of(row: object) -> Millis:
     """The grace in ms of a row. 0 for the lease of a worker, which has no hint: the first tick after its end detects a
-    dead worker (W5)."""
+    lost worker (W5)."""
     return 0 if isinstance(row, Run) and row.target_id is not None and row.wake_at == row.lease_until else GRACE
 
 

@@ -18,7 +18,7 @@ class RunUpdate:
     """A report about a run: its state, the instant of that state by the target's clock, the ``reason`` of a failure and
     the kind of failure, ``outcome`` (W1).
 
-    ``billed`` is what the target has billed, in the form of a run's row (H1); empty while the target does not know it.
+    ``billed`` is the target's bill, in the form of a run's row (H1); empty until the target has computed it.
     ``started_at`` is the start of a run that has ended, in case no update reported the start. A worker reports on its
     ``lease`` alone, and may add ``metrics``.
     """
@@ -78,10 +78,9 @@ Answer = Started | NotNow | NoAnswer | Never
 class StateChange:
     """An EventBridge event about a run at its target.
 
-
-    ``kind`` is the type of the target, ``state`` the state in the target's own words. ``update`` is None if that is
-    nothing new to Sluice. ``run_name`` is ``<run id>-<attempt>``, if the event has it. ``complete``: the target would
-    answer no more than the event says, so it is not asked.
+    ``kind`` is the type of the target, ``state`` the target's name of the state. ``update`` is None if Sluice has no
+    state for it. ``run_name`` is ``<run id>-<attempt>``, if the event has it. ``complete``: a poll of the target would
+    return no more than the event contains, so Sluice does not poll.
     """
 
     kind: str

@@ -1,8 +1,8 @@
 """The policy of deliveries: how often Sluice tries one, at what intervals, and when it gives up (E6).
 
-Sluice tries a delivery again that is refused or not answered. A few quick tries, ``delay`` apart, outlast a short
-failure. The tries of the ``backoff``, if one is configured, outlast an outage. After the last try the event becomes a
-dead letter. After the answer `Never` it does at once, because another try would get the same answer.
+Sluice repeats a delivery that is refused or not answered. A few quick tries, ``delay`` apart, outlast a short failure.
+The tries of the ``backoff``, if one is configured, outlast an outage. After the last try the event becomes a dead
+letter. After the answer `Never` it becomes one at once, because another try would get the same answer.
 
 A target that answers `NotNow` is available but busy, perhaps because of Sluice. Such an answer counts as a try, but
 Sluice gives up only after `PATIENCE` tries, with growing pauses. So a burst that exceeds the limits of an account is

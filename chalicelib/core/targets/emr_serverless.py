@@ -75,7 +75,7 @@ class EmrServerlessTarget(Target):
 
     @classmethod
     def read_event(cls, event: Mapping[str, Any]) -> StateChange:
-        """A state change of a job run. It tells neither the name, nor why a run failed, nor what it was billed.
+        """A state change of a job run. It has neither the name, nor the reason of a failure, nor the bill.
 
         https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html
         """
@@ -87,7 +87,7 @@ class EmrServerlessTarget(Target):
 
     @classmethod
     def log_of(cls, run: Run) -> Log:
-        """The streams of the driver. EMR uploads them about once a minute while a run lives, and after its end."""
+        """The streams of the driver. EMR uploads them about once a minute during a run, and after its end."""
         application_id, _, job_run_id = (run.target_id or "").partition("/")
         if not job_run_id:
             return NoLog("the target has no run yet", "the run never started at the target")

@@ -1,4 +1,4 @@
-"""How often a target that tells by events what becomes of its runs is asked besides (W6)."""
+"""The interval at which Sluice polls a target that also sends events about its runs (W6)."""
 
 from __future__ import annotations
 

@@ -42,13 +42,13 @@ else:
 
 
 def of_type(kind: str) -> type[Target]:
-    """The class of a type of target. A type that is unknown here comes from a newer release; the defaults of `Target`
-    hold for it, because a run that may have a lifecycle must keep its permits until its end is known."""
+    """The class of a type of target. A type that is unknown here comes from a newer release. It gets the defaults of
+    `Target`, because a run that may have a lifecycle must keep its permits until its end is known."""
     return _BY_TYPE.get(kind, Target)
 
 
 def of_event(event: Mapping[str, Any]) -> type[Target]:
-    """The target of whose runs an EventBridge event tells. Raises KeyError for a source of no target."""
+    """The type of target whose runs an EventBridge event is about. Raises KeyError for a source of no target."""
     return _BY_SOURCE[event["source"]]
 
 

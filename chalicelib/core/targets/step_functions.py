@@ -19,15 +19,16 @@ from chalicelib.core.targets.logs import Log, NoLog
 from chalicelib.core.targets.polling import PollInterval
 from chalicelib.core.targets.target import Target
 
-# A version or an alias stands behind the name. `/` is that of a label of a Distributed Map, which cannot be started.
+# A version or an alias may follow the name. `/` is excluded: it precedes the label of a Distributed Map, which cannot
+# be started.
 # https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 _NAME = r'[^\s:/?*<>{}\[\]"#%\\^|~`$&,;]{1,80}'
 StateMachineArn = Annotated[
     str, Field(pattern=rf"{ARN}states:{REGION}:\d{{12}}:stateMachine:{_NAME}(:[A-Za-z0-9_.-]{{1,80}})?$")
 ]
 
-# https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html. A redrive that is pending
-# goes on by itself.
+# https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html. A pending redrive continues
+# without a further call.
 _STATES: Mapping[str, tuple[RunState, Outcome]] = {
     "RUNNING": ("RUNNING", "failed"),
     "PENDING_REDRIVE": ("RUNNING", "failed"),
@@ -36,16 +37,17 @@ _STATES: Mapping[str, tuple[RunState, Outcome]] = {
     "TIMED_OUT": ("FAILED", "timed_out"),
     "ABORTED": ("CANCELLED", "failed"),
 }
-# Of the names of executions that Sluice starts. The rule and the roles of the template name it too.
+# Begins the names of executions that Sluice starts. The rule and the roles of the template contain it, too.
 PREFIX = "sluice-"
-MAX_LABEL = 32  # characters, so that prefix, label and token are the 80 that a name may have
+MAX_LABEL = 32  # characters; prefix, label and token together have at most 80, the limit of a name
 MAX_REASON = 4_000  # characters of error and cause that a run row keeps; a cause may have 32,768
 
 
 class StepFunctionsTarget(Target):
     """An execution of a standard state machine, in the account and region of the stack.
 
-    Step Functions tells by events what becomes of it. With ``poll_every`` it is asked besides, that often (W6).
+    Step Functions reports the states of a run by events. With ``poll_every``, Sluice also polls it at that interval
+    (W6).
     """
 
     listed: ClassVar[bool] = True
@@ -57,7 +59,7 @@ class StepFunctionsTarget(Target):
 
     @classmethod
     def read_event(cls, event: Mapping[str, Any]) -> StateChange:
-        """A status change of an execution. It has all that is known of the execution, unless that is too large.
+        """A status change of an execution. It contains input, error and cause unless they are too large.
 
         https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
         """
@@ -80,7 +82,7 @@ class StepFunctionsTarget(Target):
 def update_of(
     arn: str, status: str, began: Instant, ended: Instant, error: str | None, cause: str | None
 ) -> RunUpdate | None:
-    """What a status of an execution says of its run; None for a status that is not known here."""
+    """The update of a run from the status of its execution; None for a status that this release does not know."""
     if status not in _STATES:
         return None
     state, outcome = _STATES[status]
@@ -93,22 +95,22 @@ def update_of(
 
 
 def execution_name(run: Run) -> str:
-    """The name of the execution of this attempt. It never changes, so a repeated start is the same start. Its
-    characters are those that CloudWatch Logs takes, too."""
+    """The name of the execution of this attempt. It never changes, so a repeated start call starts no other execution.
+    CloudWatch Logs accepts all its characters, too."""
     label = re.sub(r"[^0-9A-Za-z_-]", "-", run.schedule.rpartition(".")[2])[:MAX_LABEL]
     return f"{PREFIX}{label}-{run.request.client_token}"
 
 
 def execution_arn(run: Run) -> str:
-    """The ARN that the execution of this attempt has, if it was started. It names neither version nor alias."""
+    """The ARN of the execution of this attempt, if it was started. It contains neither version nor alias."""
     before, _, qualified = str(run.request.target["state_machine"]).partition(":stateMachine:")
     return f"{before}:execution:{qualified.partition(':')[0]}:{execution_name(run)}"
 
 
 def run_name_of(name: str, given: str | None) -> str | None:
-    """``<run id>-<attempt>``, out of the input that an execution was given; None if the execution is none of ours.
+    """``<run id>-<attempt>`` from the input of an execution; None if Sluice did not start the execution.
 
-    The name of the execution must be that of the attempt: people may start executions with an input of ours.
+    The name of the execution must match the attempt, because users may start executions with a copy of the input.
     """
     try:
         envelope = json.loads(given or "")["sluice"]

@@ -48,7 +48,7 @@ class Target(Document):
         return None
 
     def permits(self, stack: StartRate, resources: Resources | None) -> tuple[PermitRequest, ...]:
-        """The permits that a start needs because of its target, besides those of its schedule and its pool."""
+        """The permits that a start needs because of its target, in addition to those of its schedule and its pool."""
         del stack, resources
         return ()
 
@@ -81,7 +81,7 @@ class Target(Document):
 
     @classmethod
     def read_event(cls, event: Mapping[str, Any]) -> StateChange:
-        """What an EventBridge event of its source says of a run. Raises KeyError for an event that lacks a part."""
+        """The state change of a run in an EventBridge event. Raises KeyError for an event that lacks a part."""
         raise KeyError(f"expected an event of a target that sends some, got one of {event['source']}")
 
     @classmethod

@@ -1,7 +1,7 @@
 """Web addresses and headers that a user may name: the checks that need no network (O6).
 
-Sluice checks the IP address behind a host name at each call (`aws/targets/safe_http.py`), because a name may resolve
-to a different address by then.
+Sluice checks the IP address of a host name at each call (`aws/targets/safe_http.py`), because a name may resolve to a
+different address by then.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def port_of(parts: SplitResult) -> int:
 
 
 def check_headers(headers: dict[str, str]) -> dict[str, str]:
-    """Returns the headers that a call has besides those of Sluice. Raises ``invalid`` for a malformed or reserved name,
-    a malformed value, or names that differ only in their case."""
+    """Returns the headers that a call has in addition to those of Sluice. Raises ``invalid`` for a malformed or
+    reserved name, a malformed value, or names that differ only in their case."""
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
             raise invalid("", "names of headers made of letters, digits and '-'", name)

@@ -39,7 +39,7 @@ class WorkerTarget(Target):
 
     @classmethod
     def interpret(cls, run: Run, state: RunState) -> RunState:
-        """The state after a report of a worker, which knows no cancels: a failed run to be cancelled is CANCELLED."""
+        """The state after a report of a worker. Workers report no cancels: a failed run with a cancel is CANCELLED."""
         return "CANCELLED" if run.cancel and state == "FAILED" else state
 
     @classmethod

@@ -20,7 +20,7 @@ from datetime import date, datetime, timedelta
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-LAST = -1  # stands for n in "the n-th weekday of a month" if the last one is meant
+LAST = -1  # the value of n in "the n-th weekday of a month" for the last one
 # An expression that names no date within this many years never fires: 29 February can be 8 years away, and a fifth
 # Wednesday of February 40, where a century has no leap day.
 _HORIZON_YEARS = 41

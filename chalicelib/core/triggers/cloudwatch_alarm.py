@@ -28,7 +28,7 @@ def alarm_key(alarm: str, state: str) -> str:
 
 
 def is_alarm_name(name: str) -> bool:
-    """Whether CloudWatch takes it for the name of an alarm.
+    """Whether CloudWatch accepts the text as the name of an alarm.
     https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_PutMetricAlarm.html"""
     return len(name) <= MAX_NAME and re.fullmatch(NO_CONTROL, name) is not None
 

@@ -40,7 +40,7 @@ class Given(Document):
         raise NotImplementedError
 
 
-GivenType = type[Given]  # a leaf has a field `type`, so it cannot say this itself
+GivenType = type[Given]  # an alias, because the field `type` of a leaf hides the built-in in its class body
 
 
 class GivenTime(Given):

@@ -109,8 +109,8 @@ def _text_accepts(operator: str, operand: str, value: str) -> bool:
 def _is_like(wildcard: str, text: str) -> bool:
     """Whether a text matches a wildcard: ``*`` matches any text, ``\\*`` and ``\\\\`` the characters themselves.
 
-    Not a regular expression, because a crafted text can make one backtrack for years. The first position at which a
-    part fits leaves the most text for the following parts, so one pass is enough."""
+    It uses no regular expression, because a crafted text can make one backtrack for years. The first position at which
+    a part fits leaves the most text for the following parts, so one pass is enough."""
     parts = [""]
     for token in _WILD.findall(wildcard):
         if token == "*":

@@ -1,4 +1,4 @@
-"""The leaf ``size``: new objects of a dataset with a total of at least so many bytes (T9)."""
+"""The leaf ``size``: new objects of a dataset with a minimum of bytes in total (T9)."""
 
 from __future__ import annotations
 

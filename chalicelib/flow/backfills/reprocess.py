@@ -120,7 +120,7 @@ def stop(ports: Ports, namespace: str, reprocess_id: str, runs: bool, by: str) -
 
 
 def advance(ports: Ports, namespace: str, reprocess_id: str) -> None:
-    """Look at the running step, and begin the next one if it has ended. Idempotent.
+    """Check the running step, and begin the next one if it has ended. Idempotent.
 
     Raises RuntimeError after ``MAX_RACES`` lost races.
     """
@@ -132,7 +132,7 @@ def advance(ports: Ports, namespace: str, reprocess_id: str) -> None:
 
 
 def _step(ports: Ports, row: Reprocess, now: Instant) -> bool:
-    """Carry out one step of the decisions. Returns whether it was stored; False after a lost race."""
+    """Make one decision and store it. Returns False after a lost race."""
     number = reprocess.running(row)
     current = None
     if number is not None:
@@ -155,8 +155,8 @@ def _step(ports: Ports, row: Reprocess, now: Instant) -> bool:
 
 
 def _end_plans(ports: Ports, row: Reprocess, at: Instant) -> None:
-    """Let the plans of the steps that never ran expire with the row; those that ran have ended with their backfill. A
-    crash before this leaves them stored."""
+    """Let the plans of steps that never ran expire with the row. The plan of a step that ran expires with its backfill.
+    After a crash before this call, the plans stay stored."""
     left = [step for step in reprocess.steps_of(row) if not step.ran]
     parts = [ports.jobs.plan_part(step.plan, number) for step in left for number in entries.parts_of(step.total)]
     ports.ledger.put_all([Put(replace(part, expires_at=at)) for part in parts if part is not None])
@@ -195,13 +195,13 @@ def _event(ports: Ports, name: str, dataset: Dataset, values: tuple[str, ...]) -
 
 
 def _of_the_dataset(step: Step, keys: Sequence[str], chosen: Sequence[tuple[str, ...]]) -> Step:
-    """A first step with whole partitions as entries: their events are those that start the runs."""
+    """A first step with whole partitions as entries, because the events of the partitions start its runs."""
     by = () if step.keys == tuple(keys) else step.keys
     return replace(step, entries=entries.entries_of(keys, chosen, by))
 
 
 def _graph(ports: Ports, first: str, downstream: bool) -> dict[str, list[Follower]]:
-    """The followers of an event key, and of each event that their runs announce, and so on."""
+    """The followers of an event key and, if ``downstream``, of each status that their runs announce, and so on."""
     graph: dict[str, list[Follower]] = {}
     wanted, known = [first], 0
     while wanted:

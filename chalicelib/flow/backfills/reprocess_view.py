@@ -86,7 +86,7 @@ def _step_view(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> V
 
 
 def _counts(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> dict[str, int]:
-    """The counts of a step: of its backfill while that runs."""
+    """The counts of a step; while its backfill runs, those of the backfill."""
     current = ports.jobs.backfill(step.schedule, ids.step_of(row.id, number)) if step.state == "running" else None
     if current is not None:
         seen = backfill_view(ports, current)

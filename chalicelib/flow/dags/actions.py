@@ -125,7 +125,7 @@ def existing(ports: Ports, name: str) -> tuple[Definition, ScheduleState]:
 def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
     """Delete a DAG and its schedules: the start first, the document last, so a repeat finishes it.
 
-    Once this returns, no job of the DAG starts any more; running runs continue.
+    Once this returns, no job of the DAG starts any more; active runs continue.
     """
     row = store.get(ports, "dag", name)
     if if_match is not None and if_match != row.version:
@@ -134,7 +134,7 @@ def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> Non
         try:
             actions.delete(ports, schedule, by)
         except SluiceError as error:
-            if error.code != "not_found":  # another request deleted it meanwhile
+            if error.code != "not_found":  # another request has deleted it
                 raise
     if ports.ledger.commit([RemoveDefinition(row)]) is not None and ports.catalog.definition("dag", name) is not None:
         raise errors.changed_meanwhile(f"dag {name}")
@@ -187,7 +187,7 @@ def _put(
     ports: Ports, name: str, sent: Schedule, enabled: bool | None, by: str, along: list[Write] | None = None
 ) -> bool:
     """Put one schedule of a DAG, with the writes ``along`` in one transaction. Gathered events stay if its trigger is
-    the same (L6). Returns False if a row in ``along`` was changed meanwhile."""
+    the same (L6). Returns False if a row in ``along`` was changed by another request."""
     namespace, app, _ = name.split(".")
     for _ in range(MAX_RACES):
         schedule_state, now = ports.catalog.schedule_state(name), ports.clock.now()

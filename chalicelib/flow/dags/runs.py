@@ -1,7 +1,7 @@
 """Views and re-runs of DAG runs (W4).
 
-A re-run starts no job itself. Under the number of a new round it applies to the nodes that run again the statuses of
-those upstreams that do not. From there on the round proceeds like the first one.
+A re-run starts no job itself. It opens a new round, and applies to the nodes that run again the statuses of those
+upstreams that do not. Then the round proceeds like the first one.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]
     schedule_states = {name: seen.catalog.schedule_state(name) for name in names}
     node_keys = [_node_keys(run, dag, row, schedule_states) for run, dag, row in whole]
     flat = [key for keys in node_keys for key in keys.values() if key is not None]
-    # Jobs are read first, so that a job which becomes a run meanwhile is found as that run.
+    # Jobs are read before runs, so that a job which becomes a run between the reads is found as that run.
     seen = seen.prefetch.read(seen, [("job", key.schedule, key.generation, key.sort_key) for key in flat])
     more: list[RowRequest] = [("run", key.run_id, 1) for key in flat]
     seen = seen.prefetch.read(seen, [*more, *(("record", key.run_id) for key in flat)])
@@ -152,8 +152,8 @@ def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]
 
 @dataclass(frozen=True, slots=True)
 class _NodeKey:
-    """The keys of a node's job and run in its latest round. ``lives`` means that the schedule of the node is still the
-    one with which the DAG run began."""
+    """The keys of a node's job and run in its latest round. ``lives``: the node still has the schedule with which the
+    DAG run began."""
 
     schedule: str
     generation: int

@@ -28,7 +28,7 @@ def check_resources(ports: Ports, resources: Mapping[str, Any] | None, field: st
 
 
 def check_application(ports: Ports, application: str | None, field: str) -> None:
-    """Raise ``invalid`` for an application that the stack does not list. None stands for the stack's own."""
+    """Raise ``invalid`` for an application that the stack does not list. None is the stack's own, which is valid."""
     _check(field, "EMR application", application, ports.settings.all_emr_applications, "EmrApplicationIds")
 
 

@@ -162,9 +162,9 @@ def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
 def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start]) -> None:
     """Raise ``cycle`` if this schedule triggers itself, by following the subscriptions of enabled schedules.
 
-    The search goes from schedule to schedule, because some leaves count the runs of one schedule only. It runs at every
-    put and enable, so the request that would close a cycle fails. The nodes of a DAG are followed from its start alone,
-    because the DAG's document was already checked for cycles.
+    The search follows schedules instead of workflows, because some leaves count the runs of one schedule only. It runs
+    at every put and enable, so the request that would close a cycle fails. It follows the nodes of a DAG from its start
+    alone, because the DAG's document was already checked for cycles.
     """
     upstreams = tree.upstreams(schedule.trigger)
     if not upstreams or schedule.by == rounds.BY:

@@ -30,7 +30,8 @@ MAX_DOCUMENT = 100_000  # bytes
 
 
 # Schedules of other namespaces that a deletion reads, since an API request has 29 s. Beyond these, the subscriptions
-# still name the enabled schedules that wait for it. Jobs of a schedule that is missed are aborted, with that reason.
+# still name the enabled schedules that wait for it. If a deletion misses a schedule, its jobs are aborted, with that
+# reason.
 MAX_ELSEWHERE = 2_000
 
 
@@ -162,7 +163,7 @@ def in_use(kind: str, got: str, left: Sequence[str], hint: str) -> SluiceError:
 
 
 def resolve_bucket(ports: Ports, document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The dataset with the real name of its bucket: ``lake`` stands for the lake bucket that the template creates."""
+    """The dataset with the real name of its bucket: ``lake`` means the lake bucket that the template creates."""
     return {**document, "bucket": ports.settings.lake_bucket} if document.get("bucket") == "lake" else document
 
 

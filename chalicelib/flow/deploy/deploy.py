@@ -36,8 +36,8 @@ def deploy(
 ) -> Report:
     """Deploy the document of an app. Datasets that it does not name stay. Returns the names of all parts by action.
 
-    With ``update_schedules`` false no schedule changes, except that schedules of removed workflows are deleted. None
-    stands for the setting of the installation. Raises SluiceError before anything is stored if any part is invalid.
+    With ``update_schedules`` false no schedule changes, except that schedules of removed workflows are deleted; None is
+    the setting of the installation. Raises SluiceError before anything is stored if any part is invalid.
     """
     plan = _checked(ports, namespace, app, document, update_schedules, new_namespace=dry_run)
     if not dry_run:
@@ -120,7 +120,7 @@ def _remove(ports: Ports, part: Part, by: str) -> None:
         else:
             schedule_actions.delete(ports, part.name, by)
     except SluiceError as error:
-        if error.code != "not_found":  # another request deleted it meanwhile
+        if error.code != "not_found":  # another request has deleted it
             raise
 
 

@@ -239,7 +239,7 @@ def _carry_out(
 
 
 def _groups(steps: Sequence[TimerStep], many: bool) -> Iterator[list[TimerStep]]:
-    """The groups of timers that are moved together: many timers, and those whose plans need a transaction anyway."""
+    """The groups of timers that are moved together: timers of a busy tick, and those whose plans need a transaction."""
     planned = [step for step in steps if step.plan]
     alone = [] if many else [step for step in planned if len(step.plan) == 1]
     together = [step for step in planned if step not in alone]

@@ -12,7 +12,7 @@ from chalicelib.ports import Page, Ports
 ROOT = "history_report/json/"
 # How many days back the newest report is searched; each day costs one listing.
 MAX_DAYS = 14
-# The job writes at most so many lines to a file. Such a file has at most 2 MB, so it can be read whole.
+# The maximum of lines that the job writes to a file. Such a file has at most 2 MB, so one read can return it.
 LINES_A_FILE = 500
 
 Row = dict[str, Any]

@@ -1,4 +1,4 @@
-"""A CloudWatch alarm goes into a state: an event for every schedule that waits for it (T23)."""
+"""Turn a change of a CloudWatch alarm into an event, and apply it to every schedule that waits for the alarm (T23)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chalicelib.ports import Ports
 def match_alarm(ports: Ports, change: AlarmChange) -> str:
     """Store a change of an alarm and apply it. Returns what was done, in words.
 
-    Every change of every alarm of the account comes here. One that no schedule waits for costs one read.
+    Sluice gets every change of every alarm of the account. A change that no schedule waits for costs one read.
     """
     if not change.is_new_state:
         return f"ignored: its state was {change.state} before"

@@ -23,7 +23,7 @@ from chalicelib.flow.each import run_each
 from chalicelib.flow.notices import notices
 from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
-# Longer than a message in a dead-letter queue can live (SQS keeps 14 days), so a repeated event finds the row.
+# Longer than SQS keeps a message in a dead-letter queue (14 days), so that a repeated event finds the row.
 MARKER_LIFE = 45 * DAY
 NO_JOB = "-"  # the job of an applied event that only opposes leaves
 

@@ -16,8 +16,8 @@ from chalicelib.ports import Ports
 def store_and_apply(ports: Ports, events: Sequence[Event], now: Instant) -> tuple[Event, ...]:
     """Store all events, then apply each to the schedules of its key. Returns the events as they are stored.
 
-    Fails if one cannot be stored. A schedule that cannot take one fails nothing else: the sweep applies the event to it
-    later.
+    Raises an error if an event cannot be stored. If an event cannot be applied to a schedule, the others are applied,
+    and the sweep retries this one.
     """
     rows = [_store(ports, PostedEvent(event, wake_at=now)) for event in events]
     try:
@@ -28,7 +28,7 @@ def store_and_apply(ports: Ports, events: Sequence[Event], now: Instant) -> tupl
 
 
 def _store(ports: Ports, row: PostedEvent) -> PostedEvent:
-    """The row of this event's id: this one, or the one that was there before."""
+    """The stored row with this event's id: this row, or an earlier one."""
     if ports.ledger.commit([Create(row)]) is None:
         return row
     return ports.jobs.posted(row.event.id) or row

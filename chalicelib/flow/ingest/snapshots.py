@@ -1,8 +1,7 @@
 """Turn a metadata file of an Iceberg table into one event for each new snapshot (T21).
 
-A snapshot is a partition of the dataset. Its row says that the snapshot is registered, and is the outbox of its event.
-Parents are stored first. So all ancestors of a registered snapshot are registered, and a walk back along `main` ends
-there.
+A snapshot is a partition of the dataset. Its row registers the snapshot, and is the outbox of its event. Parents are
+stored first. So all ancestors of a registered snapshot are registered, and a walk back along `main` ends there.
 """
 
 from __future__ import annotations
@@ -20,12 +19,13 @@ from chalicelib.flow.ingest.outbox import apply_outbox
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
-# A commit updates the catalog right after it has written its file. A file that is not there by then was not committed.
+# A commit updates the catalog right after it has written its file. A file that the catalog does not name within this
+# time was not committed.
 CONFIRM_WITHIN: Millis = 2 * MINUTE
 
 
 class NotCommittedYet(RuntimeError):
-    """The catalog does not know a recent metadata file yet; SQS delivers its notification again."""
+    """The catalog does not name a recent metadata file yet; SQS delivers its notification again."""
 
 
 def match_metadata(ports: Ports, name: str, dataset: Dataset, key: str, put_at: Instant) -> str:
@@ -112,7 +112,7 @@ def register(
 ) -> list[Partition | CountedObject]:
     """Store a snapshot, with its bytes for size leaves, in one transaction. Returns the outboxes to apply.
 
-    They are empty for a snapshot that is left out, and for one that another invocation has stored meanwhile.
+    They are empty for a snapshot that is left out, and for one that another invocation has stored.
     """
     now = ports.clock.now()
     event = iceberg.snapshot_event(name, dataset, snapshot, now)

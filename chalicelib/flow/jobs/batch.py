@@ -28,7 +28,7 @@ from chalicelib.ports import Ports, RowRequest
 
 T = TypeVar("T")
 
-BATCH_SIZE = 500  # bounds memory: the rows of these jobs are held twice
+BATCH_SIZE = 500  # bounds memory, which holds the rows of these jobs twice
 MIN_BATCH = 2  # a single job gets the ordinary check: if it is not delivered, a batch would have read it twice
 
 

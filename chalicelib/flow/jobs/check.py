@@ -33,8 +33,8 @@ from chalicelib.flow.runs import launch as launching
 from chalicelib.log import job_fields, logger
 from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
-# A limit's hint can lie in SQS behind the hints of many jobs that join its queue. So a job that joins a queue which
-# should have been served this long ago serves it itself (E3).
+# The hint of a limit can be in SQS after the hints of many jobs that join its queue. So a job serves the queue that it
+# joins, if the queue should have been served this long ago (E3).
 OVERDUE: Millis = 200
 
 

@@ -101,7 +101,7 @@ def called_run(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> 
 def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
     """Lease the jobs for sends that begin at ``begin``. Returns those that this invocation may deliver.
 
-    Jobs that another invocation delivers are hinted for the end of its lease, in case it has died.
+    Jobs that another invocation delivers are hinted for the end of its lease, in case it has crashed.
     """
     leases = Leases(ports)
     if not ready:
@@ -159,7 +159,7 @@ class _NoTime(Exception):
 def _next(ports: Ports, leases: Leases, part: list[Ready], longest: Millis) -> tuple[list[Ready], list[Ready]]:
     """The deliveries of a sub-batch that may be sent now, and those to decide again.
 
-    Neither has the jobs that another invocation has leased meanwhile. Raises _NoTime if too little time is left, or if
+    Neither list has jobs that another invocation has leased since. Raises _NoTime if too little time is left, or if
     every read takes longer than ``FRESH``.
     """
     if not ports.has_time(longest + BOOKS_TIME):

@@ -1,8 +1,8 @@
 """Record the results of deliveries: one transaction decides whether a job becomes a run or a record, never both.
 
 `[Create(run), DeleteJob(job)]` is committed for many jobs together. A job with a conflict is handled alone: another
-invocation was faster, or a user dropped the job while its message was being sent. Then the run is written all the same
-and replaces the record that says that the job never ran.
+invocation was faster, or a user dropped the job while its message was being sent. After such a drop, the run is written
+nevertheless and replaces the record of a job that never ran.
 """
 
 from __future__ import annotations
@@ -125,12 +125,12 @@ class Books:
 
 
 def _is_plain(each: Answered) -> bool:
-    """Whether the target took the delivery and the job holds nothing: then two writes record it."""
+    """Whether the target accepted the delivery and the job holds no permit: then two writes record it."""
     return isinstance(each.answer, Started) and not each.ready.job.held and each.ready.job.queued_in is None
 
 
 def ended(run: Run, answer: Started | Never, now: Instant) -> Run:
-    """The final run, without announcements, of a delivery that the target took or that Sluice gave up."""
+    """The final run, without announcements, of a delivery that the target accepted or that Sluice gave up."""
     state = RunUpdate("SUCCEEDED", now) if isinstance(answer, Started) else RunUpdate("FAILED", now, answer.why)
     step = complete.advance(run, state, now, None)
     if step is None:
@@ -169,8 +169,8 @@ def _book(ports: Ports, each: Answered) -> None:
 def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
     """The job under its present sort key, or the record of its end.
 
-    A job that had to wait meanwhile has another sort key; a job of a closed generation lies under a tombstone. The
-    record is read after the job, because one transaction deletes the job and writes the record.
+    A job that had to wait since has another sort key; a job of a closed generation lies under a tombstone. The record
+    is read after the job, because one transaction deletes the job and writes the record.
     """
     here = ports.jobs.job(job.schedule, job.generation, job.sort_key)
     if here is not None and here.job_id == job.job_id:
@@ -227,7 +227,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
         if ports.ledger.commit(claim.moved(job, later)) is None:
             ports.hints.send([ref_of(later)], after.at, now)
             break
-        # The sweep may have leased the job during the call; the try must be counted all the same.
+        # The sweep may have leased the job during the call; the try must be counted nevertheless.
         found = ports.jobs.job(job.schedule, job.generation, job.sort_key)
         if found is None or found.closed or (found.job_id, found.tries) != (job.job_id, job.tries):
             break

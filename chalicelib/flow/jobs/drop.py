@@ -34,7 +34,7 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
     """Drop the jobs of this generation that may no longer be claimed, then close its tombstone. Idempotent.
 
     Returns how many jobs were dropped. The tombstone is closed last: until then it stays in the wake index, so the
-    sweep finds it if this invocation dies.
+    sweep finds it if this invocation crashes.
     """
     schedule_state = ports.catalog.schedule_state(schedule)
     same = schedule_state is not None and schedule_state.generation == generation
@@ -106,7 +106,7 @@ Ended = Literal["gone", "launched", "delivered", "queued", "waiting", "dropped",
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a check did. ``why`` is the sentence in the log.
+    """The result of a check. ``why`` is the sentence in the log.
 
     ``overdue`` names a limit whose queue the job joined and which should have been served a while ago. ``same`` means
     that the check changed nothing, so the log already holds this ``why``.

@@ -31,9 +31,9 @@ from chalicelib.ports import Ports
 def ask(ports: Ports, job: Job, facts: Facts, now: Instant, serving: str | None) -> tuple[Job, Facts]:
     """The job and the facts with the external answers that this check needs; unchanged if it needs none.
 
-    A call is made only if the answer decides, so a job that waits for something else costs none. An answer holds until
-    its ``until``, however often the job is checked. All constraints of one kind are asked before the next kind: an
-    unmet load saves the call of a probe.
+    A call is made only if the answer decides, so a job that waits for something else costs none. An answer is valid
+    until its ``until``, however often the job is checked. The answers for one kind of constraint come before those for
+    the next kind: an unmet load saves the call of a probe.
     """
     schedule, workflow = facts.schedule, facts.workflow
     if schedule is None or workflow is None:

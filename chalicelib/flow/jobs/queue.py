@@ -45,7 +45,7 @@ class _Service:
 def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE) -> int:
     """Launch from the head of a queue until no permit is left. Returns how many waiters left the queue.
 
-    If this invocation dies, another one serves the queue when the lease ends, a few seconds later. Raises an
+    If this invocation crashes, another one serves the queue when the lease ends, a few seconds later. Raises an
     ExceptionGroup with the errors of single waiters, after the others were served.
     """
     now = ports.clock.now()
@@ -138,7 +138,7 @@ def _result(served: int, failed: list[Exception]) -> int:
 
 
 def _serve_one(ports: Ports, waiter: Waiter) -> bool:
-    """Check one waiter. Returns False if it must keep waiting, and so must all waiters behind it."""
+    """Check one waiter. Returns False if it must keep waiting; then all waiters after it must wait, too."""
     if waiter.run is not None:
         return _serve_run(ports, waiter, *waiter.run)
     key = (waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
@@ -186,7 +186,7 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
 
 
 def _asks_of_head(ports: Ports, state: LimitState) -> tuple[tuple[PermitRequest, ...], Mapping[str, LimitState]]:
-    """The permit requests of the waiter at the head and the states of their limits; empty if its row is gone."""
+    """The permit requests of the waiter at the head and the states of their limits; empty if its row does not exist."""
     head = ports.jobs.head_of(state.limit_name, 1)
     if not head:
         return (), {}

@@ -1,1 +1,1 @@
-"""Pools, policies, holders of slots, and runs that are counted in limits which were named after their start."""
+"""Pools, policies, holders of slots, and counts of active runs in limits that a definition names after their start."""

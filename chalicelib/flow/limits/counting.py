@@ -1,4 +1,4 @@
-"""Count runs in the groups and pools that were named after their start (`core/runs/counting.py`)."""
+"""Count active runs in groups and pools that a definition names after their start (`core/runs/counting.py`)."""
 
 from __future__ import annotations
 

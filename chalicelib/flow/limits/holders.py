@@ -14,7 +14,7 @@ from chalicelib.ports import Ports
 
 MAX_ASKED = 50  # runs of one limit that are polled at a time, least recently polled first
 MAX_READ = 500  # unfinished runs that are read to find the holders of a limit that does not name all of them
-# The next poll of any unfinished run lies less than this ahead, so the wake index up to there has all of them.
+# The next poll of any unfinished run comes within this time, so the wake index up to then has all of them.
 ALL_LIVING: Millis = 30 * MINUTE
 
 

@@ -49,8 +49,8 @@ def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> tuple[Slots,
 
 
 def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LimitState]) -> Slots:
-    """The permit request to a pool whose division changed: it leaves free the units that other shares use beyond their
-    new size."""
+    """The permit request to a pool whose division changed: it does not use the units that other shares have in use
+    beyond their new size."""
     others = {limit_name: state for limit_name, state in states.items() if limit_name != ask.limit_name}
     fallback = _withheld(ask.fallback, name, pool, states) if ask.fallback is not None else None
     return replace(ask, overdrawn=pools.overdrawn(name, pool, others), fallback=fallback)
@@ -102,7 +102,7 @@ def serve_shares(ports: Ports, freed: Collection[str], now: Instant) -> None:
     """Wake the queues of other shares that may use permits just released to the limits ``freed``.
 
     Permits of a pool's common part may go to any share, and those of a shrunk share to all parts. If this invocation
-    dies before, the waiters only wait for the lease of their own queue to end.
+    crashes before, the waiters only wait for the lease of their own queue to end.
     """
     for limit_name in (item for item in freed if limit_names.is_pool(item)):
         name = limit_name.split(":")[1]

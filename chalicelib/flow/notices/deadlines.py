@@ -38,7 +38,7 @@ def judge_deadline(ports: Ports, job_id: str) -> None:
         deadline, now = ports.jobs.deadline(job_id), ports.clock.now()
         if deadline is None or deadline.wake_at is None or _next(deadline.start_by, deadline.end_by) > now:
             return
-        # The job is read first, so that a job which ends meanwhile is found as a run or a record.
+        # The job is read first, so that a job which ends between the reads is found as a run or a record.
         job = ports.jobs.find(job_id)
         attempts = ports.runs.attempts(job_id)
         record = ports.runs.record(job_id)

@@ -1,9 +1,9 @@
 """Send notices of failures, aborts and missed deadlines, in groups (W9, H5).
 
 The transaction that ends a run or job also writes a pending notice. Another transaction deletes it, adds it to the
-notice window of each channel of a rule, and writes the messages that follow. So no notice is lost or counted twice.
-While the windows of all its channels are open, a pending notice stays as it is. So very many failures do not contend
-for one row.
+notice window of each channel of a rule, and writes the messages to send. So no notice is lost or counted twice. While
+the windows of all its channels are open, a pending notice stays as it is. So very many failures do not contend for one
+row.
 """
 
 from __future__ import annotations

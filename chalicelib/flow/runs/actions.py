@@ -20,7 +20,8 @@ from chalicelib.ports import Ports
 
 
 def cancel(ports: Ports, run_id: str, by: str) -> Run:
-    """Request that an unfinished run is cancelled. Sluice asks the target until the run has ended. Idempotent.
+    """Request that an unfinished run is cancelled. Sluice repeats the call to the target until the run has ended.
+    Idempotent.
 
     Raises ``conflict`` (409) if the run has ended, or if its next attempt waits: then cancel the job of the same id.
     """

@@ -14,7 +14,7 @@ from chalicelib.ports import MAX_RACES, Ports
 
 
 def oldest(ports: Ports, state: LimitState, limit: int, why: str) -> int:
-    """Cancel the oldest runs of a limit, so many that one more run fits. Returns how many cancels were requested."""
+    """Cancel as many of the oldest runs of a limit as one more run needs. Returns how many cancels were requested."""
     by_age = sorted(state.starts.items(), key=lambda start: (start[1], start[0]))
     too_many = state.active - limit + 1
     requested = 0

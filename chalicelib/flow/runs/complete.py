@@ -32,7 +32,7 @@ PAGE = 200  # subscriptions; the run row stores the cursor after each page
 def on_state_change(ports: Ports, change: StateChange) -> str:
     """Apply a state change of a target. Returns what was done, in words.
 
-    A late, repeated or lost change affects only when the run moves, never how it ends (W7).
+    A late, repeated or lost change affects the instant at which the run moves, and never how the run ends (W7).
     """
     update = change.update
     if update is None:
@@ -143,9 +143,9 @@ def ingest_status(ports: Ports, run: Run, update: RunUpdate | None) -> None:
 
 
 def ask_bill(ports: Ports, run: Run) -> None:
-    """Ask the target what a finished run was billed, if the check is due (H1).
+    """Check the bill of a finished run at its target, if the check is due (H1).
 
-    A failed call counts as a check, so a failing target is not asked more often. A lost race leaves the check to the
+    A failed call counts as a check, so a failing target gets no further calls. A lost race leaves the check to the
     sweep.
     """
     if not costs.is_due(run, ports.clock.now()):
@@ -168,8 +168,8 @@ def _measure_cost(ports: Ports, before: Run, after: Run) -> None:
 
 
 def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
-    """The run and attempt that an event is about, or None. Found by its pointer, else by its name: the event can arrive
-    before Sluice has stored the id."""
+    """The run and attempt of a state change, or None. They are found by the pointer, or else by the run's name, because
+    the event can arrive before Sluice has stored the target's id."""
     found = ports.runs.by_target_id(change.target_id)
     if found is not None:
         return found
@@ -179,7 +179,8 @@ def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
 
 
 def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) -> RunUpdate:
-    """The update with the failure reason and the billed usage. EMR's events hold neither, so ask the target (H1)."""
+    """The update with the failure reason and the billed usage, which a poll of the target returns. EMR's events contain
+    neither (H1)."""
     run = ports.runs.run(run_id, attempt)
     if run is None or states.is_terminal(run.state):
         return update

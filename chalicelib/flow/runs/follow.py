@@ -1,4 +1,4 @@
-"""Poll, time out and cancel runs. Many silent runs are polled together: one listing of EMR answers for many (W7)."""
+"""Poll, time out and cancel runs. Many silent runs are polled together, because one listing of EMR has many (W7)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _silent(ports: Ports, ref: Ref) -> Run | None:
 
 
 def poll(ports: Ports, run: Run) -> None:
-    """Poll a run that has been silent: EMR delivers its events on a best-effort basis."""
+    """Poll a run that has been silent, because events of targets are best effort and may be lost."""
     ingest_status(ports, run, ports.targets.of(run.target_kind).status(run))
 
 
@@ -73,6 +73,6 @@ def time_out(ports: Ports, run: Run) -> None:
 
 
 def cancel(ports: Ports, run: Run) -> None:
-    """Ask the target to end a run, then poll the run. The sweep repeats this until the run has ended."""
+    """Cancel a run at its target, then poll it. The sweep repeats this until the run has ended."""
     ports.targets.of(run.target_kind).cancel(run)
     poll(ports, run)

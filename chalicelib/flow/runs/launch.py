@@ -59,7 +59,7 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     now = ports.clock.now()
     leased = run.lease_until is not None and run.lease_until > now
     if leased and not run.unknown_answer:
-        return False  # an invocation is making the call, or it died and its lease has not expired
+        return False  # an invocation is making the call, or it crashed and its lease has not expired
     schedule_state = ports.catalog.schedule_state(run.schedule)
     if run.cancel or not _is_open(ports, schedule_state, run):
         if leased:  # an unanswered call may still reach the target, so search for its run only after the lease
@@ -98,14 +98,14 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
         return None
     if span is not None:
         ports.clock.wait_until(span.since)
-    # The call is on record; read the schedule state again. So a user who closes the schedule sees every recorded call,
-    # or this read sees that the schedule is closed.
+    # The call is on record; read the schedule state again. So either the request that closes the schedule finds the
+    # recorded call, or this read finds the schedule closed.
     reread = ports.catalog.schedule_state(run.schedule)
     if not _is_open(ports, reread, updated):
         _take_back(ports, updated, called, now)
         return False
     if as_updated(ports, updated, reread) != updated:
-        return _restart(ports, updated, called, span)  # an update was acknowledged meanwhile, so the run must use it
+        return _restart(ports, updated, called, span)  # an update was acknowledged since, so the run must use it
     if span is not None and not _is_time(ports, span):
         logger.info("start not made", extra={**run_fields(run), "why": "its permit has grown old", "until": span.until})
         return _restart(ports, updated, called, None)

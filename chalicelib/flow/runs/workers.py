@@ -22,7 +22,7 @@ from chalicelib.log import logger
 from chalicelib.ports import MAX_RACES, Ports
 
 MAX_BATCH = 10  # runs per claim: each takes a transaction, and an API request has 29 s
-READ_AHEAD = 15  # offers read beyond the capacity: other workers may take the first ones meanwhile
+READ_AHEAD = 15  # offers read beyond the capacity, because other workers may take the first ones
 LOOK_EVERY: Millis = 1 * SECOND  # interval between reads while a claim waits for an offer
 MAX_WAIT: Millis = 20 * SECOND  # API Gateway gives up after 29 s
 MIN_WAIT: Millis = 1 * SECOND  # if a claim may wait: a worker that ignores `retry_after` would claim again at once
@@ -68,8 +68,8 @@ def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0)
 
 
 def _take(ports: Ports, pool: str, worker: str, capacity: int) -> list[dict[str, Any]]:
-    """The leases taken from the offers of a pool. After an error the leases taken so far are returned all the same,
-    because only this answer tells the worker about them."""
+    """The leases taken from the offers of a pool. After an error the leases taken so far are returned nevertheless,
+    because no other answer contains them."""
     taken: list[dict[str, Any]] = []
     failed = 0
     for offer in ports.jobs.offers(pool, capacity + READ_AHEAD):
@@ -245,8 +245,7 @@ def _refuse(ports: Ports, lease: LeaseId, worker: str, what: str) -> NoReturn:
 
 
 def _renewed(run: Run, message: str, metrics: Mapping[str, Any] | None, now: Instant) -> Run:
-    """The run after a heartbeat. If it has exceeded its timeout, the answer to this heartbeat tells the worker to end
-    it."""
+    """The run after a heartbeat. If it has exceeded its timeout, the answer to this heartbeat is a cancel."""
     alive = replace(run, lease_until=workers.lease_until(run, now), metrics=metrics or run.metrics, leases=0)
     if follow.has_run_out(run, now):
         alive = replace(follow.timed_out(alive, now), rev=run.rev)

@@ -72,7 +72,7 @@ def put(
 
 
 def _counted(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> ScheduleState:
-    """Count running runs in the groups and pools that the put names, before the put is answered (C9, W3)."""
+    """Count active runs in the groups and pools that the put names, before the put is answered (C9, W3)."""
     workflow = lookup.workflow_of(ports, schedule.workflow) if schedule_state.uncounted else None
     return counting.of_schedule(ports, schedule_state, schedule, workflow) if workflow is not None else schedule_state
 
@@ -95,7 +95,7 @@ def enable(ports: Ports, name: str, by: str) -> ScheduleState:
 
 
 def disable(ports: Ports, name: str, by: str) -> ScheduleState:
-    """Disable a schedule: once this returns, no waiting job starts any more; running runs continue (L3)."""
+    """Disable a schedule: once this returns, no waiting job starts any more; active runs continue (L3)."""
     for _ in range(MAX_RACES):
         schedule_state, schedule = existing(ports, name)
         if schedule_state.mode == "disabled":
@@ -109,7 +109,7 @@ def disable(ports: Ports, name: str, by: str) -> ScheduleState:
 
 
 def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
-    """Delete a schedule: once this returns, no waiting job starts any more; running runs continue."""
+    """Delete a schedule: once this returns, no waiting job starts any more; active runs continue."""
     for _ in range(MAX_RACES):
         schedule_state, schedule = existing(ports, name)
         _expect(if_match, schedule_state, name)

@@ -46,7 +46,7 @@ def _paces(ports: Ports, schedule_state: ScheduleState) -> list[str]:
 def _rank_run(ports: Ports, waiter: Waiter, schedule_state: ScheduleState) -> None:
     """Update a queued run and its position in the queue, in one transaction.
 
-    A run that was served meanwhile, or that may have started, does not change.
+    A run that has been served since, or that may have started, does not change.
     """
     run = ports.runs.run(*waiter.run) if waiter.run is not None else None
     if run is None or run.queued_in != waiter.limit_name or run.rank != waiter.rank:

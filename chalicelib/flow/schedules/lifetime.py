@@ -23,7 +23,7 @@ BATCH_SIZE = 10
 
 
 def end(ports: Ports, schedule: str) -> str | None:
-    """Complete, remove or delete a schedule whose end has come. Returns what was done, in a word, or None.
+    """Complete, remove or delete a schedule that has reached its end. Returns what was done, in a word, or None.
 
     A lost race is left to the next check: the timer stays in the wake index until its schedule is deleted.
     """
@@ -88,8 +88,8 @@ def _is_idle(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) ->
 
     A dead letter counts because it can be redriven as long as its schedule exists (E6). All reads are strong, because a
     removal is final. Jobs are read before and after the runs and the dead letters. A job becomes a run or a dead
-    letter, a run leaves a retry, a dead letter becomes a job, each in one transaction. So work that moves meanwhile is
-    seen by one of the reads.
+    letter, a run leaves a retry, a dead letter becomes a job, each in one transaction. So one of the reads finds work
+    that moves between them.
     """
     if any(row.state == "RUNNING" for row in ports.jobs.backfills(schedule_state.schedule)):
         return False

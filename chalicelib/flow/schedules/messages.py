@@ -95,7 +95,7 @@ def delete_all(ports: Ports, app: str, by: str) -> None:
         try:
             delete(ports, app, name, by)
         except SluiceError as error:
-            if error.code != "not_found":  # the message has sent its last fire meanwhile
+            if error.code != "not_found":  # the message has sent its last fire since it was listed
                 raise
 
 

@@ -34,8 +34,8 @@ def pause(
 ) -> ScheduleState:
     """Pause a schedule and return its state.
 
-    ``hold``: waiting jobs stay and the gathering job goes on gathering. ``backlog``: each match becomes a job of its
-    own. ``drain``: met jobs may start, and no new events count. Raises ``conflict`` if the schedule is not running.
+    ``hold``: waiting jobs stay, and the gathering job continues to gather. ``backlog``: each match becomes a separate
+    job. ``drain``: met jobs may start, and no new events count. Raises ``conflict`` if the schedule is not running.
     """
     for _ in range(MAX_RACES):
         schedule_state, schedule = existing(ports, name)

@@ -27,7 +27,7 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 HANDED_ON = 250  # refs per hint, few enough to be handled one by one
-# How long a job that joins an overdue queue serves it: the rest of its batch waits meanwhile.
+# How long a job that joins an overdue queue serves it. The rest of its batch waits during this time.
 IN_PASSING: Millis = 2 * SECOND
 TIME_FOR_ONE = 10 * SECOND  # needed for one row that is not a delivery
 ONE_BY_ONE = 500  # rows that one invocation handles one by one; more are handed on

@@ -1,4 +1,4 @@
-"""Sweep: find rows that are overdue because a hint was lost or a Lambda died, and hint them again (O3)."""
+"""Sweep: find rows that are overdue because a hint was lost or a Lambda crashed, and hint them again (O3)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ TABLES: tuple[tuple[Literal["jobs", "runs", "catalog"], Millis], ...] = (
 def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
     """Hint and lease overdue rows, oldest first, slice by slice, up to a maximum. Returns how many were hinted.
 
-    Rows that a slow or dying tick does not reach are hinted by the next one. The first slice is handled in any case.
+    Rows that a slow or crashing tick does not reach are hinted by the next one. The first slice is handled in any case.
     Raises an ExceptionGroup of all errors at the end.
     """
     now = ports.clock.now()

@@ -15,7 +15,7 @@ from chalicelib.ports import Page, Ports
 
 T = TypeVar("T")
 
-# How many days back a list without a day goes: each day costs one query per shard. Older rows need the day.
+# How many days a list without a day contains: each day costs one query per shard. Older rows are listed by their day.
 MAX_DAYS = 14
 
 

@@ -17,7 +17,7 @@ MAX_LINES = 10_000
 
 
 def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> dict[str, Any]:
-    """The last ``lines`` of each stream of an attempt; None stands for the latest attempt.
+    """The last ``lines`` of each stream of an attempt; None for ``attempt`` is the latest one.
 
     ``why`` explains why there are no lines yet. Raises ``not_found`` (404) if there is no such attempt.
     """

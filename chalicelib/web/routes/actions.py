@@ -34,8 +34,8 @@ def disable_schedule(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "POST", ONE + "/pause", body="Pause")
 def pause_schedule(ns: str, app: str, name: str) -> Response:
-    """Pause a schedule until it is resumed. With ``hold``, its job waits and goes on gathering events. With
-    ``backlog``, each match is queued as a job of its own. With ``drain``, jobs whose trigger is met go on, and the
+    """Pause a schedule until it is resumed. With ``hold``, its job waits and continues to gather events. With
+    ``backlog``, each match is queued as a separate job. With ``drain``, jobs whose trigger is met may start, and the
     schedule accepts no new events. ``timeouts`` sets whether the timeouts of waiting jobs keep counting."""
     from chalicelib.flow.schedules.pauses import pause
     from chalicelib.web.bodies import Pause

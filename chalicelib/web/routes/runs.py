@@ -17,8 +17,8 @@ ONE = "/v1/runs/{run_id}"
 
 @route(routes, "POST", ONE + "/cancel", status=(202,))
 def cancel_run(run_id: str) -> Response:
-    """Cancel a run. Sluice asks its target to cancel it, which takes a while; a pull worker learns of the cancellation
-    with its next heartbeat."""
+    """Cancel a run. Sluice cancels it at its target, which takes a while; a pull worker gets the cancellation with its
+    next heartbeat."""
     from chalicelib.flow.runs.actions import cancel
     from chalicelib.flow.views.views import run_view
 

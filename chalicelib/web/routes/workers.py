@@ -31,7 +31,7 @@ def claim_runs(pool: str) -> dict[str, Any]:
 
 @route(routes, "POST", "/v1/leases/{lease_id}/heartbeat", body="Heartbeat")
 def beat_heart(lease_id: str) -> dict[str, Any]:
-    """Extend a lease, and learn whether the run must end. The first heartbeat reports that the work has started."""
+    """Extend a lease, and read whether the run must end. The first heartbeat reports that the work has started."""
     from chalicelib.flow.runs.workers import heartbeat
     from chalicelib.web.bodies import Heartbeat
 
@@ -41,7 +41,7 @@ def beat_heart(lease_id: str) -> dict[str, Any]:
 
 @route(routes, "POST", "/v1/leases/{lease_id}/report", body="Report")
 def report_end(lease_id: str) -> dict[str, Any]:
-    """Report the end of an attempt. Repeated reports count once. The error ``lease_lost`` says who has the run now."""
+    """Report the end of an attempt. Repeated reports count once. The error ``lease_lost`` names the present holder."""
     from chalicelib.flow.runs import workers
     from chalicelib.web.bodies import Report
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from .records import JobRun
 
-# The reason for which a driver is asked to stop.
+# The reason of a request to stop a driver.
 CANCELLED = "cancelled"
 TIMED_OUT = "timed out"
 SHUTDOWN = "shutdown"

@@ -1,8 +1,8 @@
-"""Downloads the objects that a run needs from S3 into a directory of its own, and uploads the changes.
+"""Downloads the objects that a run needs from S3 into the run's own directory, and uploads the changes.
 
 Spark sees each bucket as a local directory. After the run the directory is compared with the downloads: new and
-rewritten files are uploaded, and objects whose file is gone are deleted. All of this uses the S3 API, so that S3 sends
-its notifications. Objects that were not downloaded are never changed."""
+rewritten files are uploaded, and objects whose file no longer exists are deleted. The uploads and deletions use the S3
+API, so that S3 sends its notifications. Objects that were not downloaded are never changed."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _SWITCH = {"on": True, "off": False, "1": True, "0": False, "true": True, "false
 
 
 class BadSetting(Exception):
-    """An invalid setting; the message says what was expected, what was given, and what to do."""
+    """An invalid setting. The message names the expected and the given value, and what to do."""
 
 
 def _about(about: str, least: float | None = None, most: float | None = None, **more: Any) -> dict[str, Any]:

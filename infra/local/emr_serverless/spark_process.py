@@ -41,7 +41,7 @@ def run(
     A request in `stop` ends the whole process group, by SIGKILL after `grace_s` or the grace time of `stop`.
     """
     with (logs / "stdout").open("wb") as out, (logs / "stderr").open("wb") as err:
-        # A session of its own, so that a signal reaches exactly the JVM and its Python processes.
+        # A separate session, so that a signal reaches exactly the JVM and its Python processes.
         process = subprocess.Popen(
             command,
             env={**environment, _MARKER: str(directory)},
@@ -84,7 +84,7 @@ def end_leftovers(below: Path) -> None:
             if any(variable.startswith(marker) for variable in variables):
                 os.kill(int(entry.name), signal.SIGKILL)
         except OSError:
-            # A process of another user, or one that has ended meanwhile.
+            # A process of another user, or one that has just ended.
             continue
 
 
