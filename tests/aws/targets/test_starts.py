@@ -1,4 +1,6 @@
-"""What lines remember of starts, on both implementations: gaps, rates and successes hold as they were read (C4, C5)."""
+"""What limits remember of starts, on both implementations: gaps, rates and successes hold as they were
+read (C4, C5).
+"""
 
 from __future__ import annotations
 
@@ -201,7 +203,7 @@ def test_c5_a_workflow_records_that_its_starts_count(dynamo: Dynamo) -> None:
 
 @pytest.mark.parametrize("with_another", [False, True])
 def test_c5_a_rate_window_is_entered_by_one_at_a_time(dynamo: Dynamo, with_another: bool) -> None:
-    """Alone, and in a transaction: DynamoDB checks the two by different roads."""
+    """As a single write and in a transaction: DynamoDB checks the two by different rules."""
     along = [Create(rows.run())] if with_another else []
     nobody = line(dynamo, RATE_LIMIT)
     assert ok(dynamo, start(TWO, "a#001", nobody), *along)
