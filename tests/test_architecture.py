@@ -1,10 +1,10 @@
 """Which module may import which, and what the rules in `core` may not touch.
 
-core  <-  ports  <-  flow  <-  web          (an arrow points at what is imported)
-             ^-  aws        wiring joins them, handlers and app.py are entry points
+    core  <-  ports  <-  flow  <-  web          (an arrow points at what is imported)
+                 ^-  aws        wiring joins them, handlers and app.py are entry points
 
-`ORDER` lists the packages of the service from the bottom to the top. A module imports only what is listed above it in the
-list, or lies in its own package.
+`ORDER` lists the packages of the service from the bottom to the top. A module imports only from its own package and
+from those above it in the list.
 """
 
 from __future__ import annotations
