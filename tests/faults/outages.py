@@ -1,9 +1,9 @@
-"""Simulates some hours of a platform in which one or two services of AWS are down for an hour. Measures what is late,
-what is lost, and how long the backlog lasts.
+"""Simulates some hours of a platform in which one or two services of AWS are down for an hour. Measures delays, losses,
+and the duration of the backlog.
 
 The load uses every feature: timers with each catch-up rule, Spark jobs with a limit, a DAG, pull workers, partitions,
-custom events, a backfill, and users who change schedules during the load. Failed calls are repeated exactly as AWS
-repeats them.
+custom events, and a backfill. Users change schedules during the load. Failed calls are repeated exactly as AWS repeats
+them.
 """
 
 from __future__ import annotations

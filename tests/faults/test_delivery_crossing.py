@@ -1,9 +1,9 @@
 """User actions on a schedule or a job during its delivery: an acknowledged action is final, and each sent message is on
 record.
 
-Before each call of the delivery in turn, another machine disables, deletes, replaces, updates or holds the schedule, or
-cancels the job, and all consequences follow. At most one sub-batch may still be sent, and it becomes runs. Each fire
-that was not sent has a record; none has both.
+Before each call of the delivery in turn, another machine changes the schedule or cancels the job. It disables, deletes,
+replaces, updates or holds the schedule. All consequences follow. At most one sub-batch may still be sent, and it
+becomes runs. Each fire that was not sent has a record; none has both.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class Closing:
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """The state at the acknowledgement of a closing: the start calls that were made, those on record that were not made
-    yet, the jobs that are runs, and whether any job exists to keep. Another attempt of a run is no new run.
+    """The state at the acknowledgement of a closing: the start calls that were made, those that are only on record, the
+    jobs that are runs, and whether any job exists to keep. Another attempt of a run is no new run.
     """
 
     calls: list[str]

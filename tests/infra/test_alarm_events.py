@@ -62,5 +62,5 @@ def test_t23_only_the_two_rules_may_send_to_the_queue(resources: dict[str, Any])
 
 
 def test_t23_the_rule_is_created_after_its_policies_and_code(resources: dict[str, Any]) -> None:
-    """Older code would turn each change of an alarm into a dead letter."""
+    """With older code each change of an alarm would become a dead letter."""
     assert resources["AlarmEventsRule"]["DependsOn"] == ["CustomQueuePolicy", "CustomDeadLettersPolicy", "Custom"]

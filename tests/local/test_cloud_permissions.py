@@ -42,7 +42,7 @@ def without(cloud: Endpoints) -> Iterator[Callable[[str], None]]:
 
 
 def run_state(cloud: Endpoints) -> str:
-    """The answer of the Lambda for an unknown run: it reads the table, and asks EMR for the run's name."""
+    """The answer of the Lambda for an unknown run: it reads the table, and polls EMR by the run's name."""
     detail = {"applicationId": cloud.outputs["EmrApplicationId"], "jobRunId": "nosuch", "state": "RUNNING"}
     event: dict[str, Any] = {"version": "0", "id": "1", "source": "aws.emr-serverless", "account": "000000000000"}
     event |= {"region": "us-east-1", "resources": [], "time": "2026-03-02T12:00:00Z", "detail": detail}

@@ -66,7 +66,7 @@ class World(Engine):
             self.dynamo, made, self.clock, self.hints, self.targets, self.payloads, self.lake, self.metrics
         )
 
-    # -- what people do ------------------------------------------------------------------------------------------
+    # -- users ---------------------------------------------------------------------------------------------------
 
     def deploy(self, document: dict[str, Any], namespace: str = "demo", app: str = "flights") -> Report:
         store.put(self.ports, "namespace", namespace, {}, "tester")
@@ -96,7 +96,7 @@ class World(Engine):
     def message(self, name: str, app: str = "demo.flights", if_match: int | None = None, **document: Any) -> None:
         messages.put(self.ports, app, name, Message.model_validate(document), "tester", if_match)
 
-    # -- what the outside does -----------------------------------------------------------------------------------
+    # -- services outside Sluice ---------------------------------------------------------------------------------
 
     def upload(
         self, key: str, bucket: str = "lake-bucket", size: int = 0, etag: str = "", text: str | bytes = ""
@@ -149,7 +149,7 @@ class World(Engine):
             self.emr_says(run_id, state, details)
         return len(live)
 
-    # -- what time does ------------------------------------------------------------------------------------------
+    # -- time ----------------------------------------------------------------------------------------------------
 
     def settle_only(self, name: str) -> None:
         """Let the hints about one schedule arrive; those about others stay in the queue."""
@@ -159,7 +159,7 @@ class World(Engine):
         self.settle()
         self.hints.sent += others
 
-    # -- what there is -------------------------------------------------------------------------------------------
+    # -- stored rows ---------------------------------------------------------------------------------------------
 
     def runs(self, name: str) -> list[Run]:
         """Runs of a schedule, oldest first."""

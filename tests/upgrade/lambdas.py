@@ -112,8 +112,9 @@ class Version:
 
 
 def _change(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
-    """A change as a stream tells it. An event is JSON: bytes come as base64.
-    https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html#events-sample-dynamodb"""
+    """A change in the form of a stream. An event is JSON: bytes come as base64.
+    https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html#events-sample-dynamodb
+    """
     image = {name: {"B": base64.b64encode(content["B"]).decode()} if "B" in content else content
              for name, content in item.items()}  # fmt: skip
     told = {"Keys": {"pk": item["pk"], "sk": item["sk"]}, "SequenceNumber": f"{number:030}", "NewImage": image,

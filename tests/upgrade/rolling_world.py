@@ -73,7 +73,7 @@ class RollingWorld:
         self._calls_left = self._writes_left = None  # until the invocation is stopped, or killed
         self._depth = 0
 
-    # -- what is under way ---------------------------------------------------------------------------------------
+    # -- the simulated hour --------------------------------------------------------------------------------------
 
     @contextmanager
     def logged(self) -> Iterator[None]:

@@ -134,7 +134,7 @@ def test_a_condition_that_is_not_checked_is_refused(standing: Api, path: str) ->
     assert refused(standing, 400, "POST", path, if_match='"1"')["field"] == "If-Match"
 
 
-# -- what Chalice refuses by itself ----------------------------------------------------------------------------------
+# -- what Chalice refuses itself -------------------------------------------------------------------------------------
 
 
 def test_a_method_not_allowed_answers_the_allowed_ones(standing: Api) -> None:

@@ -43,7 +43,7 @@ def start(
     return AcquirePermit(ask, now, read, from_queue, begins=run)
 
 
-# -- living runs (C4) ----------------------------------------------------------------------------------------------
+# -- active runs (C4) ----------------------------------------------------------------------------------------------
 
 
 def test_c4_a_limit_remembers_who_started_when(dynamo: Dynamo) -> None:
@@ -93,7 +93,7 @@ def test_h1_a_number_taken_alone_is_unique(dynamo: Dynamo) -> None:
     assert line(dynamo).numbered == 5
 
 
-# -- living runs, and gaps -----------------------------------------------------------------------------------------
+# -- active runs, and gaps -----------------------------------------------------------------------------------------
 
 
 def test_c4_the_first_start_of_all_is_made_by_only_one(dynamo: Dynamo) -> None:

@@ -127,7 +127,7 @@ def test_w5_a_cancelled_run_stays_cancelled_if_its_worker_fails() -> None:
     assert (ended.state, ended.outcome) == ("CANCELLED", None)
 
 
-# -- what is written along -----------------------------------------------------------------------------------------
+# -- further writes of an end --------------------------------------------------------------------------------------
 
 
 def test_e6_a_failed_delivery_writes_its_dead_letter_in_one_plan() -> None:

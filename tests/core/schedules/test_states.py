@@ -118,7 +118,7 @@ def test_l18_a_new_description_keeps_the_times_of_drain_and_hold(left_out: bool)
     assert waiting.why == "the schedule has been on hold since 2026-03-02T12:01:00.000Z"
 
 
-# -- what is woken -------------------------------------------------------------------------------------------------
+# -- the rows that are woken ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("before", ["enabled", "hold", "backlog", "drain"])

@@ -1,5 +1,5 @@
-"""What must hold in every situation, besides `invariants.py`: no accepted job is lost, and no run that
-ended changes.
+"""What must hold in every situation, in addition to `invariants.py`: no accepted job is lost, and no run that ended
+changes.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def test_l17_an_empty_namespace_can_be_deleted(world: World) -> None:
     store.delete(world.ports, "namespace", "demo")
 
 
-# -- two people at once ----------------------------------------------------------------------------------------------
+# -- two users at once -----------------------------------------------------------------------------------------------
 
 
 class Interrupted:
