@@ -1,4 +1,4 @@
-"""The tables of docs/lifecycle.md that no table of the code holds: every request is tried in every mode."""
+"""The figures of docs/lifecycle.md that no table of the code holds: every request is tried in every mode."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The capacity settings of the template: shares of the account, memory, warm tables; and which role may
-delete tables.
-"""
+"""The capacity settings of the template: shares of the account, memory, warm tables; and the protection of tables."""
 
 from typing import Any
 

@@ -97,7 +97,7 @@ def test_h4_a_month_is_published_and_worse_model_changes_nothing(spark: SparkSes
 
     learn = {"training_set": roots["sets"], "output": roots["models"], "origin": "LGA"}
     run(train_delays.work, learn, **keys)
-    # A model of JFK that contradicts the data: the later in the day, the more flights are late.
+    # A model of JFK that contradicts the data, in which more flights are late later in the day.
     reverse = Model("JFK", ["hour"], [12.0], [-1.0], 0.0, 1, 0.0)
     write_text(spark, reverse.text(), f"{roots['models']}year=2013/month=1/origin=JFK/")
     served = Model("JFK", ["hour"], [0.0], [1.0], 0.0, 1, 0.0)

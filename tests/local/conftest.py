@@ -93,7 +93,7 @@ class Emulators:
     running: list[Emulator] = field(default_factory=list)
 
     def start(self, application: dict[str, Any] | None = None, **settings: Any) -> Emr:
-        """Start an emulator, by default with the instant driver and without rate limits."""
+        """Start an emulator with these ``settings``; by default with the instant driver and without rate limits."""
         unlimited = {"start_tps": 0, "cancel_tps": 0, "list_tps": 0, "get_tps": 0}
         chosen: dict[str, Any] = {"port": 0, "driver": "instant", "state_dir": self.directory, **unlimited, **settings}
         emulator = Emulator(Settings(**chosen)).start()

@@ -105,7 +105,7 @@ def test_h3_history_is_one_json_line_each_whatever_the_reason() -> None:
 @pytest.mark.parametrize(
     ("now", "late"),
     [
-        ("2026-03-02T00:59:00Z", []),  # yesterday is not complete yet
+        ("2026-03-02T00:59:00Z", []),  # yesterday is not compacted yet
         ("2026-03-02T01:00:00Z", ["history_late/day=2026-03-01/arrived=2026-03-02-01-00/late"]),
         ("2026-03-05T07:34:59Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07-30/late"]),
         ("2026-03-05T07:35:00Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07-35/late"]),
