@@ -23,22 +23,22 @@ pytest_plugins = [
     "tests.faults.meetings.summary",
     "sluice.pytest_plugin",
 ]
-# How long an example takes says something of the machine, and nothing of the code.
+# The duration of an example depends on the machine, not on the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
-CLOUD = ("AWS_ENDPOINT_URL", "SLUICE_")  # what leads a client to one cloud or another
-# Where tests that need the local cloud or Spark lie, beside some that do not.
+CLOUD = ("AWS_ENDPOINT_URL", "SLUICE_")  # variables that direct a client to one cloud or another
+# The folders with tests that need the local cloud or Spark, and some tests that do not.
 CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faults/test_races.py")
 
-# A mocked AWS begins with a new session each time, and looks for its methods at each call. What is read of botocore's
-# models of services, and of moto's classes, stays the same.
+# A mocked AWS begins with a new session each time, and reads its methods at each call. The parsed models of botocore's
+# services, and moto's classes, stay the same.
 botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 moto.core.responses.method_names_from_class = functools.cache(moto.core.responses.method_names_from_class)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def no_cloud_is_left_in_the_environment() -> Iterator[None]:
-    """Fails a module of tests that leaves variables behind which would lead the next tests to another cloud."""
+    """Fails a module of tests that leaves environment variables which would direct later tests to another cloud."""
     before = _named_clouds()
     yield
     after = _named_clouds()
@@ -54,8 +54,10 @@ def _named_clouds() -> dict[str, str]:
 
 @pytest.fixture
 def make_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:
-    """Makes worlds, each on fresh tables of its own: in this process, many times as fast as moto, against which
-    `tests/faults/test_memory_tables.py` holds them call by call. ``SLUICE_TEST_TABLES=moto`` plays the same on moto."""
+    """Returns a function that makes worlds, each on fresh tables in this process, many times as fast as moto.
+    `tests/faults/test_memory_tables.py` compares these tables with moto, call by call. ``SLUICE_TEST_TABLES=moto``
+    plays the same tests on moto.
+    """
     if os.environ.get("SLUICE_TEST_TABLES") != "moto":
         yield QuickWorld
         return
@@ -84,8 +86,9 @@ def world(make_world: Callable[..., World]) -> World:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Rules and flows first, then what needs the local cloud, then Spark: a broken rule is told at once. With several
-    workers the cloud begins at once, beside the rest."""
+    """Order the tests: rules and flows first, then those that need the local cloud, then Spark, so that a broken rule
+    is found early. With several workers the cloud tests begin at once, beside the rest.
+    """
     weight = {"spark": 2, "cloud": 1}
     heavy = [item for item in items if any(mark.name in weight for mark in item.iter_markers())]
     if stray := [item.nodeid for item in heavy if not item.nodeid.startswith(CLOUDY)]:
@@ -96,7 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """One of several workers has all that needs the cloud or Spark; the others have the rest, file by file."""
+    """Give one of several workers all tests that need the cloud or Spark; the others share the rest, file by file."""
     from xdist.scheduler import LoadScopeScheduling
 
     class OneCloud(LoadScopeScheduling):
@@ -108,7 +111,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """In CI a skip is a failure: what was not run was not shown."""
+    """In CI a skip is a failure: a test that was skipped has proved nothing."""
     report: Any = yield
     if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail"):
         report.outcome = "failed"

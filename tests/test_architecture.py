@@ -1,10 +1,10 @@
 """Which module may import which, and what the rules in `core` may not touch.
 
-core  <-  ports  <-  flow  <-  web          (an arrow points at what is imported)
-             ^-  aws        wiring joins them, handlers and app.py are entry points
+    core  <-  ports  <-  flow  <-  web          (an arrow points at what is imported)
+                 ^-  aws        wiring joins them, handlers and app.py are entry points
 
-`ORDER` lists the packages of the service from the bottom to the top. A module imports only what stands above it in the
-list, or lies in its own package.
+`ORDER` lists the packages of the service from the bottom to the top. A module imports only from its own package and
+from those above it in the list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from chalicelib.core.triggers.registry import LEAVES
 
 ROOT = Path(__file__).parents[1]
 # A name without a package is a module at the root of its layer. `core.writes` and the three of `flow` after its limits
-# are such modules, with a place of their own.
+# are such modules, with their own place in the order.
 ORDER = """
 core
 core.time core.rows core.limits core.writes core.targets core.triggers core.constraints core.definitions core.dags
@@ -38,7 +38,7 @@ wiring
 web web.routes
 handlers
 """.split()
-# Spelled in two parts, so that this file does not break the rule that it states.
+# Written in two parts, so that this file does not break the rule that it states.
 PRIVATE = re.compile(r"(?<![\w.])/" + r"work\b|\.\./" + r"shared\b")
 
 
@@ -54,7 +54,7 @@ class Import(NamedTuple):
 
 @cache
 def kept() -> tuple[Path, ...]:
-    """The files that git keeps, or would keep: what is ignored is nobody's business here."""
+    """The files that git keeps, or would keep, without ignored ones."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return tuple(path for name in sorted(filter(None, listed.split("\0"))) if (path := ROOT / name).is_file())
@@ -85,7 +85,7 @@ def _imports(node: ast.AST, path: Path, in_function: bool) -> Iterator[Import]:
         if isinstance(child, ast.Import):
             yield from (Import(alias.name, child.lineno, in_function) for alias in child.names)
         elif isinstance(child, ast.ImportFrom):
-            # `from package import x` names either a module or something in one; the longer name tells more.
+            # `from package import x` names either a module or a name in one; the longer name is more exact.
             base = _base(child, path)
             yield from (Import(f"{base}.{alias.name}", child.lineno, in_function) for alias in child.names)
         inside = in_function or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
@@ -100,7 +100,7 @@ def _base(node: ast.ImportFrom, path: Path) -> str:
 
 
 def breaches(folder: str, *allowed: str) -> list[str]:
-    """The imports in a folder that are neither of the standard library nor of what is allowed."""
+    """The imports in a folder that are neither of the standard library nor allowed."""
     return [
         f"{path.relative_to(ROOT)}:{found.line} imports {found.module}"
         for path in modules(folder)
@@ -120,7 +120,8 @@ def _is_under(module: str, names: tuple[str, ...]) -> bool:
         ("chalicelib/flow", ["chalicelib.core", "chalicelib.ports", "chalicelib.log", "chalicelib.flow"]),
         (
             "chalicelib/web",
-            # pydantic, because a body is read as the document that it is, and the OpenAPI text is made of those
+            # pydantic, because a body is parsed as the document that it is, and the OpenAPI text is made of those
+            # documents
             [
                 *["chalice", "pydantic", "chalicelib.web", "chalicelib.flow", "chalicelib.core"],
                 *["chalicelib.ports", "chalicelib.wiring", "chalicelib.log"],
@@ -145,7 +146,7 @@ def test_only_aws_imports_boto_and_only_wiring_makes_clients() -> None:
 
 
 def test_the_client_never_imports_the_service() -> None:
-    """``pip install sluice`` brings what a client needs. The service comes with the extra ``testing`` alone."""
+    """``pip install sluice`` installs what a client needs. Only the extra ``testing`` installs the service."""
     client = [path for path in modules("sluice") if not path.is_relative_to(ROOT / "sluice/testing")]
     assert [str(path) for path in client for each in imports(path) if each.top == "chalicelib"] == []
 
@@ -173,7 +174,7 @@ def test_the_testing_package_uses_no_api_and_no_aws() -> None:
 
 
 def test_the_core_uses_no_clock_random_environment_or_log() -> None:
-    """Its answers follow from its arguments, so that every decision can be repeated and tested."""
+    """Its results follow from its arguments, so every decision can be repeated and tested."""
     impure = re.compile(
         r"(datetime\.)*(datetime|date)\.(now|today|utcnow)|time\.\w+|random(\.\w+)*|secrets(\.\w+)*|uuid(\.\w+)*"
         r"|os\.\w+(\.\w+)*|logging(\.\w+)*|print|open|input"
@@ -208,7 +209,7 @@ def test_no_module_of_the_service_is_in_an_import_cycle() -> None:
 
 
 def _known(module: str, names: dict[str, Path]) -> str | None:
-    """The module of ours that an imported name is, or lies in."""
+    """The module of this repository that an imported name is, or belongs to."""
     if module in names:
         return module
     parent = module.rpartition(".")[0]
@@ -227,7 +228,9 @@ def test_a_module_imports_only_packages_above_its_own() -> None:
 
 
 def _place(module: str) -> int:
-    """The place in `ORDER` of the package that a module is of: the longest name there that it begins with."""
+    """The position in `ORDER` of a module's package: that of the longest listed name with which the module's name
+    begins.
+    """
     name = module.removeprefix("chalicelib.")
     fitting = [entry for entry in ORDER if name == entry or name.startswith(f"{entry}.")]
     assert fitting, f"expected a package of the list ORDER, got {name}: give it a place there"
@@ -235,7 +238,7 @@ def _place(module: str) -> int:
 
 
 def test_only_the_trigger_package_knows_the_kinds_of_leaves() -> None:
-    """A module outside asks a leaf by the methods of `Leaf`, so a new kind is a file in the package and no more."""
+    """A module outside uses the methods of `Leaf`, so a new kind is one file in the package."""
     package = "chalicelib.core.triggers"
     kinds = {kind.__name__ for kind in LEAVES}
     classes = kinds | {"Leaf", "GatheringLeaf", "TimedLeaf"}
@@ -275,7 +278,7 @@ def test_every_package_of_the_order_exists() -> None:
 
 
 def test_a_name_is_imported_from_the_module_that_defines_it() -> None:
-    """No module hands on the names of another one, by ``import x as x`` or by ``__all__``."""
+    """No module re-exports names of another one, by ``import x as x`` or by ``__all__``."""
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for folder in ("chalicelib",)
@@ -288,7 +291,7 @@ def test_a_name_is_imported_from_the_module_that_defines_it() -> None:
 
 
 def test_only_the_constraint_package_asks_for_the_kind_of_one() -> None:
-    """A new kind is one file and one line: elsewhere its class variables and methods say what it is (C1-C16)."""
+    """A new kind is one file and one line. Other modules use its class variables and methods (C1-C16)."""
     kinds = {kind.__name__ for kind in CONSTRAINTS}
     found = [
         f"{path.relative_to(ROOT)}:{line} asks for {name}"

@@ -1,4 +1,4 @@
-"""The documents say what is: ids, tests, routes, figures and links are compared with the repository."""
+"""Compares the documents with the repository: ids, tests, routes, figures and links."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def prose(page: Path) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The names that a page's headings get."""
+    """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.M)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 

@@ -11,5 +11,7 @@ from tests.support.world import World
 
 @pytest.fixture
 def world(make_world: Callable[..., World]) -> World:
-    """One shard of each index: every tick asks all of them, which is what most of the time here would go into."""
+    """A world with one shard of each index: every tick queries all shards, which takes most of the time
+    of these tests.
+    """
     return make_world(wake_shards=1, history_shards=1)

@@ -1,4 +1,4 @@
-"""The acceptance scenarios of docs/requirements.md, as they are told there: one pipeline at a time."""
+"""The acceptance scenarios of docs/requirements.md, in its words: one pipeline at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/requirements.md, each as somebody would write it down."""
+"""The recipes of docs/requirements.md, each as a user would write it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEN_AT_NIGHT = NOON + 10 * HOUR
 
 
 def test_guide_1(world: World) -> None:
-    """On new data, but only at night: what comes by day waits, what comes at night runs at once."""
+    """On new data, but only at night: data of the day waits, data of the night runs at once."""
     world.deploy(flights({"nightly": on(partition(), "clean", window("22:00", "06:00"))}))
     world.upload(day(1))
     world.settle()
@@ -43,7 +43,7 @@ def test_guide_1(world: World) -> None:
 
 
 def test_guide_2(world: World) -> None:
-    """On new data, once per window: what comes after the night's run waits for the next night, and is not lost."""
+    """On new data, once per window: data after the night's run waits for the next night, and is not lost."""
     once = on(partition(), "clean", window("22:00", "06:00"), since_last_run("12h", of="any", on_unmet="wait"))
     world.deploy(flights({"nightly": once}))
     for number in (1, 2):
@@ -117,7 +117,8 @@ def test_guide_4(world: World) -> None:
 
 def test_guide_5(world: World) -> None:
     """At least hourly, by two schedules of one workflow: one starts it on new data, the other when an hour has passed
-    without. Never two at a time, and each run is told by its properties which of the two has started it."""
+    without. Never two at a time, and the properties of each run name the schedule that started it.
+    """
     one = concurrency(1)
     gap = since_last_run("1h", of="any", on_unmet="wait")
     by_time = on(time("@every 10m"), "clean", gap, one, properties={"mode": "catch up"})

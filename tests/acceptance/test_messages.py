@@ -1,4 +1,4 @@
-"""Messages as their users tell them: repeating ones, those with an end, the daily backup, a delayed publish (L16)."""
+"""Messages as users describe them: repeating ones, those with an end, the daily backup, a delayed publish (L16)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_repeating_message_with_ttl_10s_fires_once_at_10s(world: World) -> Non
 
 
 def test_a_repeating_message_accepts_all_three_forms_of_instants(world: World) -> None:
-    """An instant, a span as people write it, and one of ISO 8601 say the same (T3)."""
+    """An instant, a duration such as `2h30m`, and an ISO 8601 duration mean the same (T3)."""
     for name, due, ttl in (
         ("instant", iso(NOON + 10 * SECOND), iso(NOON + 25 * SECOND)),
         ("span", "10s", "25s"),
@@ -108,7 +108,7 @@ def test_l16_a_delayed_publish_is_one_message_at_its_time(world: World) -> None:
 
 
 def test_interleaving_17_created_at_5s_due_at_15s_ttl_10s_fires(world: World) -> None:
-    """The minute's tick has been when it comes, and the next one would be too late."""
+    """The tick of this minute is over when the message comes, and the next one would be too late."""
     emit_due(world.ports)
     world.clock.pass_by("5s")
     world.message("brief", due_time="10s", ttl="10s")

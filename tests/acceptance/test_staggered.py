@@ -15,8 +15,9 @@ EACH = 380
 
 
 def test_staggered_batch() -> None:
-    """Three schedules of 380 events each in an hour, under one shared policy of 20 a minute: evenly spread, never over
-    it, none lost."""
+    """Three schedules of 380 events each in an hour, under one shared policy of 20 a minute: evenly spread, never above
+    the limit, none lost.
+    """
     world = QuickWorld(wake_shards=1, history_shards=1)
     spread = {"count": EACH, "over": "1h"}
     backups = {f"backup_{place}": at(ONE, "notify", policy="calm", spread=spread) for place in ("eu", "us", "asia")}

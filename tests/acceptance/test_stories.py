@@ -42,7 +42,7 @@ ZONES = ("UTC", "Europe/Paris", "Asia/Kolkata", "America/New_York", "Australia/L
 def test_story_1() -> None:
     """Thousands of workflows at fixed times, each in its own zone: each fires at its minute, once.
 
-    Their rows are put as deploying them one by one would have left them.
+    Their rows are written as separate deployments would have left them.
     """
     world = QuickWorld(wake_shards=1)
     due = {f"s{number:04d}": NOON + (1 + number % 4) * MINUTE for number in range(MANY)}
@@ -122,7 +122,7 @@ def test_story_7(world: World) -> None:
 
 
 def test_story_8(world: World) -> None:
-    """A join waits for all its inputs; when one is late it runs anyway after a time, with what there is."""
+    """A join waits for all its inputs. When one is late, it runs after a time with the inputs that have arrived."""
     inputs = all_of(partition("flights"), partition("weather"), status("clean"))
     anyway = on(inputs, "join", timeout={"after": "6h", "then": "run"})
     world.deploy(flights({"join": anyway, "clean": partitions()}))
@@ -171,8 +171,9 @@ def test_story_9(world: World) -> None:
 
 
 def test_story_10() -> None:
-    """Frequent data: a run for each terabyte that has gathered, of files of 2 to 90 GB; no file is in two runs, none is
-    left out, and what is over counts towards the next."""
+    """Frequent data: a run for each terabyte that has gathered, of files of 2 to 90 GB. No file is in two runs, none is
+    left out, and the excess counts towards the next run.
+    """
     gigabyte, terabyte = 10**9, 10**12
     world = QuickWorld()
     world.deploy(flights({"bulk": on(size("1 TB"), coalesce=False)}))
@@ -218,7 +219,7 @@ def test_story_11(world: World) -> None:
 
 
 def _deployed(world: World, name: str, due: int, zone: str) -> None:
-    """A workflow of its own and a schedule that starts it at a minute of the day, as the wall shows it in a zone."""
+    """Deploy a workflow and a schedule that starts it at a wall time of every day in a zone."""
     wall = datetime.fromtimestamp(due // SECOND, ZoneInfo(zone))
     document: dict[str, Any] = {
         "workflow": name,

@@ -1,7 +1,7 @@
 """Story 2 of docs/requirements.md: failover without a skipped schedule.
 
-Many schedules of all kinds of times are due, and emitters die, are missing, or are too many. Whatever happens to them,
-every schedule fires at each of its instants, once. The tables are those in memory: there are hundreds of worlds.
+Many schedules with all kinds of times are due, and emitters are killed, are missing, or are too many. In every case
+each schedule fires at each of its instants, once. The tables are in memory, because there are hundreds of worlds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support.world import flights, full
 
 Tick = Callable[["Failover"], None]
 EACH = 6  # schedules of each kind
-# What they say, and at which seconds after noon that is. What is due in two minutes is prepared when it is put.
+# Expressions, and their instants in seconds after noon. A fire that is due in two minutes is prepared at the put.
 KINDS: dict[str, tuple[str, list[int]]] = {
     "minutes": ("2-4 12 2 3 *", [120, 180, 240]),
     "seconds": ("R12/PT20S", [20 * number for number in range(1, 13)]),
@@ -35,7 +35,7 @@ DUE = {full(f"{kind}{number}"): seconds for kind, (_, seconds) in KINDS.items() 
 
 
 class Failover(QuickWorld):
-    """A world whose minute ticks go as a test says, one after the other; then as they should."""
+    """A world whose first ticks run as a test defines; the later ones run normally."""
 
     def __init__(self, *ticks: Tick) -> None:
         super().__init__(wake_shards=1, history_shards=1)
@@ -70,7 +70,7 @@ def missing(world: Failover) -> None:
 
 
 def dies_after(effect: int, seen: list[int] | None = None) -> Tick:
-    """The emitter dies right after its n-th effect, and with it the rest of its tick."""
+    """The emitter is killed right after its n-th effect, and the rest of its tick with it."""
 
     def tick(world: Failover) -> None:
         ports = world.ports
@@ -99,7 +99,7 @@ def overtaken(after: int) -> Tick:
 
 
 class Stalling(LedgerBetween):
-    """A ledger in front of whose n-th write something else happens."""
+    """A ledger that calls a function before its n-th write."""
 
     def __init__(self, inner: Any, after: int, meanwhile: Callable[[], object]) -> None:
         super().__init__(inner)
@@ -118,7 +118,7 @@ class Stalling(LedgerBetween):
 
 
 def effects() -> int:
-    """How many effects the emitter of the first minute has, if it does not die."""
+    """The number of effects of the first minute's emitter, if it is not killed."""
     seen: list[int] = []
     Failover(dies_after(0, seen)).pass_by("1m")
     return seen[0]

@@ -1,4 +1,4 @@
-"""User story 6, under load: what is urgent starts on time, what is not catches up later."""
+"""User story 6, under load: urgent work starts on time, other work catches up later."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ DAYS = 25
 
 
 def test_story_6() -> None:
-    """Twenty-five days come at once for a pool of four slots that others share; an urgent job comes every ten minutes,
-    and each of its runs starts with the first slot that is free. When the load is over, nothing is left undone."""
+    """Twenty-five days come at once for a pool of four slots that others share. An urgent job comes every ten minutes,
+    and each of its runs starts with the first slot that is free. When the load is over, no work is left.
+    """
     world = QuickWorld()
     pooled = {"target": EMR, "pool": "cluster"}
     document = flights(
@@ -43,7 +44,7 @@ def test_story_6() -> None:
 
     urgent, backlog = world.runs("urgent"), world.runs("backlog")
     assert len(urgent) >= 8
-    # A slot is free within the six minutes that a run takes and the minute between two looks of this test.
+    # A slot is free within the six minutes of a run and the minute between two checks of this test.
     assert all((run.claimed_at - (run.due_at or 0)) <= 7 * MINUTE + SECOND for run in urgent)
     assert [run.state for run in backlog] == ["SUCCEEDED"] * DAYS
     first_urgent = min(run.claimed_at for run in urgent)

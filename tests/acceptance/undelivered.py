@@ -1,4 +1,4 @@
-"""What the scenarios of deliveries share: an app that delivers, and one fire that could not be."""
+"""Shared by the scenarios of deliveries: an app that delivers, and one fire whose delivery failed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def letters(world: World) -> list[DeadLetter]:
 
 
 def undelivered(world: World, *answers: Answer, **delivery: Any) -> DeadLetter:
-    """One fire that could not be delivered."""
+    """One fire whose delivery failed."""
     world.deploy(app(**delivery))
     world.targets.queue.answers = list(answers or [NEVER])
     world.pass_by("2m")

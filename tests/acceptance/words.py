@@ -1,4 +1,4 @@
-"""The words in which the scenarios are told: triggers, constraints, and what is asked of a world afterwards."""
+"""Helpers for the scenarios: triggers, constraints, and the results that tests read from a world."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def at_least(count: int, *triggers: Document, **fields: Any) -> Document:
 
 
 def on(trigger: Document, workflow: str = "clean", *constraints: Document, **fields: Any) -> Document:
-    """A schedule: what starts which workflow, under which constraints."""
+    """A schedule: its trigger, its workflow and its constraints."""
     return {"workflow": workflow, "enabled": True, "trigger": trigger, "constraints": list(constraints)} | fields
 
 
@@ -105,11 +105,13 @@ def fresh(workflow: str, within: str, on_unmet: str = "wait") -> Document:
     return {"type": "fresh", "workflows": [workflow], "within": within, "on_unmet": on_unmet}
 
 
-# -- what happens, and what is seen ------------------------------------------------------------------------------------
+# -- what happens, and what tests read ---------------------------------------------------------------------------------
 
 
 def doze(world: World, span: str) -> None:
-    """A long span passes. Only its last two minutes are second-true, with their ticks: nothing falls due before."""
+    """Let a long span pass. Only its last two minutes have ticks and hints at their instants; nothing may be due
+    before.
+    """
     end = world.clock.now() + duration(span)
     world.clock.wait_until(end - 2 * MINUTE)
     world.tick()
@@ -121,12 +123,12 @@ def doze_until(world: World, instant: int) -> None:
 
 
 def days(world: World, run: Run) -> list[str]:
-    """The days of the partitions that a run was told of, in order."""
+    """The days of the partitions that a run got, in order."""
     return sorted((event["partition"]["day"] for event in world.context(run)["events"]), key=int)
 
 
 def reasons(world: World, name: str) -> list[str]:
-    """What became of work that never ran, oldest first: ``KIND: reason``."""
+    """The results of work that never ran, oldest first: ``KIND: reason``."""
     return [f"{record.kind}: {record.reason}" for record in world.records(name)]
 
 

@@ -1,4 +1,4 @@
-"""The stores on two implementations of DynamoDB: moto in this process, ministack as the local cloud runs it."""
+"""The stores on two implementations of DynamoDB: moto in this process, and ministack, the server of the local cloud."""
 
 from __future__ import annotations
 
@@ -37,5 +37,5 @@ def dynamo(store: tuple[Any, dict[str, str]]) -> Dynamo:
 
 @pytest.fixture
 def world(store: tuple[Any, dict[str, str]]) -> World:
-    """The whole system on either of them."""
+    """The whole system on each of the two."""
     return World(*store)

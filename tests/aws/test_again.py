@@ -29,7 +29,7 @@ def record(number: int, received: int = 1) -> dict[str, Any]:
 
 
 class Queue:
-    """A client that notes what it was asked; ``refuses`` is raised for a call."""
+    """A client that records its calls; ``refuses`` is raised for a call."""
 
     def __init__(self, refuses: Exception | None = None) -> None:
         self.asked: list[dict[str, Any]] = []
@@ -85,7 +85,9 @@ def test_a_failed_message_is_hidden_for_its_delay(sqs: Any) -> None:
 
 
 def test_a_message_survives_8_hours_of_outage_and_hint_its_lease() -> None:
-    """What is received for the last time before a service is back is a dead letter, and nobody tries it again."""
+    """A message that is received for the last time before a service is back becomes a dead letter, and is not tried
+    again.
+    """
     queues = load((Path(__file__).parents[2] / "infra/resources/queues.yaml").read_text())["Resources"]
 
     def tried_for(queue: str) -> int:

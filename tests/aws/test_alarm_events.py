@@ -1,4 +1,4 @@
-"""Events of CloudWatch about alarms are read as AWS documents them; anything else is refused (T23)."""
+"""Events of CloudWatch about alarms are read in the format that AWS documents; anything else is refused (T23)."""
 
 from __future__ import annotations
 

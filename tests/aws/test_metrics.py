@@ -1,4 +1,4 @@
-"""Metrics as CloudWatch reads them out of a Lambda's log, and what DynamoDB's refusals count for (O2)."""
+"""Metrics in the format that CloudWatch reads from a Lambda's log, and how DynamoDB's refusals are counted (O2)."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def refusal(code: str, **more: Any) -> ClientError:
 
 
 class Refuses:
-    """A client that refuses its first calls like this, and takes the rest."""
+    """A client that refuses its first calls with this error, and accepts the rest."""
 
     def __init__(self, *refusals: ClientError) -> None:
         self._refusals = list(refusals)

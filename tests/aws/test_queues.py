@@ -1,4 +1,4 @@
-"""When a hint comes: before its instant, by little, whatever fraction of a second the sender's clock shows (O3)."""
+"""When a hint arrives: shortly before its instant, for every fraction of a second of the sender's clock (O3)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ FRACTIONS = (0, 1, 300, 799, 800, 801, 999)
 
 
 class Queue:
-    """When each message can be received, and what it says; and how many calls brought them."""
+    """Records when each message can be received, its content, and the number of calls."""
 
     def __init__(self, clock: HandClock) -> None:
         self.clock = clock
-        self.comes: list[tuple[int, int, int]] = []  # when, for which instant, about how many
+        self.comes: list[tuple[int, int, int]] = []  # received at, for which instant, the number of refs
         self.calls = 0
-        self.fails: list[set[str]] = []  # for each call the ids that it fails
+        self.fails: list[set[str]] = []  # for each call, the ids that it fails
 
     def send_message_batch(self, QueueUrl: str, Entries: Sequence[Any]) -> Any:  # noqa: N803
         self.calls += 1

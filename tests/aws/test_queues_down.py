@@ -1,4 +1,4 @@
-"""What becomes of hints while SQS does not answer: they promise nothing, so whoever sends one goes on without it."""
+"""Hints while SQS does not answer: nothing depends on a hint, so its sender continues without it."""
 
 from __future__ import annotations
 

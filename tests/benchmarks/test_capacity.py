@@ -14,7 +14,7 @@ EVENTS = Index("events", keys=("pk", "job"), table_keys=("pk",), local=True, who
 
 
 def item(length: int, **attributes: str) -> dict[str, Any]:
-    """An item of exactly so many bytes."""
+    """An item of exactly this many bytes."""
     made: dict[str, Any] = {"pk": {"S": "p"}} | {name: {"S": value} for name, value in attributes.items()}
     return {**made, "x": {"S": "x" * (length - capacity.size(made) - 1)}}
 
@@ -26,7 +26,7 @@ def item(length: int, **attributes: str) -> dict[str, Any]:
         ({"S": "ü"}, 2),
         ({"N": "0"}, 1),
         ({"N": "7"}, 2),
-        ({"N": "1772452800000"}, 5),  # 17724528, and zeros that are not kept
+        ({"N": "1772452800000"}, 5),  # 17724528, without its trailing zeros
         ({"N": "-12.5"}, 4),
         ({"BOOL": True}, 1),
         ({"NULL": True}, 1),
@@ -87,7 +87,7 @@ AWAKE, LATER, ASLEEP = item(200, shard="1", at="10"), item(200, shard="1", at="2
 )
 def test_an_index_costs_a_write_for_each_entry_added_or_removed(before: Any, after: Any, units: int) -> None:
     assert capacity.index_units(WAKE, before, after, transactional=False) == units
-    # A global index follows behind, outside of the transaction.
+    # A global index is updated later, outside of the transaction.
     assert capacity.index_units(WAKE, before, after, transactional=True) == units
 
 

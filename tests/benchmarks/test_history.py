@@ -1,4 +1,4 @@
-"""The capacity model and the growth of the history: reckoned from the results, and from nothing else (W11)."""
+"""The capacity model and the growth of the history, computed only from the results (W11)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_w11_the_model_follows_from_the_cost_of_each_path() -> None:
 def test_w11_the_table_has_180_million_rows_of_the_measured_size() -> None:
     told = figures(results())
     assert told["rows kept"] == "180 M"
-    # 1,000 bytes and 100 beside them, and three entries of 260 and 100
+    # 1,000 bytes plus 100 of overhead, and three index entries of 260 and 100
     assert told["runs table"] == "392 GB, $98 a month"
 
 
@@ -91,5 +91,5 @@ def test_w11_the_model_is_shown_beside_the_measurement() -> None:
     told = figures(results(steady=played(720, offered_per_second=12), burst=played(10_000, missed=1)))
     assert told["12 deliveries a second, 1.04 M a day"] == "p99 20 ms late, 0 missed, 0 doubled"
     assert told["10,000 due at one instant"] == "all in 3.3 s, 1 missed, 0 doubled"
-    # A burst of another size shows nothing of it.
+    # The results of a burst of another size do not show this.
     assert "10,000 due at one instant" not in figures(results(burst=played(1_000)))

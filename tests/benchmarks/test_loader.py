@@ -1,4 +1,4 @@
-"""What a benchmark loads is what the API would have written, byte for byte; so its figures are those of real rows."""
+"""A benchmark loads the bytes that the API would have written, so its figures are those of real rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks of load: what they ask the product for is valid, and what they tell follows from what was measured."""
+"""The benchmarks of load: their requests to Sluice are valid, and their figures follow from the measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The model that predicts what memory costs and brings: its shape, on which the defaults of the template rest."""
+"""The model that predicts the cost and the effect of memory: its shape, on which the defaults of the
+template depend.
+"""
 
 from pathlib import Path
 

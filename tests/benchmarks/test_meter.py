@@ -1,4 +1,4 @@
-"""The metering client bills what the calls do to real tables, and what it says goes on being what the client says."""
+"""The metering client bills what the calls do to real tables, and its answers are those of the metered client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page about performance says what the results say."""
+"""The page about performance shows the figures of the results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A measurement replaces its own keys and leaves what others measured, with the commit that they measured it at."""
+"""A measurement replaces its own keys and leaves those of other measurements, with their commit."""
 
 from __future__ import annotations
 

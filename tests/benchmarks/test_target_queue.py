@@ -1,4 +1,4 @@
-"""What is told of the messages at a target: how late, what was missed, what came twice; and what must never be."""
+"""Figures about the messages at a target: how late, how many missed, how many repeated; and what must never happen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tick benchmark: real rows, however many; and figures of the tick alone."""
+"""The tick benchmark: real rows in any number, and figures of the tick alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_e9_filled_tables_have_the_rows_that_a_put_writes() -> None:
     wanted = [key for key in _stored(put) if key[0] == "CatalogTable" and key[2] != "TIMER"]
     assert len(wanted) == 3 * 120
     assert {key: _stored(filled)[key] for key in wanted} == {key: _stored(put)[key] for key in wanted}
-    # Due within the minute, so the put has prepared the first fire already: all but the progress of the timer is alike.
+    # Due within the minute, so the put has prepared the first fire already: only the progress of the timer differs.
     timers = [(_stored(world)["CatalogTable", "SCHEDULE#demo.flights.due0000119", "TIMER"]) for world in (put, filled)]
     assert timers[0].keys() == timers[1].keys()
     assert timers[0]["wake_shard"] == timers[1]["wake_shard"]

@@ -1,4 +1,4 @@
-"""The command line against an API that plays: `api` prepares the answers, `sluice` is the command."""
+"""The command line against a simulated API: `api` prepares the answers, `sluice` is the command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Sluice(Protocol):
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment of a user on a terminal of 100 columns, whatever that of the developer is."""
+    """The environment of a user on a terminal of 100 columns, independent of the developer's environment."""
     for name in ("AWS_PROFILE", "AWS_SESSION_TOKEN", "AWS_DEFAULT_REGION", "SLUICE_API_URL", "SLUICE_NAMESPACE"):
         monkeypatch.delenv(name, raising=False)
     for name in ("FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "SLUICE_TRACEBACK"):

@@ -1,4 +1,6 @@
-"""An API that plays: a real HTTP server in a thread, with prepared answers, that refuses what is not rightly signed."""
+"""A simulated API: a real HTTP server in a thread, with prepared answers. It refuses requests without a valid
+signature.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Played:
-    """An answer. ``content`` is sent as it is when it is bytes; ``hang_up`` closes the connection without one."""
+    """An answer. ``content`` of type bytes is sent unchanged; ``hang_up`` closes the connection without an answer."""
 
     status: int = 200
     content: Any = None
@@ -38,7 +40,7 @@ class Played:
 
 @dataclass
 class PlayedApi:
-    """``answers`` holds what is said to a method and path: one after another, the last one again and again."""
+    """``answers`` holds the answers per method and path: one after another, and the last one repeats."""
 
     url: str = ""
     answers: dict[tuple[str, str], list[Played]] = field(default_factory=dict)
@@ -46,7 +48,7 @@ class PlayedApi:
     requests: list[Request] = field(default_factory=list)
 
     def play(self, method: str, path: str, *answers: Any) -> None:
-        """Documents stand for the answer 200."""
+        """Prepare answers. A document means the answer 200."""
         self.answers[method, path] = [a if isinstance(a, Played) else Played(200, a) for a in answers]
 
     def refuse(self, method: str, path: str, status: int, code: str, message: str, **more: str) -> None:

@@ -1,4 +1,4 @@
-"""Views as the API answers with them. `test_shapes` compares their fields with those that the service makes."""
+"""Views as the API answers with them. `test_shapes` compares their fields with those of the service."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ARN = "arn:aws:iam::123456789012:user/ada"
 
 
 def past(**ago: float) -> str:
-    """An instant that long ago, as the API writes it."""
+    """An instant this long ago, as the API writes it."""
     moment = datetime.now(UTC) - timedelta(**ago)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
@@ -130,7 +130,7 @@ def schedule_why(state: str = "enabled") -> View:
 
 
 def unmet() -> list[View]:
-    """What ``why`` says of a job's constraints when one of two holds."""
+    """The constraints of a job in ``why``, when one of two is met."""
     return [
         {"type": "time_window", "met": False, "why": "opens at 22:00 in Europe/Paris", "until": past(hours=-3.5)},
         {"type": "since_last_run", "met": True, "why": "4 h have passed since the last run started", "until": None},

@@ -1,4 +1,4 @@
-"""Signature Version 4, checked from the other side and without botocore, as API Gateway checks it.
+"""Signature Version 4, verified on the server's side and without botocore, as API Gateway does.
 
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
 """
@@ -19,7 +19,7 @@ _HEADER = re.compile(
 def is_signed_by(
     key: str, secret: str, region: str, method: str, target: str, headers: Mapping[str, str], content: bytes
 ) -> bool:
-    """Whether ``authorization`` is what the owner of the key would have written for this request."""
+    """Whether ``authorization`` is the header that the owner of the key would send with this request."""
     found = _HEADER.fullmatch(headers.get("authorization", ""))
     if found is None or "host" not in found["signed"].split(";"):
         return False
@@ -30,7 +30,7 @@ def is_signed_by(
     parts = urlsplit(target)
     lines = [
         method,
-        quote(parts.path, safe="/~-_."),  # the path is encoded once more than it is sent: only S3 does without
+        quote(parts.path, safe="/~-_."),  # the path is encoded once more than it is sent; only S3 does not
         "&".join(sorted(parts.query.split("&"))) if parts.query else "",
         *(f"{name}:{headers[name].strip()}" for name in found["signed"].split(";")),
         "",

@@ -1,4 +1,4 @@
-"""The command line as a process on a pseudo-terminal, where it may ask."""
+"""The command line as a process on a pseudo-terminal, where it may prompt."""
 
 from __future__ import annotations
 

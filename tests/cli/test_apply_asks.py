@@ -1,4 +1,4 @@
-"""`apply` on a terminal: it shows what would change, field by field, and asks before it does anything."""
+"""`apply` on a terminal: it shows the changes, field by field, and prompts before it makes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules chosen by tag, workflow and state: listed, and changed all at once (L18)."""
+"""Schedules selected by tag, workflow and state: listed, and changed all at once (L18)."""
 
 from __future__ import annotations
 

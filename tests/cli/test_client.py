@@ -1,4 +1,4 @@
-"""The client: what it sends, what it makes of answers, when it tries again, and what it says when there is no way."""
+"""The client: its requests, its results, its retries, and its messages without a connection."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATER = Played(503, {"error": {"code": "unavailable", "message": "busy", "field"
 
 @pytest.fixture
 def pauses() -> list[float]:
-    """The pauses that the client makes, instead of making them."""
+    """Records the pauses of the client instead of making them."""
     return []
 
 

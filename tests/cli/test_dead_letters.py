@@ -1,4 +1,4 @@
-"""``sluice dead-letters``: what could not be delivered, redriven or dropped (E6)."""
+"""``sluice dead-letters``: failed deliveries, redriven or dropped (E6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sluice delete`: what it asks, what it sends, and what it says when the API refuses."""
+"""`sluice delete`: its prompts, its requests, and its messages when the API refuses."""
 
 from __future__ import annotations
 

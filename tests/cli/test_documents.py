@@ -1,4 +1,4 @@
-"""App documents in files: placeholders, and mistakes that are told with their place."""
+"""App documents in files: placeholders, and mistakes that are reported with their line."""
 
 from __future__ import annotations
 

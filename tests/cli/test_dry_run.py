@@ -161,7 +161,7 @@ def test_invalid_events_are_refused_with_their_position(
 
 
 def test_l11_each_playable_type_of_event_can_be_sent() -> None:
-    """The CLI shares no code with the service, so its table of types could fall behind."""
+    """The CLI shares no code with the service, so its table of types could become outdated."""
     needed = {
         kind: {name for name, field in given.model_fields.items() if field.is_required()} - {"type"}
         for given in GIVEN

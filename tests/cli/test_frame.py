@@ -216,7 +216,7 @@ def test_help_is_quick_because_slow_modules_are_imported_late() -> None:
 
 
 def test_the_package_never_imports_the_service() -> None:
-    """It is installed where the service is not, so it must live from its own dependencies."""
+    """It is installed without the service, so it may only use its own dependencies."""
     root = Path(str(package.__file__)).parent
     allowed = {"botocore", "yaml", "rich", "typer", "sluice"} | set(sys.stdlib_module_names)
     for file in root.rglob("*.py"):

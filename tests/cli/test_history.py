@@ -1,4 +1,4 @@
-"""`why`, `jobs`, `runs` and `datasets`: what waits, what ran, and the reasons."""
+"""`why`, `jobs`, `runs` and `datasets`: waiting jobs, runs, and the reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Sluice made itself is left out of lists unless `--all`, and the list says so."""
+"""Lists omit Sluice's internal objects unless `--all` is given, and the list says so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`sluice jobs cancel`: waiting jobs that are given up, on record."""
+"""`sluice jobs cancel`: cancels waiting jobs, on record."""
 
 from __future__ import annotations
 

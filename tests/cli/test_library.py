@@ -1,4 +1,4 @@
-"""`sluice` as a library, against an API that plays: what it sends, what it returns, which exceptions it raises."""
+"""`sluice` as a library, against a simulated API: its requests, its results, and its exceptions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pauses() -> list[float]:
 
 @pytest.fixture
 def client(api: PlayedApi, pauses: list[float]) -> Client:
-    """The client of the address in the environment, whose pauses are noted instead of made."""
+    """The client of the address in the environment. Its pauses are recorded instead of made."""
     assert api.url
     return Client(pause=pauses.append)
 

@@ -1,4 +1,4 @@
-"""`pause` and `resume`, `skip` and `unskip`: a schedule that stands still, and an occurrence that is left out."""
+"""`pause` and `resume`, `skip` and `unskip`: a paused schedule, and a skipped occurrence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`apply` as a plan: what a deployment would do, or did, to each part of an app, in colours (L8)."""
+"""`apply` as a plan: the effect of a deployment on each part of an app, in colours (L8)."""
 
 from __future__ import annotations
 

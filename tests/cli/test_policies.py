@@ -1,4 +1,4 @@
-"""``sluice policies`` and ``describe policy`` (L17, E3); how many fires a day a schedule means (T1)."""
+"""``sluice policies`` and ``describe policy`` (L17, E3); the number of fires a day of a schedule (T1)."""
 
 from __future__ import annotations
 

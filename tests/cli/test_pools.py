@@ -1,4 +1,4 @@
-"""``sluice pools``, ``describe pool``, and the word that a job waits for (W3, C16)."""
+"""``sluice pools``, ``describe pool``, and the approval of a job that waits for it (W3, C16)."""
 
 from __future__ import annotations
 

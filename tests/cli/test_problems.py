@@ -1,4 +1,4 @@
-"""A refused document: every problem with its file and line, and what to do."""
+"""A refused document: every problem with its file and line, and how to fix it."""
 
 from __future__ import annotations
 

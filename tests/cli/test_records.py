@@ -1,4 +1,4 @@
-"""`sluice records`: what never became a run, with its reason and its instant."""
+"""`sluice records`: work that never became a run, with its reason and its instant."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_records_of_a_schedule_are_filtered_by_kind_and_day(api: PlayedApi, slui
     ]
     done = sluice("records", "-s", CLEAN, "--kind", "aborted", "--day", "2026-11-19", "--json")
     assert [each["id"] for each in json.loads(done.stdout)["items"]] == [f"{CLEAN}.m3k2j9x1.a"]
-    assert set(api.requests[0].query) == {"limit"}  # the route takes no other
+    assert set(api.requests[0].query) == {"limit"}  # the route accepts no other parameter
 
 
 def test_records_of_a_namespace_are_read_day_by_day(api: PlayedApi, sluice: Sluice) -> None:

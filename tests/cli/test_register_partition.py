@@ -1,4 +1,4 @@
-"""`Client.register_partition`: how a job says that the partition it has written is ready (T7)."""
+"""`Client.register_partition`: a job reports that the partition it has written is ready (T7)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ REPORTS = "/v1/namespaces/demo/reports"
 
 
 def line(workflow: str = "demo.flights.clean", **fields: Any) -> dict[str, Any]:
-    """As the job writes it, as far as it is shown."""
+    """A line as the job writes it, with the fields that are shown."""
     plain = {
         "namespace": "demo", "workflow": workflow, "runs": 24, "attempts": 25, "retries": 1, "succeeded": 23,
         "failed": 1, "cancelled": 0, "aborted": 0, "not_run": 0, "success_rate": 0.958333, "lateness_p50_ms": 640,

@@ -1,4 +1,4 @@
-"""The recorded views have the fields that the service answers with, so that the other tests test what is real."""
+"""The recorded views have the fields of the service's answers, so the other tests use real shapes."""
 
 from __future__ import annotations
 

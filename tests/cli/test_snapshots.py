@@ -1,4 +1,4 @@
-"""Iceberg tables on the command line (T21): their snapshots in the order of commits, and what counts."""
+"""Iceberg tables on the command line (T21): their snapshots in the order of commits, and which ones count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`versions`: what each change of a schedule changed (L7); and the constraints of a job, each met or not (C14)."""
+"""`versions`: the changes of each version of a schedule (L7); and the constraints of a job, each met or not (C14)."""
 
 from __future__ import annotations
 

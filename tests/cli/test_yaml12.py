@@ -1,4 +1,4 @@
-"""YAML is read by the rules of version 1.2, and each field has the line on which it stands."""
+"""YAML is read by the rules of version 1.2, and each field keeps its line number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversions as a user starts them, and their results as the service reads them."""
+"""Conversions as a user runs them, and their results as the service reads them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def converted(*args: str | Path, given: str | None = None) -> Converted:
 
 
 def accepted(text: str, folder: Path) -> App:
-    """The document as the service reads it: read as ``sluice apply`` does, validated, and with its names made full."""
+    """The document as the service reads it: parsed as by ``sluice apply``, validated, and with full names."""
     file = folder / "app.yaml"
     file.write_text(text)
     app = App.model_validate(documents.load(str(file)))

@@ -1,4 +1,4 @@
-"""Input that cannot be converted: an error that says what to do, and never a traceback (L20)."""
+"""Input that cannot be converted: an error with instructions, and never a traceback (L20)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of docs/coming-from: each input is converted, and becomes the document beside it (L20)."""
+"""The examples of docs/coming-from: each input is converted, and the result is the document beside it (L20)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Fires of a converted time against the fires of its source, for a year with both changes of the clocks (L20)."""
+"""The fires of a converted time, compared with those of its source, for a year with both changes of the
+clocks (L20).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small documents and rows for tests of the core: everything has a default, a test names what it is about."""
+"""Small documents and rows for tests of the core. Everything has a default; a test names only what matters for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMIT = f"workflow:{NAME}"
 EMR_LIMIT = names.EMR_STARTS
 RATE = StartRate("app-1", 1 * SECOND, 20)
 
-# A gate must not depend on how busy the machine is, so no example has a deadline.
+# A test must not fail because the machine is busy, so no example has a deadline.
 brief = settings(max_examples=60, deadline=None)
 thorough = settings(max_examples=200, deadline=None)
 
@@ -94,13 +94,13 @@ def job(kind: str = "gathering", **fields: Any) -> Job:
 
 
 def met(**fields: Any) -> Job:
-    """A gathering job whose one partition has come."""
+    """A gathering job whose one partition has arrived."""
     gathered = {"0": Progress(1, NOON, NOON)}
     return job(**{"leaves": gathered, "state": "PENDING_CONSTRAINTS", "met_at": NOON, **fields})
 
 
 def facts(probe: ProbeResult | None = None, loads: Mapping[str, LoadReading] | None = None, **fields: Any) -> Facts:
-    """``probe`` and ``loads`` are what external constraints were answered at this look."""
+    """Facts for a check. ``probe`` and ``loads`` are the answers of the external constraints."""
     answers = {f"load:{number}": reading for number, reading in (loads or {}).items()}
     fields = {"answers": answers | ({"probe:0": probe} if probe is not None else {}), **fields}
     return Facts(
@@ -123,7 +123,7 @@ def run(state: str = "STARTING", **fields: Any) -> Run:
 
 
 def came(count: int = 1, first: Instant = NOON, last: Instant | None = None, amount: int = 0) -> Progress:
-    """What a leaf has gathered."""
+    """The progress of a leaf."""
     return Progress(count, first, first if last is None else last, amount)
 
 

@@ -1,4 +1,4 @@
-"""Ids are computed: the same thing again has the same id, another thing another one."""
+"""Ids are computed: the same object always has the same id, and another object has another one."""
 
 from __future__ import annotations
 

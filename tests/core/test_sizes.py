@@ -1,4 +1,4 @@
-"""Amounts of data as people write and read them (T9)."""
+"""Amounts of data as users write and read them (T9)."""
 
 from __future__ import annotations
 

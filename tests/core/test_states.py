@@ -1,4 +1,4 @@
-"""The state machine of runs, whole: every pair of states is either a move of the table or refused."""
+"""The whole state machine of runs: every pair of states is either a transition of the table or refused."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_state_is_reached_from_starting() -> None:
 
 
 def test_no_transition_returns_to_an_earlier_state() -> None:
-    """Old news can be told from new by the table alone only if there is no circle in it."""
+    """Without a cycle, the table alone tells an old update from a new one."""
     ahead = {state: set(RUN_MOVES[state]) for state in STATES}
     for _ in STATES:
         ahead = {state: after.union(*(ahead[each] for each in after)) for state, after in ahead.items()}

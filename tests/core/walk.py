@@ -1,6 +1,6 @@
-"""A second, slow implementation of cron expressions and of the rules for daylight saving, written from the rules
-alone: a walk through time, minute by minute, with nothing but datetime and zoneinfo. And random expressions with what
-they mean.
+"""A second, slow implementation of cron expressions and of the rules for daylight saving, written from the rules alone.
+It walks through time minute by minute, with datetime and zoneinfo. Also generates random expressions with their
+meaning.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from chalicelib.core.instants import MINUTE, SECOND, Instant
 from chalicelib.core.time.wall import Daylight
 
-# Each: a zone and an instant at which its clocks change.
+# A zone and an instant at which its clocks change.
 CHANGES = [
     ("America/New_York", "2013-03-10T07:00:00Z"),
     ("America/New_York", "2013-11-03T06:00:00Z"),
@@ -33,7 +33,7 @@ CHANGES = [
     ("Asia/Pyongyang", "2015-08-14T15:00:00Z"),
     ("Asia/Pyongyang", "2018-05-04T15:00:00Z"),
 ]
-STEADY = ("Asia/Kathmandu", "2026-03-29T01:00:00Z")  # no change, but minutes of its own
+STEADY = ("Asia/Kathmandu", "2026-03-29T01:00:00Z")  # no change, but an offset of 5:45 hours
 RULES = [Daylight(gap, overlap) for gap in ("after", "skip") for overlap in ("first", "second", "both")]
 
 WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
@@ -42,7 +42,7 @@ MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", 
 
 @dataclass(frozen=True)
 class Meaning:
-    """What the fields of an expression name. An empty set stands for a star, which restricts nothing."""
+    """What the fields of an expression name. An empty set is a star, which restricts nothing."""
 
     seconds: frozenset[int] = frozenset({0})
     minutes: frozenset[int] = frozenset()
@@ -69,7 +69,7 @@ class Meaning:
         return in_month if by_month else in_week if by_week else True
 
     def at(self, wall: datetime) -> bool:
-        """Whether it names the minute of this wall time."""
+        """Whether the expression names the minute of this wall time."""
         minute = not self.minutes or wall.minute in self.minutes
         return minute and (not self.hours or wall.hour in self.hours) and self.on(wall.date())
 
@@ -87,8 +87,9 @@ def readings(wall: datetime, zone: str) -> list[Instant]:
 def slow_next_fire(
     meaning: Meaning, zone: str, after: Instant, until: Instant, rule: Daylight | None = None
 ) -> Instant | None:
-    """Look at the clock of the zone every minute until ``until``. What it shows fires, if its reading is one that the
-    rule lets fire. If it has jumped ahead since the last look, what it has left out fires now, if the rule says so."""
+    """The next fire, by reading the clock of the zone every minute until ``until``. A named wall time fires if the rule
+    lets this reading fire. If the clock has jumped ahead, skipped wall times fire at once, if the rule says so.
+    """
     rule = rule or Daylight()
     minute, instant = timedelta(minutes=1), after // MINUTE * MINUTE - MINUTE
     shown = wall_of(instant, zone)
@@ -112,7 +113,7 @@ def slow_next_fire(
 
 @st.composite
 def _field(draw: st.DrawFn, low: int, high: int, names: list[str] | None = None) -> tuple[str, frozenset[int]]:
-    """A field of a cron expression and the numbers that it stands for."""
+    """A field of a cron expression and the numbers that it means."""
     size = high - low + 1
 
     def name(number: int) -> str:

@@ -1,4 +1,4 @@
-"""What the examples of docs/backfill.md do. Each function plays one; the page holds what comes of it."""
+"""The actions of the examples of docs/backfill.md. Each function plays one example; the page holds its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the examples of docs/messages.md do. Each function plays one; the page holds what comes of it."""
+"""The actions of the examples of docs/messages.md. Each function plays one example; the page holds its result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MessageStory(Story):
         self._settle()
 
     def get(self) -> None:
-        """What a read answers: when it is sent next, or that it is gone."""
+        """A read of a message: when it is sent next, or that it is deleted."""
         [name] = self.documents
         try:
             at = messages.get(self.world.ports, APP, name).next_fire
@@ -41,7 +41,7 @@ class MessageStory(Story):
             self._tell(f"get {name}: {error.message}")
 
     def passes_slowly(self, span: str) -> None:
-        """A span of time, second-true."""
+        """Let a span of time pass, with hints at their instants."""
         self.world.pass_by(span)
         self._find()
 

@@ -1,6 +1,7 @@
-"""Stories that the pages tell of their examples: played on a world, and written down as they go.
+"""Plays the examples of the pages on a world, and writes down what happens.
 
-Each line has the instant at which it happened; what starts and what goes on record is found out, not told.
+Each line has the instant at which it happened. Starts and records are read from the world; the story does not name
+them.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Story:
     # -- what happens ----------------------------------------------------------------------------------------------
 
     def ready(self, *days: int, dataset: str = "flights") -> None:
-        """Days of a dataset are ready, one after the other within the same moment."""
+        """Days of a dataset become ready, one after the other at the same instant."""
         for number in days:
             self._tell(f"day {number} of {dataset} is ready")
             self.world.upload(day(number, dataset, "_SUCCESS" if dataset == "flights" else "part-0.csv"))
@@ -80,29 +81,29 @@ class Story:
         self._settle()
 
     def alarms(self, name: str, state: str) -> None:
-        """An alarm of the account goes into a state."""
+        """An alarm of the account changes to a state."""
         self._tell(f"alarm {name} goes to {state}")
         self.world.alarm(name, state)
         self._settle()
 
     def says(self, *answers: Documents) -> None:
-        """What the probe answers from now on, one after the other, the last one for ever."""
+        """Set the answers of the probe, one after the other; the last one repeats."""
         self._tell(f"the probe will answer {', then '.join(json.dumps(answer) for answer in answers)}")
         self.world.targets.says = [json.dumps(answer).encode() for answer in answers]
 
     def measures(self, value: float) -> None:
-        """What is measured outside from now on."""
+        """Set the value of the external measurement."""
         self._tell(f"the metric is at {value}")
         self.world.targets.load = value
 
     def approves(self, who: str, reason: str) -> None:
-        """Somebody approves of the one job that waits."""
+        """A user approves the one waiting job."""
         self._tell(f'approve by {who}: "{reason}"')
         actions.approve(self.world.ports, self._waiting(None).job_id, who, reason)
         self._settle()
 
     def ends(self, state: str = "SUCCESS") -> None:
-        """Every living run ends in a state of EMR Serverless."""
+        """Every active run ends in a state of EMR Serverless."""
         living = [run for name in self.names for run in self.world.runs(name) if run.state in ("STARTING", "RUNNING")]
         for workflow, count in Counter(_short(run.workflow) for run in living).items():
             self._tell(f"{workflow} ends: {state}" if count == 1 else f"{count} runs of {workflow} end: {state}")
@@ -115,25 +116,25 @@ class Story:
         self._settle()
 
     def asks(self, wish: str) -> None:
-        """Somebody resumes, disables or enables the schedule."""
+        """A user resumes, disables or enables the schedule."""
         self._tell(f"{wish} {self.names[0]}")
         getattr(self.world, wish)(self.names[0])
         self._settle()
 
     def skips(self, span: str) -> None:
-        """The occurrence that lies a span ahead is to be left out."""
+        """A user skips the occurrence that is this far ahead."""
         at = self.world.clock.now() + duration(span)
         self._tell(f"skip {self.names[0]} at {iso(at)}")
         pauses.skip(self.world.ports, full(self.names[0]), at, "tester")
 
     def puts(self, what: str, **changed: Any) -> None:
-        """The schedule is replaced by one that differs as ``what`` says."""
+        """A user replaces the schedule by another one; ``what`` describes the difference."""
         self._tell(f"put {self.names[0]}: {what}")
         self.world.put(self.names[0], self.documents[self.names[0]] | changed)
         self._settle()
 
     def backfills(self, **wish: Any) -> str:
-        """Somebody asks that the past be run. Returns the backfill's id."""
+        """A user requests a backfill. Returns its id."""
         told = ", ".join(f"{key.rstrip('_')} {json.dumps(value)}" for key, value in wish.items())
         self._tell(f"backfill {self.names[0]}: {told}")
         backfill = backfills.begin(self.world, self.names[0], **wish)
@@ -146,13 +147,15 @@ class Story:
         self._settle()
 
     def counts(self, backfill: str) -> None:
-        """How far a backfill is."""
+        """The state and the counts of a backfill."""
         view = backfills.seen(self.world, self.names[0], backfill)
         counts = ", ".join(f"{view[what]} {what}" for what in backfills.COUNTS if view[what])
         self._tell(f"the backfill is {view['state']}: {counts}")
 
     def passes(self, span: str) -> None:
-        """A span of time. All but its last two minutes pass at once, with one tick: nothing may fall due in them."""
+        """Let a span of time pass. All but its last two minutes pass at once, with one tick: nothing may be due in
+        them.
+        """
         end = self.world.clock.now() + duration(span)
         self.world.clock.wait_until(end - 2 * MINUTE)
         self.world.tick()
@@ -160,33 +163,33 @@ class Story:
         self.world.pass_by(f"{end - self.world.clock.now()}ms")
         self._find()
 
-    # -- what is asked ---------------------------------------------------------------------------------------------
+    # -- what `why` answers ----------------------------------------------------------------------------------------
 
     def why(self, name: str | None = None) -> None:
-        """What `why` says of a schedule at this moment."""
+        """The answer of `why` for a schedule at this moment."""
         view = explain.why_schedule(self.world.ports, full(name or self.names[0]))
         self._tell(f"why: {view['why']}")
 
     def wakes(self, name: str | None = None) -> None:
-        """What `why` says of the one waiting job, and what will make it move."""
+        """The answer of `why` for the one waiting job, and what will wake it."""
         view = explain.why_job(self.world.ports, self._waiting(name))
         self._tell(f"why: {view['why']}")
         self._tell(f"wakes: {view['wakes']}")
 
     def waits(self, name: str | None = None) -> None:
-        """How each constraint of the one waiting job stands."""
+        """The answer of `why` for each constraint of the one waiting job."""
         for each in explain.why_job(self.world.ports, self._waiting(name))["constraints"]:
             self._tell(f"{each['type']}: {each['why']}")
 
     def _waiting(self, name: str | None) -> Job:
-        """The one job that waits; fires that are prepared for an instant to come do not."""
+        """The one waiting job, without fires that are prepared for a later instant."""
         now = self.world.clock.now()
         (job,) = [job for job in self.world.jobs(name or self.names[0]) if (job.due_at or 0) <= now]
         return job
 
     @property
     def contexts(self) -> list[Any]:
-        """What each run that has started was told: by reference, or in its message."""
+        """The context of each run that has started: by reference, or in its message."""
         told = [self.world.context(run) for name in self.names for run in self.world.runs(name)]
         return [each for each in told if each is not None] + [sent for _, sent in self.world.targets.queue.messages]
 
@@ -197,7 +200,7 @@ class Story:
         self._find()
 
     def _find(self) -> None:
-        """Whatever has started or gone on record since the last look, in the order of its instants."""
+        """Write down all new starts and records, in the order of their instants."""
         for at, key, line in sorted(self._news()):
             if key not in self._seen:
                 self._seen.add(key)
@@ -207,7 +210,7 @@ class Story:
         for name in self.names:
             for run in self.world.runs(name):
                 fired_by = _events(context.events_of(self.world.ports, run))
-                # Those of a backfill that start together do so in the order of its plan.
+                # Runs of a backfill that start together are in the order of its plan.
                 place = f"{run.created_at:015d}" if run.backfill else ""
                 yield (
                     run.claimed_at,

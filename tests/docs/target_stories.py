@@ -1,4 +1,4 @@
-"""What the examples of docs/targets.md do. Each function plays one; the page holds what comes of it."""
+"""The actions of the examples of docs/targets.md. Each function plays one example; the page holds its result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ExecutionStory(Story):
         world.settle()
 
     def begins(self) -> None:
-        """The event of Step Functions comes that the execution runs."""
+        """Deliver the event of Step Functions that the execution is active."""
         self.world.execution_says(self._living(), "RUNNING")
         self._settle()
 
@@ -35,7 +35,7 @@ class ExecutionStory(Story):
         self._settle()
 
     def redriven(self, *statuses: str) -> None:
-        """Somebody redrives the execution that failed, which Step Functions tells."""
+        """A user redrives the execution that failed, and the event of Step Functions arrives."""
         made = next(each for each in self._newest() if each.status == "FAILED")
         for status in statuses:
             self.world.execution_says(made, status)
@@ -49,7 +49,7 @@ class ExecutionStory(Story):
         self._settle()
 
     def stopped(self) -> None:
-        """What Step Functions keeps of an execution that was stopped."""
+        """The description of a stopped execution at Step Functions."""
         made = self._newest()[0]
         self._tell(f"the execution is {made.status}: error {made.error!r}, cause {made.cause!r}")
 

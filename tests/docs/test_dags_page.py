@@ -1,4 +1,4 @@
-"""The example of docs/dags.md is played, and the page must say what comes of it, line by line (W4)."""
+"""Plays the example of docs/dags.md. The page must show the result, line by line (W4)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONTEXT = Draft202012Validator(json.loads((DOCS / "run-context.schema.json").rea
 
 
 def told(world: World, what: str) -> str:
-    """A line of the page: what happened, and how the nodes stand then."""
+    """A line of the page: what happened, and the states of the nodes then."""
     [view] = dags.views(world)
     nodes = ", ".join(f"{node} {each['state']}" for node, each in view["nodes"].items())
     return f"{what:32}{view['state']}: {nodes}"

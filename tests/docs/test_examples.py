@@ -1,7 +1,7 @@
-"""Every example of triggers, constraints, modes and backfills is played, and its page must say what comes of it.
+"""Plays every example of triggers, constraints, modes and backfills. Its page must show the result.
 
-A page has, for each example, a block of YAML (what stands under `schedules:` of an app) and a block of what happened:
-the reasons, records and starts, word by word and at their instants. `STORIES` has what is done to the example.
+A page has two blocks for each example: YAML (the content of `schedules:` of an app) and the events. The second one
+holds the reasons, records and starts, word by word and with their instants. `STORIES` has the actions of the examples.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ CONTEXT = Draft202012Validator(json.loads((DOCS / "run-context.schema.json").rea
 
 
 class Example(NamedTuple):
-    """One example of a page: its schedules, and what the page says of them, line by line."""
+    """One example of a page: its schedules, and the lines of its result."""
 
     page: str
     name: str

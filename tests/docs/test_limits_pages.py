@@ -1,4 +1,4 @@
-"""The examples of docs/pools.md, docs/throttling.md and docs/notices.md are accepted, and do what their pages say."""
+"""The examples of docs/pools.md, docs/throttling.md and docs/notices.md are accepted, and behave as their pages say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of docs/lifecycle.md that no table of the code holds: every wish is tried in every mode."""
+"""The figures of docs/lifecycle.md that no table of the code holds: every request is tried in every mode."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WISHES = tuple(states.MOVES)
 
 
 def bring(world: World, name: str, mode: Mode) -> None:
-    """A schedule of this name stands in a mode."""
+    """Put a schedule of this name, and bring it into a mode."""
     if mode == "completed":
         world.put(name, at("R1/PT3M", "notify"))
         world.pass_by("1m")  # with the next tick its only fire is prepared

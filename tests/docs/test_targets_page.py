@@ -1,4 +1,4 @@
-"""Every example of docs/targets.md is played, and the page must say what comes of it, line by line."""
+"""Plays every example of docs/targets.md. The page must show the result, line by line."""
 
 from __future__ import annotations
 

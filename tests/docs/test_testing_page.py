@@ -1,4 +1,4 @@
-"""Every test of docs/testing-apps.md is run, on the app of that page."""
+"""Runs every test of docs/testing-apps.md on the app of that page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_every_python_block_of_the_testing_page_is_a_test() -> None:
 
 
 def test_the_testing_page_names_every_public_call() -> None:
-    """Methods that it does not name are those with which the engine and the fixture work."""
+    """Only the engine and the fixture use the methods that it does not name."""
     inner = {"acting", "quiet", "schedule", "dataset", "settle", "tick", "pass_by", "pass_until"}
     public = {name for name in dir(App) if not name.startswith("_")} - inner
     unnamed = {name for name in public if not re.search(rf"\b{name}\b", PAGE)}

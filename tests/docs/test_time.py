@@ -1,4 +1,4 @@
-"""The page of time: every line of its tables is computed, and must say what comes of it (T1, T2, T3)."""
+"""Computes every line of the tables of the page of time. The page must show the results (T1, T2, T3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What the examples of docs/triggers.md do. Each function plays one; the page holds what comes of it, line by line."""
+"""The actions of the examples of docs/triggers.md. Each function plays one example; the page holds its result, line by
+line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What was deployed, through its own doors: custom events over bus and API, sizes, pauses, bulk, deployments."""
+"""The deployed stack through its public interfaces: custom events over bus and API, sizes, pauses, bulk,
+deployments.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ PATIENCE = 30  # seconds of real time
 
 
 class Stage:
-    """A namespace of its own on the deployed stack, with a queue as the target of its workflow."""
+    """A new namespace on the deployed stack, with a queue as the target of its workflow."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self.name = f"e2e-{uuid.uuid4().hex[:8]}"
@@ -42,7 +44,7 @@ class Stage:
         return self.client.put(f"{self.base}/apps/shop", app)
 
     def told(self, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
-        """The messages that came, once there are enough of them."""
+        """The received messages, once there are enough of them."""
         came: list[dict[str, Any]] = []
         end = time.monotonic() + PATIENCE
         while not enough(came):
@@ -78,8 +80,9 @@ def test_t11_a_custom_event_comes_by_the_bus_and_by_the_api(stage: Stage) -> Non
 
 
 def test_t23_an_alarm_event_reaches_the_deployed_lambda(cloud: Endpoints, stage: Stage) -> None:
-    """The event as AWS documents it, sent to the queue as the rule would: ministack's alarms tell EventBridge nothing,
-    and nobody may put an event whose source begins with ``aws.``."""
+    """The event as AWS documents it, sent to the queue as the rule would send it. ministack's alarms do not notify
+    EventBridge, and no client may put an event whose source begins with ``aws.``.
+    """
     name = f"{stage.name} / too hot"
     stage.deploy(a={"trigger": {"type": "cloudwatch_alarm", "alarm": name}})
     change = alarm_events.event(name=name)

@@ -15,14 +15,15 @@ pytestmark = [pytest.mark.cloud, pytest.mark.spark, pytest.mark.long]
 
 @pytest.fixture(autouse=True)
 def environment_of_the_cloud(monkeypatch: pytest.MonkeyPatch, cloud: Endpoints) -> None:
-    """An example sets these variables in its process; here they are taken back after each test."""
+    """An example sets these variables in its process; they are removed after each test."""
     for name, value in cloud.environment().items():
         monkeypatch.setenv(name, value)
 
 
 def test_h4_a_month_of_nights_is_backfilled_and_verified(cloud: Endpoints, capsys: pytest.CaptureFixture[str]) -> None:
-    """It verifies itself: every night once and two at a time, each row as the raw lines have it, a rerun changes
-    nothing."""
+    """The example verifies itself: every night once and two at a time, each row equal to the raw lines, and a rerun
+    without changes.
+    """
     assert build.main() == 0
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert (told["example"], told["nights"]) == ("ok", len(build.MONTH))
@@ -32,8 +33,9 @@ def test_h4_a_month_of_nights_is_backfilled_and_verified(cloud: Endpoints, capsy
 def test_h4_a_dag_retrains_models_and_publishes_the_better_ones(
     cloud: Endpoints, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It verifies itself: one training at a time, none overtaken by a less urgent one, and what is published are the
-    models that beat the baseline."""
+    """The example verifies itself: one training at a time, none overtaken by a less urgent one, and only models that
+    beat the baseline are published.
+    """
     assert retrain.main() == 0
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert told["example"] == "ok"

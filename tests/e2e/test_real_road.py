@@ -1,4 +1,4 @@
-"""The whole road on the local cloud: signed API, S3 notifications, Lambdas, and real Spark. Nothing is faked."""
+"""The whole flow on the local cloud: signed API, S3 notifications, Lambdas, and real Spark. Nothing is faked."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ raise ValueError("column dep_time is not what it was: " + sys.argv[-2])
 
 
 class Road:
-    """A namespace and a prefix of its own on the local cloud, and the client to watch it with."""
+    """A new namespace and prefix on the local cloud, and the client to read it."""
 
     def __init__(self, endpoints: Endpoints, client: Client) -> None:
         self.endpoints, self.client = endpoints, client

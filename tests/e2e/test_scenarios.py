@@ -1,4 +1,4 @@
-"""The scenarios that are about arriving data, once more on the local cloud: atomic tables, real S3 notifications."""
+"""The scenarios of arriving data, repeated on the local cloud: atomic tables, real S3 notifications."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make smoke` on the local cloud, and what it says where it cannot begin."""
+"""`make smoke` on the local cloud, and its message if it cannot begin."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_o7_the_smoke_test_leaves_a_deployed_stack_as_it_was(
     cloud: Endpoints, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = _queues(cloud)
-    with patch.dict(os.environ):  # it takes the keys of the local cloud into the environment
+    with patch.dict(os.environ):  # it puts the keys of the local cloud into the environment
         assert smoke.main([]) == 0
     told = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
     assert (told["smoke"], told["not_removed"]) == ("ok", 0)
@@ -67,7 +67,7 @@ def test_o7_an_unreadable_figure_fails_no_check() -> None:
 
 
 class Nobody:
-    """An API that refuses all, and an AWS without anything."""
+    """An API that refuses every request, and an empty AWS account."""
 
     def __getattr__(self, name: str) -> Any:
         def refuse(*_: Any, **__: Any) -> Any:

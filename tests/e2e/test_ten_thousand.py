@@ -1,4 +1,4 @@
-"""A trigger of ten thousand partitions, on tables that are limited as DynamoDB's are (T7, T17)."""
+"""A trigger of ten thousand partitions, on tables with the limits of DynamoDB (T7, T17)."""
 
 from __future__ import annotations
 

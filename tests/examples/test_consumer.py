@@ -1,4 +1,6 @@
-"""The consumer of the backups: what comes twice is backed up once, and nothing is taken off before it is done."""
+"""The consumer of the backups: a repeated message is backed up once, and a message is deleted only after its backup is
+done.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents of the examples are ones that the API takes, and say what the examples verify."""
+"""The API accepts the documents of the examples, and the documents define what the examples verify."""
 
 from __future__ import annotations
 

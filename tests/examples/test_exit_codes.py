@@ -1,4 +1,4 @@
-"""An example that gets no answer, or a refusal, ends with one sentence and the exit code 1."""
+"""An example that gets no answer, or a refusal, prints one sentence and ends with the exit code 1."""
 
 from __future__ import annotations
 

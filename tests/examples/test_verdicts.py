@@ -1,4 +1,4 @@
-"""What the examples verify of their own results: each would fail, if it were not so."""
+"""The checks that the examples make of their own results: each detects a wrong result."""
 
 from __future__ import annotations
 

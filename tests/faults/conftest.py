@@ -1,4 +1,6 @@
-"""The worlds of this folder stand on tables in this process, some fifty times as fast as moto: there are thousands."""
+"""The worlds of this folder keep their tables in this process. That is about fifty times as fast as moto, and the tests
+build thousands of worlds.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ from tests.faults.memory_tables import QuickWorld
 
 @pytest.fixture
 def make_world() -> Callable[..., QuickWorld]:
-    """Makes worlds, each on tables of its own."""
+    """Returns a function that makes worlds, each with its own tables."""
     return QuickWorld
 
 

@@ -1,7 +1,7 @@
-"""A whole day, minute by minute, of a platform: clocks that deliver, Spark jobs that fail and are tried again, DAGs,
-pull workers that die, Lambdas that die, and an emitter that is away for half an hour.
+"""Simulates a whole day of a platform, minute by minute. Schedules deliver messages, Spark jobs fail and are retried,
+and DAGs run. Pull workers crash, Lambdas are killed, and the emitter is down for half an hour.
 
-Time is simulated, and everything else is real but the outside: EMR, the queue, the workers.
+Time is simulated, and so are the services outside Sluice: EMR, the queue, the workers. Everything else is real.
 """
 
 from __future__ import annotations
@@ -30,13 +30,15 @@ from tests.support.world import EMR, SQS, flights
 R = TypeVar("R")
 DAY = 1_440  # minutes
 OUTAGE = 30  # minutes in the middle, in which no tick comes
-ALL = {"mode": "all"}  # what an outage has kept from being prepared is made up for, every fire of it
+ALL = {"mode": "all"}  # every fire that was not prepared in the outage is made up for
 RETRIES = {"attempts": 6, "delay": "30s"}
 
 
 @dataclass(frozen=True)
 class Load:
-    """How many schedules fire every minute, by what they start; every how many minutes each DAG is run; how long."""
+    """The load of a day: schedules per target that fire every minute, DAGs, the minutes between two runs of a DAG, and
+    the length of the day in minutes.
+    """
 
     delivered: int
     spark: int
@@ -51,12 +53,12 @@ class Load:
 
     @property
     def jobs(self) -> int:
-        """How many there are, those of a DAG with its start and four nodes, without what is tried again."""
+        """The number of jobs, without retries. A run of a DAG counts as five: its start and four nodes."""
         return (self.delivered + self.spark + self.pulled) * self.minutes + self.dags * self.dag_runs * 5
 
 
 class DayEmr(FakeEmr):
-    """The same promises, for fifty thousand runs: a token is looked up."""
+    """Behaves as `FakeEmr`, for fifty thousand runs: finds a run by its token in a dictionary."""
 
     def __init__(self, clock: Any) -> None:
         super().__init__(clock)
@@ -77,7 +79,7 @@ class DayEmr(FakeEmr):
 
 
 class DayQueue(FakeQueue):
-    """Keeps how often each message came, and which of them the present invocation has sent."""
+    """Counts the sends of each message, and keeps the messages that the present invocation has sent."""
 
     def __init__(self, clock: Any) -> None:
         super().__init__(clock)
@@ -91,7 +93,7 @@ class DayQueue(FakeQueue):
 
 
 class Day(QuickWorld):
-    """The day from midnight on. ``deaths`` is how many Lambdas die in it, at random moments."""
+    """A day that begins at midnight. ``deaths`` is the number of Lambdas that are killed, at random moments."""
 
     def __init__(self, load: Load, deaths: int, seed: int) -> None:
         super().__init__(wake_shards=1, history_shards=1)
@@ -100,9 +102,10 @@ class Day(QuickWorld):
         self.targets.emr, self.targets.queue = self.emr, self.queue
         self.workers = [PullWorker(self, f"worker-{number}") for number in range(4)]
         self.worker_deaths = self.died = 0
-        # Messages whose Lambda died before it had recorded them, and how often: each may come once more for that (E6).
+        # Messages whose Lambda was killed before it recorded them, and how often. Each may be sent once more per kill
+        # (E6).
         self.in_doubt: Counter[str] = Counter()
-        # Attempts that a worker was given, how often, and those whose success was taken from it.
+        # How often each attempt was leased to a worker, and the attempts whose success Sluice acknowledged.
         self.leased: Counter[tuple[str, int]] = Counter()
         self.acknowledged: set[tuple[str, int]] = set()
         self.clock.pass_by("12h")  # from noon to midnight
@@ -133,7 +136,7 @@ class Day(QuickWorld):
     # -- a minute --------------------------------------------------------------------------------------------------
 
     def play(self) -> None:
-        """The day, and the time after it in which what is under way comes to its end."""
+        """Play the day, then some minutes in which the active work ends."""
         quiet = range(self.load.minutes // 2, self.load.minutes // 2 + OUTAGE)
         for minute in range(self.load.minutes):
             self.minute(ticks=minute not in quiet, deaths=self.deadly[minute])
@@ -141,7 +144,9 @@ class Day(QuickWorld):
             self.minute()
 
     def minute(self, ticks: bool = True, deaths: int = 0) -> None:
-        """The tick, hints at their instants, and what ends meanwhile. In some minutes Lambdas die of it."""
+        """Play one minute: the tick, hints at their instants, and the ends of runs. ``deaths`` Lambdas are killed in
+        it.
+        """
         self.points.armed = bool(deaths)
         self.points.die_after = [self.points.count + self.chance.randint(1, 40 * (each + 1)) for each in range(deaths)]
         before = self.points.count
@@ -164,7 +169,9 @@ class Day(QuickWorld):
         self.settle(self._invoke)
 
     def _invoke(self, act: Callable[[], Any]) -> bool:
-        """One Lambda, which nobody repeats. True if it died: then what it has sent and not recorded is in doubt."""
+        """Run one Lambda, without a retry. Returns True if it was killed. What it sent and did not record is then in
+        doubt.
+        """
         self.queue.just_sent.clear()
         died = lost(act)
         for run_id in self.queue.just_sent if died else ():
@@ -173,7 +180,7 @@ class Day(QuickWorld):
         return died
 
     def _spark_ends(self) -> None:
-        """A run takes a minute or two. Every tenth first attempt fails; of every twentieth end nobody is told."""
+        """A run takes a minute or two. One in ten first attempts fails, and the event of one end in twenty is lost."""
         now = self.clock.now()
         for run, begun in list(self.emr.living.values()):
             if now - begun < 70 * SECOND:
@@ -186,7 +193,9 @@ class Day(QuickWorld):
         self.settle(self._invoke)
 
     def _workers_go_on(self) -> None:
-        """Each worker reports what it has done and takes what lies in the pool. Some die with work in their hands."""
+        """Each worker reports its finished work and claims the offers of the pool. Some workers crash while they hold
+        leases.
+        """
         for worker in self.workers:
             for place, given in enumerate(worker.leases):
                 if not self._invoke(lambda worker=worker, place=place: worker.succeed(place)):
@@ -199,10 +208,10 @@ class Day(QuickWorld):
                 worker.leases.clear()
         self.settle(self._invoke)
 
-    # -- what became of it -----------------------------------------------------------------------------------------
+    # -- the result ------------------------------------------------------------------------------------------------
 
     def check(self) -> None:
-        """Of every fire there is one run, which succeeded; every start was made once, and nothing is left."""
+        """Check that each fire has one run that succeeded, that each start was made once, and that no work is left."""
         attempts: dict[str, list[Run]] = {}
         for run in self._rows(Run, "RunsTable", "A#"):
             attempts.setdefault(run.run_id, []).append(run)
@@ -218,7 +227,9 @@ class Day(QuickWorld):
         self._check_rest()
 
     def _check_fires(self, last: list[Run]) -> None:
-        """Each schedule has a run for every minute, each DAG one of every node in every round, in the graph's order."""
+        """Each schedule has one run per minute, and each DAG has one run per node and round, in the order of
+        the graph.
+        """
         fires = Counter(_short(run.schedule) for run in last)
         assert fires == self._expected()
         early = [run for run in last if run.due_at is not None and run.claimed_at < run.due_at]
@@ -238,7 +249,9 @@ class Day(QuickWorld):
                 assert nodes[after].claimed_at >= (nodes[before].ended_at or 0), "before what leads to it had ended"
 
     def _check_messages(self, sent: set[str]) -> None:
-        """Each came once, and once more for each Lambda that died between sending it and recording it, at most."""
+        """Each message was sent once, and at most once more for each Lambda that was killed between the send and its
+        record.
+        """
         assert self.queue.came.keys() == sent
         doubled = {
             run_id: count for run_id, count in self.queue.came.items() if count > 1 + self.in_doubt.get(run_id, 0)
@@ -246,7 +259,7 @@ class Day(QuickWorld):
         assert doubled == {}, "came again, and nobody died over it"
 
     def _check_spark(self, runs: list[Run]) -> None:
-        """Each attempt is one run of EMR, which ended as the attempt did; nothing but a failure is tried again."""
+        """Each attempt is one run of EMR with the same end. Only failed attempts are retried."""
         attempts = {run.request.name: run for run in runs if run.request.target["type"] == "emr_serverless"}
         started = Counter(run.name for run in self.emr.runs.values())
         assert started == Counter(attempts.keys()), "a start too many, or too few"
@@ -255,7 +268,7 @@ class Day(QuickWorld):
         assert other == [], "ended in another way at EMR"
 
     def _check_workers(self, runs: list[Run]) -> None:
-        """No attempt was given to two workers, and what a worker has done is not done again."""
+        """No attempt was leased to two workers, and no acknowledged work was done again."""
         attempts = {(run.run_id, run.attempt): run for run in runs if run.request.target["type"] == "worker"}
         assert self.leased.keys() <= attempts.keys()
         assert [lease for lease, count in self.leased.items() if count > 1] == [], "two workers at one attempt"
@@ -285,6 +298,8 @@ class Day(QuickWorld):
 
 
 def _short(schedule: str) -> str:
-    """``tell0``; of the schedules of a DAG ``dag0~`` for its start and ``dag0~a`` for a node, whatever its graph."""
+    """A short name: ``tell0``; for the schedules of a DAG ``dag0~`` (its start) and ``dag0~a`` (a node), for
+    any graph.
+    """
     head, *rest = schedule.rpartition(".")[2].split("~")
     return f"{head}~{rest[-1]}" if rest else head

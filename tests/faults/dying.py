@@ -1,7 +1,8 @@
-"""How a scenario is played in which Lambdas die: what is deployed, what happens, what is right in the end.
+"""Plays a scenario in which Lambdas are killed: what is deployed, what happens, which ends are right.
 
-Each is first played through to learn its effects, then once per effect with a death right after it, then left to the
-sweep: hints and EMR's events of a dead invocation never come again. The expectation is the same every time.
+A scenario is first played without a kill, to list its effects. Then it is played once per effect, with a kill right
+after that effect. Only the sweep repairs the rest: hints and EMR's events of a killed invocation never come again. The
+same ends are expected in every play.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from tests.support.pull_workers import PULLED
 from tests.support.state_machines import Execution
 from tests.support.world import EMR, World, day, flights
 
-# Long enough for every lease, backoff and silent-run question to come round several times.
+# Long enough for every lease, every backoff and several polls of silent runs.
 RECOVERY = ("1m", "1m", "3m", "3m", "11m", "11m", "21m", "61m")
-# One shard instead of four: the tick asks each of them, and nothing here is about their number.
+# One shard instead of four: the tick queries each shard, and no scenario depends on their number.
 SMALL: dict[str, Any] = {"wake_shards": 1, "history_shards": 1}
 POOLS = {"p": {"size": 4, "shares": {"flights.join": {"reserved": 1}}}}
 POLICIES = {"calm": {"max_events": 3, "interval": "1m"}}
-# What the end of a scenario is: run states by schedule, oldest first, and how many runs EMR saw.
+# The end of a scenario: run states by schedule, oldest first, and the number of runs that EMR started.
 End = tuple[dict[str, list[str]], int]
 
 
@@ -37,12 +38,14 @@ def _succeeds(run: EmrRun) -> str:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What is deployed, what happens while Lambdas may die, and which ends are right: the first if nobody dies.
+    """What is deployed, what happens while Lambdas may be killed, and which ends are right. Without a kill only the
+    first end is right.
 
-    ``messages`` is how many were sent, None if that may be as it will. ``outcome`` is how EMR ends a run, whoever hears
-    of it. ``later`` is done when all has been repaired, and followed by as much time again. ``holds`` looks closer at
-    the end. ``tuned`` are settings. ``workflows`` are deployed beside those of every scenario, and ``execution`` is how
-    Step Functions ends an execution, whoever hears of it.
+    ``messages`` is the number of messages sent, None if any number is right. ``outcome`` returns the state in which EMR
+    ends a run, even if its event is lost. ``later`` is called when all is repaired, and as much time passes again.
+    ``holds`` checks the end more closely. ``tuned`` are settings. ``workflows`` are deployed in addition to those of
+    every scenario. ``execution`` returns the state in which Step Functions ends an execution, even if its event is
+    lost.
     """
 
     schedules: dict[str, Any]
@@ -58,7 +61,7 @@ class Scenario:
 
 
 def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
-    """Play a scenario with a death after each of these effects, those of the recovery counting on."""
+    """Play a scenario with a kill after each of these effects. The effects of the recovery are counted on."""
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     pulled = {"target": PULLED, "retries": {"attempts": 2, "delay": "30s"}}
     parts = flights(scenario.schedules, twice=retried, pulled=pulled, **scenario.workflows)
@@ -88,7 +91,7 @@ def world_for(scenario: Scenario) -> QuickWorld:
 
 
 def _recover(world: World, scenario: Scenario) -> None:
-    """Only time passes: ticks come, and runs of EMR and Step Functions end without an event of theirs arriving."""
+    """Only time passes: ticks come, and runs of EMR and Step Functions end, but no event of theirs arrives."""
     for span in RECOVERY:
         world.clock.wait_until(world.clock.now() + duration(span))
         tick(world)
@@ -98,19 +101,19 @@ def _recover(world: World, scenario: Scenario) -> None:
 
 
 def upload(world: World, number: int, dataset: str = "flights", name: str = "_SUCCESS", size: int = 0) -> None:
-    """A notification of S3: its queue repeats it until somebody has lived through it. Then hints arrive."""
+    """Deliver a notification of S3, again until an invocation completes it, as its queue does. Then hints arrive."""
     redelivered(lambda: world.upload(day(number, dataset, name), size=size))
     world.settle(lost)
 
 
 def people(world: World, act: Callable[[], Any]) -> None:
-    """Somebody asks for something, again and again until it is acknowledged. Then hints arrive."""
+    """Make a user's request, again until it is acknowledged. Then hints arrive."""
     redelivered(act)
     world.settle(lost)
 
 
 def tick(world: World) -> None:
-    """The minute's invocation; whoever dies in it leaves the rest to the next one."""
+    """Run the tick. If a step is killed, the next tick does the rest."""
     lost(lambda: emit.emit_due(world.ports))
     lost(lambda: sweep.hint_soon(world.ports))
     lost(lambda: sweep.sweep_all(world.ports))
@@ -118,14 +121,14 @@ def tick(world: World) -> None:
 
 
 def passes(world: World, *spans: str) -> None:
-    """Time goes by, a tick at the end of each span."""
+    """Let time pass, with a tick at the end of each span."""
     for span in spans:
         world.clock.pass_by(span)
         tick(world)
 
 
 def finish(world: World, outcome: Callable[[EmrRun], str] = _succeeds) -> None:
-    """EMR's runs end, and tell it once. Then hints arrive."""
+    """EMR's runs end, and EMR sends the event of each state once. Then hints arrive."""
     for run in [run for run in world.targets.emr.runs.values() if run.state == "SUBMITTED"]:
         lost(lambda run=run: world.emr_says(run.id, "RUNNING"))
         lost(lambda run=run: world.emr_says(run.id, outcome(run), "the last line of the driver"))

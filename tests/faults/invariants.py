@@ -1,6 +1,6 @@
-"""What holds of the tables at every moment between two writes, and what holds once everything has come to rest.
+"""Checks the tables: what must hold at every moment between two writes, and what must hold once all work has ended.
 
-Read from the rows as they are stored, not through the flows that are on trial.
+The checks read the stored rows, not the results of the flows under test.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from tests.faults.memory_tables import QuickWorld
 from tests.support import backfills
 
 R = TypeVar("R")
-# What is overdue is hinted by the next tick: nothing is older than that and the grace, but what keeps failing.
+# The next tick hints all overdue rows. So no row is overdue for longer than a tick and the grace period, unless it
+# keeps failing.
 DROPPED_LETTER = "its dead letter was dropped"
 MAX_OVERDUE = 2 * MINUTE + 10 * SECOND
 
@@ -59,7 +60,7 @@ class Stock:
         return found
 
     def _parsed(self, kind: type[R], item: Any) -> R:
-        """Items are never changed in place, so each is read once, however often the stock is taken."""
+        """Parse an item once: items are never changed in place, so later stocks reuse the result."""
         known = self._known.get(id(item))
         if known is None or known[0] is not item:
             known = self._known[id(item)] = (item, items.from_item(kind, item))
@@ -67,7 +68,7 @@ class Stock:
 
     @property
     def jobs(self) -> list[Job]:
-        """Jobs that wait, those under a tombstone among them, and bare tombstones."""
+        """Waiting jobs, jobs under a tombstone, and bare tombstones."""
         return self._of(Job, "Jobs", "FIRE#", "JOB#", "GATHERING", "REDRIVE#", "RETRY#", "RUNNOW#")
 
     @property
@@ -123,7 +124,7 @@ class Stock:
 
 
 def check(world: QuickWorld) -> Stock:
-    """What holds at every moment."""
+    """Check what must hold at every moment. Returns the rows that were read."""
     stock = Stock(world)
     _slots_are_counted(stock)
     _queues_are_what_jobs_say(stock)
@@ -138,8 +139,9 @@ def check(world: QuickWorld) -> Stock:
 
 
 def check_rest(world: QuickWorld, one_clock: bool = True) -> None:
-    """What holds besides when all runs have ended, all schedules are closed or enabled, and time has passed. Limits are
-    told from history, whose instants must be of one clock for that."""
+    """Check what must also hold when all runs have ended, all schedules are closed or enabled, and time has passed.
+    With ``one_clock``, limits are checked from history, because all its instants come from one clock.
+    """
     stock, now = check(world), world.clock.now()
     if one_clock:
         check_limits(stock.runs, stock.versions)
@@ -169,7 +171,7 @@ def check_rest(world: QuickWorld, one_clock: bool = True) -> None:
 
 
 def check_awake(world: QuickWorld) -> None:
-    """Whatever could go on now is looked at soon: by the sweep if no hint comes."""
+    """Check that all work that can proceed is checked soon: by the sweep if no hint comes."""
     stock, now = check(world), world.clock.now()
     for job in stock.jobs:
         if job.closed:
@@ -183,7 +185,7 @@ def check_awake(world: QuickWorld) -> None:
 
 
 def _is_woken_in_time(job: Job, known: Facts, now: Instant) -> None:
-    """Left to the clock alone, nothing becomes of a job before the instant at which it is looked at."""
+    """Until the job is woken, time alone changes no decision about it."""
     at: Instant | None = now
     while at is not None and (job.wake_at is None or at < job.wake_at):
         decision = decide(job, known, at)
@@ -230,7 +232,9 @@ def _queues_are_what_jobs_say(stock: Stock) -> None:
 
 
 def _what_lives_stays(stock: Stock) -> None:
-    """A living run, and a tombstone that has something to give back, has no TTL: its permits would never come back."""
+    """An active run has no TTL, nor has a tombstone with permits to release. Otherwise those permits would never be
+    released.
+    """
     ends = [run for run in stock.runs if run.expires_at is not None and not states.is_terminal(run.state)]
     assert ends == [], "living runs that pass away"
     holding = [job for job in stock.jobs if job.expires_at is not None and (job.held or job.queued_in or job.wake_at)]
@@ -238,8 +242,9 @@ def _what_lives_stays(stock: Stock) -> None:
 
 
 def _what_lives_is_counted(world: QuickWorld, stock: Stock) -> None:
-    """A living run has a permit of each group, and of the pool, that its schedule names by now; of those whose put is
-    still under way, the gate or the workflow says so."""
+    """An active run holds a permit of each group, and of the pool, that its schedule names at present. A put in
+    progress is an exception: the schedule state or the workflow is then marked as uncounted.
+    """
     schedule_states = {
         schedule_state.schedule: schedule_state
         for schedule_state in stock.schedule_states
@@ -267,7 +272,7 @@ def _what_lives_is_counted(world: QuickWorld, stock: Stock) -> None:
 def _index_is_what_gates_say(stock: Stock) -> None:
     expected: set[tuple[str, str, int, str]] = set()
     timed: dict[str, int] = {}
-    ending: set[str] = set()  # what gathers no more may have a timer that wakes for its removal
+    ending: set[str] = set()  # a schedule that no longer gathers may have a timer that wakes for its removal
     for schedule_state in stock.schedule_states:
         schedule = stock.versions[schedule_state.schedule, schedule_state.version]
         gathers = schedule_state.mode in states.GATHERING_MODES
@@ -288,25 +293,25 @@ def _place(row: Subscription) -> tuple[str, str, int, str]:
 
 
 def _events_are_accounted_for(stock: Stock) -> None:
-    """Whatever was counted belongs to a job, a run or a record."""
+    """Every counted event belongs to a job, a run or a record."""
     ends = {run.run_id for run in stock.runs} | {record.id for record in stock.records}
     known = ends | {job.job_id for job in stock.jobs} | {NO_JOB}
     lost = [marker for marker in stock.markers if marker.event_job not in known]
     assert lost == [], "events of jobs that are nowhere"
     for job in stock.jobs:
         if job.closed and not job.job_id:
-            continue  # a tombstone: its events went with the record of the drop
+            continue  # a tombstone: its events are in the record of the dropped job
         _counts_are_those_of_markers(job, [marker for marker in stock.markers if marker.event_job == job.job_id])
     ran = {run.run_id for run in stock.runs}
     did_well = {run.run_id for run in stock.runs if run.state != "FAILED"}
     for record in stock.records:
-        # A dead letter that is dropped is on record beside its run, all attempts of which have failed.
+        # A dropped dead letter has a record in addition to its run. All attempts of that run have failed.
         known = did_well if record.reason.startswith(DROPPED_LETTER) else ran
         assert record.kind == "COALESCED" or record.id not in known, "what ran has no record of not having run"
 
 
 def _counts_are_those_of_markers(job: Job, markers: list[AppliedEvent]) -> None:
-    """Each event counts for one leaf or several, once each; what speaks against an absence takes a leaf away."""
+    """Each event counts once for each of its leaves. An event that ends an absence removes the progress of a leaf."""
     counts = [progress.count for progress in job.leaves.values()]
     if counts and not any(marker.event.kind == "absent" for marker in markers):
         told = f"{job} counts {counts}, and has {len(markers)} events"

@@ -1,7 +1,7 @@
-"""Whether the limits that schedules set were kept, told from the history of runs alone (C1, C4, C5).
+"""Checks from the history of runs alone that the limits of schedules were kept (C1, C4, C5).
 
-A limit is judged where all schedules of a workflow (or of a group) set the same one, in every version they ever had;
-elsewhere those without a limit may go beyond it.
+A limit is checked only if all schedules of a workflow (or of a group) set the same one in all their versions. Otherwise
+schedules without the limit may exceed it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ Versions = dict[tuple[str, int], Schedule]
 
 
 def check_limits(runs: Iterable[Run], versions: Versions) -> None:
-    """Raise if more ran at a time, started in a span, or followed too soon than was allowed."""
+    """Raise if more runs were active at a time, started in a span, or started too soon after another than the limit
+    allows.
+    """
     bound: dict[str, list[Schedule]] = {}
     for (name, _), definition in versions.items():
         bound.setdefault(name, []).append(definition)
@@ -57,14 +59,14 @@ def _in_group(definition: Schedule, group: str | None) -> bool:
 
 
 def _shared(definitions: list[Schedule], kind: Callable[[Constraint], bool]) -> list[Constraint]:
-    """The one constraint of a kind that all of these have, if they do."""
+    """The constraint of this kind that all definitions share, or an empty list."""
     found = {tuple(each for each in definition.constraints if kind(each)) for definition in definitions}
     return list(next(iter(found))) if len(found) == 1 else []
 
 
 def _check_rate(rule: Constraint, started: list[Run]) -> None:
     assert isinstance(rule, Rate)
-    # A backfill's starts count, and are not held up.
+    # A backfill's starts count, but the rate does not delay them.
     for run in (each for each in started if each.backfill is None):
         since = run.claimed_at - rule.span
         window = [other for other in started if since < other.claimed_at <= run.claimed_at and not _beside(other, run)]
@@ -82,7 +84,7 @@ def _check_gap(rule: Constraint, started: list[Run]) -> None:
     assert isinstance(rule, SinceLastRun)
     for index, run in enumerate(started):
         for other in started[:index]:
-            # Of two that were claimed in the same millisecond, nobody knows any more which was the first.
+            # The order of two claims in the same millisecond is unknown.
             orders = [(other, run), (run, other)] if other.claimed_at == run.claimed_at else [(other, run)]
             assert not all(_is_too_soon(rule, *order) for order in orders), f"{run} started too soon after {other}"
 
@@ -95,7 +97,9 @@ def _is_too_soon(rule: SinceLastRun, other: Run, run: Run) -> bool:
 
 
 def _beside(other: Run, run: Run) -> bool:
-    """Whether a backfill's start may have come after that of a run of the same instant, which it does not hold up."""
+    """True if a backfill's run was claimed in the same millisecond: it may have come later, and this limit does not
+    delay it.
+    """
     return other.backfill is not None and other.claimed_at == run.claimed_at
 
 

@@ -1,4 +1,4 @@
-"""Worlds on tables in this process, for tests that play thousands of them."""
+"""Worlds with tables in this process, for tests that play thousands of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _definitions = cache(tables.definitions)
 
 
 class QuickWorld(World):
-    """A world on fresh tables in memory, which `tables` lets a test look into."""
+    """A world with fresh tables in memory; a test can read them as `tables`."""
 
     def __init__(self, **tuned: Any) -> None:
         self.tables, names = MemoryTables(), {}

@@ -44,7 +44,7 @@ def of_single(service: str, how: str) -> tuple[Platform, Result]:
 
 @cache
 def of_pair(first: str, second: str) -> tuple[Platform, Result]:
-    """The second begins half an hour after the first, and is still down when the first is back."""
+    """The second outage begins half an hour after the first, and outlasts it."""
     return played(outage_of(first), outage_of(second, since=BEFORE + SHIFT))
 
 
@@ -57,7 +57,7 @@ def pairs() -> str:
 
 
 def _table(rows: Sequence[tuple[str, tuple[Platform, Result]]]) -> str:
-    """A row for each; what has lost anything is in no table."""
+    """A row for each outage. An outage that loses anything is in no table."""
     lines = [_line(HEAD), f"|{'---|' * len(HEAD)}"]
     for name, (platform, each) in rows:
         platform.check()
@@ -80,7 +80,7 @@ def marks(name: str) -> tuple[str, str]:
 
 
 def within(text: str, name: str) -> str:
-    """What a document has between the marks of a table."""
+    """The part of a document between the marks of a table."""
     begin, end = marks(name)
     return text.partition(begin)[2].partition(end)[0].strip()
 

@@ -1,8 +1,9 @@
-"""Some hours of a platform in which a service of AWS, or two of them, are down for an hour: what is late, what is
-lost, and how long it takes until nothing is behind.
+"""Simulates some hours of a platform in which one or two services of AWS are down for an hour. Measures delays, losses,
+and the duration of the backlog.
 
-The load uses everything: clocks with each rule of catch-up, Spark jobs with a limit, a DAG, pull workers, partitions,
-custom events, a backfill, and people who change things meanwhile. What fails is repeated as AWS repeats it, no better.
+The load uses every feature: timers with each catch-up rule, Spark jobs with a limit, a DAG, pull workers, partitions,
+custom events, and a backfill. Users change schedules during the load. Failed calls are repeated exactly as AWS repeats
+them.
 """
 
 from __future__ import annotations
@@ -47,18 +48,20 @@ from tests.support.world import EMR, SQS, flights, full, state_change
 
 BEFORE, HOUR, AFTER = 10, 60, 10  # minutes of the load
 SHIFT = 30  # minutes by which the second outage of a pair begins later
-MAX_REST = 150  # minutes after the load, in which what is under way comes to its end
-LATE: Millis = MINUTE  # a fire that starts so much after its instant is late
+MAX_REST = 150  # minutes after the load, in which active work ends
+LATE: Millis = MINUTE  # a fire that starts this much after its instant is late
 SPARK_TAKES = 90 * SECOND
 PATIENT = {"tries": 3, "delay": "1s", "backoff": {"tries": 30, "delay": "10s", "most": "5m"}}
 ENTRIES = 8  # of the backfill
 EVERY = {"tell": 2, "hasty": 4, "latest": 5, "none": 5, "spark": 6, "pulled": 10, "changed": 6}  # minutes
-SILENCE: Millis = 3 * MINUTE  # after the end of a run, by when it is known as a rule
+SILENCE: Millis = 3 * MINUTE  # after the end of a run; Sluice normally records the end within this time
 
 
 @dataclass(frozen=True)
 class Result:
-    """What came of it. Times in minutes; ``recovery`` from the end of the outage until nothing was behind any more."""
+    """The measured results, in minutes. ``recovery`` is the time from the end of the outage until nothing
+    was behind.
+    """
 
     fires: int
     late: int
@@ -92,7 +95,7 @@ class Platform(QuickWorld):
         self.workers = [PullWorker(self, f"worker-{number}") for number in range(2)]
         self.unsent: list[partitions.ObjectCreated] = []  # notifications that S3 still has
         self.on_bus: list[Callable[[], Any]] = []  # custom events that EventBridge still has
-        self.wishes: list[Callable[[], Any]] = []  # of people and producers, who repeat them until they are heard
+        self.wishes: list[Callable[[], Any]] = []  # requests of users and producers, who repeat them until they succeed
         self.answers: Counter[int] = Counter()
         self.ended: dict[str, Instant] = {}  # runs of EMR
         self.put_at: dict[str, Instant] = {}
@@ -167,7 +170,7 @@ class Platform(QuickWorld):
                 self._lives(lambda step=step: step(self.ports))
 
     def _step(self, end: Instant) -> bool:
-        """Let what comes next before an instant arrive. False if nothing does."""
+        """Deliver the next message before an instant. Returns False if there is none."""
         queues = (self.hint_queue, self.objects, self.custom)
         nexts = [at for queue in queues if (at := queue.next_at()) is not None]
         if min(nexts, default=end) >= end:
@@ -188,7 +191,7 @@ class Platform(QuickWorld):
         self.custom.settle(given, [message for message in given if not self._lives(message.body)])
 
     def _hinted(self, body: tuple[Any, Instant]) -> bool:
-        """As the handler of hints has it."""
+        """Handle a message as the handler of hints does."""
         refs, due = body
         now = self.clock.now()
         if due - now > 10 * SECOND:
@@ -200,7 +203,7 @@ class Platform(QuickWorld):
         return lived and not left
 
     def _lives(self, act: Callable[[], Any]) -> bool:
-        """One invocation. False if it failed."""
+        """Run one invocation. Returns False if it failed."""
         try:
             act()
         except Exception as error:  # what the runtime sees
@@ -213,7 +216,7 @@ class Platform(QuickWorld):
             self.failures.append((self.clock.now(), why))
 
     def _outside(self) -> None:
-        """What goes on outside within a minute."""
+        """Do what happens outside Sluice within a minute."""
         self._notify()
         self._spark_goes_on()
         if not self.services.how("eventbridge"):
@@ -254,7 +257,7 @@ class Platform(QuickWorld):
         self.unsent.append(partitions.ObjectCreated("lake-bucket", key, self.clock.now()))
 
     def _notify(self) -> None:
-        """S3 keeps its notifications while it or the queue is down; then they come twice, in any order."""
+        """S3 keeps its notifications while S3 or the queue is down. Then each comes twice, in any order."""
         if self.services.how("s3") == "unavailable" or self.services.how("sqs"):
             return
         waited = any(self.clock.now() - each.at > 2 * MINUTE for each in self.unsent)
@@ -264,7 +267,7 @@ class Platform(QuickWorld):
             self.objects.send(created)
 
     def _post(self, minute: int) -> None:
-        """Half of the custom events come by the bus, the others by the API; each has an id."""
+        """Half of the custom events come through the bus, the others through the API. Each has an id."""
         name, at = f"order-{minute}", self.clock.now()
         self.posted_ids.append(name)
 
@@ -277,14 +280,14 @@ class Platform(QuickWorld):
             self._request(post)
 
     def _put_on_bus(self, post: Callable[[], Any]) -> None:
-        """A producer whose PutEvents is refused puts it again, a minute later."""
+        """A producer whose PutEvents call is refused repeats it a minute later."""
         if self.services.how("eventbridge"):
             self.wishes.append(lambda: self._put_on_bus(post))
         else:
             self.on_bus.append(post)
 
     def _request(self, wish: Callable[[], Any]) -> None:
-        """A request to the API; whoever is refused for now asks again, a minute later."""
+        """Make a request to the API. A request that is refused temporarily is repeated a minute later."""
         if self.services.refuses("lambda"):
             self.answers[502] += 1
         else:
@@ -293,7 +296,7 @@ class Platform(QuickWorld):
                 return
             except Refused:
                 pass
-            except SluiceError:  # it can never be: the schedule has ended meanwhile
+            except SluiceError:  # refused for good: the schedule has ended
                 return
         self.wishes.append(wish)
 
@@ -311,13 +314,13 @@ class Platform(QuickWorld):
             raise Refused from error
 
     def _pulls(self, worker: PullWorker) -> None:
-        """A worker reports what it has done, and takes more. Who gets no answer asks again later."""
+        """A worker reports its finished work and claims more. Without an answer it retries later."""
         while worker.leases:
             try:
                 self._answered(lambda: worker.succeed(0)) if not self.services.refuses("lambda") else _refuse()
             except Refused:
                 return
-            except SluiceError:  # the lease is another's by now
+            except SluiceError:  # another worker has the lease
                 pass
             worker.leases.pop(0)
         if not self.services.refuses("lambda"):
@@ -335,28 +338,29 @@ class Platform(QuickWorld):
             self._tell_end(run)
 
     def _tell_end(self, run: EmrRun) -> None:
-        """In an outage half of the events are lost for ever: they are emitted and delivered at best effort."""
+        """In an outage half of the events are lost: EMR and EventBridge emit and deliver them at best effort."""
         lost = 0.5 if self.services.how("emr") or self.services.how("eventbridge") else 0
         if not self.services.happens(lost):
             change = state_change(run.id, run.state, self.clock.now())
             self.run_state.put(lambda: complete.on_state_change(self.ports, change))
 
     def _redrive(self) -> None:
-        """What the operator does after the outage: the dead letters are delivered again."""
+        """The operator redrives the dead letters after the outage."""
         page = dead_letters.listed(self.ports, "demo", None, 500, None)
         self.letters += len(page.items)
         for letter in page.items:
             dead_letters.redrive(self.ports, "demo", letter.run_id)
 
-    # -- what became of it ---------------------------------------------------------------------------------------
+    # -- the result ----------------------------------------------------------------------------------------------
 
     def _note_behind(self, minute: int) -> None:
         if minute >= self.end and not self.services.any_down() and self.behind():
             self.last_behind = minute + 1
 
     def behind(self) -> list[str]:
-        """What should have been done by now, and is not: rows that are overdue, runs whose end is not known, objects
-        and events that are not taken in, changes that are not in the lake."""
+        """Work that is overdue: rows to wake, runs whose end is not recorded, objects and events that are not accepted,
+        and changes that are missing in the lake.
+        """
         now = self.clock.now()
         stock = invariants.Stock(self)
         found = [name for at, name in stock.awake if at < now - invariants.MAX_OVERDUE]
@@ -364,7 +368,7 @@ class Platform(QuickWorld):
         ended = {name for name, at in self.ended.items() if at < now - SILENCE}
         found += [f"the end of {run.run_id}" for run in stock.runs
                   if run.request.name in ended and not states.is_terminal(run.state)]  # fmt: skip
-        # What was looked at in vain, and is left alone for a while.
+        # Rows that an invocation leased without success, and that now wait for their lease.
         found += [f"the job {job.job_id}" for job in stock.jobs if job.leases > 1 and not job.closed]
         found += [f"the start of {run.run_id}" for run in stock.runs
                   if run.leases > 1 or (_is_to_start(run) and run.claimed_at < old)]  # fmt: skip
@@ -391,7 +395,7 @@ class Platform(QuickWorld):
         return bool(open_jobs or living or letters or self.wishes or self.stream.behind)
 
     def check(self) -> None:
-        """Nothing is lost and nothing is done twice, whatever was down."""
+        """Check that nothing is lost and nothing is done twice, for every outage."""
         assert self.failures == [], "an invocation failed while everything was up"
         assert self.answers[500] == 0, "somebody was told of a fault of ours"
         kept = [*self.objects.dead, *self.custom.dead, *self.hint_queue.dead, *self.stream.lost]
@@ -416,7 +420,7 @@ class Platform(QuickWorld):
         assert lines == rows, "history is not complete"
 
     def _check_fires(self, last: Sequence[Run], stock: invariants.Stock) -> None:
-        """Each instant of each schedule has one run, or was skipped on record as its schedule says."""
+        """Each instant of each schedule has one run, or is recorded as skipped by the schedule's catch-up rule."""
         fires = Counter((run.schedule, run.nominal_at) for run in last if run.kind == "scheduled" or run.nominal_at)
         assert max(fires.values()) == 1, "a fire came twice"
         skipped: Counter[str] = Counter()
@@ -470,7 +474,7 @@ class Platform(QuickWorld):
 
 
 class Refused(Exception):
-    """A request was not carried out, or nobody knows whether it was."""
+    """A request failed, or its result is unknown."""
 
 
 def _refuse() -> None:
@@ -494,7 +498,9 @@ def outage_of(service: str, how: str = "unavailable", since: int = BEFORE) -> Ou
 
 
 def played(*outages: Outage, seed: int = 1) -> tuple[Platform, Result]:
-    """Without a log: there would be a line for each look at a job, and a traceback for each failure."""
+    """Play the outages without a log: it would have a line for each check of a job, and a traceback for
+    each failure.
+    """
     logging.disable(logging.CRITICAL)
     try:
         platform = Platform(outages, seed)

@@ -1,7 +1,7 @@
-"""Play many random worlds, counted, by ranges of seeds: `python -m tests.faults.play_worlds FIRST LAST`.
+"""Play and count many random worlds, by ranges of seeds: `python -m tests.faults.play_worlds FIRST LAST`.
 
-Each seed is twenty worlds that follow from it alone, so ranges can be played side by side and in any order. What
-breaks a rule is printed with its seed, and the next seed is played all the same; the exit code says whether any did.
+Each seed determines twenty worlds, so ranges can be played in parallel and in any order. A broken rule is printed with
+its seed, and the next seed is played. The exit code is nonzero if a rule was broken.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from hypothesis import HealthCheck, Phase
 
 from tests.faults import test_random_worlds
 
-WORLDS = 20  # of a seed
+WORLDS = 20  # worlds per seed
 
 
 def play_seed(number: int, count: Callable[[], None]) -> None:
-    """Play the worlds of one seed, and count each. Raises what the first that breaks a rule raises."""
+    """Play and count the worlds of one seed. Raises the error of the first world that breaks a rule."""
     played = 0
 
     def world(documents: dict[str, Any], steps: list[Any], seed: int) -> None:

@@ -1,6 +1,6 @@
-"""A world in which anything may happen at any time: what people, data, EMR, queues, indexes and deaths do to it.
+"""A world in which any step can come at any time: users, data, EMR, queues, stale indexes and kills act on it.
 
-Every step is an invocation or a few; after each the invariants are looked at. `rest` brings everything to its end.
+Every step is one or a few invocations; the invariants are checked after each step. `rest` lets all work end.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from tests.support.world import EMR, day, flights, full
 
 NAMES = ("a", "b", "c")
 LIVE = ("SUBMITTED", "RUNNING")
-MAX_LEFT = 40  # rounds after the last: each of them ends what runs, and lets the next begin
+MAX_LEFT = 40  # rounds after the last; each of them ends the active runs and lets the next ones start
 
 
 class RumourWakes:
-    """The wake index as it really is: what was written a moment ago may be missing, what is gone may still be told."""
+    """The wake index as DynamoDB behaves: it may miss recent writes and still return deleted rows."""
 
     def __init__(self, inner: Any, chance: random.Random) -> None:
         self._inner, self._chance = inner, chance
@@ -67,7 +67,7 @@ class RumourWakes:
 
 class RandomWorld(QuickWorld):
     def __init__(self, schedules: dict[str, Any], seed: int) -> None:
-        self.most_runs = seed % 4  # of the EMR application at a time; 0: as many as there are
+        self.most_runs = seed % 4  # of the EMR application at a time; 0: no limit
         limits = ((APPLICATION, self.most_runs),) if self.most_runs else ()
         super().__init__(wake_shards=1, history_shards=1, start_burst=3, emr_run_limits=limits)
         self.chance = random.Random(seed)
@@ -82,16 +82,16 @@ class RandomWorld(QuickWorld):
         self.points.armed = True
         self.keep_refs()
         self.truthful_emr()
-        self.targets.emr.reckons_after = (0, 3, 30)[seed % 3] * MINUTE  # what is billed is known at once, later, never
+        self.targets.emr.reckons_after = (0, 3, 30)[seed % 3] * MINUTE  # the bill is available at once, later, never
         self.slow: list[tuple[Event, list[Subscription]]] = []
         self.stalled: list[Any] = []
         self.numbers = 0
-        self.has_stepped = self.was_slow = False  # one clock told all instants, each at its moment
+        self.has_stepped = self.was_slow = False  # all instants come from one clock, and each call takes no time
 
-    # -- what the fakes keep to ----------------------------------------------------------------------------------
+    # -- what the fakes guarantee --------------------------------------------------------------------------------
 
     def keep_refs(self) -> None:
-        """Any hint may be delivered again, much later."""
+        """Keep all hints: any hint may be delivered again, much later."""
         self.old_refs: list[Ref] = []
         send = self.hints.send
 
@@ -102,8 +102,9 @@ class RandomWorld(QuickWorld):
         self.hints.send = sending  # type: ignore[method-assign]
 
     def truthful_emr(self) -> None:
-        """What has ended is not cancelled. No start is asked for behind a closed gate, nor with the properties of a
-        version that was updated since (C13)."""
+        """Check EMR's calls. An ended run is not cancelled. No run of a closed schedule is started, nor with the
+        properties of a version that was updated since (C13).
+        """
         emr = self.targets.emr
         start, cancel = emr.start, emr.cancel
 
@@ -150,7 +151,7 @@ class RandomWorld(QuickWorld):
         self.settle(lost)
 
     def all_have(self, event: Event) -> None:
-        """Every schedule that waits for an event has it, once its outbox is settled."""
+        """Every schedule that waits for an event has it, once the outbox of the event is cleared."""
         marked = {(marker.schedule, marker.generation) for marker in invariants.Stock(self).markers
                   if marker.event.id == event.id}  # fmt: skip
         for row in self.ports.catalog.subscriptions(event.key, 100, None).items:
@@ -158,7 +159,7 @@ class RandomWorld(QuickWorld):
             assert reached or event.accepted_at < row.since or row.leaf == WAKE, f"{event} never reached {row}"
 
     def remember_readers(self, dataset: str) -> None:
-        """A slow reader has seen the index as it is now, and will act on it later."""
+        """Keep the subscriptions that a slow reader sees now, and acts on later."""
         rows = self.ports.catalog.subscriptions(f"partition:demo.{dataset}", 100, None).items
         stored = [row for row in invariants.Stock(self).markers if row.event.dataset == f"demo.{dataset}"]
         for name in {row.schedule for row in rows}:
@@ -167,14 +168,14 @@ class RandomWorld(QuickWorld):
         self.stalled = [job for job in invariants.Stock(self).jobs if job.sort_key.startswith("FIRE#")] or self.stalled
 
     def slow_reader(self) -> None:
-        """An event that was read before whatever happened since is applied by the rows that were read with it."""
+        """Apply an event with the subscriptions that were read before the latest changes."""
         if self.slow:
             event, rows = self.slow.pop(self.chance.randrange(len(self.slow)))
             lost(lambda: apply.apply_event(self.ports, event, rows, self.clock.now()))
             self.settle(lost)
 
     def stalled_emitter(self) -> None:
-        """An emitter wakes that had read its timer long ago, and writes its fires again."""
+        """An emitter resumes that read its timer long ago, and writes its fires again."""
         fires, self.stalled = self.stalled, []
         if fires:
             lost(lambda: self.ports.ledger.put_all([Put(fire) for fire in fires]))
@@ -196,7 +197,7 @@ class RandomWorld(QuickWorld):
                 dying.tick(self)
 
     def emr_ends(self, outcome: str, told: int) -> None:
-        """One of the living runs reaches a state; its event comes never, once or twice."""
+        """One of the active runs reaches a state. Its event is lost, or comes once or twice, by ``told``."""
         live = [made for made in self.targets.emr.runs.values() if made.state in LIVE]
         if live:
             made = self.chance.choice(live)
@@ -212,7 +213,7 @@ class RandomWorld(QuickWorld):
             self.targets.emr.answers = [NotNow("throttled") if kind == "not now" else Never("no such role")]
 
     def people(self, act: Callable[[], Any]) -> None:
-        """What is refused with a reason is refused; what dies is asked for again."""
+        """Make a user's request. Accept a refusal; repeat the request if its invocation is killed."""
         with suppress(SluiceError):
             redelivered(act)
         self.settle(lost)
@@ -226,7 +227,7 @@ class RandomWorld(QuickWorld):
         self.weather.deaf(after, writes)
 
     def slow_tables(self, calls: int, millis: int) -> None:
-        self.was_slow = True  # what is decided is decided by an instant that has passed
+        self.was_slow = True  # a decision uses an instant that has passed by the time of its write
         self.weather.slow(calls, millis)
 
     def clock_steps(self, skew: int) -> None:
@@ -235,7 +236,7 @@ class RandomWorld(QuickWorld):
         self.weather.lambda_clock.skew = max(-MAX_SKEW, min(skew, MAX_SKEW))
 
     def redeployed(self, burst: int, horizon: int, more_shards: bool) -> None:
-        """The stack's settings change between two invocations. Shards are only ever made more."""
+        """The settings of the stack change between two invocations. The number of shards only grows."""
         made = self.ports.settings
         shards = 2 if more_shards else made.wake_shards
         changed = replace(made, start_burst=burst, horizon_seconds=horizon, wake_shards=max(shards, made.wake_shards))
@@ -283,7 +284,9 @@ class RandomWorld(QuickWorld):
         self.people(lambda: self.run_now(name, f"r{request}"))
 
     def backfill_it(self, name: str, most: int, request: int) -> None:
-        """Three days of the past, or three partitions, as its trigger has it; what has neither is refused."""
+        """Backfill three days of the past, or three partitions, by the kind of trigger. A trigger with neither is
+        refused.
+        """
         days = {"from_": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:21:00Z"}
         values = [{"year": "2013", "month": "1", "day": str(number)} for number in (1, 2, 3)]
         for wish in (days, {"partitions": {"values": values, "dataset": "flights"}}):
@@ -300,7 +303,7 @@ class RandomWorld(QuickWorld):
         self.hints.sent = []
 
     def keeps_pace(self) -> None:
-        """Where all schedules share a policy, no interval holds more starts than it allows, repeats included (E3)."""
+        """If all schedules share a policy, no interval holds more starts than it allows, repeats included (E3)."""
         if all("policy" in document for document in self.documents.values()):
             starts = sorted([*self.targets.emr.called_at, *self.targets.queue.sent_at])
             most = dying.POLICIES["calm"]["max_events"]
@@ -315,7 +318,7 @@ class RandomWorld(QuickWorld):
         self.people(lambda: store.put(self.ports, "pool", "demo.p", document, "tester"))
 
     def takes(self, workflow: str, slots: int) -> None:
-        """From now on runs of a workflow take so many units of a pool, also those whose jobs hold fewer."""
+        """From now on runs of a workflow take this many units of a pool, even if a job already holds fewer."""
 
         def change() -> None:
             document = store.get(self.ports, "workflow", full(workflow)).document
@@ -324,13 +327,13 @@ class RandomWorld(QuickWorld):
         self.people(change)
 
     def keeps_pool(self) -> None:
-        """Never are more units in use than the pool has; who started before it shrank goes on (W3)."""
+        """No more units are in use than the pool has. Runs that started before the pool shrank continue (W3)."""
         in_use = self._in_pool()
         assert in_use <= max(self.pool_size, self.in_pool), f"{in_use} of {self.pool_size} units are in use"
         self.in_pool = min(self.in_pool, in_use)
 
     def keeps_application(self, found: list[Run]) -> None:
-        """Never do more runs of the EMR application live than its limit allows."""
+        """No more runs of the EMR application are active than its limit allows."""
         living = [run for run in found if not states.is_terminal(run.state)]
         there = [run.run_id for run in living if run.request.target.get("application_id") == APPLICATION]
         assert not self.most_runs or len(there) <= self.most_runs, f"{len(there)} of {self.most_runs} runs: {there}"
@@ -341,23 +344,25 @@ class RandomWorld(QuickWorld):
     # -- the end -------------------------------------------------------------------------------------------------
 
     def rest(self) -> None:
-        """No more deaths, no more rumours: all is let go on, time passes, and what repeats for ever is closed."""
+        """End all faults: no more kills and stale reads. Paused schedules resume, time passes, and endless schedules
+        are closed.
+        """
         self.points.die_after, self.wakes.honest = None, True
         self.weather.clears_up()
         self.targets.emr.answers, self.targets.emr.lose_answers = [], 0
         for name in NAMES:
             with suppress(SluiceError):
                 self.resume(name)
-        self.resize(6)  # what asks for more than there is waits for that
+        self.resize(6)  # a job that requests more than the pool has waits for this
         self._ends_of_runs(8)
         invariants.check_awake(self)
         for name in NAMES:
             with suppress(SluiceError):
-                self.resume(name)  # it may have been held for its failures
+                self.resume(name)  # Sluice may have paused it after its failures
         self._ends_of_runs(4)
         for name in NAMES:
             with suppress(SluiceError):
-                self.disable(name)  # it may be gone since its ttl has ended
+                self.disable(name)  # it may have been deleted at the end of its ttl
         self._ends_of_runs(8)
         for _ in range(MAX_LEFT):  # backfills of many days, one at a time
             if any(state.active for state in invariants.Stock(self).lines.values()):

@@ -1,4 +1,4 @@
-"""The plain roads of work, for `test_crash_points.py`: partitions, fires, retries, closings, deployments."""
+"""The basic scenarios for `test_crash_points.py`: partitions, fires, retries, closings, deployments."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ JOIN = {
         ],
     },
 }
-# Its jobs sleep without any time to wake at: only whoever closes the schedule can take them off.
+# Its jobs have no instant to wake at: only a request that closes the schedule can delete them.
 NEVER_MET = {**CLEAN, "trigger": {**PARTITION, "count": 2}, "timeout": "never"}
 # One fire within the time that the test lets pass: 2 March 2026, 12:01 is the only one of that day.
 ONCE = {"type": "time", "expression": "1 12 2 3 *"}
@@ -87,7 +87,7 @@ def _disable_with_a_queue(world: World) -> None:
 def _deploy_run_and_replace(world: World) -> None:
     schedules = {"clean": CLEAN, "late": {**CLEAN, "workflow": "join", "enabled": False}}
     redelivered(lambda: world.deploy(flights(schedules, extra={"target": EMR})))
-    redelivered(lambda: world.deploy(flights(schedules)))  # the workflow that nobody needs is gone again
+    redelivered(lambda: world.deploy(flights(schedules)))  # the workflow that no schedule uses is deleted again
     people(world, lambda: world.run_now("late"))
     finish(world)
     redelivered(lambda: world.enable("late"))
@@ -96,7 +96,7 @@ def _deploy_run_and_replace(world: World) -> None:
 
 
 def _orphan_in_a_queue(world: World) -> None:
-    """A place in a queue whose job went without it: nothing does that, and it must not stop the queue for ever."""
+    """A waiter row without its job. No code writes one, and it must not block the queue for ever."""
     upload(world, 1)
     ask, now = Slots("workflow:demo.flights.clean", 1), world.clock.now()
     orphan = Waiter(ask.limit_name, "0#orphan", "demo.flights.clean", 1, "GATHERING", "demo.flights.clean.1.nobody")
@@ -134,13 +134,14 @@ ROADS = {
     "a disable while a start call is unanswered": Scenario(
         {"clean": {**CLEAN, "by": []}},
         _disable_with_an_unheard_start,
-        # Dead before the start call: nothing ran, and nothing does. After it: the run is found and cancelled.
+        # Killed before the start call: nothing runs. Killed after it: the run is found and cancelled.
         [({"clean": ["CANCELLED"]}, 1), ({"clean": ["ABORTED"]}, 0), ({"clean": []}, 0)],
     ),
     "a disable while jobs wait in a queue": Scenario(
         {"clean": CLEAN, "never": NEVER_MET},
         _disable_with_a_queue,
-        # Dead between the start call and the record of its answer: the run is alive under a closed gate, and cancelled.
+        # Killed between the start call and the record of its answer: the run is active under a closed schedule state,
+        # and is cancelled.
         [({"clean": [state]}, 1) for state in ("SUCCEEDED", "CANCELLED")]
         + [({"clean": ["ABORTED"]}, 0), ({"clean": []}, 0)],
     ),
@@ -152,7 +153,7 @@ ROADS = {
     "a deployment, an enable, a run now and a replacement": Scenario(
         {},
         _deploy_run_and_replace,
-        # Enabling begins a new generation: a run-now that a death had held up until then is dropped, on record.
+        # Enabling begins a new generation: a run-now that a kill delayed until then is dropped, on record.
         [({"clean": ["SUCCEEDED"], "late": late}, 1 + len(late)) for late in (["SUCCEEDED"], [])]
         + [({"clean": ["SUCCEEDED"], "late": ["ABORTED"]}, 1), ({"clean": ["SUCCEEDED"], "late": ["CANCELLED"]}, 2)],
     ),

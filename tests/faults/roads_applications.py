@@ -1,4 +1,4 @@
-"""EMR applications with a limit of runs, for `test_crash_points.py`: slots taken and given back."""
+"""EMR applications with a limit of runs, for `test_crash_points.py`: slots acquired and released."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _one_after_the_other(world: World) -> None:
 
 
 def _leave_the_queue(world: World) -> None:
-    """One runs, one waits for the application; then its schedule is disabled."""
+    """One job runs, one waits for the application. Then its schedule is disabled."""
     for number in (1, 2):
         upload(world, number)
     people(world, lambda: world.disable("a"))

@@ -1,4 +1,4 @@
-"""Backfills, for `test_crash_points.py` (L12): nothing of the past is left out, and nothing of it runs twice."""
+"""Backfills, for `test_crash_points.py` (L12): no entry is left out, and none runs twice."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _all_days(world: World) -> None:
 
 
 def _retried(world: World) -> None:
-    """Each first attempt fails; the second does well."""
+    """Each first attempt fails; the second succeeds."""
     _begin(world, "nightly", **THREE_DAYS, order="newest", concurrency=2)
     for _ in range(2):
         finish(world, _first_fails)
@@ -46,7 +46,7 @@ def _first_fails(run: EmrRun) -> str:
 
 
 def _partitions(world: World) -> None:
-    """With the trigger's own work coming in between, at the same limit."""
+    """The trigger's own jobs come in between, under the same limit."""
     for number in (1, 2, 3):
         upload(world, number)
     finish(world)
@@ -68,7 +68,9 @@ def _deleted(world: World) -> None:
 
 
 def _gone(world: World) -> None:
-    """Deleting what is deleted is refused: whoever asked and died is content with that."""
+    """Delete the schedule unless it is deleted. A second delete is refused, and a user whose first request was killed
+    accepts that.
+    """
     schedule_state = world.ports.catalog.schedule_state(full("nightly"))
     if schedule_state is None or schedule_state.exists:
         world.delete("nightly")
@@ -82,7 +84,7 @@ def _enabled_on_the_way(world: World) -> None:
 
 
 def _is_whole(name: str, total: int, state: str = "DONE") -> Any:
-    """Each entry ran once, the backfill knows it, and never were more under way than it may have."""
+    """Each entry ran once, the backfill has recorded it, and no more runs were active than ``concurrency`` allows."""
 
     def holds(world: World) -> bool:
         [row] = world.ports.jobs.backfills(full(name))
@@ -111,7 +113,7 @@ def _is_over(state: str) -> Any:
 
 
 def _goes_on(world: World) -> bool:
-    """Every day has run; but one that was found alive behind the gate that closed was cancelled, on record."""
+    """Every day has run, but a run that was active under the closed schedule state was cancelled, on record."""
     [row] = world.ports.jobs.backfills(full("nightly"))
     backfills.check(row, world.runs("nightly"))
     told = backfills.counts(world, "nightly", row.id)
@@ -122,14 +124,14 @@ def _goes_on(world: World) -> bool:
 
 
 def _ends(most: int, *states: str) -> list[End]:
-    """Any of these ends of up to so many runs, none of which EMR saw twice; what else must hold is looked at apart."""
+    """All ends of up to ``most`` runs in these states, none started twice by EMR. `holds` checks the rest."""
     ends = [list(each) for count in range(most + 1) for each in product(states, repeat=count)]
     return [({"nightly": end}, sum(state != "ABORTED" for state in end) - missed) for end in ends
             for missed in range(end.count("CANCELLED") + 1)]  # fmt: skip
 
 
 def _orders(*states: str) -> list[End]:
-    """Three of each, in any order: runs that were claimed at one instant are told in that of their ids."""
+    """Three of each state, in any order: runs that were claimed at one instant are listed by their ids."""
     return [({"nightly": list(end)}, 6) for end in sorted(set(permutations([*states] * 3)))]
 
 
@@ -159,21 +161,21 @@ BACKFILLED = {
     "a backfill that is cancelled with its runs": Scenario(
         {"nightly": at(NIGHTLY, **at_most(2))},
         _cancelled,
-        # Dead on the way: fewer had been started, or had ended by the time at which their end was asked for.
+        # Killed in between: fewer runs had been started, or some had ended when their cancel was requested.
         [({"nightly": ["CANCELLED"] * 2}, 2), *_ends(3, "SUCCEEDED", "CANCELLED", "ABORTED")],
         holds=_is_over("CANCELLED"),
     ),
     "a backfill whose schedule is deleted": Scenario(
         {"nightly": at(NIGHTLY, **at_most(1))},
         _deleted,
-        # Dead between the start call and the record of its answer: the run is found alive, and cancelled.
+        # Killed between the start call and the record of its answer: the run is found active, and cancelled.
         [({"nightly": ["SUCCEEDED"]}, 1), *_ends(2, "SUCCEEDED", "CANCELLED", "ABORTED")],
         holds=_is_over("ENDED"),
     ),
     "a backfill whose schedule is enabled on the way": Scenario(
         {"nightly": at(NIGHTLY, **at_most(1), enabled=False)},
         _enabled_on_the_way,
-        # Dead on the way: a run that had not been started is withdrawn, and its day is run by another.
+        # Killed in between: a run that had not been started is withdrawn, and another run does its day.
         [({"nightly": ["SUCCEEDED"] * 3}, 3), *_ends(5, "SUCCEEDED", "CANCELLED", "ABORTED")],
         holds=_goes_on,
     ),

@@ -1,4 +1,6 @@
-"""A bill that is reckoned up after the end, for `test_crash_points.py`: it is asked for until it is known (H1)."""
+"""A bill that EMR computes after the end of a run, for `test_crash_points.py`. Sluice polls until the bill is available
+(H1).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from tests.faults.roads import CLEAN
 from tests.support.fakes import EmrRun
 from tests.support.world import World
 
-# Known at the last of the two questions that follow the first.
+# Available at the last of the two polls that follow the first.
 KNOWN_AFTER = 14 * 60_000
 TWICE: dict[str, Any] = {**CLEAN, "workflow": "twice"}
 
@@ -28,8 +30,9 @@ def _first_fails(run: EmrRun) -> str:
 
 
 def _paid(world: World) -> bool:
-    """Each attempt knows its bill, and nothing wakes it any more. Nobody was asked more than three times, but for the
-    questions that died."""
+    """Each attempt has its bill, and no row wakes any more. EMR was polled at most three times per attempt, and once
+    more for a killed poll.
+    """
     runs = world.runs("clean")
     asked = [world.targets.emr.asked_about.count(run.request.name) for run in runs]
     return all(run.billed and run.wake_at is None for run in runs) and max(asked) <= 4

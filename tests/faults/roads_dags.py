@@ -20,7 +20,7 @@ def _b_fails_at_first(run: EmrRun) -> str:
 
 
 def _settle_down(world: World) -> None:
-    """Time passes until all that is under way has ended, whoever died on the way."""
+    """Time passes until all active work has ended, in spite of kills."""
     for _ in range(5):
         for run in world.targets.emr.runs.values():
             run.state = _b_fails_at_first(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
@@ -47,7 +47,7 @@ def _replaced_while_it_runs(world: World) -> None:
 
 
 def _deleted(world: World) -> None:
-    """Until it is gone: who died in the last write need not ask again."""
+    """Delete the DAG unless it is gone: a delete that was killed in its last write is not repeated."""
     if world.ports.catalog.definition("dag", DAILY) is not None:
         flow.delete(world.ports, DAILY, "tester")
 
@@ -57,11 +57,11 @@ def _is_well(world: World) -> bool:
 
 
 def _keeps_its_graphs(world: World) -> bool:
-    """The first run had the chain, whose b fails; the second the fan, whose c does not wait for it."""
+    """The first run had the chain, whose b fails. The second had the fan, whose c does not wait for b."""
     chain = {"a": "SUCCEEDED", "b": "FAILED", "c": "BLOCKED"}
     fan = {"a": "SUCCEEDED", "b": "FAILED", "c": "SUCCEEDED"}
     found = dags.states(world)
-    # A death may hold the first one up until the fan is there: then it begins with that.
+    # A kill may delay the first run until the fan is deployed. Then that run has the fan, too.
     ends = (sorted([chain, fan], key=str), [fan, fan])
     return sorted(found, key=str) in ends and flow.owned(world.ports, DAILY) == []
 

@@ -1,4 +1,4 @@
-"""Roads of deliveries, for `test_crash_points.py`: tried again, given up, redriven, dropped."""
+"""Scenarios of deliveries, for `test_crash_points.py`: retried, given up, redriven, dropped."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _given_up_and_redriven(world: World) -> None:
 
 
 def _redriven_in_vain_and_replaced(world: World) -> None:
-    """The redrive waits for a window that never opens in time, and the schedule is replaced under it."""
+    """The redrive waits for a window that does not open in time, and the schedule is replaced while it waits."""
     world.targets.queue.down = Never("no such queue")
     _fires(world)
     passes(world, "1m", "1m")
@@ -54,7 +54,7 @@ def _redriven_in_vain_and_replaced(world: World) -> None:
 
 
 def _outlasts_its_invocation(world: World) -> None:
-    """Each send takes so long that the lease is renewed, and that the last ones are handed on."""
+    """The sends take so long that the lease is renewed, and the last fires are handed to another invocation."""
     world.targets.queue.takes = 12 * SECOND
     world.clock.pass_by("20s")
     tick(world)
@@ -67,7 +67,7 @@ def _outlasts_its_invocation(world: World) -> None:
 
 
 def _redrive(world: World) -> None:
-    """Whatever lies among the dead letters is delivered again, for the queue is there now."""
+    """Redrive all dead letters. The queue exists now."""
     world.targets.queue.down = None
     for letter in dead_letters.listed(world.ports, "demo", None, 100, None).items:
         dead_letters.redrive(world.ports, "demo", letter.run_id)
@@ -77,8 +77,8 @@ def _none_is_left(world: World) -> bool:
     return dead_letters.listed(world.ports, "demo", None, 100, None).items == ()
 
 
-# A death between the message and the record of it sends again under the same id; between a refusal and its record the
-# queue may be there by the next try: then nothing was ever given up.
+# Killed between a message and its record, Sluice sends the message again under the same id. Killed between a refusal
+# and its record, Sluice retries. If the queue exists by then, nothing was ever given up.
 _ENDS = [({"message": states}, 0) for states in (["FAILED", "SUCCEEDED"], ["SUCCEEDED"])]
 
 DELIVERED = {

@@ -1,4 +1,4 @@
-"""The roads on which the life of a schedule ends, for `test_crash_points.py` (L10)."""
+"""Scenarios in which the life of a schedule ends, for `test_crash_points.py` (L10)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ NAMES = ("message", "nightly", "two", "one")
 
 
 def _lives(world: World) -> None:
-    """Two fire once and are done with; of two that wait for data one has gathered too little when its ttl ends."""
+    """Two schedules fire once and are complete. Two wait for data; one of them has gathered too little when its ttl
+    ends.
+    """
     upload(world, 1)
     passes(world, "20s", "50s", "60s", "60s")
 

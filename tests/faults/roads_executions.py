@@ -1,4 +1,6 @@
-"""Executions of Step Functions, for `test_crash_points.py`: an attempt starts one, whoever dies (W16)."""
+"""Executions of Step Functions, for `test_crash_points.py`: an attempt starts one execution, in spite of
+kills (W16).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ SCHEDULE: dict[str, Any] = {**CLEAN, "workflow": "etl"}
 
 
 def _end(world: World) -> None:
-    """Executions run and end, and tell it once. Then hints arrive."""
+    """Executions run and end, and Step Functions sends each event once. Then hints arrive."""
     for made in [each for each in world.targets.machines.executions.values() if each.status == "RUNNING"]:
         lost(lambda made=made: world.execution_says(made, "RUNNING"))
         lost(lambda made=made: world.execution_says(made, _first_fails(made), error="E", cause="no disk"))

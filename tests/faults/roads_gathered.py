@@ -1,5 +1,6 @@
-"""Leaves of every kind, for `test_crash_points.py`: absence, silence, spans, sizes, events, alarms, and a calendar
-(T9, T11-T14, T18, T23, C17)."""
+"""Leaves of every kind, for `test_crash_points.py`: absence, silence, spans, sizes, events, alarms, and a calendar (T9,
+T11-T14, T18, T23, C17).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ FROM_TEN_PAST = {"type": "calendar", "only": [{"from": "2026-03-02T12:10:00Z", "
 
 
 def by_ten_past(of: dict[str, Any]) -> dict[str, Any]:
-    """The worlds begin at noon."""
+    """An absent leaf with a deadline ten minutes after noon, when the worlds begin."""
     return {"type": "absent", "of": of, "deadline": "12:10"}
 
 
@@ -37,7 +38,7 @@ def _one_feed_comes(world: World) -> None:
 
 
 def _a_feed_comes_late(world: World) -> None:
-    """The absence is noticed while nothing may launch; then the feed comes after all."""
+    """The absence is noticed while the schedule is paused; then the feed comes after all."""
     people(world, lambda: world.pause("missing"))
     passes(world, "9m30s", "31s", "1m")
     upload(world, 1)
@@ -89,7 +90,7 @@ def _alarms(world: World) -> None:
 
 
 def _started_meanwhile(world: World) -> None:
-    """A run at 90 minutes puts off what would have been due at two hours."""
+    """A run at 90 minutes postpones the fire that was due at two hours."""
     passes(world, "90m")
     people(world, lambda: world.run_now("idle"))
     finish(world)
@@ -108,7 +109,7 @@ def _half_grows_old(world: World) -> None:
 
 
 def _days(world: World, name: str) -> list[list[str]]:
-    """The days that each run was told of, in its context or in its manifest."""
+    """The days that each run got, in its context or in its manifest."""
     runs = world.runs(name)
     told = [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in runs]
     return [sorted(event["partition"]["day"] for event in events) for events in told]

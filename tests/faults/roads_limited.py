@@ -1,4 +1,6 @@
-"""Constraints, for `test_crash_points.py`: rates, gaps, groups, room made, freshness, a slow pace (C1, C4, C5, C7)."""
+"""Constraints, for `test_crash_points.py`: rates, gaps, groups, cancelled older runs, freshness, a slow pace (C1, C4,
+C5, C7).
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,13 @@ FRESH = {"type": "fresh", "workflows": ["clean"], "within": "1h", "on_unmet": "w
 
 
 def _apart_by(world: World, *names: str) -> int:
-    """The shortest time between two starts."""
+    """The shortest time between two starts, in ms; 0 without two starts."""
     starts = sorted(run.claimed_at for name in names for run in world.runs(name))
     return min((later - earlier for earlier, later in pairwise(starts)), default=0)
 
 
 def _one_each(world: World) -> None:
-    """A third schedule of the workflow, put while they go, has a rule of its own for the starts."""
+    """A third schedule of the workflow, put between the starts, has another rate."""
     upload(world, 1)
     people(world, lambda: world.put("more", limited({"type": "rate", "max": 9, "per": "day"}, dataset="weather")))
     finish(world)
@@ -55,7 +57,7 @@ def _become_fresh(world: World) -> None:
 
 
 def _drained_while_stale(world: World) -> None:
-    """What was met when the schedule was drained still waits for its upstream, and is still woken by it."""
+    """A job that was met before the drain still waits for its upstream, and the upstream's success still wakes it."""
     upload(world, 1, "weather", "x.csv")
     people(world, lambda: world.pause("join", "drain"))
     upload(world, 1)
@@ -73,7 +75,7 @@ def _wait_at_a_slow_pace(world: World) -> None:
 
 
 def _through_a_crowd(world: World) -> None:
-    """They take their entries of the rate as these come, and wait for the pace together."""
+    """Jobs enter the rate window one by one, and wait for the pace together."""
     for number in (1, 2):
         people(world, lambda number=number: world.run_now("crowd", f"r{number}"))
         upload(world, number)
@@ -84,7 +86,9 @@ def _through_a_crowd(world: World) -> None:
 
 
 def _leave_a_slow_pace(world: World) -> None:
-    """Two hold a slot and an entry of the rate while they queue for the pace; then the schedule is disabled."""
+    """Two jobs hold a slot and an entry of the rate window while they queue for the pace. Then the schedule is
+    disabled.
+    """
     for number in (1, 2, 3):
         upload(world, number)
     people(world, lambda: world.disable("paced"))
@@ -95,7 +99,7 @@ PACED = limited({"type": "concurrency", "max": 3, "on_unmet": "wait"}, {"type": 
 
 
 def _ends_unheard(world: World) -> None:
-    """A run holds the only slot, and the event of its end is lost; the queue has it asked about."""
+    """A run holds the only slot, and the event of its end is lost. The queue causes a poll of its state."""
     upload(world, 1)
     for run in list(world.targets.emr.runs.values()):
         lost(lambda run=run: world.emr_says(run.id, "RUNNING"))
@@ -129,7 +133,8 @@ LIMITED = {
     "a newcomer that cancels the older run": Scenario(
         {"a": limited(ROOM)},
         _make_room,
-        # Dead before the older one was started: it is withdrawn, or it has ended before there was need to cancel it.
+        # Killed before the older run was started: the job is withdrawn, or the older run ends before a cancel is
+        # needed.
         [({"a": [first, "SUCCEEDED"]}, started) for first in ("CANCELLED", "SUCCEEDED") for started in (2, 1)],
     ),
     "a freshness that an upstream's success meets": Scenario(
@@ -141,7 +146,7 @@ LIMITED = {
         {"clean": CLEAN, "join": limited(FRESH, workflow="join", dataset="weather", timeout="never")},
         _drained_while_stale,
         [({"clean": [clean], "join": ["SUCCEEDED"]}, 2) for clean in ("SUCCEEDED",)]
-        # Dead on the way: the upstream is closed before it has run, and the join waits for ever.
+        # Killed in between: the upstream is closed before it has run, and the join waits for ever.
         + [({"clean": clean, "join": []}, started) for clean in ([], ["ABORTED"], ["CANCELLED"]) for started in (0, 1)],
         later=lambda world: world.disable("join"),
     ),

@@ -20,7 +20,7 @@ LARGE = "x" * (data.MAX_INLINE + 1)
 
 
 def _put_replace_delete(world: World) -> None:
-    """One is sent, one is replaced before it is due, one is deleted, and one goes on."""
+    """One message is sent, one is replaced before it is due, one is deleted, and one is kept."""
     people(world, lambda: world.message("plain", due_time="40s", target=SQS, data=LARGE))
     people(world, lambda: world.message("twice", due_time="30s", target=SQS, data="old"))
     people(world, lambda: world.message("gone", due_time="50s", workflow="notify"))
@@ -30,12 +30,12 @@ def _put_replace_delete(world: World) -> None:
 
 
 def _delete(world: World, name: str) -> None:
-    with suppress(SluiceError):  # the one that died had deleted it
+    with suppress(SluiceError):  # the invocation that was killed had deleted it
         messages.delete(world.ports, APP, name, "tester")
 
 
 def _delete_app(world: World) -> None:
-    """An app goes with its default target and the messages that go there, whoever dies on the way."""
+    """Deleting an app deletes its default target and the messages for it, in spite of kills."""
     people(world, lambda: world.deploy(flights({}) | {"default_target": SQS}, app="other"))
     people(world, lambda: world.message("daily", app="demo.other", due_time="30s", data="never"))
     people(world, lambda: _gone(world))
@@ -48,7 +48,7 @@ def _gone(world: World) -> None:
 
 
 def _run_later(world: World) -> None:
-    """Two wishes for a later time: one is carried out, one is taken back."""
+    """Two requests for a later time: one is carried out, one is withdrawn."""
     kept, dropped = (world.clock.now() + span * SECOND for span in (30, 40))
     people(world, lambda: world.run_now("beat", "kept", kept))
     people(world, lambda: _withdrawn(world, world.run_now("beat", "dropped", dropped)))

@@ -1,4 +1,4 @@
-"""Groups and pools that are named while runs are going, for `test_crash_points.py` (C9, W3)."""
+"""Groups and pools that are named while runs are active, for `test_crash_points.py` (C9, W3)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GROUPED = [{"type": "concurrency", "group": "heavy", "max": 1, "on_unmet": "wait
 
 
 def _in_a_group(world: World) -> None:
-    """Two runs are going when their schedule comes into a group of one; a third job comes."""
+    """Two runs are active when their schedule joins a group of one; a third job comes."""
     upload(world, 1)
     upload(world, 2)
     grouped = partitions(by=["day"], constraints=GROUPED, on_update="carry")
@@ -23,7 +23,7 @@ def _in_a_group(world: World) -> None:
 
 
 def _in_a_pool(world: World) -> None:
-    """The same with a pool that the workflow names, and of which a share is another's."""
+    """The same with a pool that the workflow names, and of which a share belongs to another workflow."""
     upload(world, 1)
     upload(world, 2)
     pooled = {"target": EMR, "pool": "p", "slots": 2}

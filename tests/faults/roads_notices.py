@@ -1,4 +1,4 @@
-"""Notices and deadlines, for `test_crash_points.py` (W9, H5): what went wrong is told, and told once."""
+"""Notices and deadlines, for `test_crash_points.py` (W9, H5): each failure is announced once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ def _fails(run: EmrRun) -> str:
 
 
 def _several_fail(world: World) -> None:
-    """Two are told, the second after the first one's window; what is aborted besides is told with it."""
+    """Two failures are announced, the second after the first one's window. The notice of the second also names an
+    abort.
+    """
     upload(world, 1)
     finish(world, _fails)
     passes(world, "2s", "1m")
@@ -38,7 +40,7 @@ def _late(world: World) -> None:
 
 
 def told(world: World) -> list[str]:
-    """What was told, each as often as it was, whatever was sent twice under one id."""
+    """The announced events. A notice that was sent twice under one id counts once."""
     sent: dict[str, Any] = {}
     for (run_id, _), data in zip(world.targets.queue.messages, world.targets.queue.data, strict=True):
         sent[run_id] = json.loads(str((data or {})["text"]))
@@ -49,7 +51,8 @@ NOTICES = {
     "failures and an abort that are told": Scenario(
         {"daily": partitions(1, "clean", notify=ALL, **ONE)},
         _several_fail,
-        # After a death the first run may still live when the second data comes: then that is aborted, too, or both are.
+        # After a kill the first run may still be active when the second data comes. Then that job is aborted, too, or
+        # both are.
         [({"daily": ["FAILED"] * runs}, runs) for runs in (2, 1, 3)],
         messages=None,
         outcome=_fails,

@@ -1,4 +1,6 @@
-"""Paces, for `test_crash_points.py`: policies that schedules share, targets that refuse, permits grown old (E3, E8)."""
+"""Paces, for `test_crash_points.py`: policies that schedules share, targets that refuse, permits that
+expire (E3, E8).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ def calm(**fields: Any) -> dict[str, Any]:
 
 
 def crowded(starts: Sequence[Instant], most: int, interval: int) -> list[Instant]:
-    """The starts that come sooner after the ``most``-th before them than an interval."""
+    """The starts that come less than an interval after the ``most``-th start before them."""
     return [late for early, late in zip(starts, starts[most:], strict=False) if late - early < interval]
 
 
@@ -47,7 +49,7 @@ def _be_allowed_more(world: World) -> None:
 
 
 def _be_refused(world: World) -> None:
-    """Two calls are throttled; a third job comes while they wait, and one is closed."""
+    """Two calls are throttled. A third job comes while they wait, and one schedule is closed."""
     world.targets.emr.answers = [NotNow("throttled"), NotNow("throttled")]
     upload(world, 1)
     upload(world, 2)

@@ -19,7 +19,7 @@ FAILING = partitions(by=["day"], pause_after_failures=2)
 
 
 def _hold_and_resume(world: World) -> None:
-    """One runs, one queues, one comes while all is held."""
+    """One job runs, one queues, one comes while the schedule is held."""
     upload(world, 1)
     upload(world, 2)
     people(world, lambda: world.pause("clean", stop_timeouts=True))
@@ -40,7 +40,7 @@ def _backlog_of_matches(world: World) -> None:
 
 
 def _backlog_of_fires(world: World) -> None:
-    """The last of them is prepared, and the repeats are used up, while the schedule is paused."""
+    """The last fire is prepared, and the repeats are used up, while the schedule is paused."""
     for name in ("beat", "daily"):
         people(world, lambda name=name: world.pause(name, "backlog"))
     passes(world, "121s", "120s", "120s", "61s")
@@ -50,7 +50,9 @@ def _backlog_of_fires(world: World) -> None:
 
 
 def _drain_and_resume(world: World) -> None:
-    """What is met goes on from its place in the queue, what is not goes on record; what comes meanwhile is nothing."""
+    """A met job keeps its position in the queue, and an unmet one goes on record. Events during the drain
+    do not count.
+    """
     upload(world, 1)
     upload(world, 2)
     people(world, lambda: world.pause("met", "drain"))
@@ -75,7 +77,7 @@ def _drain_then_hold(world: World) -> None:
 def _carry(world: World) -> None:
     """The update comes while one job runs and one waits for its slot."""
     for number in (1, 2, 3, 4, 5):
-        upload(world, number)  # the fifth joins what waits for the slot
+        upload(world, number)  # the fifth joins the job that waits for the slot
     new = {**TWO, "properties": {"new": True}, "on_update": "carry"}
     people(world, lambda: world.put("pairs", new))
     finish(world)
@@ -85,7 +87,7 @@ def _carry(world: World) -> None:
 
 
 def _lift(world: World) -> None:
-    """One waits for its hour, and the update takes the delay away."""
+    """A job waits for its hour, and the update removes the delay."""
     upload(world, 1)
     people(world, lambda: world.put("late", {**partitions(), "on_update": "carry"}))
     finish(world)
@@ -151,7 +153,7 @@ PAUSED = {
     "an update that carries what waits and what has gathered": Scenario(
         {"pairs": TWO},
         _carry,
-        # Dead on the way: the last pair may come while the one before still waits, and joins it.
+        # Killed in between: the last pair may come while the one before still waits, and joins it.
         [({"pairs": ["SUCCEEDED"] * runs}, runs) for runs in (3, 2)],
         holds=_new_properties_last,
     ),
@@ -164,7 +166,7 @@ PAUSED = {
     "two failures, and the hold that they bring": Scenario(
         {"clean": FAILING},
         _fail_twice,
-        # Dead on the way: the third may have gone before the second failed.
+        # Killed in between: the third may have started before the second failed.
         [({"clean": list(states)}, 3) for states in sorted(set(permutations(["FAILED", "FAILED", "SUCCEEDED"])))],
         outcome=_two_fail,
         later=lambda world: world.resume("clean"),

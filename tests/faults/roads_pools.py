@@ -1,4 +1,4 @@
-"""Pools, for `test_crash_points.py`: units that are taken, kept, lent and given back (W3)."""
+"""Pools, for `test_crash_points.py`: units that are acquired, kept, borrowed and released (W3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def pooled(workflow: str, dataset: str = "flights", **fields: Any) -> dict[str, 
 
 
 def _share_and_borrow(world: World) -> None:
-    """Three units are common and one is the join's, which takes a common one that nobody waits for, then queues."""
+    """Three units are common and one belongs to the join. The join takes a common unit that no job waits for, then
+    queues.
+    """
     upload(world, 1)
     for number in (1, 2, 3):
         upload(world, number, "weather", "x.csv")
@@ -35,7 +37,7 @@ def _grow(world: World) -> None:
 
 
 def _cut(world: World) -> None:
-    """The share of the join is given up while its run goes on: nobody gets its unit before that has ended."""
+    """The share of the join is removed while its run is active. Its unit is free only after that run has ended."""
     upload(world, 1, "weather", "x.csv")
     for number in (1, 2, 3, 4):
         upload(world, number)
@@ -44,7 +46,7 @@ def _cut(world: World) -> None:
 
 
 def _at_a_pace(world: World) -> None:
-    """Of five, one starts, two hold a unit for their turn at the policy, and two wait before the pool."""
+    """Of five jobs, one starts, two hold a unit while they wait for the policy, and two wait for the pool."""
     for number in (1, 2, 3, 4, 5):
         upload(world, number)
     passes(world, "21s", "21s", "21s", "21s")
@@ -52,7 +54,7 @@ def _at_a_pace(world: World) -> None:
 
 
 def _leave_with_units(world: World) -> None:
-    """They hold two units each while they wait for the start rate; then the schedule is disabled."""
+    """Two jobs hold two units each while they wait for the start rate. Then the schedule is disabled."""
     for number in (1, 2):
         upload(world, number)
     people(world, lambda: world.disable("a"))

@@ -1,4 +1,4 @@
-"""Re-processings, for `test_crash_points.py` (L21): every step runs once, in order, and nothing is left waiting."""
+"""Re-processings, for `test_crash_points.py` (L21): every step runs once, in order, and no job is left waiting."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _fails(world: World) -> None:
 
 
 def _second_fails(run: EmrRun) -> str:
-    """The first run of the re-processing fails; that of the first time did well."""
+    """The run of the re-processing fails; the original run succeeded."""
     return "FAILED" if "again" in run.request["properties"] else "SUCCESS"
 
 
@@ -88,7 +88,7 @@ REPROCESSED = {
     "a re-processing that is cancelled with its runs": Scenario(
         CHAIN,
         _cancelled,
-        # Dead on the way: the run was not started yet, or had ended by the time at which its end was asked for.
+        # Killed in between: the run was not started yet, or had ended when its cancel was requested.
         [
             ({"clean": ["SUCCEEDED", "CANCELLED"], "join": ["SUCCEEDED"]}, 3),
             ({"clean": ["SUCCEEDED", "CANCELLED"], "join": ["SUCCEEDED"]}, 2),

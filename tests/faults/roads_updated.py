@@ -23,7 +23,7 @@ def burst(count: int, **fields: Any) -> dict[str, Any]:
 
 
 def _late_events(world: World) -> None:
-    """One pair is half complete, a job of the other schedule queues, and both time out before anybody looks."""
+    """One pair is half complete, and a job of the other schedule queues. Both time out before Sluice checks them."""
     upload(world, 1)
     upload(world, 2)
     world.clock.pass_by("61m")
@@ -35,7 +35,7 @@ def _late_events(world: World) -> None:
 
 
 def _other_ranks(world: World) -> None:
-    """Two queue at the group behind a run; then one gets another priority, and the other leaves the group."""
+    """Two jobs queue at the group behind a run. Then one gets another priority, and the other leaves the group."""
     for number in (1, 2, 3):
         upload(world, number)
     people(world, lambda: world.put("calm", by_day(GROUP, priority=9, timeout="never", **CARRY)))
@@ -49,7 +49,7 @@ def by_day(constraints: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
 
 
 def _other_bursts(world: World) -> None:
-    """The fires of three schedules are prepared, and then updated."""
+    """The fires of three schedules are prepared, and the schedules are then updated."""
     people(world, lambda: world.put("more", burst(3, **CARRY)))
     people(world, lambda: world.put("fewer", burst(1, **CARRY)))
     people(world, lambda: world.put("over", burst(2, ttl="1m", **CARRY)))
@@ -77,7 +77,7 @@ UPDATED = {
             "daily": partitions(timeout=ANYWAY, constraints=ONE),
         },
         _late_events,
-        # Dead on the way: a job may be claimed with more in it, or the sweep may look before the event comes.
+        # Killed in between: a job may be claimed with more events, or the sweep may check it before the event comes.
         [({"threes": [], "daily": ["SUCCEEDED"] * runs}, runs) for runs in (3, 2)],
         holds=lambda world: [record.kind for record in world.records("threes")] == ["ABORTED"] * 2,
     ),

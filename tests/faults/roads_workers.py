@@ -1,4 +1,6 @@
-"""Roads of pull workers, for `test_crash_points.py`: each of their requests may die, and most are made again (W5)."""
+"""Scenarios of pull workers, for `test_crash_points.py`: each of their requests may be killed, and most are repeated
+(W5).
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ def _fires(world: World) -> None:
 
 
 def _asks(act: Callable[[], Any]) -> None:
-    """A request that its worker makes again until it is answered; that the lease is lost is an answer."""
+    """A worker's request, repeated until it gets an answer. "The lease is lost" is an answer, too."""
 
     def ask() -> None:
         with suppress(SluiceError):
@@ -37,7 +39,7 @@ def _asks(act: Callable[[], Any]) -> None:
 
 
 def _work_off(world: World, name: str = "bob") -> None:
-    """A worker does whatever lies in the pool. What a claim took whose answer was lost is found by its lease."""
+    """A worker does all work of the pool. Runs of a claim whose answer was lost wait for the end of their lease."""
     worker = PullWorker(world, name)
     lost(lambda: worker.claim(10))
     for place in range(len(worker.leases)):
@@ -96,7 +98,7 @@ def _empty(world: World) -> bool:
 
 
 DONE, AGAIN = {"night": ["SUCCEEDED"]}, {"night": ["RETRYING", "SUCCEEDED"]}
-# The one that was lost with the answer to its claim may have been the second attempt.
+# The run that was lost with the answer to its claim may have been the second attempt.
 TWICE = {"night": ["RETRYING", "FAILED"]}
 WORKERS = {
     "a run of a pool that a worker takes, keeps and ends": Scenario(

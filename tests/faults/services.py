@@ -1,5 +1,5 @@
-"""The services of AWS that Sluice stands on, as they are when they are down: refused calls, messages that come late or
-twice, events that are lost. The time of an outage and its seed decide everything.
+"""The services of AWS that Sluice uses, as they behave in an outage: refused calls, late or repeated messages, lost
+events. The times of an outage and its seed determine everything.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from sluice.testing.memory_tables import MemoryTables
 from tests.faults.day import DayEmr, DayQueue
 
 SERVICES = ("dynamodb", "sqs", "s3", "emr", "eventbridge", "lambda", "stream")
-# A queue and a bus take what they are given or they are down; a stream is read or it is not.
+# A queue or a bus is either up or down, and so is a stream. These services can throttle.
 THROTTLED = ("dynamodb", "s3", "emr", "lambda")
-SHARE = 0.7  # of the calls of a throttled service are refused
+SHARE = 0.7  # of the calls of a throttled service that are refused
 SDK_TRIES = 3  # botocore's standard mode
-INVOKED = 5  # so often, while it is throttled, a Lambda for the same messages or the same minute
+INVOKED = 5  # tries, while it is throttled, to invoke a Lambda for the same messages or the same minute
 MAX_DELAY: Millis = 15 * MINUTE  # of a message in SQS
 STREAM_KEEPS = 24 * HOUR
 RESOURCES = Path(__file__).parents[2] / "infra" / "resources"
@@ -49,7 +49,7 @@ class Outage:
 
 
 class Services:
-    """Which services are down at this moment. Every call of a fake asks here first."""
+    """The services that are down at this moment. Every call of a fake checks here first."""
 
     def __init__(self, clock: Any, outages: Sequence[Outage], seed: int) -> None:
         self._clock, self._outages = clock, outages
@@ -64,7 +64,7 @@ class Services:
                      if each.service == service and each.since <= minute < each.until), "")  # fmt: skip
 
     def refuses(self, service: str, tries: int = 1) -> bool:
-        """Whether a call is refused that is tried so often."""
+        """Whether a call is refused at each of ``tries`` tries."""
         how = self.how(service)
         if how == "throttled":
             return all(self._chance.random() < SHARE for _ in range(tries))
@@ -80,14 +80,14 @@ class Services:
         return self._chance.sample(list(things), len(things))
 
     def error(self, service: str, code: str = "ServiceUnavailable") -> ClientError:
-        """What boto3 raises in the end."""
+        """The error that boto3 raises after its retries."""
         code = code if self.how(service) == "unavailable" else "ThrottlingException"
         told = {"Error": {"Code": code, "Message": "down"}, "ResponseMetadata": {"HTTPStatusCode": 503}}
         return ClientError(told, service)  # type: ignore[arg-type]
 
 
 def fails_tables(tables: MemoryTables, services: Services) -> None:
-    """Every call of the tables fails as long as DynamoDB is down."""
+    """Make every call of the tables fail while DynamoDB is down."""
 
     def before() -> None:
         if services.refuses("dynamodb"):
@@ -112,8 +112,9 @@ class Message:
 
 
 class Queue:
-    """An SQS queue of the template, which invokes a Lambda. What fails comes again as `aws/failures.py` has it, and is
-    a dead letter after as many receipts as the template says."""
+    """An SQS queue of the template, which invokes a Lambda. A failed message comes again after the delay of
+    `aws/failures.py`. It becomes a dead letter after the receive count of the template.
+    """
 
     def __init__(self, name: str, services: Services, clock: Any) -> None:
         self._services, self._clock = services, clock
@@ -125,20 +126,22 @@ class Queue:
         self.dead: list[Any] = []
 
     def send(self, body: Any, due: Instant = 0) -> None:
-        """Raises as boto3 does while SQS is down."""
+        """Send a message. Raises as boto3 does while SQS is down."""
         if self._services.refuses("sqs", SDK_TRIES):
             raise self._services.error("sqs")
         now = self._clock.now()
         self.messages.append(Message(body, now, max(now, min(due, now + MAX_DELAY))))
 
     def next_at(self) -> Instant | None:
-        """When the next message can be received; None while nobody can."""
+        """When the next message can be received; None if there is none or a service is down."""
         if self._services.how("sqs") or self._services.how("lambda") == "unavailable":
             return None
         return min((each.visible_at for each in self.messages), default=None)
 
     def receive(self) -> list[Message]:
-        """Whatever is visible goes to a Lambda. If that is throttled, the messages were received in vain."""
+        """Receive the visible messages for a Lambda. If Lambda is throttled, the receipts count, but none
+        is processed.
+        """
         now = self._clock.now()
         self.messages = [each for each in self.messages if now - each.sent_at < self.keeps]
         ready = [each for each in self.messages if each.visible_at <= now]
@@ -149,7 +152,7 @@ class Queue:
                 self.messages.remove(each)
                 self.dead.append(each.body)
         given = [each for each in ready if each.received <= self.most]
-        # Lambda tries to invoke it again as long as its messages are hidden.
+        # Lambda retries the invocation as long as its messages are hidden.
         return [] if given and self._services.refuses("lambda", INVOKED) else given
 
     def settle(self, given: Sequence[Message], failed: Sequence[Message]) -> None:
@@ -161,8 +164,9 @@ class Queue:
 
 
 class QueuedHints:
-    """Hints that are messages of a queue. Implements `ports.Hints`, as `aws/hints.py` does: what cannot be sent fails
-    nobody but who must send it."""
+    """Hints as messages of a queue. Implements `ports.Hints` as `aws/hints.py` does. A failed send raises only if the
+    caller passes ``must``.
+    """
 
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
@@ -196,8 +200,9 @@ class Invocation:
 
 
 class AsyncLambda:
-    """A Lambda that a rule of EventBridge invokes: what is refused comes again for six hours, what fails twice more.
-    https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html"""
+    """A Lambda that a rule of EventBridge invokes. A refused invocation is retried for six hours, a failed one twice.
+    https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html
+    """
 
     def __init__(self, services: Services, clock: Any, run: Callable[[Callable[[], Any]], bool]) -> None:
         self._services, self._clock, self._run = services, clock, run
@@ -209,7 +214,9 @@ class AsyncLambda:
         self.waiting.append(Invocation(act, now, now))
 
     def work(self) -> None:
-        """All that is due. What waited for its Lambda comes twice: EventBridge and Lambda promise at least once."""
+        """Run the due invocations. One that was refused before runs twice: EventBridge and Lambda deliver at least
+        once.
+        """
         now = self._clock.now()
         for each in [each for each in self.waiting if each.next_at <= now]:
             self.waiting.remove(each)
@@ -230,7 +237,7 @@ class AsyncLambda:
 
 
 class Emr(DayEmr):
-    """Runs go on while the service does not answer. Of the starts without an answer some were made."""
+    """Runs continue while the service does not answer. Some starts without an answer are made."""
 
     def __init__(self, clock: Any, services: Services) -> None:
         super().__init__(clock)
@@ -275,7 +282,7 @@ class Emr(DayEmr):
 
 
 class TargetQueue(DayQueue):
-    """The queue of a consumer, at the same SQS."""
+    """The queue of a consumer, in the same SQS."""
 
     def __init__(self, clock: Any, services: Services) -> None:
         super().__init__(clock)
@@ -330,7 +337,7 @@ class Lake(MemoryLake):
 
 @dataclass
 class HistoryBucket:
-    """Where history lands, object by object."""
+    """The bucket of the history, object by object."""
 
     services: Services
     objects: dict[str, Part] = field(default_factory=dict)
@@ -346,8 +353,9 @@ class HistoryBucket:
 
 
 class Stream:
-    """The stream of the runs table, and the Lambda that puts it into the lake. A change that fails for longer than the
-    template lets it is left out."""
+    """The stream of the runs table, and the Lambda that writes it to the lake. A change that fails for longer than the
+    template allows is lost.
+    """
 
     def __init__(self, tables: MemoryTables, services: Services, clock: Any) -> None:
         self._services, self._clock = services, clock

@@ -1,7 +1,7 @@
-"""A world in which every call takes its time: a table call, a call of the control bucket, a start at a target.
+"""A world in which every call takes time: a table call, a call of the control bucket, a start at a target.
 
-One call may take a minute, meanwhile the rest of the system may go on, or its invocation may die. Hints arrive at their
-instants, one invocation after the other.
+One call may take a minute. In that time the rest of the system may continue, or the invocation may be killed. Hints
+arrive at their instants, one invocation after the other.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ START: Millis = 150
 
 
 class SlowWorld(QuickWorld):
-    """``calls`` counts the calls since `slow_down`; the call with the number ``at`` takes ``slow`` ms more,
-    and before it ``surprise`` is done."""
+    """``calls`` counts the calls since `slow_down`. The call with the number ``at`` first calls ``surprise``, then
+    takes ``slow`` ms more.
+    """
 
     def __init__(self, **tuned: Any) -> None:
         super().__init__(**tuned)
@@ -33,13 +34,13 @@ class SlowWorld(QuickWorld):
         self.started_at: list[Instant] = []
 
     def slow_down(self) -> None:
-        """From now on calls take their time."""
+        """From now on calls take time."""
         self.calls = 0
         self.tables.before_call = lambda: self._takes(TABLE)
         self.ports = self.with_ports(payloads=_SlowPayloads(self), targets=_SlowTargets(self))
 
     def work(self, until: Instant, ticks: bool = False) -> None:
-        """Let hints arrive at their instants until then. ``ticks``: a tick comes every minute as well."""
+        """Let hints arrive at their instants until the given one. With ``ticks``, a tick comes every minute as well."""
         while True:
             now = self.clock.now()
             tick = (now // MINUTE + 1) * MINUTE if ticks else until
@@ -67,7 +68,7 @@ class SlowWorld(QuickWorld):
     def _takes(self, span: Millis) -> None:
         self.calls += 1
         if self.calls == self.at:
-            self.at = -1  # what is done meanwhile is not surprised again
+            self.at = -1  # calls of the surprise are not surprised again
             span += self.slow
             self.surprise()
         self.clock.wait_until(self.clock.now() + span)
@@ -89,7 +90,7 @@ class _SlowPayloads:
 
 
 class _SlowTargets:
-    """Targets that note when a start call begins, whichever it is, and take their time to answer."""
+    """Targets that note the instant at which each start call begins, and take time to answer."""
 
     def __init__(self, world: SlowWorld) -> None:
         self._world = world

@@ -1,8 +1,7 @@
-"""A status that nobody waits for is not announced; and nobody who waits for it misses it, however they cross (T10).
+"""A status without a waiting schedule is not announced, and a waiting schedule misses no status, in any order (T10).
 
-A run ends. The road of that news is cut before each of its calls in turn, and there, as on another machine, a schedule
-is enabled that waits for the status; its clock may be behind, so that its enabling began before the news came, or
-ahead.
+A run ends. Before each call that handles this event, another machine enables a schedule that waits for the status. The
+clock of that machine may be behind, so that the enabling began before the event came, or ahead.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def test_t10_a_late_waiter_gets_statuses_that_its_since_covers(says: str, began:
 
 
 def _cross(before: int | None, says: str, began: Millis) -> tuple[int, bool]:
-    """How many calls the road of the news takes, and whether the schedule was started by it."""
+    """Returns the number of calls that handle the event, and whether the status started the waiting schedule."""
     world = QuickWorld(**SMALL)
     waiting = after("clean", "join", ENDS[says], enabled=False)
     world.deploy(flights({"daily": partitions(), "next": waiting}))
@@ -66,7 +65,7 @@ def _cross(before: int | None, says: str, began: Millis) -> tuple[int, bool]:
 
 
 def _ended(document: dict[str, Any], says: str = "SUCCESS") -> tuple[World, list[int]]:
-    """A world in which a run has ended, and how often its row was written since it was started."""
+    """A world in which a run has ended, and the number of writes of its row since its start."""
     world = QuickWorld(**SMALL)
     world.deploy(flights({"daily": partitions(), **document}))
     world.upload(day(1))

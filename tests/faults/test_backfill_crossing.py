@@ -1,7 +1,7 @@
-"""A backfill, and whatever people do meanwhile, in every order (L12, C13).
+"""A backfill meets each user action, in every order (L12, C13).
 
-The road of a backfill (begun, its first runs ended, the next handed out) is cut before each of its calls in turn, and
-there, as on another machine, it is cancelled, or its schedule is deleted, disabled, enabled, held or replaced.
+A backfill begins, its first runs end, and the next ones are claimed. Before each of these calls in turn, another
+machine cancels the backfill, or deletes, disables, enables or replaces its schedule, or changes its description.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NIGHTLY = at("0 2 * * *", **at_most(1), enabled=False)
 
 @dataclass(frozen=True)
 class Doing:
-    """What somebody does, and how the backfill ends: ``ends`` means that nothing of it starts from then on."""
+    """A user action, and the state in which the backfill ends. ``ends``: none of its runs starts after the action."""
 
     act: Callable[[World], Any]
     state: str
@@ -63,7 +63,7 @@ def test_l12_c13_a_backfill_and_user_actions_in_every_order(doing: str) -> None:
 
 
 def _cross(before: int | None, doing: Doing) -> int:
-    """One order of things. Returns how many calls the road takes."""
+    """Play one order. Returns the number of calls of the backfill."""
     world = QuickWorld(**SMALL)
     world.deploy(flights({"nightly": NIGHTLY}))
     backfill = backfills.begin(world, "nightly", concurrency=2, **FOUR_DAYS)
@@ -96,7 +96,8 @@ def _cross(before: int | None, doing: Doing) -> int:
     if doing.ends:
         assert set(world.targets.emr.calls) <= started[0], "only what was on record as called may pass"
     else:
-        # A call that was in flight when the gate closed may be found alive, and is then cancelled, on record.
+        # A start call that was in flight when the schedule closed may have succeeded. That run is then cancelled, on
+        # record.
         assert told.get("succeeded", 0) + told.get("cancelled", 0) == 4
         assert told.get("cancelled", 0) == sum(run.state == "CANCELLED" for run in world.runs("nightly"))
     return cut.count

@@ -1,4 +1,6 @@
-"""The tables throttle any call: once, nobody sees it; for long, the invocation fails and a tick repairs the rest."""
+"""The tables throttle any call. A short throttling has no effect; a long one fails the invocation, and a tick repairs
+the rest.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from tests.faults.test_crash_points import SCENARIOS
 from tests.faults.unreliable_tables import Unreliable
 from tests.support.world import World
 
-# More repeats of one call than there are in the time that the tables are given.
+# More than the repeats of one call in the time that the tables get.
 LONG = 20
 EVERY_OTHER = range(1, 1_000_000, 2)  # so that each repeat succeeds
 SHORT = (
@@ -25,7 +27,7 @@ SHORT = (
 
 
 def _during_act(scenario: Scenario, faults: Callable[[MemoryTables], Unreliable], seen: list[Unreliable]) -> Scenario:
-    """The scenario, its act on tables that fail."""
+    """Play the scenario with tables that throttle during its act."""
 
     def act(world: World) -> None:
         tables = world.tables  # type: ignore[attr-defined]

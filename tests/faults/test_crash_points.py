@@ -1,6 +1,6 @@
-"""A Lambda may die after any write (O3): nothing is lost and nothing runs twice, whichever write it was.
+"""A Lambda may be killed after any write (O3): nothing is lost and nothing runs twice, after any write.
 
-The scenarios are in `roads*.py`, how they are played in `dying.py`, what must always hold in `invariants.py`.
+The scenarios are in `roads*.py`, `dying.py` plays them, and `invariants.py` checks what must always hold.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tests.support.crash import EFFECTS
 SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
              **TABLES, **EXECUTIONS, **REPROCESSED}  # fmt: skip
-# Ways of using a write that are conditions of their own in the tables.
+# Forms of a write that have a condition of their own in the tables.
 FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",
          "PutLastArrival over", "AcquirePermit from_queue", "AcquirePermit passing", "JoinQueue behind",
          "PutState over", "PutDefinition over", "PutDefinition edition", "LeaseQueue asked",
@@ -64,7 +64,7 @@ def test_o3_a_death_after_any_write_loses_and_doubles_nothing(name: str) -> None
 @pytest.mark.long
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_o3_the_repair_may_die_too(name: str) -> None:
-    """Two deaths: the second one after any of the ten effects that follow the first."""
+    """Two kills: the second one after any of the ten effects that follow the first."""
     scenario = SCENARIOS[name]
     effects = play(scenario, world_for(scenario)).in_act or 0
     for first, after in product(range(1, effects + 1), range(1, 11)):
@@ -75,7 +75,7 @@ def test_o3_the_repair_may_die_too(name: str) -> None:
 
 
 def test_every_kind_of_write_and_effect_has_a_crash_point() -> None:
-    """A write that no scenario crosses would never be tried with a death after it: add it to one."""
+    """A write that no scenario makes would never be tried with a kill after it. Add such a write to a scenario."""
     forms: set[str] = set()
     names: set[str] = set()
     for scenario in SCENARIOS.values():

@@ -1,6 +1,6 @@
-"""What happens to a DAG at one moment, by two Lambdas, in the orders of their calls (W4).
+"""Two Lambdas act on a DAG at one moment, in the orders of their calls (W4).
 
-Whatever the order: its runs come to an end and say so, and what was to run has run, once.
+In every order, its runs end with a final state, and each expected node has run once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A definition is replaced while a job is being checked: what starts after the answer obeys the new one (W3, C9)."""
+"""A definition is replaced while a job is checked. All starts after the answer obey the new definition (W3, C9)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def put_workflow(world: QuickWorld, **fields: Any) -> None:
 
 
 def a_pool(pool: dict[str, Any], *living: str) -> QuickWorld:
-    """Runs of these workflows are living; a job of each waits to be checked."""
+    """Runs of these workflows are active; a job of each waits to be checked."""
     world = QuickWorld(**SMALL)
     both = {name: partitions(1, name, by=["day"]) for name in ("one", "two")}
     in_pool = {"target": EMR, "pool": "p"}
@@ -60,10 +60,11 @@ def living(world: QuickWorld) -> int:
 
 
 def meets(make: Callable[[], QuickWorld], change: Callable[[QuickWorld], None], *others: str) -> list[int]:
-    """How many runs live once the change is answered, the check is over, and the ``others`` are checked.
+    """The numbers of active runs once the change is answered, the check has ended, and the ``others`` are checked.
 
-    The change is made before each call of the check, the last time after all of them. Only those plays count in which
-    it came before the start."""
+    The change is made before each call of the check, the last time after all of them. Only plays in which it came
+    before the start count.
+    """
     found: list[int] = []
     calls, left = 0, True
     while left:
@@ -92,7 +93,7 @@ def test_w3_a_reduced_pool_starts_nothing_beyond_its_new_size() -> None:
 
 
 def test_w3_a_redivided_pool_never_runs_more_than_its_size() -> None:
-    """Three of the four are in use. One is reserved for the other workflow, whose job comes right after."""
+    """Three of the four units are in use. One is reserved for the other workflow, whose job comes right after."""
     lives = meets(
         lambda: a_pool(pooled(4), "two", "two", "two"),
         lambda world: put_pool(world, pooled(4, {"flights.two": 1})),
@@ -103,13 +104,13 @@ def test_w3_a_redivided_pool_never_runs_more_than_its_size() -> None:
 
 @pytest.mark.parametrize("slots", [2, 3])
 def test_w3_a_workflow_with_more_pool_units_starts_with_them(slots: int) -> None:
-    """What starts after the answer takes as many units as the workflow says by then: here more than are free."""
+    """A start after the answer takes the workflow's new number of units: here more than are free."""
     lives = meets(lambda: a_pool(pooled(2), "two"), lambda world: put_workflow(world, pool="p", slots=slots))
     assert set(lives) == {1}
 
 
 def a_run_outside() -> QuickWorld:
-    """A run of the workflow is going, in no group and no pool; a job of its schedule waits to be checked."""
+    """A run of the workflow is active, in no group and no pool. A job of its schedule waits to be checked."""
     world = QuickWorld(**SMALL)
     world.deploy({**flights({"one": partitions(1, "one", by=["day"])}, one={"target": EMR}), "pools": {"p": pooled(1)}})
     world.upload(day(1))

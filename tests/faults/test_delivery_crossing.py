@@ -1,8 +1,9 @@
-"""Whatever people do to a schedule or a job while it is delivered: acknowledged is final, what was sent is on record.
+"""User actions on a schedule or a job during its delivery: an acknowledged action is final, and each sent message is on
+record.
 
-The delivery is cut before each of its calls in turn, and there, as on another machine, the schedule is disabled,
-deleted, replaced, updated, or held, or the job is cancelled, and all that follows from it is done. At most one
-sub-batch may still pass, and it becomes runs; what did not pass has its record; nothing has both.
+Before each call of the delivery in turn, another machine changes the schedule or cancels the job. It disables, deletes,
+replaces, updates or holds the schedule. All consequences follow. At most one sub-batch may still be sent, and it
+becomes runs. Each fire that was not sent has a record; none has both.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ NEW = {"properties": {"new": True}}
 
 @dataclass(frozen=True)
 class Closing:
-    """What somebody does, whether the jobs are kept, and how it is undone."""
+    """A user action, whether the jobs are kept, and the action that undoes it."""
 
     act: Callable[[World, dict[str, Any]], Any]
     keeps: bool = False
@@ -48,7 +49,7 @@ CLOSINGS = {
 
 
 def _cross(before: int | None, closing: Closing, kind: str, count: int) -> int:
-    """One order of things. Returns how many calls the delivery takes."""
+    """Play one order. Returns the number of calls of the delivery."""
     world, schedule = QuickWorld(**SMALL), spread(count)
     deploy(world, {"daily": schedule}, kind)
     refs, instant = fires(world), due(world)
@@ -115,7 +116,7 @@ def test_c13_after_a_disable_at_most_one_sub_batch_is_sent(kind: str) -> None:
         world = QuickWorld(**SMALL)
         deploy(world, {"daily": spread(100)}, kind)
         refs, instant = fires(world), due(world)
-        # Acknowledged while the second sub-batch is on its way, or right after the first was answered.
+        # Acknowledged while the second sub-batch is sent, or right after the first was answered.
         calls: list[None] = []
 
         def second(world: World = world, calls: list[None] = calls, when: int = 1 if whole else 2) -> None:
@@ -129,7 +130,7 @@ def test_c13_after_a_disable_at_most_one_sub_batch_is_sent(kind: str) -> None:
 
 
 class WhileWaiting(HandClock):
-    """A clock that lets something happen so long before the instant that is waited for."""
+    """A clock that calls a function a given time before the instant that is waited for."""
 
     def __init__(self, before: int, act: Callable[[], Any]) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""Nobody sends what another invocation is sending, however long that takes, and whoever dies leaves nothing behind."""
+"""No invocation sends what another one is sending, even if that takes long, and a killed invocation leaves no work
+behind.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from tests.support.ledgers import LedgerBetween
 
 
 def _tick_finds_it(world: QuickWorld) -> None:
-    """Another invocation: the sweep finds what is overdue, and its hints arrive."""
+    """Another invocation: the sweep finds the overdue rows, and its hints arrive."""
     sweep.sweep_all(world.ports)
     for ref in world.hints.due(world.clock.now()):
         dispatch.dispatch(world.ports, ref)
@@ -98,7 +100,7 @@ def test_a_lease_of_a_dead_invocation_ends_within_tick_and_10s() -> None:
 
 
 def test_a_late_answer_changes_no_failed_run_and_no_dead_letter() -> None:
-    """The lease expires while the first call hangs; the second invocation gives the event up for good."""
+    """The lease expires while the first call hangs, and the second invocation gives the event up for good."""
     world = QuickWorld(**SMALL)
     deploy(world, {"daily": spread(1)})
     refs, instant = fires(world), due(world)
@@ -150,7 +152,7 @@ def test_a_try_counts_even_if_the_sweep_read_the_job_meanwhile() -> None:
 
 
 class _NoBooks(LedgerBetween):
-    """A ledger that takes leases and nothing else, for a while."""
+    """A ledger that only takes leases until it is restored."""
 
     broken = True
 
@@ -182,7 +184,7 @@ def test_an_unrecorded_delivery_is_not_sent_again_at_once(count: int) -> None:
 
 
 def test_a_job_that_cannot_be_sent_does_not_fail_the_others() -> None:
-    """The target's own code fails for a batch: each is tried by itself, as its policy says."""
+    """The target's own code fails for a batch. Each message is then tried separately, by its retry policy."""
     world = QuickWorld(**SMALL)
     deploy(world, many(12))
     refs, instant = fires(world), due(world)

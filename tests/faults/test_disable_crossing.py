@@ -1,8 +1,8 @@
-"""Whatever people do to a schedule, and whatever it crosses on the road of a job: acknowledged is final (C13).
+"""User actions on a schedule meet each step of its job: an acknowledged action is final (C13).
 
-The road of one job is cut before each of its calls in turn, and there, as on another machine, the schedule is disabled,
-deleted, replaced, updated with what it has gathered carried along, held, or drained. Once that is acknowledged, nothing
-of the old schedule starts but a call that was in flight, and that is on record. What is kept runs later, once.
+Before each call that processes one job, another machine disables, deletes, replaces, holds or drains the schedule, or
+updates it and carries the progress. After the acknowledgement, nothing of the old schedule starts. Only a start call
+that was in flight may still be made, and it is on record. A kept job runs later, once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NEW = {"properties": {"new": True}}
 
 @dataclass(frozen=True)
 class Road:
-    """A schedule, what comes before, and the invocations that bring its job from being met to being started."""
+    """A schedule, the preparation, and the invocations that process its job until it starts."""
 
     schedule: dict[str, Any]
     before: Callable[[World], Any]
@@ -38,7 +38,9 @@ class Road:
 
 @dataclass(frozen=True)
 class Closing:
-    """What somebody does; what may still start then, until it is reopened; whether jobs are kept, and events gather."""
+    """A user action. ``may_start`` names what may start until the schedule is reopened. ``keeps``: jobs are kept.
+    ``gathers``: events still gather.
+    """
 
     act: Callable[[World, dict[str, Any]], Any]
     may_start: Literal["in flight", "claimed", "new", "met"] = "in flight"
@@ -49,8 +51,9 @@ class Closing:
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """How things stand when a closing is acknowledged: start calls made, those on record that were not made yet, which
-    jobs are runs (another attempt of one is no new run), and whether there is anything to keep."""
+    """The state at the acknowledgement of a closing: the start calls that were made, those that are only on record, the
+    jobs that are runs, and whether any job exists to keep. Another attempt of a run is no new run.
+    """
 
     calls: list[str]
     in_flight: set[str]
@@ -93,7 +96,7 @@ CLOSINGS = {
     "carry": Closing(
         lambda world, schedule: world.put("daily", {**schedule, **NEW, "on_update": "carry"}), "new", keeps=True
     ),
-    # A pause holds jobs, never what is a run already.
+    # A pause holds jobs, but not runs.
     "hold": Closing(
         lambda world, _: world.pause("daily"), "claimed", keeps=True, reopen=lambda world: world.resume("daily")
     ),
@@ -109,7 +112,7 @@ tried: dict[tuple[str, str], int] = {}
 
 
 class Cut:
-    """Counts the calls that a flow makes of the world, and lets something happen before the n-th."""
+    """Counts the calls that a flow makes, and calls a function before the n-th."""
 
     def __init__(self, before: int | None, act: Callable[[], None]) -> None:
         self.count, self._before, self._act = 0, before, act
@@ -122,7 +125,7 @@ class Cut:
 
 
 class CutPort:
-    """Any port, with every call of it a place where the cut may lie."""
+    """Wraps a port, so that each of its calls passes the cut."""
 
     def __init__(self, inner: Any, cut: Cut) -> None:
         self._inner, self._cut = inner, cut
@@ -145,7 +148,7 @@ class CutTargets:
 
 
 class CutAhead:
-    """Rows that are read together: one call, after which they are known."""
+    """Rows that are read together: one call; later reads of them need none."""
 
     def __init__(self, plain: Ports, cut: Cut) -> None:
         self._plain, self._cut = plain, cut
@@ -172,7 +175,7 @@ def test_c13_a_close_at_any_point_holds_once_acknowledged(closing: str, channel:
 
 
 def test_there_are_many_crossings() -> None:
-    """Runs after the others of this file, and counts what they did."""
+    """Runs after the other tests of this file, and counts the orders that they played."""
     if len(tried) < len(CLOSINGS) * len(ROADS):
         pytest.skip("the crossings were not all played in this session")
     print(f"{sum(tried.values())} interleavings of a closing and a road")
@@ -180,7 +183,7 @@ def test_there_are_many_crossings() -> None:
 
 
 def _cross(before: int | None, closing: Closing, channel: Road) -> int:
-    """One order of things. Returns how many calls the road of the job takes."""
+    """Play one order. Returns the number of calls that process the job."""
     world = QuickWorld(**SMALL)
     world.deploy(
         flights({"daily": channel.schedule}, twice={"target": EMR, "retries": {"attempts": 2, "delay": "30s"}})

@@ -1,4 +1,4 @@
-"""After a death at any effect, what is due is attended to within one tick and ten seconds (O3)."""
+"""After a kill at any effect, all due work is handled within one tick and ten seconds (O3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.schedules import partitions
 from tests.support.world import EMR, day, flights, settings
 
 LONGEST = 70 * SECOND
-# How long the recovery is watched: a lease of a start call, a tick, and what follows from it.
+# How long the recovery is watched: a lease of a start call, a tick, and the work that follows.
 WATCHED = 3 * MINUTE
 SHORT = (
     "partitions, a queue for one slot, and a join by day",
@@ -40,7 +40,7 @@ def _begun(scenario: Scenario, *deaths: int) -> tuple[QuickWorld, CrashPoints]:
 
 
 def _passes(world: QuickWorld, until: Instant) -> None:
-    """Time goes by second-true: hints at their instants, a tick each minute. No row is overdue for long."""
+    """Time passes to the second: hints at their instants, a tick each minute. No row is overdue for long."""
     while world.clock.now() < until:
         now = world.clock.now()
         next_tick = (now // MINUTE + 1) * MINUTE
@@ -82,7 +82,7 @@ def test_due_work_after_a_death_is_handled_in_every_scenario(name: str) -> None:
     ],
 )
 def test_a_start_whose_caller_died_resumes_after_lease_and_tick(deadly: str, longest: int) -> None:
-    """A call that is on record may be under way, so it is left alone for its lease: the one exception."""
+    """A recorded call may still be in flight, so Sluice waits for its lease: the one exception."""
     names = _uploaded().names
     world = QuickWorld(**SMALL)
     _uploaded(world, names.index(deadly) + 1)
@@ -108,7 +108,9 @@ def _uploaded(world: QuickWorld | None = None, *deaths: int) -> CrashPoints:
 
 
 def test_the_lease_of_a_call_is_longer_than_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its timeouts, and fifteen seconds for the rows that are read and written between its record and the call."""
+    """The lease covers the timeouts of the call, and fifteen seconds for the reads and writes between its record and
+    the call.
+    """
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     names = {"catalog_table": "c", "jobs_table": "j", "runs_table": "r"}
     for target, calls in (("emr_serverless", 2), ("lambda", 1)):

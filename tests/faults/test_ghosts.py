@@ -1,4 +1,4 @@
-"""Rows that come back, answers that come late, deaths in between: what a second look at the code had found."""
+"""Rows that come back, answers that come late, kills in between: the findings of a review of the code."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_run_now_written_again_after_its_run_is_dropped(world: World) -> None:
     plain = world.ports
 
     class SlowRuns:
-        """Between its look at the history and its write, the same request goes through elsewhere."""
+        """Between a request's read of the history and its write, another machine carries out the same request."""
 
         def attempts(self, run_id: str) -> Any:
             found = plain.runs.attempts(run_id)

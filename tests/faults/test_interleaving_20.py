@@ -1,5 +1,6 @@
-"""Interleaving 20: news that comes before its run is known, answers that are lost, messages that come back after three
-weeks. One run each, none lost."""
+"""Interleaving 20: events that come before their run is recorded, lost answers, and messages that return after three
+weeks. Each case has one run, and none is lost.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +70,7 @@ def test_interleaving_20_one_run_with_or_without_later_events(world: QuickWorld,
 
 @pytest.mark.parametrize("answer", ["heard", "lost"])
 def test_interleaving_20_a_start_and_its_events_in_every_order(answer: str, record_property: Any) -> None:
-    """The event comes as soon as EMR has the run, wherever its caller is by then."""
+    """The event comes as soon as EMR has the run, before or after any call of the starting invocation."""
 
     def build() -> QuickWorld:
         def upload(world: World) -> None:
@@ -93,7 +94,7 @@ def test_interleaving_20_a_start_and_its_events_in_every_order(answer: str, reco
 
 
 def forget(world: QuickWorld) -> int:
-    """What DynamoDB has deleted by now, because its time to live is over. Returns how many rows."""
+    """Delete the rows whose time to live has ended, as DynamoDB does. Returns the number of deleted rows."""
     now, gone = world.clock.now() // 1000, 0
     for table in world.tables._tables.values():
         for key, item in list(table.items.items()):
@@ -113,7 +114,7 @@ def _custom(world: World) -> Callable[[], Any]:
 
 
 def _hints(world: World) -> Callable[[], Any]:
-    """Every hint that there was on the way to a run; its object has been told."""
+    """The hints of an uploaded object, to be delivered again after its run has started."""
     _object(world)()
     refs = [ref for _, ref in world.hints.sent]
     assert refs
@@ -150,7 +151,7 @@ def test_interleaving_20_a_handled_message_repeats_after_3_weeks(
 
     deliver()
     world.settle()
-    world.emr_says("jr00001", "RUNNING")  # and so does what was told of its run
+    world.emr_says("jr00001", "RUNNING")  # and so are the rows of its run
     world.pass_by("5m")
 
     assert ran(world) == ["SUCCEEDED"]

@@ -1,4 +1,4 @@
-"""Orders of events that a careless design gets wrong; the numbers are those of docs/interleavings.md."""
+"""Orders of events in which a careless design fails; the numbers are those of docs/interleavings.md."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_interleaving_05_a_run_lists_exactly_events_of_its_job(world: World) -> 
     inner, late = world.ports.ledger, day(3)
 
     class HearsAfterTheClaim(LedgerBetween):
-        """The third partition arrives between the claim of the first job and the start of its run."""
+        """A ledger that delivers the third partition between the claim of the first job and the start of its run."""
 
         def after(self, writes: Any, conflict: Conflict | None) -> None:
             if has_kind("DeleteJob")(writes) and conflict is None:
@@ -146,7 +146,7 @@ def test_interleaving_18_an_always_failing_row_blocks_no_other(world: World) -> 
     assert schedule_state is not None
     world.hints.lose = True
     emit.emit_due(world.ports)
-    # A fire of a schedule whose definition cannot be read: every look at it fails.
+    # A fire of a schedule whose definition cannot be read: every check of it fails.
     bad = replace(
         world.jobs("tick")[0], sort_key="FIRE#0#bad", job_id="demo.flights.tick.1.bad", leaf=None, schedule="bad"
     )
@@ -201,7 +201,7 @@ def test_interleaving_18_a_long_backlog_is_swept_once_per_row(world: World) -> N
 
 
 def test_interleaving_20_event_older_than_its_marker_is_refused(world: World) -> None:
-    """A message that comes back from the dead letters after three weeks: its partition stands in the registry."""
+    """A message returns from the dead letters after three weeks. Its partition is still in the registry."""
     world.deploy(flights({"daily": partitions()}))
     world.upload(day(1))
     world.settle()
@@ -217,7 +217,7 @@ def test_interleaving_28_a_steady_stream_does_not_delay_a_claim(world: World) ->
     inner, stream = world.ports.ledger, iter(range(2, 12))
 
     class BusyLedger(LedgerBetween):
-        """Before each claim, yet another event arrives at the very job."""
+        """A ledger that applies another event to the same job before each claim."""
 
         def before(self, writes: Any) -> None:
             if has_kind("DeleteJob")(writes):

@@ -16,7 +16,7 @@ LIMIT = "workflow:demo.flights.clean"
 
 
 def before(world: World, kind: str, act: Callable[[], object]) -> None:
-    """Something else happens right before the first commit of some kind, as on another machine."""
+    """Call a function right before the first commit with such a write, as another machine would."""
     world.ports = world.with_ports(ledger=Before(world.ports.ledger, act, has_kind(kind)))
 
 
@@ -43,7 +43,7 @@ def test_interleaving_09_the_last_run_ends_as_a_job_joins_queue(world: World) ->
     world.settle()
     world.upload(day(2))
 
-    # The checker has seen the limit reached; before it has queued its job the slot is given back to nobody.
+    # The check has seen the limit reached. Before the job is queued, the slot is released, and no waiter exists.
     before(world, "JoinQueue", world.finish)
     world.settle()
 
@@ -78,7 +78,7 @@ def test_interleaving_13_a_slow_decision_does_not_hit_next_job(world: World) -> 
     world.upload(day(1))
 
     def claimed_by_another() -> None:
-        """Meanwhile the slot is freed, J1 is claimed elsewhere, its run ends, and J2 comes into being."""
+        """The slot is freed, another invocation claims J1, its run ends, and J2 is created."""
         world.finish()
         schedule_state = world.ports.catalog.schedule_state("demo.flights.daily")
         assert schedule_state is not None
@@ -188,7 +188,7 @@ def test_interleaving_21_an_unheard_completion_is_found_in_tick(world: World) ->
 
 
 def test_interleaving_23_a_slot_is_kept_while_unheard_run_lives(world: World) -> None:
-    """A start call gets no answer (it did start), the next is throttled, the schedule is disabled."""
+    """A start call gets no answer (it did start), the next is throttled, and the schedule is disabled."""
     world.deploy(flights({"daily": partitions(**at_most(1)), "other": partitions(dataset="weather", **at_most(1))}))
     emr = world.targets.emr
     emr.lose_answers = 1

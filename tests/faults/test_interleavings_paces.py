@@ -1,4 +1,6 @@
-"""Orders of events at a pace: stalls, crowds, changed policies; the numbers are those of docs/interleavings.md."""
+"""Orders of events at a pace: stalls, many jobs at once, changed policies; the numbers are those of
+docs/interleavings.md.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def test_interleaving_11_overdue_work_leaves_at_its_policy_pace() -> None:
     world = QuickWorld()
     world.deploy(throttled({"ping": at("@every 1s", "notify", policy="calm", coalesce=False)}))
     world.pass_by("1m")
-    world.clock.pass_by("10m")  # nobody ticks, no hint arrives
+    world.clock.pass_by("10m")  # no tick comes, no hint arrives
 
     world.pass_by("10m")
 
@@ -157,7 +159,9 @@ def test_e8_a_start_whose_permit_expired_takes_another() -> None:
 
 
 def test_e8_a_run_whose_role_is_not_visible_yet_delays_no_other() -> None:
-    """EMR refuses it for what it is: the other runs of the application start at once, and it does when it may."""
+    """EMR refuses only this run. The other runs of the application start at once, and this one starts when its role is
+    visible.
+    """
     world = QuickWorld()
     world.deploy(flights({"daily": partitions(), "other": partitions(dataset="weather", workflow="join")}))
     world.targets.emr.answers = [NotNow("the role is not visible", alone=True)]

@@ -36,14 +36,14 @@ def test_interleaving_08_object_reported_twice_counts_bytes_once(world: World) -
 
 
 def test_interleaving_08_a_multipart_upload_is_one_whole_object(world: World) -> None:
-    """S3 tells of a multipart upload when it is complete; a second notification may have another event name."""
+    """S3 notifies of a multipart upload when it is complete; a second notification may have another event name."""
     world.deploy(flights({"bulk": _sized("100")}))
     for etag in ("abc-3", "abc-3"):
         world.upload(day(1, name="big.csv"), size=99, etag=etag)
     world.settle()
     assert world.runs("bulk") == []
 
-    # Written again with other content: where overwrites do not count, that is no new data.
+    # Written again with other content: where overwrites do not count, this is no new data.
     world.upload(day(1, name="big.csv"), size=99, etag="def-3")
     world.settle()
     assert world.runs("bulk") == []
@@ -92,7 +92,7 @@ def test_interleaving_16_an_elapsed_span_restarts_at_each_start(world: World) ->
     world.finish()
 
     world.pass_by("1h")
-    world.upload(day(1))  # somebody else's data starts the workflow at five hours
+    world.upload(day(1))  # another user's data starts the workflow at five hours
     world.settle()
     world.finish()
     world.pass_by("3h59m")
@@ -155,7 +155,7 @@ def test_interleaving_26_an_update_carries_past_an_old_check(world: World) -> No
     inner = world.ports.ledger
 
     def put_update() -> None:
-        """Between the checker's read and its claim, an update is put and acknowledged."""
+        """Between the check's read and its claim, an update is put and acknowledged."""
         world.ports = replace(world.ports, ledger=inner)
         world.put("daily", partitions(properties={"v": 2}, on_update="carry", **at_most(1)))
 

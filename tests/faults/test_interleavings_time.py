@@ -26,7 +26,7 @@ def nominals(world: World, name: str = "tick") -> list[float]:
 
 
 def prepared(world: World, name: str = "tick") -> rules.Emission:
-    """What an emitter has worked out that read the timer at this moment, and then stalled."""
+    """The fires that an emitter computed from the present timer before it stalled."""
     timer, version = world.ports.catalog.timer(full(name)), world.ports.catalog.version(full(name), 1)
     assert timer is not None
     assert version is not None
@@ -103,7 +103,9 @@ def test_interleaving_24_jobs_kept_by_a_hold_run_at_the_resume(world: World) -> 
 
 @pytest.mark.parametrize("fields", [{}, {"spread": {"count": 3, "over": "30s"}}])
 def test_interleaving_25_a_stalled_emitter_writes_consumed_fires(world: World, fields: dict[str, Any]) -> None:
-    """It read the timer, another one emitted, the fires ran and are gone; then it goes on where it stopped."""
+    """It read the timer, another emitter wrote the fires, and they ran and were deleted. Then it resumes where it
+    stopped.
+    """
     world.deploy(flights({"tick": to_queue(time("@every 1m"), **fields)}))
     world.pass_by("110s")
     stalled = prepared(world)
@@ -137,7 +139,7 @@ def test_interleaving_25_a_duplicate_of_deleted_schedule_is_gone(world: World) -
 
 
 def test_t4_two_emitters_prepare_and_skip_each_fire_once(world: World) -> None:
-    """The second one reads and writes everything between the first one's fires and its move of the timer."""
+    """The second emitter reads and writes everything between the first one's fires and its move of the timer."""
     world.deploy(flights({"tick": to_queue(time("0 * * * *"), catch_up={"mode": "all", "within": "3h"})}))
     world.clock.wait_until(NOON + 10 * HOUR + 90 * SECOND)
     inner = world.ports.ledger
@@ -161,7 +163,7 @@ def test_t4_clock_that_goes_backwards_loses_and_doubles_nothing(world: World) ->
 
 @pytest.mark.parametrize("catch_up", ["all", "latest", "none"])
 def test_t5_an_emitter_that_dies_in_a_catch_up_loses_nothing(make_world: Any, catch_up: str) -> None:
-    """Also one that runs into its Lambda's timeout: the next tick goes on where it stopped."""
+    """This holds also for one that reaches its Lambda's timeout: the next tick continues where it stopped."""
     expected = {"all": (23, 7), "latest": (1, 29), "none": (1, 29)}[catch_up]
     number, died = 0, True
     while died:
@@ -214,7 +216,7 @@ def test_t5_a_schedule_ended_in_an_outage_catches_up_and_is_gone(world: World) -
 
 
 def test_l10_two_simultaneous_removals_remove_a_schedule_once(world: World) -> None:
-    """And one that was put again meanwhile is not removed."""
+    """A schedule that was put again between the removals is not removed."""
     from chalicelib.flow.schedules import lifetime
 
     world.deploy(flights({"tick": to_queue(time("@every 10s", repeats=1), when_done="delete")}))

@@ -1,4 +1,4 @@
-"""The indexes of history are eventually consistent: what was written a moment ago may not be in them yet.
+"""The indexes of history are eventually consistent and may miss recent writes.
 
 A list may be late. A decision that cannot be taken back must not depend on one (L10, E6).
 """
@@ -22,7 +22,7 @@ ONCE = to_queue({"type": "time", "due_time": "10s"}, when_done="delete")
 
 
 class LateHistory:
-    """While it lasts, the history indexes yield nothing. Reads of the table itself see every write."""
+    """While it is used, the history indexes yield no rows. Reads of the table itself see every write."""
 
     def __init__(self, query: Callable[..., dict[str, Any]]) -> None:
         self._query = query
@@ -82,7 +82,7 @@ def test_a_schedule_is_removed_once_its_dead_letter_was_dropped(world: QuickWorl
 
 
 def test_a_redrive_between_two_reads_keeps_its_schedule(world: QuickWorld) -> None:
-    """The redrive comes between the look for jobs and the look for dead letters: it is in neither of these."""
+    """The redrive comes between the read of jobs and the read of dead letters, so neither read finds it."""
     world.pass_by("5m")
     [letter] = dead_letters.listed(world.ports, "demo", None, 10, None).items
     assert world.ports.runs.dead_letters("schedule", full("once"), 1, None).items

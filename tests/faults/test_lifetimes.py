@@ -1,4 +1,4 @@
-"""Nothing that lives passes away (H1, C9): a row has a TTL only from the write on that makes it final."""
+"""No active row expires (H1, C9): a row has a TTL only from the write that makes it final."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.schedules import at_most, partitions
 from tests.support.world import EMR, day, flights
 
 LIMIT = "workflow:demo.flights.clean"
-EVERY = 8  # calls between two looks, another remainder for each scenario
+EVERY = 8  # calls between two checks, with another remainder for each scenario
 
 
 def test_every_kind_of_row_expires_when_final_or_never() -> None:
@@ -33,7 +33,7 @@ def test_every_kind_of_row_expires_when_final_or_never() -> None:
 
 
 def test_c9_no_live_row_has_a_ttl_between_any_two_calls() -> None:
-    """The crash scenarios once without a death, every row looked at between the calls of the tables."""
+    """Plays the crash scenarios once without a kill, and checks every row between the calls of the tables."""
     seen: set[type] = set()
     for number, (name, scenario) in enumerate(SCENARIOS.items()):
         world = QuickWorld(**{**SMALL, **scenario.tuned})
@@ -54,7 +54,7 @@ def test_c9_no_live_row_has_a_ttl_between_any_two_calls() -> None:
 
 
 def lives_on(world: QuickWorld, span: int) -> None:
-    """The tables forget what has expired, as DynamoDB does; a tick comes."""
+    """The tables delete the expired rows, as DynamoDB does; a tick comes."""
     world.clock.wait_until(world.clock.now() + span)
     for name, row in list(world.tables.rows()):
         if "ttl" in row and int(row["ttl"]["N"]) * 1000 < world.clock.now():

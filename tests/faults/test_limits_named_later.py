@@ -1,4 +1,4 @@
-"""A group or a pool is named while runs are going (C9, W3): they count there, and no more start than it has."""
+"""A group or a pool is named while runs are active (C9, W3): they count there, and no more start than it allows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def in_group(name: str = "heavy", most: int = 1) -> dict[str, Any]:
 
 
 def running(count: int, **fields: Any) -> QuickWorld:
-    """So many runs of a schedule are going; beside it there is another workflow, in no group and no pool."""
+    """A world with this many active runs of a schedule, and another workflow in no group and no pool."""
     world = QuickWorld(**SMALL)
     app = flights({"daily": partitions(by=["day"], **fields)}, one={"target": EMR}, two={"target": EMR})
     world.deploy({**app, "pools": {"p": {"size": 1}, "q": {"size": 1}}})
@@ -43,7 +43,7 @@ def put_workflow(world: QuickWorld, **fields: Any) -> None:
 
 
 def come_and_go(world: QuickWorld, *names: str) -> None:
-    """Runs end one by one; with each end others may start, never more than one at a time in all."""
+    """Runs end one by one. After each end others may start, never more than one at a time in all."""
     while left := going(world, *names):
         invariants.check(world)
         name = next(run.name for run in world.targets.emr.runs.values() if run.name.rpartition("-")[0] == left[0])
@@ -170,7 +170,9 @@ def test_w3_a_workflow_moved_between_pools_counts_in_both() -> None:
 
 
 def test_w3_a_new_pool_share_takes_what_fits_and_withholds_rest() -> None:
-    """Four units, two of them reserved for the workflow whose three runs are going: one unit is left, for anybody."""
+    """Four units, two of them reserved for the workflow whose three runs are active. One unit is left, for any
+    workflow.
+    """
     world = running(3)
     store.put(world.ports, "pool", "demo.p", {"size": 4, "shares": {"flights.clean": {"reserved": 2}}}, "tester")
     world.put("other", partitions(by=["day"], workflow="join", pool="p"))

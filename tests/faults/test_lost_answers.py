@@ -1,4 +1,6 @@
-"""The answer of a table write is lost: the repeat recognises what the first try has written, and goes on at once."""
+"""The answer of a table write is lost. The repeat recognises the rows that the first try wrote, and
+succeeds at once.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +117,7 @@ def test_a_transaction_with_a_lost_answer_is_applied_once(world: QuickWorld, dyn
 
 
 def test_a_lost_race_stays_lost_after_a_lost_answer(world: QuickWorld, dynamo: Dynamo) -> None:
-    """The first try is carried out, another replaces it, and only then the second try comes."""
+    """The first try is carried out, another invocation replaces the row, and only then the second try comes."""
     assert dynamo.commit([PutState(rows.schedule_state(), None)]) is None
     mine, theirs = (
         replace(rows.schedule_state(), rev=rev, mode=mode) for rev, mode in ((2, "disabled"), (3, "enabled"))

@@ -1,4 +1,4 @@
-"""The tables in memory answer as moto does, call by call, in whatever the crash scenarios make of them."""
+"""The tables in memory answer as moto does, call by call, in all crash scenarios."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.world import World
 
 
 class Twin:
-    """One client over two: each call goes to both, and both must answer alike."""
+    """A client over two clients: each call goes to both, and both must answer alike."""
 
     def __init__(self, one: Any, other: Any) -> None:
         self._one, self._other = one, other
@@ -52,7 +52,7 @@ def _answer(client: Any, name: str, arguments: Mapping[str, Any]) -> Any:
 
 
 def _seen(answer: Any) -> Any:
-    """What a caller learns: which error, or which items, in which order."""
+    """What a caller receives: the error, or the items in their order."""
     if isinstance(answer, ClientError):
         reasons = [reason["Code"] for reason in answer.response.get("CancellationReasons", [])]
         return answer.response["Error"]["Code"], reasons

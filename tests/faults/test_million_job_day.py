@@ -1,4 +1,4 @@
-"""A day of a platform, with everything that goes wrong in one: none lost, none doubled (W11)."""
+"""A day of a platform with all common failures: no job is lost, none is doubled (W11)."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.faults.day import Day, DayEmr, DayQueue, Load
 
 @pytest.fixture(autouse=True)
 def without_a_log() -> Iterator[None]:
-    """A line for each look at a job would be a gigabyte."""
+    """The log would have a line for each check of a job, a gigabyte in all."""
     logging.disable(logging.INFO)
     yield
     logging.disable(logging.NOTSET)
 
 
 def test_w11_ninety_minutes_of_full_load_lose_and_double_nothing() -> None:
-    """A piece of that day: an outage of half an hour in its middle, deaths of Lambdas and of workers."""
+    """A part of that day: an outage of half an hour in its middle, killed Lambdas and crashed workers."""
     day = Day(Load(delivered=7, spark=3, pulled=2, dags=2, dag_every=4, minutes=90), deaths=30, seed=11)
     day.play()
     day.check()
@@ -33,7 +33,7 @@ def test_w11_ninety_minutes_of_full_load_lose_and_double_nothing() -> None:
 
 
 class DoubleQueue(DayQueue):
-    """Takes each message twice, though nobody died."""
+    """Accepts each message twice, although no Lambda was killed."""
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         super().start(run, context)
@@ -41,7 +41,7 @@ class DoubleQueue(DayQueue):
 
 
 class ForgetfulEmr(DayEmr):
-    """Starts a second run for the first call, as an EMR that does not heed tokens would when it is called again."""
+    """Starts a second run for the first call, as an EMR that ignores tokens would at a repeated call."""
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         if not self.runs:
@@ -71,7 +71,7 @@ def test_w11_the_check_detects_a_doubled_message_and_run() -> None:
 
 
 def test_w11_the_check_reads_every_message_run_and_lease() -> None:
-    """One thing after the other is falsified in the books of a day that was right."""
+    """Falsify the rows of a correct day, one fact at a time. The check detects each."""
     day = small_day()
     day.play()
     day.check()

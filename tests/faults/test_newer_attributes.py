@@ -1,7 +1,8 @@
-"""Every scenario on tables whose rows newer code has written: older code keeps what it does not know (O11).
+"""Plays every scenario on tables whose rows newer code has written. Older code keeps the attributes that it does not
+know (O11).
 
-Each row gets an attribute of newer code when it is first stored, and keeps it through every write after that, unless it
-is made anew.
+Each row gets an attribute of newer code when it is first stored. It keeps the attribute through every later write,
+unless the row is created again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ NEWER = {"zz_newer": {"S": "kept"}}
 
 
 class NewerRows:
-    """Adds to every row that is stored for the first time, and notes those that lose it without being made anew."""
+    """Adds the attribute to every new row, and notes the rows that lose it without being created again."""
 
     def __init__(self, world: QuickWorld) -> None:
         self.lost: list[tuple[str, Item, Item]] = []
@@ -48,7 +49,7 @@ def test_o11_no_write_erases_an_attribute_that_it_does_not_know(name: str) -> No
 
 
 def test_each_kind_of_rewritten_row_is_known_to_keep_attributes() -> None:
-    """The scenarios above write each of them over a row with an attribute that is not known."""
+    """The scenarios above write each of these rows over a row with an unknown attribute."""
     again = {"window", "backfill", "reprocess", "dag_run", "definition", "state", "job", "limit", "notice", "plan_part",
              "run", "last_arrival", "timer", "deadline"}  # fmt: skip
     for name in () if again <= KEPT else SCENARIOS:
@@ -65,7 +66,9 @@ OUTBOXES = {
 
 @pytest.mark.parametrize("kind", OUTBOXES)
 def test_o11_outbox_finished_elsewhere_keeps_unknown_attributes(kind: str) -> None:
-    """The one that wrote it dies before the event is applied; the tick reads it, and goes on."""
+    """The invocation that wrote the outbox is killed before the event is applied. The tick reads the outbox and applies
+    the event.
+    """
     scenario = SCENARIOS[OUTBOXES[kind]]
     effects = play(scenario, world_for(scenario)).names
     wrote = {"partition": "Partition", "object": "CountedObject", "posted": "PostedEvent"}[kind]
@@ -79,9 +82,9 @@ def test_o11_outbox_finished_elsewhere_keeps_unknown_attributes(kind: str) -> No
 
 
 KEPT: set[str] = set()
-# What an invocation writes and writes again, holding it in between: nobody reads it from the table.
+# An invocation writes these rows twice and keeps the first version in memory: it does not read them from the table.
 _HELD = {"partition", "object", "posted", "lease"}
-# What follows from its key and from a document, a job or a run: of the row before nothing belongs to it.
+# These rows follow from their key and from a document, a job or a run. They keep nothing of the row before.
 _DERIVED = {"subscription", "listing", "failures", "waiter", "offer"}
 
 

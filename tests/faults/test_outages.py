@@ -1,5 +1,6 @@
-"""An hour without a service of AWS, or with most of its calls refused, and without two of them (O12): nothing is lost,
-nothing is done twice, and soon after nothing is behind. `docs/reliability.md` has the results."""
+"""An hour without one or two services of AWS, or with most of the calls of one refused (O12). Nothing is lost, nothing
+is done twice, and the backlog is soon done. `docs/reliability.md` has the results.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.faults.outages import HOUR, played
 from tests.faults.services import SERVICES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
-# By then nothing is behind: messages that failed come again every six minutes, silent runs are asked about every ten.
+# By then nothing is behind: failed messages come again every six minutes, and silent runs are polled every ten.
 LONGEST = 12
 WITH_SERVICES = pytest.mark.parametrize(("service", "how"), SINGLES)
 
@@ -29,7 +30,7 @@ def test_o12_an_hour_without_a_service_loses_and_doubles_nothing(service: str, h
 
 
 def test_o12_each_outage_has_an_effect() -> None:
-    """Each of them holds something back: a service that is down in name only would show nothing."""
+    """Each outage delays some work: a service that is down in name only would prove nothing."""
     _, well = played()
     assert (well.late, well.worst, well.refused, well.recovery) == (0, 0, "", 0)
     assert max(well.spark_worst, well.data_worst, well.history_worst) <= 1
@@ -46,7 +47,7 @@ def test_o12_callers_get_the_documented_status_in_an_outage() -> None:
 
 
 def test_o12_the_check_detects_lost_and_left_over_rows() -> None:
-    """One thing after the other is falsified in the books of an hour that was right."""
+    """Falsify the rows of a correct hour, one fact at a time. The check detects each."""
     platform, _ = played()
     platform.check()
     table = platform.tables._tables["RunsTable"]

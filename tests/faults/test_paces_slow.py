@@ -1,4 +1,6 @@
-"""Policies keep their promise and their pace when calls take time, one call takes a minute, or a server dies (E3)."""
+"""Policies keep their limit and their pace when calls take time, one call takes a minute, or a server is
+killed (E3).
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ A_LOT: Millis = 60 * SECOND
 
 
 def backlog(jobs: int, most: int, interval: str, workflow: str = "notify", **tuned: Any) -> SlowWorld:
-    """A world in which so many jobs queue at one policy, and calls begin to take their time."""
+    """A world in which this many jobs queue at one policy, and calls begin to take time."""
     world = SlowWorld(wake_shards=1, history_shards=1, **tuned)
     each = {f"s{number}": at("1 12 * * *", workflow, policy="calm") for number in range(jobs)}
     world.deploy({**flights(each), "policies": {"calm": {"max_events": most, "interval": interval}}})
@@ -32,7 +34,7 @@ def backlog(jobs: int, most: int, interval: str, workflow: str = "notify", **tun
 
 
 def quiet(jobs: int, most: int, interval: str, workflow: str = "notify") -> SlowWorld:
-    """The same when nothing happens besides, until all have started."""
+    """The same world, run without further events until all jobs have started."""
     world = backlog(jobs, most, interval, workflow)
     while len(world.started_at) < jobs - 1:
         world.work(world.clock.now() + SECOND // 2)
@@ -40,7 +42,7 @@ def quiet(jobs: int, most: int, interval: str, workflow: str = "notify") -> Slow
 
 
 def allowed(starts: list[Instant], most: int, interval: Millis) -> float:
-    """Of the starts that are allowed between the first and the last of these, the share that there was."""
+    """The number of starts as a share of the allowed starts between the first and the last of them."""
     return (len(starts) - 1) * interval / most / (starts[-1] - starts[0])
 
 
@@ -59,7 +61,7 @@ def test_e3_a_queue_runs_at_the_pace_of_its_policy(most: int, interval: str, wor
 @pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others go on"])
 @pytest.mark.parametrize(("most", "interval"), [(1, "1s"), (1, "10s")])
 def test_e3_a_policy_keeps_its_limit_with_calls_of_a_minute(most: int, interval: str, meanwhile: bool) -> None:
-    """Each call on the way of the first starts in turn: a table's, the bucket's, a start's."""
+    """Each call up to the first start is slow in turn: a table's, the bucket's, a start's."""
     jobs = 5
     calls = quiet(jobs, most, interval).calls
     assert calls > 60
@@ -75,7 +77,8 @@ def test_e3_a_policy_keeps_its_limit_with_calls_of_a_minute(most: int, interval:
         assert sorted({run_id for run_id, _ in world.targets.queue.messages}) == sorted(
             run.run_id for name in range(jobs) for run in world.runs(f"s{name}")
         )
-        # One started before. A start call that outlasts its lease is repeated under its id, if others go on meanwhile.
+        # One started before. A start call that outlasts its lease is repeated under its id, if other invocations
+        # continue.
         assert jobs - 1 <= len(starts) <= jobs - 1 + meanwhile, f"call {number}"
         stale += max(b - a for a, b in pairwise(starts)) > 2 * duration(interval)
     assert stale, "some of these calls came between a permit and its start"
@@ -83,7 +86,7 @@ def test_e3_a_policy_keeps_its_limit_with_calls_of_a_minute(most: int, interval:
 
 @pytest.mark.parametrize("workflow", ["notify", "clean"])
 def test_e3_a_server_that_dies_delays_its_queue_by_tick_at_most(workflow: str) -> None:
-    """What its own call had been recorded for waits for the lease of that call; all others go on."""
+    """The run of its own recorded call waits for the lease of that call; all others continue."""
     jobs, interval = 6, "2s"
     calls = quiet(4, 1, interval, workflow).calls
     for number in range(1, calls + 1):

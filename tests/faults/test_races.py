@@ -1,4 +1,4 @@
-"""Real threads on the local cloud's DynamoDB, whose transactions are atomic: what one process cannot show."""
+"""Real threads on the local cloud's DynamoDB, whose transactions are atomic: races that one thread cannot show."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ RATE = "rate:demo.flights.clean:2/600000"
 def world(cloud: Endpoints) -> Iterator[World]:
     client = cloud.client("dynamodb")
     names = tables.create(client, f"race-{uuid.uuid4().hex[:8]}")
-    # Starts are not what races here: the pace lets all of them through.
+    # These tests race for other rows than those of starts, so the pace admits all starts.
     yield World(client, names, start_burst=1000)
     for name in names.values():
         client.delete_table(TableName=name)
 
 
 def together(*acts: Callable[[], object]) -> list[object]:
-    """Run all at the same instant, each in its own thread; what one raises is raised here."""
+    """Run all at the same instant, each in its own thread. An error of a thread is raised here."""
     barrier = threading.Barrier(len(acts))
 
     def run(act: Callable[[], object]) -> object:
@@ -52,7 +52,7 @@ def together(*acts: Callable[[], object]) -> list[object]:
 
 
 def checks(world: World, *names: str) -> list[Callable[[], object]]:
-    """A check of each job of these schedules that does not queue yet."""
+    """A check of each job of these schedules that is not queued yet."""
     jobs = [job for name in names for job in world.jobs(name) if not job.queued_in]
     places = [(job.schedule, job.generation, job.sort_key) for job in jobs]
     return [lambda place=place: check_job(world.ports, place) for place in places]  # type: ignore[misc]

@@ -1,5 +1,5 @@
-"""W4 in worlds where anything may happen: graphs of any shape, nodes that fail and are attempted again, deaths of
-Lambdas, hints that come twice, re-runs from wherever it failed. Every node runs once in a round, after its upstreams.
+"""W4 in random worlds: graphs of any shape, nodes that fail and are retried, killed Lambdas, repeated hints, re-runs
+from any failed node. Every node runs once in a round, after its upstreams.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class DagWorld(QuickWorld):
         self.ended: list[str] = []
 
     def step(self) -> None:
-        """A run ends somehow, told once or not at all; somebody may die of it; old hints come again."""
+        """A run ends, with its event or without; a Lambda may be killed in it; old hints come again."""
         if self.chance.random() < 0.3:
             self.points.die_after = [self.points.count + self.chance.randint(1, 12)]
         live = dags.living(self)
@@ -54,12 +54,12 @@ class DagWorld(QuickWorld):
         self.settle(lost)
 
     def rerun(self, run_id: str, node: str, request: str) -> None:
-        """Somebody asks for a part to be run again, until that is acknowledged."""
+        """A user requests a re-run of a part, until it is acknowledged."""
         redelivered(lambda: runs.rerun(self.ports, DAILY, run_id, "from", node, "tester", request))
         self.settle(lost)
 
     def rest(self) -> None:
-        """Time passes until nothing is under way: leases end, silent runs are asked about, retries fall due."""
+        """Time passes until no work is active: leases end, silent runs are polled, retries fall due."""
         for _ in range(40):
             if all(view["state"] != "RUNNING" for view in dags.views(self)) and self.points.die_after is None:
                 return
@@ -71,7 +71,7 @@ class DagWorld(QuickWorld):
         raise AssertionError(f"expected an end, got {dags.states(self)}")
 
     def check(self, edges: list[str]) -> None:
-        """No node ran twice in a round, nor before what leads to it had succeeded there, or in the rounds before."""
+        """No node ran twice in a round, nor before its upstreams had succeeded in that round or an earlier one."""
         stock = [run for run in invariants.Stock(self).runs if run.schedule.count("~") == 2]
         attempts = Counter((run.run_id, run.attempt) for run in stock)
         assert set(attempts.values()) <= {1}

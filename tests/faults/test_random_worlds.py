@@ -1,6 +1,7 @@
-"""Whole systems under everything at once: random schedules, events, people, deaths, rumours; invariants at each step.
+"""Whole systems with all faults at once: random schedules, events, users, kills, stale reads; the invariants are
+checked after each step.
 
-Hypothesis chooses, and shrinks what fails to the few steps that matter.
+Hypothesis chooses the steps, and shrinks a failure to the few that matter.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ names = st.sampled_from(NAMES)
 PARTITION = {"type": "partition", "dataset": "flights"}
 WEATHER = {"type": "partition", "dataset": "weather"}
 ORDER = {"type": "event", "event": "order"}
-# Of the Monday on which every world begins at noon. The days and windows of a calendar that opens and closes in it.
+# The Monday on which every world begins at noon: a day and a window of a calendar that opens and closes in it.
 BY_DAY = {"from": "2026-03-02T12:05:00Z", "to": "2026-03-02T13:30:00Z"}
 LUNCH = {"from": "2026-03-02T12:20:00Z", "to": "2026-03-02T12:35:00Z"}
 
@@ -59,7 +60,7 @@ upstream = st.sampled_from(["COMPLETED", "FAILED", "STARTED"]).map(
 )
 simple = st.sampled_from([PARTITION, PARTITION, {**PARTITION, "count": 2}, WEATHER, ORDER])
 triggers = st.one_of(simple, simple, leaves, _composite(leaves))
-# Limits that the schedules of a workflow have in common, so that history can be held against them.
+# Limits that the schedules of a workflow share, so that history can be checked against them.
 limits = st.sampled_from(
     [
         [],
@@ -151,7 +152,7 @@ PEOPLE = ("pause", "resume", "disable", "enable")
 
 def play(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
     level = logger.log_level
-    logger.setLevel("CRITICAL")  # who plays thousands of worlds reads no log
+    logger.setLevel("CRITICAL")  # the log of thousands of worlds is not read
     try:
         _play(RandomWorld(documents, seed), steps)
     finally:
@@ -173,7 +174,7 @@ def _play(world: RandomWorld, steps: list[Any]) -> None:
 
 def _holds(world: RandomWorld) -> None:
     stock = invariants.check(world)
-    if not (world.has_stepped or world.was_slow):  # instants of one clock are held against those of another
+    if not (world.has_stepped or world.was_slow):  # only instants of one clock can be compared
         invariants.check_limits(stock.runs, stock.versions)
     world.keeps_pace()
     world.keeps_pool()

@@ -1,4 +1,6 @@
-"""The stamp of a gate or a job changes with every write that changes the row: a delivery sees it before it sends."""
+"""The stamp of a schedule state or a job changes with every write that changes the row. A delivery checks it before it
+sends.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def test_the_stamp_of_a_row_is_what_was_read_of_it() -> None:
 
 
 def test_every_write_to_a_state_or_job_changes_its_stamp() -> None:
-    """The crash scenarios once without a death; what each call changed is compared with what was there before."""
+    """Plays the crash scenarios once without a kill. Compares each row before and after each call."""
     changes = {"schedule_state": 0, "job": 0}
     for name, scenario in SCENARIOS.items():
         world = QuickWorld(**{**SMALL, **scenario.tuned})
@@ -50,7 +52,7 @@ def _gates_and_jobs(world: QuickWorld) -> Rows:
 
 
 def _content(row: Any) -> Any:
-    """Without what the sweep and the TTL find a row by: a delivery decides nothing on it."""
+    """The row without the attributes of the sweep and the TTL: a delivery decides nothing on these."""
     return {name: value for name, value in row.items() if name not in ("wake_at", "wake_shard", "ttl", "expires_at")}
 
 

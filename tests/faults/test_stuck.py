@@ -1,4 +1,4 @@
-"""What one bad row, one slow writer or one changed document must not do: silence, block or starve everybody else."""
+"""One bad row, one slow writer or one changed document must not stop, block or starve other work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LIMIT = "workflow:demo.flights.clean"
 
 
 class Failing(LedgerBetween):
-    """A ledger that always fails for the writes that a test picks out."""
+    """A ledger that always fails for the writes that a test selects."""
 
     def __init__(self, world: World, picks: Any) -> None:
         super().__init__(world.ports.ledger)
@@ -40,7 +40,7 @@ class Failing(LedgerBetween):
 
 
 class PlainHints:
-    """As SQS has it: nothing is deduplicated."""
+    """Hints as SQS behaves: nothing is deduplicated."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Instant, Ref]] = []
@@ -162,7 +162,7 @@ def test_w7_a_run_unknown_to_its_target_fails_and_frees_its_slot(world: World) -
     world.deploy(flights({"a": partitions(**at_most(1))}))
     world.upload(day(1))
     world.settle()
-    world.targets.emr.runs.clear()  # the application was deleted and made again
+    world.targets.emr.runs.clear()  # the application was deleted and created again
     world.pass_by("5m")
 
     [run] = world.runs("a")

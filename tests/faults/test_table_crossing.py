@@ -1,4 +1,4 @@
-"""Two metadata files of a table are taken in at once (T21): each snapshot counts once, in every order of calls."""
+"""Two metadata files of a table are processed at once (T21): each snapshot counts once, in every order of calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two servers of one queue, call by call, with several switches: whatever waits keeps its row in the queue."""
+"""Two servers of one queue, call by call, with several switches: every waiting job keeps its row in the queue."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Act = Callable[[], Any]
 
 
 def take_turns(world: QuickWorld, acts: Sequence[Act], turns: Sequence[tuple[int, int]]) -> None:
-    """Each turn lets one of the acts make so many calls; in the end all come to their end, the last one first."""
+    """Each turn lets one of the acts make this many calls. Then all run to their end, the last one first."""
     actors = [Actor(act) for act in acts]
     by_thread = {actor.thread.ident: actor for actor in actors}
 
@@ -57,8 +57,9 @@ def take_turns(world: QuickWorld, acts: Sequence[Act], turns: Sequence[tuple[int
 
 
 def orders() -> Iterator[tuple[int, int, int]]:
-    """How many calls the first server makes, then the second, then the first again: around the moment in which the
-    first has read the queue and the second has put its call on record."""
+    """Numbers of calls of the first server, then the second, then the first again. They cover the moment when the first
+    has read the queue and the second has recorded its call.
+    """
     yield from product((2, 3, 4), range(8, 14), (1, 2))
 
 
@@ -77,7 +78,7 @@ def a_run_and_a_job_that_queue_for_a_start() -> QuickWorld:
 
 
 def test_e8_two_servers_of_the_start_queue_lose_no_waiter() -> None:
-    """One of them sleeps longer than its lease over what it has read, and a call is throttled meanwhile."""
+    """One of them sleeps longer than its lease after its read, and a call is throttled in that time."""
     played = 0
     for turns in orders():
         world = a_run_and_a_job_that_queue_for_a_start()
@@ -107,7 +108,7 @@ def test_e8_two_servers_of_the_start_queue_lose_no_waiter() -> None:
 
 
 def lose_row(world: QuickWorld, row: Job | Run) -> None:
-    """The row in the queue is gone, as after a restore of the tables from backups of different instants."""
+    """Delete the row in the queue, as a restore of the tables from backups of different instants would."""
     waiter = waiter_of(row)
     assert waiter is not None
     assert world.ports.ledger.commit([RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)]) is None

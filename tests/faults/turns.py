@@ -1,6 +1,6 @@
 """Two invocations side by side, one call of the tables or of a target at a time, in every order with few switches.
 
-Each runs in a thread of its own, but never at once: a switch happens only before a call, where the test says so.
+Each runs in its own thread, but never at once: a switch happens only before a call, where the test requires one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Act = Callable[[], Any]
 
 
 class Actor:
-    """An invocation that stands before its next call until it is let go on."""
+    """An invocation that waits before its next call until `let` allows it."""
 
     def __init__(self, act: Act) -> None:
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
@@ -27,7 +27,7 @@ class Actor:
         self.thread.start()
 
     def let(self, calls: int) -> None:
-        """Let it make so many calls, or come to its end."""
+        """Let the invocation make this many calls, or end."""
         if not self.done:
             self._allowance = calls
             self._go.release()
@@ -43,16 +43,16 @@ class Actor:
         self._go.acquire()
         try:
             act()
-        except BaseException as error:  # raised again by whoever looks at the outcome
+        except BaseException as error:  # raised again when the outcome is read
             self.error = error
         self.done = True
         self._stopped.release()
 
 
 def side_by_side(world: QuickWorld, first: Act, second: Act, calls: tuple[int, int]) -> tuple[bool, bool]:
-    """The first makes so many calls, then the second so many, then the first goes on to its end, then the second.
+    """The first makes this many calls, then the second this many. Then the first runs to its end, then the second.
 
-    Returns who had calls left at the switches: no use in waiting longer for who had none.
+    Returns which of them had calls left at the switches: for the others a later switch makes no difference.
     """
     actors = (Actor(first), Actor(second))
     by_thread = {actor.thread.ident: actor for actor in actors}
@@ -84,7 +84,7 @@ def side_by_side(world: QuickWorld, first: Act, second: Act, calls: tuple[int, i
 
 
 def every_order(play: Callable[[tuple[int, int]], tuple[bool, bool]], stride: int) -> Iterator[tuple[int, int]]:
-    """Play every pair of switches that makes a difference, or every n-th of both; yields those that were played."""
+    """Play every pair of switches that makes a difference, or every n-th of both. Yields the pairs that were played."""
     first, more = 0, True
     while more:
         second, inner = 1 + first // stride % stride, True

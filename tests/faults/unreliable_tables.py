@@ -1,4 +1,4 @@
-"""Tables that answer badly: a call is throttled, or a write is carried out and its answer is lost, at chosen calls."""
+"""Tables with faults at chosen calls: a call is throttled, or a write is carried out and its answer is lost."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from sluice.testing.memory_tables import MemoryTables
 
 class Unreliable:
     """Counts the calls and the writes of tables. ``throttled`` are numbers of calls, ``unanswered`` numbers of writes
-    that are carried out; both count from 1, repeats included."""
+    that are carried out without an answer. Both count from 1, repeats included.
+    """
 
     def __init__(
         self, tables: MemoryTables, throttled: Collection[int] = (), unanswered: Collection[int] = ()

@@ -1,6 +1,6 @@
-"""What tables and clocks do to a world besides deaths: throttled and slow calls, lost answers, a clock that steps.
+"""Faults of tables and clocks besides kills: throttled and slow calls, lost answers, a clock that steps.
 
-Each is set up by a step of the random worlds, for calls that come.
+A step of the random worlds sets up each fault for later calls.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from sluice.testing.memory_tables import MemoryTables
 from tests.faults.unreliable_tables import no_answer, throttled
 from tests.support.clock import HandClock
 
-# How far the clocks of two Lambdas may be apart: those of AWS are kept to some milliseconds (NTP).
+# The largest difference between the clocks of two Lambdas: those of AWS are accurate to some milliseconds (NTP).
 MAX_SKEW: Millis = SECOND
 
 
 class LambdaClock:
-    """The clock of whoever runs: the true one, a little ahead or behind."""
+    """The clock of the Lambda that runs: the true time, a little ahead or behind."""
 
     def __init__(self, true: HandClock) -> None:
         self._true = true
@@ -32,8 +32,9 @@ class LambdaClock:
 
 
 class Weather:
-    """``busy``: which calls from here on are throttled; ``deaf``: of which writes the answer is lost. ``slow``: so
-    many calls take so long each."""
+    """``busy``: the numbers of calls that are throttled. ``deaf``: the writes whose answer is lost. ``slow``: the
+    number of calls that take long, and how long each takes.
+    """
 
     def __init__(self, tables: MemoryTables, clock: HandClock) -> None:
         self._calls: set[int] = set()
@@ -57,7 +58,7 @@ class Weather:
         self._calls, self._writes, self._slow, self.lambda_clock.skew = set(), set(), (0, 0), 0
 
     def undisturbed(self, act: Callable[[], Any]) -> Any:
-        """What the test itself looks at is no call of a Lambda."""
+        """Call a function without faults: reads of the test itself are no calls of a Lambda."""
         kept = self._calls, self._writes, self._slow, self._made, self._written
         self._calls, self._writes, self._slow = set(), set(), (0, 0)
         try:

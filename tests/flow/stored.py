@@ -1,4 +1,4 @@
-"""What is stored, as tests compare it: every item of the tables, and what the app's schedules have become."""
+"""The stored rows, as tests compare them: every item of the tables, and the states of an app's schedules."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _items(world: World, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
 
 
 def everything(world: World) -> Any:
-    """What "nothing was stored" is measured by."""
+    """All rows and stored deployments, to compare when nothing may be stored."""
     return rows(world), dict(world.payloads.deployments)
 
 
@@ -59,5 +59,5 @@ def workflows(world: World, app: str = "demo.flights") -> list[str]:
 
 
 def note(world: World, app: str = "demo.flights") -> Any:
-    """What the app's row says was deployed."""
+    """The deployed parts that the app's row records."""
     return store.get(world.ports, "app", app).document["deployed"]

@@ -1,4 +1,4 @@
-"""The first road: a partition becomes a run, a run's end becomes another, a clock makes a third."""
+"""The basic flow: a partition starts a run, the run's end starts another, and a timer starts a third."""
 
 from tests.support.world import World, day, flights
 

@@ -1,4 +1,4 @@
-"""Whoever raises a limit wakes those who wait for it (L6, C8)."""
+"""Raising a limit wakes the jobs that wait for it (L6, C8)."""
 
 from __future__ import annotations
 

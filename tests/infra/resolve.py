@@ -76,6 +76,6 @@ class Resolver:
 
 
 def _check(name: str, parameter: Mapping[str, Any], entries: list[str]) -> None:
-    """Each entry of a list has to fit the pattern by itself."""
+    """Each entry of a list must match the pattern."""
     pattern = parameter.get("AllowedPattern", ".*")
     assert all(re.fullmatch(pattern, entry) for entry in entries), f"{name} does not allow {entries}"

@@ -1,4 +1,4 @@
-"""Changes of the account's alarms reach the queue of `custom` by a rule of their own (T23)."""
+"""Changes of the account's alarms reach the queue of `custom` through a separate rule (T23)."""
 
 from __future__ import annotations
 
@@ -62,5 +62,5 @@ def test_t23_only_the_two_rules_may_send_to_the_queue(resources: dict[str, Any])
 
 
 def test_t23_the_rule_is_created_after_its_policies_and_code(resources: dict[str, Any]) -> None:
-    """Older code would put each change of an alarm among the dead letters."""
+    """With older code each change of an alarm would become a dead letter."""
     assert resources["AlarmEventsRule"]["DependsOn"] == ["CustomQueuePolicy", "CustomDeadLettersPolicy", "Custom"]

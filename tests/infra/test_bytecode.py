@@ -1,4 +1,4 @@
-"""A package carries its modules compiled, so that no cold start compiles them; and Python takes them as they are."""
+"""A package contains its modules compiled, so no cold start compiles them; and Python accepts the compiled files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of the template is a matter of capacity: shares of the account, memory, warm tables; and who deletes tables."""
+"""The capacity settings of the template: shares of the account, memory, warm tables; and the protection of tables."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def test_the_memory_of_each_lambda_is_a_parameter(template: dict[str, Any]) -> N
 
 @pytest.mark.parametrize("table", ["JobsTable", "RunsTable"])
 def test_a_warm_table_has_warm_indexes(resources: dict[str, Any], table: str) -> None:
-    """A cold index would hold back the writes of its table."""
+    """A cold index would throttle the writes of its table."""
     properties = resources[table]["Properties"]
     units = {"ReadUnitsPerSecond": {"Ref": "WarmReadUnits"}, "WriteUnitsPerSecond": {"Ref": "WarmWriteUnits"}}
     for each in (properties, *properties["GlobalSecondaryIndexes"]):

@@ -1,4 +1,4 @@
-"""Deploying by change set, against a CloudFormation that plays a script."""
+"""Deploying by change set, against a scripted CloudFormation."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ URL = "https://bucket/key.yaml"
 
 
 class ScriptedCloudFormation:
-    """Answers as the script says: the stack before and after, its events, and why a change set is refused."""
+    """Answers by the script: the stack before and after, its events, and why a change set is refused."""
 
     def __init__(
         self, before: str | None, after: str = "", events: list[dict[str, str]] | None = None, refusal: str = ""
@@ -90,7 +90,7 @@ def test_an_update_keeps_parameters_that_are_not_given() -> None:
 
 @pytest.mark.parametrize(("before", "taken_back"), [(None, True), ("CREATE_COMPLETE", False)])
 def test_a_failed_first_deployment_leaves_no_table_or_bucket(before: str | None, taken_back: bool) -> None:
-    """Their names would be taken when it is tried again. What an existing stack has is never taken back."""
+    """Otherwise the next try would find their names in use. Resources of an existing stack are never removed."""
     cloudformation = ScriptedCloudFormation(before, "CREATE_COMPLETE")
     apply(cloudformation, Stage="dev")
     assert [request["RetainExceptOnCreate"] for request in cloudformation.executed] == [taken_back]
@@ -163,7 +163,7 @@ def test_without_credentials_the_error_says_what_to_set(
 
 
 def test_the_template_is_read_from_the_regional_endpoint(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The global one does not know a bucket of another region in its first hours."""
+    """The global endpoint does not find a bucket of another region in its first hours."""
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     asked: list[str] = []
     monkeypatch.setattr(stack, "apply", lambda _, name, url, *args, **more: asked.append(url))
@@ -191,7 +191,7 @@ def test_tables_are_protected_after_first_successful_deployment(
     given: dict[str, str],
     protections: list[str | None],
 ) -> None:
-    """One that fails takes its tables back, which DynamoDB refuses for those that are protected."""
+    """A failed first deployment deletes its tables, which DynamoDB refuses for protected ones."""
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     asked: list[str | None] = []
     monkeypatch.setattr(stack, "parameters", lambda *_: present)

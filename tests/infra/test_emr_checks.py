@@ -1,4 +1,4 @@
-"""A deployment that names an EMR application or role which is not there changes nothing and says which one it is."""
+"""A deployment that names a missing EMR application or role changes nothing and names the missing one."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_missing_role_is_named(session: boto3.Session, role: str, arn: str, wh
     assert str(refused.value).startswith(f"expected EmrRoleArns to name an existing role, got {arn}, {why}.")
 
 
-@set_initial_no_auth_action_count(3)  # moto lets these make the user, and asks IAM from then on
+@set_initial_no_auth_action_count(3)  # moto allows these calls to create the user, and checks IAM from then on
 def test_without_the_right_to_read_roles_a_deployment_goes_on(session: boto3.Session) -> None:
     iam = session.client("iam")
     iam.create_user(UserName="deployer")

@@ -1,4 +1,6 @@
-"""Further EMR applications and roles, as parameters: who may use them, whose states are heard of, what Lambdas know."""
+"""Further EMR applications and roles, as parameters: who may use them, whose state events arrive, and the settings of
+the Lambdas.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ ANYWHERE = "arn:*:emr-serverless:*:*:/applications/"
 MADE = {"EmrApplication.ApplicationId": OWN, "EmrJobRole.Arn": ROLE}
 TWO_MORE = {"EmrApplicationIds": "00one,00two"}
 GIVEN = {"EmrApplicationId": "00given", "EmrJobRoleArn": "arn:aws:iam::123456789012:role/given"}
-# StartJobRun with tags asks for TagResource on the run, which has an ARN below its application's.
+# StartJobRun with tags needs TagResource on the run, which has an ARN below its application's.
 # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonemrserverless.html
 USING = {
     "Check": {
@@ -34,7 +36,7 @@ CASES = [(function, action, suffix) for function, used in USING.items() for acti
 
 
 def granted(template: dict[str, Any], function: str, action: str, **parameters: str) -> list[str]:
-    """What a Lambda may do an action to, in a stack with these parameters."""
+    """The resources on which a Lambda may do an action, in a stack with these parameters."""
     resolve = Resolver(template, MADE, **parameters)
     found = [s["Resource"] for s in statements(template["Resources"], f"{function}Role") if action in actions(s)]
     arns = [arn for each in map(resolve, found) for arn in (each if isinstance(each, list) else [each])]
@@ -132,7 +134,7 @@ def test_emr_has_the_same_limit_of_runs_as_sluice(template: dict[str, Any]) -> N
 
 
 def test_the_default_run_limit_is_what_default_capacity_allows(template: dict[str, Any]) -> None:
-    """A run of the usual size has a driver and three executors of 4 vCPUs. EMR fails what goes beyond the capacity."""
+    """A run of the usual size has a driver and three executors of 4 vCPUs. EMR fails runs beyond the capacity."""
     parameters = template["Parameters"]
     vcpus = int(parameters["EmrMaximumVcpu"]["Default"].partition(" ")[0])
     assert parameters["EmrMaximumRuns"]["Default"] == vcpus // 16

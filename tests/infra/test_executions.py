@@ -1,4 +1,4 @@
-"""Executions of Step Functions in the template: which may be started and read, and whose events are heard (W16)."""
+"""Executions of Step Functions in the template: which may be started and read, and whose events arrive (W16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What IAM asks of a call, and how a policy answers: Allow and Deny, wildcards, conditions."""
+"""The needs of a call in terms of IAM, and the decision of a policy: Allow and Deny, wildcards, conditions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands a checkout promises: they exist, they explain themselves, and CI runs the same gate as a person."""
+"""The commands of a checkout: they exist, they explain themselves, and CI runs the same checks as a developer."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ TARGETS = (
 
 
 def make(*arguments: str) -> str:
-    """What `make` prints. An inner make must not take the outer one's flags."""
+    """The output of `make`. An inner make must not get the outer one's flags."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     done = subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True, env=environment, check=True)
     return done.stdout

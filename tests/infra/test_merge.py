@@ -1,4 +1,4 @@
-"""Chalice's template and ours become one: by pure functions, and never silently wrong."""
+"""Chalice's template and this repository's become one: by pure functions, with an error for every conflict."""
 
 from copy import deepcopy
 from typing import Any

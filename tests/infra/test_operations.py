@@ -1,4 +1,4 @@
-"""Alarms, dashboard, traces and access log (O2), and `docs/operations.md` beside them."""
+"""Alarms, dashboard, traces and access log (O2), compared with `docs/operations.md`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 LAMBDAS = ("APIHandler", "Tick", "Objects", "Check", "RunState", "Custom", "Lake")
 OURS = {measure.name: measure for measure in ALL}
-# What AWS sends by itself, with these dimensions.
+# The metrics that AWS sends, with these dimensions.
 # https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
 # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html
@@ -44,7 +44,7 @@ def alarms(resources: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def watched(alarm: dict[str, Any]) -> list[dict[str, Any]]:
-    """The metrics of an alarm, whether it has one or adds several up."""
+    """The metrics of an alarm: one, or several that it adds up."""
     if "Metrics" not in alarm:
         return [alarm]
     return [each["MetricStat"]["Metric"] for each in alarm["Metrics"] if "MetricStat" in each]
@@ -55,13 +55,13 @@ def metric(told: dict[str, Any]) -> Metric:
 
 
 def dashboard(resources: dict[str, Any]) -> dict[str, Any]:
-    """The body, with the names of the template in the place of their values."""
+    """The body of the dashboard, with the template's names in place of their values."""
     body = resources["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"]
     return dict(json.loads(re.sub(r'(?<!")\$\{[^}]+\}(?!")', "0", body)))
 
 
 def shown(resources: dict[str, Any]) -> Iterator[Metric]:
-    """The metrics of the dashboard, with what its rows leave out."""
+    """The metrics of the dashboard, with the fields that its rows omit."""
     for widget in dashboard(resources)["widgets"]:
         before: list[str] = []
         for row in widget["properties"].get("metrics", ()):
@@ -261,19 +261,19 @@ def test_o2_the_account_role_for_logs_is_set_only_on_request(
 
 
 def logged() -> Iterator[ast.Call]:
-    """The calls of the service that write a line."""
+    """The calls of the service that write a log line."""
     for path in (ROOT / "chalicelib").rglob("*.py"):
         calls = (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call))
         yield from (call for call in calls if "logger." in ast.unparse(call.func) and call.args)
 
 
 def messages() -> set[str]:
-    """What they say."""
+    """The messages of these log lines."""
     return {str(call.args[0].value) for call in logged() if isinstance(call.args[0], ast.Constant)}
 
 
 def fields(resources: dict[str, Any]) -> set[str]:
-    """What the lines of the service, of its logger and of the API have as fields."""
+    """The fields of the log lines of the service, of its logger and of the API."""
     found = {"level", "message", "exception", "exception_name"}
     for path in (ROOT / "chalicelib").rglob("*.py"):
         text = path.read_text()

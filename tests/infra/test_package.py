@@ -1,4 +1,4 @@
-"""What goes into the package: our code, Chalice's runtime, the pinned requirements, and nothing else."""
+"""The content of the package: the service's code, Chalice's runtime, the pinned requirements, and nothing else."""
 
 import ast
 import subprocess
@@ -12,7 +12,7 @@ from infra import package
 from infra.bytecode import compiled_name
 
 ROOT = Path(__file__).parents[2]
-# Distribution to import name where they differ; boto3 is part of Lambda's runtime, Chalice packs itself.
+# Distribution to import name where they differ. boto3 is part of Lambda's runtime, and Chalice packages itself.
 IMPORT_NAMES = {"aws-lambda-powertools": "aws_lambda_powertools"}
 PROVIDED = {"boto3", "botocore", "chalice", "chalicelib"}
 
@@ -57,7 +57,9 @@ def test_a_checkout_that_does_not_import_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_whole_package_imports_by_itself(tmp_path: Path) -> None:
-    """Downloads wheels, hence long. What Lambda provides is put in a folder of its own; nothing else is seen."""
+    """Marked long because it downloads wheels. The modules that Lambda provides are in a separate folder; no others are
+    visible.
+    """
     package.package(tmp_path)
     assert (tmp_path / "deployment.zip").stat().st_size < 10_000_000, "a large package starts slowly"
     code = tmp_path / "code"

@@ -1,7 +1,7 @@
-"""Each permission of a Lambda is used, or there is a reason for it; and no Lambda needs more than it has.
+"""Each permission of a Lambda is used, or has a stated reason; and no Lambda needs more than it has.
 
-`tests/support/permission_tour.py` goes all the roads once and records what they need. That the roles allow what every
-other test needs is looked at in each of them (`tests/support/permissions.py`).
+`tests/support/permission_tour.py` uses every flow once and records the needs. `tests/support/permissions.py` checks in
+every other test that the roles allow its calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support import permission_page, permission_tour, roles
 from tests.support.permissions import Watch, acting, at_work, watched
 from tests.support.world import day, flights
 
-# Why there is a permission that no code of ours uses, by the statement that has it and the action.
+# The reasons for permissions that no code of Sluice uses, by statement and action.
 REASONS = {
     ("WriteOwnLog", "logs:CreateLogStream"): "Lambda begins a log stream of the function by its role.",
     ("WriteOwnLog", "logs:PutLogEvents"): "Lambda writes what the function prints to its log by its role.",
@@ -42,14 +42,14 @@ REASONS = {
 
 @pytest.fixture(scope="module")
 def toured() -> Watch:
-    """What the tour needs of each Lambda."""
+    """The needs of each Lambda in the tour."""
     with watched() as watch:
         permission_tour.play()
     return watch
 
 
 def unused(policies: Mapping[str, Policy], watch: Watch) -> list[tuple[str, Grant]]:
-    """The permissions of each Lambda that nothing needed, by the name of its handler."""
+    """The unused permissions of each Lambda, by the name of its handler."""
     found = []
     for name, policy in policies.items():
         needed = watch.of(name)
@@ -109,7 +109,7 @@ def test_reads_by_the_test_itself_are_not_calls_of_a_lambda() -> None:
 
 
 def test_two_crossing_invocations_are_each_checked_by_own_role() -> None:
-    """A tick comes while the check calls EMR, and the test looks at the runs meanwhile."""
+    """A tick comes while the check calls EMR, and the test reads the runs in between."""
     world = QuickWorld()
     world.deploy(flights({"each": on(partition(), "clean")}))
     start = world.targets.emr.start

@@ -1,4 +1,4 @@
-"""Each Lambda may do what it does, and no more."""
+"""Each Lambda has exactly the permissions for its work."""
 
 import json
 from collections.abc import Iterator
@@ -9,18 +9,18 @@ import pytest
 from .conftest import of_type
 
 LAMBDAS = ["APIHandler", "Tick", "Objects", "Check", "RunState", "Custom", "Lake"]
-# Actions for which IAM knows no resource type, so that a policy can only say "*".
+# Actions for which IAM has no resource type, so that a policy can only name "*".
 # https://docs.aws.amazon.com/service-authorization/latest/reference/
 NO_RESOURCE_TYPE = {
     *("cloudwatch:GetMetricData", "ec2:DescribeSubnets"),
     *("xray:PutTelemetryRecords", "xray:PutTraceSegments"),
 }
-# Not one of ours: by it API Gateway writes the logs of all APIs of the account, in the words that AWS asks for.
+# Not a role of Sluice: API Gateway uses it to write the logs of all APIs of the account, and AWS prescribes its policy.
 OF_THE_ACCOUNT = "ApiLogAccountRole"
 
 
 def statements(resources: dict[str, Any], role: str) -> Iterator[dict[str, Any]]:
-    """The statements of a role's inline policies, those included that it has under a condition."""
+    """The statements of a role's inline policies, conditional ones included."""
     for each in resources[role]["Properties"]["Policies"]:
         policy = each["Fn::If"][1] if "Fn::If" in each else each
         yield from policy["PolicyDocument"]["Statement"]
@@ -33,12 +33,12 @@ def actions(statement: dict[str, Any]) -> set[str]:
 
 
 def allowed(resources: dict[str, Any], function: str) -> set[str]:
-    """Every action that a Lambda may do to something."""
+    """Every action that a Lambda may do on some resource."""
     return {a for s in statements(resources, f"{function}Role") for a in actions(s)}
 
 
 def roles(resources: dict[str, Any]) -> list[str]:
-    """All roles of ours in the template."""
+    """All roles of Sluice in the template."""
     return [name for name, _ in of_type(resources, "AWS::IAM::Role") if name != OF_THE_ACCOUNT]
 
 
@@ -122,7 +122,7 @@ def test_jobs_write_the_lake_but_no_contexts(resources: dict[str, Any]) -> None:
 
 
 def test_w5_a_claim_may_rewrite_all_of_the_context_of_a_run(resources: dict[str, Any]) -> None:
-    """An update that was carried along since the run was offered, with more events than a context holds."""
+    """An update was carried after the run was offered, and the run has more events than a context holds."""
     written = [s["Resource"] for s in statements(resources, "APIHandlerRole") if "s3:PutObject" in actions(s)]
     texts = json.dumps(written)
     assert "${ControlBucket.Arn}/context/*" in texts

@@ -1,4 +1,4 @@
-"""What is refused before a stack is changed, and in which words; AWS is played by botocore's Stubber."""
+"""Requests that are refused before a stack is changed, with their messages; botocore's Stubber simulates AWS."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ STACK = "sluice-dev"
 
 
 class Session:
-    """A session whose clients answer as they are told to, and no others."""
+    """A session whose clients give the set answers, and no others."""
 
     region_name = "eu-west-1"
 

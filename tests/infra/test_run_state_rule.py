@@ -1,7 +1,7 @@
 """The rule for EMR's state changes, against envelopes as AWS documents them.
 
-https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html
-The emulator delivers events itself, because nobody can put events of `aws.*` sources; so the pattern is tested here.
+https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html The emulator delivers events
+itself, because no client can put events of `aws.*` sources. So this test checks the pattern.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""Facts of the template that is deployed: what a reviewer would otherwise look up by hand."""
+"""Facts of the deployed template that a reviewer would otherwise check by hand."""
 
 import json
 import subprocess
@@ -107,7 +107,7 @@ def test_only_the_lake_of_this_account_may_send_objects(resources: dict[str, Any
     statement = resources["ObjectsQueuePolicy"]["Properties"]["PolicyDocument"]["Statement"][0]
     assert (statement["Principal"], statement["Action"]) == ({"Service": "s3.amazonaws.com"}, "sqs:SendMessage")
     assert statement["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
-    # The same expression as the bucket's name; a name read from the bucket would be a circle.
+    # The same expression as the bucket's name: a name read from the bucket would be a circular reference.
     bucket = resources["LakeBucket"]["Properties"]["BucketName"]["Fn::If"]
     allowed = statement["Condition"]["ArnEquals"]["aws:SourceArn"]["Fn::If"]
     assert allowed[1]["Fn::Sub"] == "arn:${AWS::Partition}:s3:::" + bucket[1]["Fn::Sub"]
@@ -291,7 +291,7 @@ def test_recursion_detection_of_lambda_allows_hints(resources: dict[str, Any]) -
         for name, properties in of_type(resources, "AWS::Serverless::Function")
         if any(event["Type"] == "SQS" for event in properties.get("Events", {}).values())
     }
-    # A chain that leads to `custom` goes by EventBridge, where Lambda counts no hops.
+    # A chain to `custom` goes through EventBridge, where Lambda counts no hops.
     invoked_by_a_queue -= {"Custom"}
     assert invoked_by_a_queue == {"Check", "Objects"}
     assert all(resources[name]["Properties"]["RecursiveLoop"] == "Allow" for name in invoked_by_a_queue)

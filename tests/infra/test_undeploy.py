@@ -1,4 +1,6 @@
-"""Removing a stage: what goes, what stays, and that what stays is named with the command that removes it."""
+"""Removing a stage: what is deleted and what stays. Each remaining resource is named with the command
+that removes it.
+"""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ LAKE = f"{NAME}-lake-123456789012-{REGION}"
 
 
 def template(retention: str, protected: bool) -> str:
-    """A stack of one table and one versioned bucket, and the parameter that says what becomes of them."""
+    """A stack of one table and one versioned bucket, and the parameter that decides whether they are kept."""
     key = [{"AttributeName": "pk", "KeyType": "HASH"}]
     table = {
         "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
@@ -39,7 +41,7 @@ def template(retention: str, protected: bool) -> str:
 
 
 class Stage:
-    """What is deployed, and what is left of it."""
+    """The deployed resources, and those that are left."""
 
     def __init__(self, retention: str = "Retain", protected: bool = False) -> None:
         self.session = boto3.Session("x", "x", region_name=REGION)

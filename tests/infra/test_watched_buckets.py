@@ -1,4 +1,4 @@
-"""Buckets that exist already: their new objects reach the queue by one rule, and only those that are listed (T20)."""
+"""Existing buckets: one rule sends their new objects to the queue, and only those of listed buckets (T20)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_t20_a_rule_sends_new_objects_of_listed_buckets_to_queue(resources: dict
 
 
 def test_t20_the_rule_matches_only_new_objects_of_listed_bucket(resources: dict[str, Any]) -> None:
-    """As AWS documents them: the local cloud plays the same rule with its own notion of such events."""
+    """Events as AWS documents them; the local cloud's own events for the same rule differ."""
     filled = deepcopy(resources["WatchedBucketsRule"]["Properties"]["EventPattern"])
     filled["detail"]["bucket"]["name"] = ["acme-landing", "acme.drop-2"]
     pattern = EventPattern(None, filled)
@@ -63,7 +63,9 @@ def test_t20_an_undeliverable_event_is_tried_for_a_day_then_kept(resources: dict
 
 
 def test_t20_only_the_rule_may_send_and_before_it_exists(resources: dict[str, Any]) -> None:
-    """EventBridge does not retry what a policy forbids. The ARN is spelled out, so that the policies come first."""
+    """EventBridge does not retry an event that a policy forbids. The ARN is written out, so that the policies come
+    first.
+    """
     rule = resources["WatchedBucketsRule"]
     assert rule["Properties"]["Name"] == {"Fn::Sub": "${AWS::StackName}-watched-buckets"}
     assert set(rule["DependsOn"]) == {"ObjectsQueuePolicy", "ObjectsDeadLettersPolicy"}
@@ -110,7 +112,7 @@ def test_t20_only_the_api_has_the_bucket_list_in_its_environment(
 
 
 def listed(value: Any, buckets: list[str]) -> list[str]:
-    """What CloudFormation makes of an expression over the parameter."""
+    """The result of CloudFormation for an expression over the parameter."""
     if value == LISTED:
         return buckets
     [(function, arguments)] = value.items()

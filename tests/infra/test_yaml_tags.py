@@ -1,4 +1,4 @@
-"""CloudFormation's short tags are read into long forms, and only long forms are written."""
+"""CloudFormation's short tags are read as long forms, and only long forms are written."""
 
 import pytest
 

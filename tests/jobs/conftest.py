@@ -1,4 +1,4 @@
-"""One Spark for all tests of the jobs, a lake in a directory, and runs started on it as Sluice would."""
+"""One Spark for all tests of the jobs, a lake in a directory, and runs started on it as Sluice would start them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
-# spark-submit puts jobs/ there by itself and by --py-files; the examples are imported from the root.
+# spark-submit adds jobs/ by itself and by --py-files; the examples are imported from the root.
 sys.path[:0] = [str(ROOT / "jobs"), str(ROOT)]
 
 Document = dict[str, Any]
@@ -53,7 +53,7 @@ def spark(spark_home: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
-        # The session is short: what the second compiler would win is less than what it costs.
+        # The session is short: the second compiler would cost more than it saves.
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
     )
@@ -63,7 +63,7 @@ def spark(spark_home: None, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 class Lake:
-    """A directory that takes uploads as S3 does."""
+    """A directory that accepts uploads as S3 does."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -77,7 +77,7 @@ class Lake:
         return f"{self.directory}/lake/{prefix}"
 
     def files(self, prefix: str) -> dict[str, tuple[int, int]]:
-        """Every file below ``prefix`` with what changes when it is written again."""
+        """Every file below ``prefix`` with the attributes that change when it is written again."""
         found = (path for path in Path(self.root(prefix)).rglob("*") if path.is_file())
         return {str(path): (path.stat().st_mtime_ns, path.stat().st_ino) for path in found}
 
@@ -89,7 +89,7 @@ def lake(tmp_path: Path) -> Lake:
 
 @pytest.fixture
 def document() -> Callable[..., Document]:
-    """Builds the context of a run of 2013-01-01, with what a test wants otherwise."""
+    """Builds the context of a run of 2013-01-01, with the changes of a test."""
 
     def build(**changes: Any) -> Document:
         day = {"year": "2013", "month": "1", "day": "1"}
@@ -120,7 +120,7 @@ def document() -> Callable[..., Document]:
 
 @pytest.fixture
 def run(spark: SparkSession, lake: Lake, document: Callable[..., Document]) -> Callable[..., dict[str, Any]]:
-    """Runs a job's work on a context written to the lake and read back from there; gives its summary."""
+    """Runs a job's work on a context that is written to the lake and read back. Returns the job's summary."""
     from run_context import RunContext
 
     def start(work: Callable[..., dict[str, Any]], properties: dict[str, str], **changes: Any) -> dict[str, Any]:

@@ -22,14 +22,14 @@ FLIGHT: dict[str, str] = dict.fromkeys(SOURCE, "1") | {
     "dest": "IAH", "time_hour": "2013-01-15T22:00:00Z",
 }  # fmt: skip
 
-pandas: Any = importlib.import_module("pandas")  # it comes without types
+pandas: Any = importlib.import_module("pandas")  # the package has no types
 pytestmark = pytest.mark.spark
 
 Judge = Callable[..., list[Row]]
 
 
 def local(instant: datetime) -> datetime:
-    """As Spark hands instants to Python: on the clock of the machine the test runs on, without a zone."""
+    """A datetime as Spark returns instants to Python: in the time zone of the test machine, without a zone."""
     return instant.astimezone().replace(tzinfo=None, fold=0)
 
 
@@ -43,7 +43,7 @@ def judge(spark: SparkSession) -> Judge:
     """Judges one row per given set of changes to ``FLIGHT``, in that order."""
 
     def transformed(*changes: Changes, day: Day = DAY) -> list[Row]:
-        # The row's place goes into a column that no rule reads.
+        # The position of the row goes into a column that no rule reads.
         rows: list[Changes] = [{**FLIGHT, "distance": str(place), **change} for place, change in enumerate(changes)]
         schema = ", ".join(f"{name} string" for name in SOURCE)
         raw = spark.createDataFrame([tuple(row[name] for name in SOURCE) for row in rows], schema)
@@ -159,7 +159,7 @@ def test_a_repeated_run_overwrites_only_its_own_day(spark: SparkSession, lake: A
         lake.put_object(Bucket="lake", Key=f"{neighbour}_SUCCESS", Body=b"")
     others = lake.files("clean/")
 
-    # Given ten rows this time, one of which names no carrier.
+    # Ten rows this time, one of which names no carrier.
     header, first, *rest = data.flights_csv(date(2013, 1, 1)).splitlines(keepends=True)
     folder = "raw/flights/year=2013/month=1/day=1/"
     body = b"".join([header, first.replace(b",UA,", b",,"), *rest[:9]])

@@ -29,7 +29,7 @@ def test_a_report_day_has_its_shares_and_its_mean(spark: SparkSession) -> None:
 
 
 def test_the_trailing_mean_is_seven_days_weighted_by_departures(spark: SparkSession) -> None:
-    # Given no data from the 2nd to the 6th: the 7th still sees the 1st, the 8th does not.
+    # No data from the 2nd to the 6th: the window of the 7th contains the 1st, that of the 8th does not.
     flights: list[Flight] = [("EWR", False, 40, 2013, 1, 1), ("JFK", False, 999, 2013, 1, 7)]
     flights += [("EWR", False, 10, 2013, 1, 7)] * 2 + [("EWR", False, 1, 2013, 1, 8), ("EWR", True, None, 2013, 1, 9)]
     rows = [row for row in report(spark, flights, []) if row.origin == "EWR"]

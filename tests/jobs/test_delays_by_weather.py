@@ -18,7 +18,7 @@ HOUR = dict.fromkeys(SOURCE, "1") | {
 }  # fmt: skip
 AT = datetime(2013, 1, 1, 10, tzinfo=UTC)
 
-pandas: Any = importlib.import_module("pandas")  # it comes without types
+pandas: Any = importlib.import_module("pandas")  # the package has no types
 pytestmark = pytest.mark.spark
 
 Flight = tuple[str, datetime, bool, int | None]
@@ -79,7 +79,7 @@ def test_an_hour_reported_twice_counts_once_by_the_worse_reading(group: Group) -
 
 
 def test_hours_around_the_spring_gap_join_their_own_weather(group: Group) -> None:
-    # Local 1 and 3 o'clock on 2013-03-10 follow each other; by local hour, 3 would be looked for in the wrong place.
+    # Local 1 and 3 o'clock on 2013-03-10 follow each other. A lookup by local hour would find the wrong hour for 3.
     clear = {"hour": "1", "time_hour": "2013-03-10T06:00:00Z"}
     hours = [clear, {"hour": "3", "time_hour": "2013-03-10T07:00:00Z", "visib": "1"}]
     instants = [datetime(2013, 3, 10, hour, tzinfo=UTC) for hour in (6, 7)]
@@ -99,7 +99,7 @@ def test_a_real_day_agrees_with_pandas(spark: SparkSession, lake: Any, run: Any)
         "weather": lake.root("raw/weather"),
         "output": lake.root("joined/delays"),
     }
-    # The day is upstream's alone, as it is for a run started by another's completion.
+    # Only the upstream event has the day, as for a run that another run's completion starts.
     upstream = {"schema": 1, "run_id": "r0", "attempt": 1, "schedule": "s", "workflow": "w", "logical_start_time": 0}
     upstream |= {"properties": {}, "correlation": day, "events": [], "manifest": None, "upstream": None}
     summary = run(work, properties, correlation=None, events=[], upstream=upstream)

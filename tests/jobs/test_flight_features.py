@@ -19,10 +19,10 @@ from run_context import ContextError, RunContext
 from examples.features.expected import expected
 from examples.flights import data
 
-pandas: Any = importlib.import_module("pandas")  # it comes without types
+pandas: Any = importlib.import_module("pandas")  # the package has no types
 pytestmark = pytest.mark.spark
 
-DAY = date(2013, 2, 9)  # the snow storm: of more than half of its flights nothing came
+DAY = date(2013, 2, 9)  # the snow storm: more than half of the flights have no data
 NIGHT = 1_360_483_200_000  # 2013-02-10 03:00 in New York
 COLUMNS = [part.split()[0] for part in RAW.split(", ")]
 
@@ -41,7 +41,7 @@ def built(spark: SparkSession, lake: Any, day: date) -> list[Row]:
 
 
 def flights(spark: SparkSession, *given: dict[str, Any]) -> Any:
-    """Raw flights of 2013-01; what is not given is null."""
+    """Raw flights of 2013-01; missing fields are null."""
     rows = [tuple({"year": 2013, "month": 1, **one}.get(name) for name in COLUMNS) for one in given]
     return spark.createDataFrame(rows, RAW)
 
@@ -76,7 +76,7 @@ def test_h4_the_features_of_a_real_day_agree_with_pandas(spark: SparkSession, la
             plain = tuple(math.nan if value is None else value for value in got)
             assert plain == pytest.approx(want, abs=1e-4, nan_ok=True), (group, own)
 
-    # And the report counts what the example counts by itself.
+    # The report's counts equal the counts of the example.
     summary = run(report, {"features": lake.root("features/"), "output": lake.root("report/")}, correlation=None)
     rows, counted = spark.read.csv(lake.root("report/days"), header=True).collect(), expected([DAY])
     assert (summary["rows_in"], {(row.date, row.origin) for row in rows}) == (684, set(counted))

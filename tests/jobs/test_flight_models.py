@@ -19,11 +19,11 @@ from run_context import ContextError, RunContext
 
 from examples.flights import data
 
-pandas: Any = importlib.import_module("pandas")  # it comes without types
+pandas: Any = importlib.import_module("pandas")  # the package has no types
 pytestmark = pytest.mark.spark
 
 JANUARY = Month(2013, 1)
-EVERY = 12  # of the month's flights each twelfth: enough to learn from, and quick
+EVERY = 12  # one in twelve of the month's flights: enough to learn from, and quick
 
 
 def month_csv() -> bytes:
@@ -97,7 +97,7 @@ def test_h4_a_month_is_published_and_worse_model_changes_nothing(spark: SparkSes
 
     learn = {"training_set": roots["sets"], "output": roots["models"], "origin": "LGA"}
     run(train_delays.work, learn, **keys)
-    # Of JFK there is one that says the reverse of what is known: the later in the day, the more are late.
+    # A model of JFK that contradicts the data, in which more flights are late later in the day.
     reverse = Model("JFK", ["hour"], [12.0], [-1.0], 0.0, 1, 0.0)
     write_text(spark, reverse.text(), f"{roots['models']}year=2013/month=1/origin=JFK/")
     served = Model("JFK", ["hour"], [0.0], [1.0], 0.0, 1, 0.0)

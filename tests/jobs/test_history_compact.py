@@ -1,4 +1,6 @@
-"""A day of raw history is settled: duplicates, late revisions, unreadable lines, and the day replaced whole (H3)."""
+"""A day of raw history is compacted: duplicates, late revisions, unreadable lines, and the replacement of the whole day
+(H3).
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def ended(run_id: str, **fields: Any) -> Run:
 
 
 def land(lake: Any, sequence: int, *told: Run | Record) -> None:
-    """As the Lambda does: the very objects that it writes."""
+    """Writes the objects exactly as the Lambda does."""
     changes = [Change(f"{sequence + at:030}", row) for at, row in enumerate(told)]
     for part in history_lines.parts(changes, Prices()):
         body = gzip.compress(history_lines.text_of(part.lines).encode(), mtime=0)
@@ -83,7 +85,7 @@ def test_h3_the_job_reads_what_the_lambda_writes(spark: SparkSession, lake: Any,
 
 
 def whole() -> Run:
-    """A run with everything that any run may have."""
+    """A run with every field that any run may have."""
     worker = {"type": "worker", "pool": "images", "arguments": [], "heartbeat": "1m"}
     of_dag = {"~dag": "d1/2", "day": "1"}
     node = {"schedule": "demo.flights.daily~ab12~join", "correlation": of_dag, "partition": of_dag}

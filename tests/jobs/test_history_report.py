@@ -1,4 +1,4 @@
-"""The report of a day: what each workflow did, how late, how long, at what cost, and its change in a week (H3)."""
+"""The report of a day, per workflow: runs, delays, durations, cost, and the change in a week (H3)."""
 
 from __future__ import annotations
 

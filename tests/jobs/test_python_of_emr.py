@@ -1,6 +1,6 @@
-"""Jobs run on the Python of EMR Serverless, which is older than the one of Sluice.
+"""Jobs run on the Python of EMR Serverless, which is older than Sluice's Python.
 
-EMR 7 runs 3.9 unless an image or an archive of one's own brings another:
+EMR 7 runs 3.9 unless a custom image or archive contains another version:
 https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-python-libraries.html
 """
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from run_context import ContextError, Day, RunContext
 
 ROOT = Path(__file__).parents[2]
-jsonschema = importlib.import_module("jsonschema")  # it comes without types
+jsonschema = importlib.import_module("jsonschema")  # the package has no types
 SCHEMA = json.loads((ROOT / "docs" / "run-context.schema.json").read_text())
 
 DAY = {"year": "2013", "month": "1", "day": "2"}

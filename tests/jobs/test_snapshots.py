@@ -1,4 +1,6 @@
-"""What a job is told of an Iceberg table (T21): the schema takes it, and the reader gives the span to read."""
+"""The snapshots of an Iceberg table in a run's context (T21): the schema accepts them, and the reader returns the span
+to read.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import pytest
 from run_context import ContextError, Increment, RunContext
 
 ROOT = Path(__file__).parents[2]
-jsonschema = importlib.import_module("jsonschema")  # it comes without types
+jsonschema = importlib.import_module("jsonschema")  # the package has no types
 SCHEMA = json.loads((ROOT / "docs" / "run-context.schema.json").read_text())
 
 
@@ -47,7 +49,7 @@ def test_t21_the_schema_accepts_complete_snapshots_only(document: Any) -> None:
 
 
 def test_t21_an_increment_starts_before_first_and_ends_with_last(document: Any) -> None:
-    # Ids are in no order, and one snapshot may be told for its bytes as well.
+    # Ids are in no order, and one snapshot may be listed a second time, for its bytes.
     events = [commit(903, 401), commit(702, 101), commit(101 + 300, 702), commit(903, 401, "size")]
     context = parse(document(events=events, correlation=None))
     assert [event.snapshot["id"] for event in context.snapshots("orders") if event.snapshot] == ["401", "702", "903"]

@@ -56,5 +56,5 @@ def test_a_job_without_a_known_day_exits_with_2_and_says_why(lake: Any, document
     failed = submit(lake, "clean_flights", document(correlation=None, events=[], properties={"output": "s3://lake/x/"}))
 
     assert failed.returncode == 2
-    # On stdout, though printed to stderr: spark-submit joins the two of the Python it starts.
+    # On stdout, though printed to stderr: spark-submit joins the two streams of its Python process.
     assert failed.stdout.startswith("clean_flights: expected one day (year, month, day), got none")

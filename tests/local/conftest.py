@@ -1,4 +1,4 @@
-"""Local services under test: emulators on free ports with state of their own, and a moto server for S3 and SQS."""
+"""Local services under test: emulators on free ports, each with separate state, and a moto server for S3 and SQS."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROLE = "arn:aws:iam::000000000000:role/job"
 
 
 def eventually(look: Callable[[], T], seconds: float = 10.0) -> T:
-    """What `look` returns as soon as it is true; fails after `seconds`."""
+    """Returns the result of `look` as soon as it is true. Fails after `seconds`."""
     until = time.monotonic() + seconds
     while not (seen := look()):
         if time.monotonic() > until:
@@ -34,7 +34,7 @@ def eventually(look: Callable[[], T], seconds: float = 10.0) -> T:
 
 
 def client(service: str, endpoint_url: str) -> Any:
-    """A boto3 client that takes the first answer for the answer."""
+    """A boto3 client that does not retry."""
     return boto3.client(
         service,
         endpoint_url=endpoint_url,
@@ -47,7 +47,7 @@ def client(service: str, endpoint_url: str) -> Any:
 
 @dataclass
 class Emr:
-    """An emulator with one application, in the words of the tests."""
+    """An emulator with one application, with helpers for the tests."""
 
     emulator: Emulator
     boto: Any
@@ -73,7 +73,7 @@ class Emr:
         return told
 
     def holds(self, running: int, waiting: int) -> None:
-        """Wait until so many runs are with a driver, and so many are not."""
+        """Wait until this many runs have a driver, and this many do not."""
         eventually(lambda: (self.health()["running"], self.health()["waiting"]) == (running, waiting))
 
     def cancel(self, run: str) -> None:
@@ -93,7 +93,7 @@ class Emulators:
     running: list[Emulator] = field(default_factory=list)
 
     def start(self, application: dict[str, Any] | None = None, **settings: Any) -> Emr:
-        """With the instant driver and without rate limits unless `settings` say otherwise."""
+        """Start an emulator with these ``settings``; by default with the instant driver and without rate limits."""
         unlimited = {"start_tps": 0, "cancel_tps": 0, "list_tps": 0, "get_tps": 0}
         chosen: dict[str, Any] = {"port": 0, "driver": "instant", "state_dir": self.directory, **unlimited, **settings}
         emulator = Emulator(Settings(**chosen)).start()
@@ -119,7 +119,7 @@ def emulators(tmp_path: Path) -> Iterator[Emulators]:
 
 @pytest.fixture(scope="session")
 def cloud() -> Iterator[str]:
-    """The endpoint of a moto server, which stands for the rest of the local cloud."""
+    """The endpoint of a moto server, which replaces the rest of the local cloud."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
@@ -135,7 +135,7 @@ def s3(cloud: str) -> Any:
 
 @pytest.fixture
 def bucket(s3: Any, request: pytest.FixtureRequest) -> str:
-    """An empty bucket of the test's own."""
+    """An empty bucket for the test."""
     name = "b-" + "".join(c for c in request.node.name.lower() if c.isalnum())[:40]
     s3.create_bucket(Bucket=name)
     return name

@@ -1,4 +1,4 @@
-"""What the local cloud remembers of ministack's text functions is what they would answer again."""
+"""The local cloud caches results of ministack's text functions; the cached results equal new ones."""
 
 from __future__ import annotations
 

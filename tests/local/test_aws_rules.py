@@ -1,4 +1,4 @@
-"""What AWS's models and pages refuse is refused here, so that no emulator and no test takes it."""
+"""Requests that AWS's models and pages refuse are refused here, so no emulator and no test accepts them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from infra.local.endpoints import Endpoints
 from infra.local.layout import Layout
 from infra.local.rollout import STACK
 
-# Imported, so that it goes before the fixture of this name in conftest.py, which is a mere S3.
+# Imported, so that it replaces the fixture of this name in conftest.py, which is only an S3.
 from tests.support.cloud import cloud  # noqa: F401
 
 pytestmark = pytest.mark.cloud
@@ -75,7 +75,9 @@ def test_all_ports_are_on_the_loopback_interface(cloud: Endpoints) -> None:
     ],
 )
 def test_policies_are_enforced_as_deployed(cloud: Endpoints, action: str, resource: str, decision: str) -> None:
-    """The emulator decides every call of a Lambda by these roles, so a missing permission shows on the laptop."""
+    """The emulator decides every call of a Lambda by these roles, so a developer's machine shows a
+    missing permission.
+    """
     iam = cloud.client("iam")
     (tick,) = (r["Arn"] for r in iam.list_roles()["Roles"] if r["RoleName"].startswith(f"{STACK}-TickRole"))
     named = resource.format(**cloud.outputs)

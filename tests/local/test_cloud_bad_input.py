@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - a test's argument is the fixture that is imported
-"""What is wrong, sent to the deployed service: refused at the door, or set aside without harm to its neighbours."""
+"""Bad input to the deployed service: refused by the API, or set aside without harm to other messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from botocore.httpsession import URLLib3Session
 from infra.local.endpoints import Endpoints
 from infra.local.rollout import STACK
 
-# Imported, so that it goes before the fixture of this name in conftest.py, which is a mere S3.
+# Imported, so that it replaces the fixture of this name in conftest.py, which is only an S3.
 from tests.local.conftest import eventually
 from tests.support.cloud import cloud  # noqa: F401
 
@@ -27,7 +27,7 @@ DATASET = {"bucket": "lake", "keys": ["day"]}
 
 
 class Caller:
-    """Sends requests to the API through its gateway, in a namespace of the test's own."""
+    """Sends requests to the API through its gateway, in a namespace for the test."""
 
     def __init__(self, cloud: Endpoints) -> None:
         self.cloud = cloud
@@ -55,7 +55,7 @@ class Caller:
         return error
 
     def ready(self) -> set[str]:
-        """The partitions of the dataset ``orders`` that are known."""
+        """The registered partitions of the dataset ``orders``."""
         items = self.send("GET", "/datasets/orders/partitions")[1]["items"]
         return {item["partition"]["day"] for item in items}
 
@@ -132,7 +132,7 @@ def notification(bucket: str, key: str) -> str:
 
 @pytest.fixture
 def orders(caller: Caller) -> str:
-    """The prefix of a dataset of the test's own."""
+    """The prefix of a dataset for the test."""
     prefix = f"{caller.namespace}/orders/"
     assert caller.send("PUT", "/datasets/orders", {**DATASET, "prefix": prefix})[0] == 201
     return prefix
@@ -140,8 +140,9 @@ def orders(caller: Caller) -> str:
 
 @pytest.fixture
 def queue(cloud: Endpoints, caller: Caller) -> Iterator[dict[str, str]]:
-    """Another queue before the deployed Lambda ``objects``, mapped and redriven as its own, but quick to bring back:
-    as deployed, a message is tried for eight hours."""
+    """Another queue before the deployed Lambda ``objects``, mapped and redriven like its own, but with short delays: as
+    deployed, a message is tried for eight hours.
+    """
     sqs, lambdas = cloud.client("sqs"), cloud.client("lambda")
     deployed = cloud.client("cloudformation").describe_stack_resource(
         StackName=STACK, LogicalResourceId="ObjectsQueue"
@@ -190,7 +191,7 @@ def test_a_poison_message_is_removed_and_others_are_handled(
         return set(dead) == {"poison", '{"Records": 7}'}
 
     eventually(both_are_dead, 40)
-    # The receive that looks into the dead letters counts as well.
+    # The receive that reads the dead letters counts as well.
     assert all(int(count) > int(queue["receives"]) for count in dead.values())
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     left = sqs.get_queue_attributes(QueueUrl=queue["url"], AttributeNames=names)["Attributes"]

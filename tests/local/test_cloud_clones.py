@@ -1,4 +1,4 @@
-"""Clones of the checkout, each with a local cloud of its own: side by side, stopped, killed, changed, started again."""
+"""Clones of the checkout, each with its own local cloud: side by side, stopped, killed, changed, started again."""
 
 import os
 import re
@@ -30,7 +30,7 @@ ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_
 
 @dataclass
 class Clone:
-    """A copy of what the local cloud is made from."""
+    """A copy of the files that the local cloud needs."""
 
     root: Path
 
@@ -51,13 +51,13 @@ class Clone:
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
     def up(self, **environment: str) -> str:
-        """Start it; return what it said."""
+        """Start the cloud. Returns its output."""
         code, said = self.run("up", **environment)
         assert code == 0, said
         return said
 
     def endpoints(self) -> Endpoints:
-        """Read back from the file it wrote for shells, with the outputs from CloudFormation."""
+        """The endpoints from the file that the cloud wrote for shells, with the outputs from CloudFormation."""
         written = dict(re.findall(r"export (\w+)=(.*)", self.layout.endpoints.read_text()))
         found = Endpoints(
             written["AWS_ENDPOINT_URL"],
@@ -164,7 +164,7 @@ def test_a_cloud_can_be_moved_to_another_port(clone: Clone) -> None:
     assert moved.aws_url == f"http://127.0.0.1:{port}"
     assert moved.api_url.startswith(moved.aws_url)
     assert clone.is_healthy()
-    # The queue's URL still names the old port; the queue is found by its name all the same.
+    # The queue's URL still has the old port; the queue is found by its name all the same.
     dead = _dead_letters(moved, moved.outputs["HintsQueueUrl"])
     moved.client("sqs").send_message(QueueUrl=dead, MessageBody="moved")
     assert "moved" in [m["Body"] for m in _receive(moved, dead)]
@@ -193,7 +193,7 @@ def test_two_clones_run_side_by_side(clone: Clone, tmp_path: Path) -> None:
 
 
 def _start_twice_at_once(clone: Clone) -> None:
-    """As two terminals would. One of them starts the cloud, the other waits and finds it up."""
+    """Start two at once, as two terminals would. One of them starts the cloud, the other waits and finds it up."""
     command = [sys.executable, "-m", "infra.local.cloud", "up"]
     both = [subprocess.Popen(command, cwd=clone.root, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) for _ in "ab"]
     said = [" ".join(one.communicate(timeout=120)[0].split()) for one in both]
@@ -217,6 +217,6 @@ def _receive(endpoints: Endpoints, queue: str) -> list[dict[str, Any]]:
 
 
 def _group(pid: int) -> list[str]:
-    """Live processes of a group. Zombies are nobody's work."""
+    """The running processes of a group, without zombies."""
     rows = subprocess.run(["ps", "-eo", "pgid=,state="], capture_output=True, text=True).stdout.splitlines()
     return [row for row in rows if row.split()[0] == str(pid) and not row.split()[1].startswith("Z")]

@@ -17,7 +17,7 @@ from tests.support.cloud import cloud  # noqa: F401
 
 pytestmark = pytest.mark.cloud
 
-# Seconds. Silence is asked about after two minutes, so what comes sooner was told by an event.
+# Seconds. Silent runs are polled after two minutes, so an earlier update came from an event.
 PATIENCE = 110.0
 THEN = "$.context.properties.then"
 TRUST = {
@@ -70,7 +70,7 @@ class Machine:
         self.client = Client.from_environment()
         self.base = f"/v1/namespaces/w16-{uuid.uuid4().hex[:8]}"
         self.client.put(self.base, {})
-        never = {"type": "time", "expression": "0 0 1 1 *"}  # it is run by hand
+        never = {"type": "time", "expression": "0 0 1 1 *"}  # it is started by hand
         self.client.put(
             f"{self.base}/apps/etl",
             {

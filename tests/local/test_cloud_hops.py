@@ -20,7 +20,7 @@ pytestmark = pytest.mark.cloud
 
 FIRST_DROPPED = 17
 PATIENCE = 60.0
-# Tells the second queue of each message, and sends it on to its own until it was sent so often.
+# Sends each message to the second queue, and to its own queue until the last hop.
 CODE = """
 import json, os
 import boto3
@@ -38,7 +38,7 @@ def handler(event, context):
 
 
 class Chain:
-    """A function that sends to the queue that invokes it, as often as ``last`` says."""
+    """A function that sends to the queue that invokes it, until the hop ``last``."""
 
     def __init__(self, cloud: Endpoints, last: int) -> None:
         self._lambda, self._sqs, iam = (cloud.client(each) for each in ("lambda", "sqs", "iam"))
@@ -68,7 +68,7 @@ class Chain:
         self._lambda.put_function_recursion_config(FunctionName=self.name, RecursiveLoop="Allow")
 
     def runs(self, until: int) -> list[int]:
-        """What the function was invoked with, up to a message or until nothing came for a few seconds."""
+        """The messages of the function's invocations, up to a message or until none came for a few seconds."""
         self._sqs.send_message(QueueUrl=self.own, MessageBody="1")
         came: list[int] = []
         end = heard = time.monotonic()
@@ -104,7 +104,7 @@ def test_a_loop_that_its_function_allows_goes_on(chain: Chain) -> None:
 
 
 def test_queue_lambdas_are_deployed_as_the_template_says(cloud: Endpoints) -> None:
-    """Without that, the local cloud would drop what serves a long queue."""
+    """Without that, the local cloud would stop the chain that serves a long queue."""
     lambdas = cloud.client("lambda")
     functions = lambdas.list_functions()["Functions"]
     ours = {each["FunctionName"] for each in functions if each["FunctionName"].endswith(("-check", "-objects"))}

@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - a test's argument is the fixture that is imported
-"""On the local cloud a row that has ended goes by the table's stream into the lake, also after a restart (H3)."""
+"""On the local cloud the table's stream brings an ended row into the lake, also after a restart (H3)."""
 
 from __future__ import annotations
 

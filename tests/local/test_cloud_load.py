@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - a test's argument is the fixture that is imported
-"""User story 6 on the local cloud, with nothing faked but what a job computes: urgent ones go ahead of a backlog."""
+"""User story 6 on the local cloud, where only the computation of a job is faked: urgent jobs overtake a backlog."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.support.cloud import cloud  # noqa: F401
 
 pytestmark = pytest.mark.cloud
 
-PATIENCE = 180.0  # seconds of real time for each step, which takes a tenth of that on a machine with nothing else to do
+PATIENCE = 180.0  # seconds of real time for each step, which takes a tenth of that on an idle machine
 BACKLOG, URGENT = 30, 4
-SLOTS = 8  # runs at a time, of two vCPUs each: so many has the pool, and so many does EMR work on
+SLOTS = 8  # runs at a time, of two vCPUs each: the size of the pool, and the capacity of EMR
 INSTANT = {
     "SLUICE_EMR_DRIVER": "instant",
     "SLUICE_EMR_INSTANT_MS": "200",
@@ -32,7 +32,7 @@ INSTANT = {
     "SLUICE_EMR_CLASS_ARCHIVE": "off",
 }
 RUN = {"workers": 1, "vcpu": 1}
-ALWAYS_LATER = {"type": "time", "expression": "0 0 1 1 *"}  # they are run by hand
+ALWAYS_LATER = {"type": "time", "expression": "0 0 1 1 *"}  # they are started by hand
 
 
 def until(look: Callable[[], Any], what: str) -> Any:
@@ -64,7 +64,7 @@ def emulator(cloud: Endpoints, settings: dict[str, str]) -> Iterator[None]:
 
 
 class Stage:
-    """A namespace of its own, whose pool EMR and pull workers share."""
+    """A new namespace, whose pool EMR and pull workers share."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self.name = f"load-{uuid.uuid4().hex[:8]}"
@@ -102,12 +102,12 @@ class Stage:
         return dict(told)
 
     def left(self) -> int:
-        """How many wait for the pool, or have something of it."""
+        """The number of jobs that wait for the pool, or hold units of it."""
         told = self.pool()
         return int(told["waiting"]) + int(told["in_use"])
 
     def calls(self) -> Counter[str]:
-        """What EMR itself knows of our runs, by name."""
+        """EMR's own list of Sluice's runs, by name."""
         pages = self.emr.get_paginator("list_job_runs").paginate(applicationId=self.application)
         return Counter(run["name"] for page in pages for run in page["jobRuns"] if run["name"].startswith(self.name))
 
@@ -137,7 +137,7 @@ def test_story_6_urgent_work_passes_a_backlog_on_the_cloud(stage: Stage) -> None
     [occupant] = stage.runs("occupant")
     stage.client.post(f"/v1/runs/{occupant['run_id']}/cancel", {})
     until(lambda: stage.left() <= BACKLOG - URGENT, "an end of the urgent ones, and the backlog under way")
-    stage.start("alert")  # one more, among those that catch up
+    stage.start("alert")  # one more urgent run, during the backlog
     until(lambda: len(stage.runs("alert")) == URGENT + 1 and stage.left() == 0, "an end of the backlog")
 
     urgent, backlog = stage.runs("alert"), stage.runs("bulk")

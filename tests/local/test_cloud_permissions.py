@@ -1,4 +1,4 @@
-"""A Lambda of the local cloud that lacks a permission is refused, by ministack and by the emulator of EMR."""
+"""ministack and the emulator of EMR refuse a Lambda of the local cloud that lacks a permission."""
 
 from __future__ import annotations
 
@@ -16,12 +16,14 @@ from tests.support.cloud import cloud as cloud
 
 pytestmark = pytest.mark.cloud
 KNOWN = "was not started by Sluice"
-PATIENCE = 30.0  # seconds: the emulator remembers a role for five
+PATIENCE = 30.0  # seconds: the emulator caches a role for five
 
 
 @pytest.fixture
 def without(cloud: Endpoints) -> Iterator[Callable[[str], None]]:
-    """Takes a statement from the role of `run_state`; all are put back, and what was refused is forgotten."""
+    """Remove a statement from the role of `run_state`. At the end the role is restored, and the refusals
+    are cleared.
+    """
     iam = cloud.client("iam")
     [role] = [each["RoleName"] for each in iam.list_roles()["Roles"] if "-RunStateRole" in each["RoleName"]]
     names = iam.list_role_policies(RoleName=role)["PolicyNames"]
@@ -40,7 +42,7 @@ def without(cloud: Endpoints) -> Iterator[Callable[[str], None]]:
 
 
 def run_state(cloud: Endpoints) -> str:
-    """What the Lambda says of a run that it does not know: it looks in the table, and asks EMR for the name."""
+    """The answer of the Lambda for an unknown run: it reads the table, and polls EMR by the run's name."""
     detail = {"applicationId": cloud.outputs["EmrApplicationId"], "jobRunId": "nosuch", "state": "RUNNING"}
     event: dict[str, Any] = {"version": "0", "id": "1", "source": "aws.emr-serverless", "account": "000000000000"}
     event |= {"region": "us-east-1", "resources": [], "time": "2026-03-02T12:00:00Z", "detail": detail}

@@ -1,4 +1,4 @@
-"""Ports of the local cloud: one that was asked for is taken or refused, any other is found."""
+"""Ports of the local cloud: a requested port is used or refused, any other is found."""
 
 import socket
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from infra.local import ports
 
 @pytest.fixture
 def taken() -> Iterator[int]:
-    """A port on which somebody listens."""
+    """A port with a listener."""
     with socket.socket() as server:
         server.bind((ports.HOST, 0))
         server.listen()
@@ -19,7 +19,7 @@ def taken() -> Iterator[int]:
 
 @pytest.fixture
 def free() -> int:
-    """A port on which nobody listens."""
+    """A port without a listener."""
     with socket.socket() as probe:
         probe.bind((ports.HOST, 0))
         return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Background processes of the local cloud: found while they live, never mistaken, ended with all that is theirs."""
+"""Background processes of the local cloud: found while they run, never confused, ended with all their children."""
 
 import json
 import os
@@ -26,7 +26,7 @@ WITH_CHILD = [
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """The file that a process holds."""
+    """The file that a process locks."""
     return tmp_path / "some.process"
 
 
@@ -90,6 +90,6 @@ def test_stopping_ends_everything_that_was_started(file: Path) -> None:
 
 
 def _alive(pid: int) -> bool:
-    # An orphan that nobody has collected yet has ended all the same.
+    # An orphan that was not reaped yet has ended all the same.
     state = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
     return bool(state) and not state.startswith("Z")

@@ -1,5 +1,5 @@
 # ruff: noqa: F811 - a test's argument is the fixture that is imported
-"""On the local cloud an object in a bucket outside the stack goes by EventBridge to the deployed Lambda (T20)."""
+"""On the local cloud EventBridge brings an object of a bucket outside the stack to the deployed Lambda (T20)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run occupies, and how runs wait for an application's maximum capacity and for this machine."""
+"""The capacity that a run uses, and how runs wait for an application's maximum capacity and for this machine."""
 
 from __future__ import annotations
 

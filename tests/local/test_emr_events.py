@@ -15,7 +15,7 @@ from tests.local.conftest import Emulators, eventually
 
 
 class Functions:
-    """Takes the place of Lambda: keeps what it is invoked with."""
+    """Replaces Lambda: keeps the payloads of its invocations."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, str, dict[str, Any]]] = []
@@ -33,7 +33,7 @@ class Functions:
                 self.end_headers()
 
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing."""
+                """Write no log."""
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}"

@@ -1,4 +1,4 @@
-"""Bringing S3 data down for a run and taking back what the run changed, against S3 itself."""
+"""Download of S3 data for a run and upload of the run's changes, against S3 itself."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_whole_bucket_is_refused_unless_requested(s3: Any, bucket: str, tmp_pa
 def test_only_changed_files_are_uploaded(s3: Any, bucket: str, mirror: Mirror, tmp_path: Path) -> None:
     put(s3, bucket, **{"in/x": "x", "out/stale": "old", "out/_SUCCESS": "", "other/y": "y"})
     mirror.bring([S3Path(bucket, "in/"), S3Path(bucket, "out/")])
-    # Somebody else writes beside the run: none of its business.
+    # Another client writes during the run, outside the run's changes.
     put(s3, bucket, **{"in/z": "z"})
     out = tmp_path / bucket / "out"
     (out / "stale").unlink()
@@ -78,7 +78,7 @@ def test_only_changed_files_are_uploaded(s3: Any, bucket: str, mirror: Mirror, t
 
 
 class Recorder:
-    """Passes calls on to S3 and keeps those that change something."""
+    """Passes calls on to S3 and keeps those that change an object."""
 
     def __init__(self, s3: Any) -> None:
         self._s3 = s3

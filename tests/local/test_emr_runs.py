@@ -1,4 +1,4 @@
-"""A run's life as its callers see it: states, fields, listings, and what is refused."""
+"""A run's life from the caller's side: states, fields, listings, and refusals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_run_succeeds_with_the_fields_that_aws_fills_in(emulators: Emulators) 
     assert run["attempt"] == 1
     assert before - timedelta(seconds=1) < run["createdAt"] <= run["startedAt"] <= run["endedAt"] <= datetime.now(UTC)
     assert run["totalExecutionDurationSeconds"] == 0
-    # One driver and three executors of 4 vCPU, billed for a minute at least.
+    # One driver and three executors of 4 vCPU, billed for at least a minute.
     assert run["billedResourceUtilization"]["vCPUHour"] == pytest.approx(16 / 60, abs=0.001)
 
 

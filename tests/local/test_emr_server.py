@@ -29,7 +29,7 @@ def command(tmp_path: Path, port: str = "0", *more: str) -> list[str]:
 
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Serve]:
-    """Starts the emulator as a process with these flags; gives the process and its address."""
+    """Start the emulator as a process with these flags. Returns the process and its address."""
     started: list[subprocess.Popen[bytes]] = []
     log = tmp_path / "log"
 
@@ -57,7 +57,7 @@ def test_after_restart_ended_runs_are_kept_and_others_restarted(emulators: Emula
     emulators.stop(emr)
 
     emr = emulators.start(max_running=1, instant_ms=300)
-    # Seen from outside, the run was in the cloud all along: its state does not go back.
+    # For callers the run was active all the time: its state does not go back.
     assert emr.state(running) == "RUNNING"
     assert emr.state(cancelled) == "CANCELLED"
     emr.reaches(running, "SUCCESS")

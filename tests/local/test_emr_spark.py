@@ -18,8 +18,8 @@ pytestmark = pytest.mark.spark
 
 BUCKET = "lake"
 
-# Counts rows per key, as a job on AWS would write it. The note in the working directory tells whether another run
-# works in the same one.
+# Counts rows per key, as a job on AWS would. The note in the working directory shows whether another run works in the
+# same one.
 COUNT = """\
 import json, os, sys, time
 from pyspark.sql import SparkSession
@@ -64,7 +64,7 @@ subprocess.run([sys.executable, "-c", "import os, time; open(%r, 'w').write(str(
 
 @dataclass
 class Lake:
-    """What the four runs left, and the order of the objects that S3 announced."""
+    """The results of the four runs, and the order of the objects in S3's notifications."""
 
     emr: Emr
     s3: Any

@@ -1,4 +1,4 @@
-"""Request rates: a bucket moved by hand, and the refusal as a client sees it."""
+"""Request rates: a token bucket with a clock that the test sets, and the refusal from the client's side."""
 
 from __future__ import annotations
 

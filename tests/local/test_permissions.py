@@ -1,4 +1,4 @@
-"""The local cloud refuses a Lambda what its role does not allow, and writes down that it did."""
+"""The local cloud refuses a Lambda's call that its role does not allow, and records the refusal."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_the_statements_of_a_role_are_those_of_all_its_policies(monkeypatch: pyt
 
 
 def test_a_lambda_gets_the_refusal_in_the_form_of_aws(emulators: Emulators, cloud: str, known: Path) -> None:
-    """The role is that of the cloud around the emulator; people are not asked for one."""
+    """The role is that of the cloud around the emulator; users need none."""
     iam = client("iam", cloud)
     iam.create_role(RoleName="sluice-local-CheckRole-X", AssumeRolePolicyDocument="{}")
     emr = emulators.start(state_dir=known / "emr", endpoint_url=cloud, instant_ms=60_000)

@@ -1,4 +1,4 @@
-"""Calls of the local cloud that are throttled: which, how many, and with what answer."""
+"""Throttled calls of the local cloud: which calls, how many, and the answer."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_boto3_takes_the_refusal_for_throttling_and_retries(
 
 
 class _Raw:
-    """A body as urllib3 gives it."""
+    """A body as urllib3 returns it."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body

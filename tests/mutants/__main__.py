@@ -1,10 +1,10 @@
 """`make mutants ONLY=jobs.check`: change one module of the core in many small ways; a test must fail each time.
 
-python -m tests.mutants [MODULE ...] [--minutes N] [--report]
+    python -m tests.mutants [MODULE ...] [--minutes N] [--report]
 
-mutmut makes the mutants and runs them; this file prepares a directory for it, keeps what is known between calls, and
-counts. A mutant that changes nothing that anybody can see is listed in equivalent.toml, each with its reason.
-Exit code 0 when every mutant was killed or explained, 1 when one survived, 2 for an unknown module.
+mutmut makes the mutants and runs them. This file prepares a directory for it, keeps the results between calls, and
+counts them. A mutant without a visible effect is listed in equivalent.toml, with the reason. The exit code is 0 when
+every mutant was killed or explained, 1 when one survived, 2 for an unknown module.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from mutmut.stats import status_by_exit_code
 ROOT = Path(__file__).parents[2]
 WORK = ROOT / ".local" / "mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
-# The modules that decide what becomes of a job, and the tests of the core about each. Tests of others call them, too;
-# but a mutant that only those would notice is one that the module's own tests let pass.
+# The modules that decide about a job, and the tests of the core for each. Other tests call them, too. But the module's
+# own tests must find each mutant.
 _LIMITS = "limits/* jobs/limit_order jobs/facts jobs/conditions"
 _CONSTRAINTS = "jobs/condition* jobs/judgement constraints/*"
 _EVENTS = "events/* jobs/gather"
@@ -113,7 +113,7 @@ def main(arguments: list[str]) -> int:
 
 
 def path_of(module: str) -> str:
-    """Where a module is, in the repository and in the copy that mutmut changes."""
+    """The path of a module, in the repository and in the copy that mutmut changes."""
     return f"chalicelib/core/{module.replace('.', '/')}.py"
 
 
@@ -123,7 +123,7 @@ def _tests_of(name: str) -> str:
 
 
 def run(module: str, minutes: float | None) -> None:
-    """Runs mutmut in a directory of its own, where the sources are links and its results stay."""
+    """Runs mutmut in a separate directory, where the sources are links and its results stay."""
     work = WORK / module
     work.mkdir(parents=True, exist_ok=True)
     for name in LINKED:
@@ -140,7 +140,7 @@ def run(module: str, minutes: float | None) -> None:
     _bring_copies_up_to_date(work, module)
     _forget_what_other_tests_said(work, module)
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
-    # It shows each mutant as it goes; the log is for when it breaks off.
+    # It shows each mutant as it runs; the log is for failures.
     with (work / "log").open("w") as log:
         process = subprocess.Popen(
             command, cwd=work, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_can_be_stopped
@@ -156,12 +156,12 @@ def run(module: str, minutes: float | None) -> None:
 
 
 def _can_be_stopped() -> None:
-    """A shell that starts a command in the background lets it ignore SIGINT, which is how mutmut is stopped."""
+    """Restore SIGINT, with which mutmut is stopped: a shell lets background commands ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _bring_copies_up_to_date(work: Path, module: str) -> None:
-    """mutmut copies a source once; what has changed since is copied again."""
+    """mutmut copies a source once; changed sources are copied again."""
     for source in (ROOT / "chalicelib").rglob("*.py"):
         copy = work / "mutants" / source.relative_to(ROOT)
         changed = copy.exists() and copy.read_bytes() != source.read_bytes()
@@ -170,7 +170,7 @@ def _bring_copies_up_to_date(work: Path, module: str) -> None:
 
 
 def _forget_what_other_tests_said(work: Path, module: str) -> None:
-    """After a test was changed a survivor is tried again, and it is asked anew which test calls what."""
+    """After a change of a test, survivors are tried again, and mutmut finds out again which test calls what."""
     digest = hashlib.sha256()
     for path in sorted((ROOT / "tests" / "core").rglob("*.py")):
         digest.update(path.read_bytes())
@@ -190,7 +190,7 @@ def _forget_what_other_tests_said(work: Path, module: str) -> None:
 
 
 def report(module: str) -> int:
-    """Prints the score of a module and its survivors, and returns how many of them nobody has explained."""
+    """Prints the score of a module and its survivors. Returns the number of survivors without an explanation."""
     found = list(mutants(module))
     listed = {(each["function"], each["was"], each["now"]) for each in explained().get(module, [])}
     unkilled = [each for each in found if each.status not in ("killed", "timeout", "not checked")]

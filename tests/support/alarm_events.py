@@ -20,7 +20,7 @@ AT, AT_MILLIS = "2019-10-02T17:04:40.989+0000", 1_570_035_880_989
 def event(
     name: str = NAME, state: str = "ALARM", previous: str = "OK", at: str = AT, event_id: str = "c4c1c1c9"
 ) -> dict[str, Any]:
-    """A metric alarm has changed its state."""
+    """The event of a metric alarm that has changed its state."""
     metric = {"dimensions": {"InstanceId": "i-12345678901234567"}, "name": "CPUUtilization", "namespace": "AWS/EC2"}
     measured = {"metric": metric, "period": 300, "stat": "Average"}
     return {
@@ -55,7 +55,7 @@ def event(
 
 
 def suppression_ends(name: str = "ServiceAggregatedAlarm") -> dict[str, Any]:
-    """The actions of a composite alarm were suppressed, and are no more: its state is ALARM, as before."""
+    """The event of a composite alarm whose actions are no longer suppressed: its state is ALARM, as before."""
     made = event(name, previous="ALARM", at="2022-07-22T15:59:42.462+0000")
     made["detail"]["configuration"] = {
         "alarmRule": "ALARM(ServerCpuTooHigh) OR ALARM(TotalNetworkTrafficTooHigh)",

@@ -1,9 +1,9 @@
-"""Every request of a boto3 client in the process of the tests is checked against AWS's own rules, and so is every call
-of the tables in memory, but in the tests that are marked `long`.
+"""Checks every request of a boto3 client in the process of the tests against AWS's own rules, and every call of the
+tables in memory. Tests that are marked `long` are not checked.
 
-moto and ministack take much that AWS refuses. The rules are in `infra/local/service_model.py`. Lambdas of the local
-cloud run in other processes and are not checked here; the emulator of EMR Serverless checks what it is sent by itself.
-A test that sends a request which breaks a rule on purpose is marked `breaks_aws_rules`.
+moto and ministack accept much that AWS refuses. The rules are in `infra/local/service_model.py`. Lambdas of the local
+cloud run in other processes and are not checked here; the emulator of EMR Serverless checks its own requests. A test
+that sends an invalid request on purpose is marked `breaks_aws_rules`.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ TABLE_CALLS = {
 
 @pytest.fixture(autouse=True)
 def requests_are_valid(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Fails a test that sends a request which AWS would refuse, also if the code under test catches what is raised."""
+    """Fails a test that sends a request which AWS would refuse, even if the code under test catches the error."""
     if request.node.get_closest_marker("breaks_aws_rules"):
         yield
         return
     told: list[str] = []
-    # Private, but the one place that each call of each client passes, also of clients that were made before.
+    # Private, but each call of each client passes here, also of clients that were made before.
     call = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def checked(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:

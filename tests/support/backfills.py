@@ -1,4 +1,4 @@
-"""Backfills in the words of the scenarios: asked for, looked at, cancelled; and what always holds of each."""
+"""Backfills in the scenarios: begin, read and cancel them, and check what must always hold."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def seen(world: World, name: str, backfill_id: str) -> dict[str, Any]:
 
 
 def counts(world: World, name: str, backfill_id: str) -> dict[str, int]:
-    """Its counts that are not zero; together they are the whole of it."""
+    """The backfill's counts that are not zero; together they are its total."""
     view = seen(world, name, backfill_id)
     assert sum(view[what] for what in COUNTS) == view["total"], view
     return {what: view[what] for what in COUNTS if view[what]}
 
 
 def about(run: Run) -> str:
-    """What a run of a backfill is about: its day, or the values of its partition."""
+    """The day, or the values of the partition, that a run of a backfill processes."""
     if run.nominal_at is not None:
         return iso(run.nominal_at)[:10]
     return "/".join((run.event.partition or {}).values()) if run.event else ""
 
 
 def ran(world: World, name: str) -> list[Run]:
-    """The runs of a schedule in the order in which they were claimed; those of one instant in that of their jobs."""
+    """The runs of a schedule in the order of their claims; runs of one instant in the order of their jobs."""
     return sorted(world.runs(name), key=lambda run: (run.claimed_at, run.created_at))
 
 
@@ -63,7 +63,7 @@ def living(world: World, name: str) -> list[str]:
 
 
 def check(row: Backfill, runs: list[Run]) -> None:
-    """What always holds: never more under way than asked for, and every entry at most once."""
+    """Check what must always hold: no more active runs than requested, and every entry at most once."""
     mine = [run for run in runs if run.backfill == row.id]
     active = [run for run in mine if not states.is_terminal(run.state)]
     assert len(row.live) <= row.concurrency, f"{row} has more under way than it may"

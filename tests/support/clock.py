@@ -1,4 +1,4 @@
-"""A clock that tests turn by hand, at first to noon."""
+"""A clock that tests set, at first to noon."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """The fixture `cloud`: this checkout's local cloud, for tests that are marked `cloud`.
 
-One that is up is used, brought to the present code, and left up. Otherwise it is started, and stopped at the end.
+A cloud that is up is used, updated to the present code, and left up. Otherwise it is started, and stopped at the end.
 `SLUICE_TEST_THROTTLE=0.05` refuses one call in twenty, of any kind, once it is up.
 
-A test on it fails if IAM refuses one of its Lambdas anything meanwhile: such a call would fail in AWS as well.
+A test on it fails if IAM refuses any call of its Lambdas: such a call would fail in AWS as well.
 """
 
 import os
@@ -20,7 +20,7 @@ from infra.local.throttle import Rule, write
 
 @pytest.fixture(scope="session")
 def cloud() -> Iterator[Endpoints]:
-    """Where the local cloud is; `cloud.client("sqs")` gives a client, `cloud.outputs` the names."""
+    """The address of the local cloud. `cloud.client("sqs")` returns a client, `cloud.outputs` the names."""
     running = local_cloud.up()
     share = float(os.environ.get("SLUICE_TEST_THROTTLE", "0"))
     if share:
@@ -34,7 +34,7 @@ def cloud() -> Iterator[Endpoints]:
 
 @pytest.fixture(autouse=True)
 def lambdas_are_refused_nothing(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Looks at what the local cloud has written down of calls that a role does not allow."""
+    """Checks the local cloud's list of calls that a role does not allow."""
     if not request.node.get_closest_marker("cloud") or request.node.get_closest_marker("own_resources"):
         yield
         return

@@ -1,5 +1,6 @@
-"""The world of the tests on the local cloud: tables whose transactions are atomic, objects that are really put, and
-notifications that S3 really sends. The clock is still turned by hand, and EMR is still played."""
+"""The world of the tests on the local cloud: tables with atomic transactions, real objects, and real notifications of
+S3. The test still sets the clock, and EMR is still a fake.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ class CloudWorld(World):
         self.ports = self.with_ports(settings=own, lake=S3Lake(self._s3))
 
     def upload(self, key: str, bucket: str = "", size: int = 0, etag: str = "", text: str = "") -> str:
-        """Put an object and handle what S3 tells of it. ``size`` bytes, or ``text``; the etag is S3's own."""
+        """Put an object of ``size`` bytes, or ``text``, and handle S3's notifications. The etag is S3's own."""
         self._s3.put_object(Bucket=self._bucket, Key=key, Body=text.encode() or b"x" * size)
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
@@ -44,7 +45,7 @@ class CloudWorld(World):
         raise AssertionError(f"expected a notification of {key} within {PATIENCE} s")
 
     def item_sizes(self, table: str) -> list[int]:
-        """How large each item of a table is, in bytes of JSON: an upper bound of what DynamoDB counts."""
+        """The size of each item of a table in bytes of JSON: an upper bound of the size in DynamoDB."""
         pages = self._dynamodb.get_paginator("scan").paginate(TableName=self._names[table])
         return [len(json.dumps(item)) for page in pages for item in page["Items"]]
 
@@ -58,7 +59,7 @@ class CloudWorld(World):
         self._s3.delete_bucket(Bucket=self._bucket)
 
     def _tell_of_objects(self) -> str:
-        """A bucket and a queue of its own, the one telling the other."""
+        """Create a bucket that notifies a queue, both for this world alone. Returns the URL of the queue."""
         self._s3.create_bucket(Bucket=self._bucket)
         url: str = self._sqs.create_queue(QueueName=self._bucket)["QueueUrl"]
         attributes: dict[str, Any] = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])

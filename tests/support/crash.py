@@ -1,7 +1,7 @@
-"""A Lambda that dies right after its n-th effect on the world: every port that writes is wrapped, none is patched.
+"""Kills a Lambda right after its n-th effect on the world: every port that writes is wrapped, none is patched.
 
-What a crash loses is what AWS would lose: the invocation. An S3 notification comes again (SQS), a hint and an EMR
-event do not (they promise nothing), so recovery is the work of the sweep alone.
+A kill loses what AWS would lose: the invocation. An S3 notification comes again (SQS). A hint and an EMR event do not,
+because nothing depends on them; so only the sweep repairs the rest.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from tests.support.world import World
 
 
 class Crash(BaseException):
-    """The process is gone. Not an Exception, so that no handler can take it for one."""
+    """The process was killed. Not an Exception, so that no handler catches it."""
 
 
 class CrashPoints:
-    """Counts effects, dies after the one (or each of those) it is armed for, and remembers the kinds it saw.
+    """Counts effects, kills after the one (or each of those) in ``die_after``, and remembers the kinds of effects.
 
-    ``forms`` are the writes and the ways in which they were used, such as ``ReleasePermit ended``. ``in_act`` is how
-    many effects there were until the recovery began.
+    ``forms`` are the writes with their used options, such as ``ReleasePermit ended``. ``in_act`` is the number of
+    effects before the recovery began.
     """
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ EFFECTS = {
 
 
 def wrap(world: World) -> CrashPoints:
-    """Make a world in which a Lambda can die. Its fakes stay reachable as they were."""
+    """Wrap a world so that its Lambdas can be killed. Its fakes stay reachable as they were."""
     points = CrashPoints()
     world.ports = world.with_ports(
         ledger=CrashingLedger(world.ports.ledger, points),
@@ -124,7 +124,9 @@ def wrap(world: World) -> CrashPoints:
 
 
 def lost(act: Callable[[], Any]) -> bool:
-    """An invocation that nobody repeats. True if it died, or gave up because the tables did not answer."""
+    """Run an invocation that nothing repeats. Returns True if it was killed, or failed because the tables did not
+    answer.
+    """
     try:
         act()
     except Crash:
@@ -137,14 +139,14 @@ def lost(act: Callable[[], Any]) -> bool:
 
 
 def is_unavailable(error: BaseException) -> bool:
-    """Whether an invocation failed for nothing but tables that did not answer."""
+    """Whether an invocation failed only because the tables did not answer."""
     if isinstance(error, BaseExceptionGroup):
         return all(is_unavailable(each) for each in error.exceptions)
     return isinstance(error, SluiceError) and error.code == "unavailable"
 
 
 def redelivered(act: Callable[[], Any]) -> None:
-    """An invocation that its queue repeats until it comes through."""
+    """Run an invocation, again until it is not killed, as its queue does."""
     while lost(act):
         pass
 

@@ -1,4 +1,4 @@
-"""What tests say about DAGs: their documents, their runs, and how these stand."""
+"""Helpers for tests of DAGs: their documents, their runs, and the states of their nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ def edge(text: str, **fields: Any) -> Document:
 
 
 def dag(*edges: str | Document, nodes: Document | None = None, **fields: Any) -> Document:
-    """A DAG of these edges, started by a partition, each day by itself; every node has a workflow of its own name."""
+    """A DAG of these edges, started by a partition, for each day separately. Every node has a workflow with a name of
+    its own.
+    """
     listed = [edge(each) if isinstance(each, str) else each for each in edges]
     names = sorted({name for each in listed for name in (each["from"], each["to"])})
     made = {name: {"workflow": f"w_{name}"} for name in names} | (nodes or {})
@@ -50,12 +52,12 @@ def views(world: World, name: str = "daily") -> list[Document]:
 
 
 def states(world: World, name: str = "daily") -> list[dict[str, str]]:
-    """How the nodes stand, run by run."""
+    """The states of the nodes, for each run."""
     return [{node: told["state"] for node, told in view["nodes"].items()} for view in views(world, name)]
 
 
 def state(world: World, name: str = "daily") -> dict[str, str]:
-    """How the nodes stand in the only run."""
+    """The states of the nodes in the only run."""
     [only] = states(world, name)
     return only
 
@@ -67,7 +69,7 @@ def rerun(world: World, what: Any, node: str | None = None, request: str = "r1",
 
 
 def living(world: World) -> dict[str, str]:
-    """The nodes that EMR runs at this moment, and the id of each at EMR."""
+    """The nodes whose runs are active at EMR, with the id of each at EMR."""
     found = {}
     for run in world.targets.emr.runs.values():
         if run.state in ("SUBMITTED", "RUNNING"):
@@ -76,7 +78,7 @@ def living(world: World) -> dict[str, str]:
 
 
 def ends(world: World, node: str, outcome: str = "SUCCESS", details: str = "") -> None:
-    """The run of a node ends, and what follows from it happens."""
+    """The run of a node ends, and all that follows happens."""
     run_id = living(world)[node]
     world.emr_says(run_id, "RUNNING")
     world.emr_says(run_id, outcome, details)
@@ -84,5 +86,5 @@ def ends(world: World, node: str, outcome: str = "SUCCESS", details: str = "") -
 
 
 def ran(world: World) -> list[str]:
-    """The nodes that EMR was asked to run, in order."""
+    """The nodes that were started at EMR, in order."""
     return [run.request["schedule"].rpartition("~")[2] for run in world.targets.emr.runs.values()]

@@ -1,4 +1,4 @@
-"""What the tests of targets share: a run to deliver, and a queue of moto's to find it in."""
+"""Shared by the tests of targets: a run to deliver, and a queue of moto's that receives it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def run(number: int = 1, data: Mapping[str, Any] | None = None, **target: Any) -
 
 
 class Queue:
-    """A queue of moto's, and what lies in it."""
+    """A queue of moto's, and its messages."""
 
     def __init__(self, **attributes: str) -> None:
         self.client: Any = boto3.client("sqs")

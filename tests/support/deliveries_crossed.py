@@ -1,4 +1,4 @@
-"""What tests share in which something crosses a delivery: batches that are due, and a target that lets it happen."""
+"""Shared by the tests in which an action meets a delivery: batches that are due, and a target that calls the action."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.world import World, flights
 AT_ONE = "1 12 2 3 *"
 Act = Callable[[], Any]
 LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:sluice-target-f"
-# Every kind of target without a lifecycle, and how many deliveries are a sub-batch of it.
+# Every kind of target without a lifecycle, and the number of deliveries in its sub-batch.
 TARGETS: dict[str, tuple[dict[str, Any], int]] = {
     "sqs": ({"type": "sqs", "queue_url": "https://sqs.example/sluice-target"}, 10),
     "sns": ({"type": "sns", "topic_arn": "arn:aws:sns:us-east-1:123456789012:sluice-target"}, 10),
@@ -31,7 +31,7 @@ def deploy(world: World, schedules: Mapping[str, Any], target: str = "sqs", **wo
 
 
 def spread(count: int, **fields: Any) -> dict[str, Any]:
-    """One schedule whose one fire is so many events."""
+    """One schedule whose one fire has this many events."""
     return at(AT_ONE, "notify", **({"spread": {"count": count}} if count > 1 else {}), **fields)
 
 
@@ -40,7 +40,7 @@ def many(count: int, **fields: Any) -> dict[str, Any]:
 
 
 def fires(world: World) -> list[Ref]:
-    """What is prepared and hinted, taken out of the queue of hints."""
+    """The prepared fires of the hints, taken out of the queue of hints."""
     found = [ref for _, ref in world.hints.sent if ref.kind == "job"]
     world.hints.sent = [hint for hint in world.hints.sent if hint[1] not in found]
     return found
@@ -51,12 +51,12 @@ def due(world: World) -> Instant:
 
 
 def ids(world: World) -> list[str]:
-    """The event ids of what the target took, repeats included."""
+    """The event ids that the target accepted, repeats included."""
     return [run_id for run_id, _ in world.targets.queue.messages]
 
 
 class Interfering:
-    """A target in the place of the world's queue: it takes so long, and something happens before or after each call."""
+    """A target in the place of the world's queue: each call takes this long, and an action runs before or after it."""
 
     def __init__(
         self, world: World, before: Act = lambda: None, after: Act = lambda: None, takes: str | None = None
@@ -83,7 +83,7 @@ class Interfering:
 
 
 def once(act: Act) -> Act:
-    """The act, the first time alone."""
+    """An action that runs only at its first call."""
     done: list[None] = []
 
     def first() -> None:

@@ -1,4 +1,4 @@
-"""A client of EMR Serverless with several applications, as far as `EmrServerlessTarget` asks: for tests of calls."""
+"""A client of EMR Serverless with several applications, with the calls of `EmrServerlessTarget`: for tests of calls."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ class JobRun:
 
 
 class EmrClient:
-    """A token starts one job run in each application. ``lose_answers``: so many starts succeed unheard."""
+    """A token starts one job run in each application. ``lose_answers``: the number of starts that succeed without an
+    answer.
+    """
 
     exceptions = _Exceptions
 

@@ -1,4 +1,4 @@
-"""Stand-ins for the targets. They keep the real promises."""
+"""Fakes of the targets. They keep the guarantees of the real targets."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class EmrRun:
 
 
 class FakeEmr:
-    """EMR Serverless as it promises to be: a token starts one run, whoever repeats it."""
+    """EMR Serverless with its guarantees: a token starts one run, also if the call is repeated."""
 
     def __init__(self, clock: Any) -> None:
         self._clock = clock
         self.runs: dict[str, EmrRun] = {}
         self.answers: list[Answer] = []  # answers to give instead of starting, the first one first
-        self.lose_answers = 0  # how many starts succeed without the caller hearing of it
+        self.lose_answers = 0  # how many starts succeed without an answer
         self.calls: list[str] = []
         self.called_at: list[Instant] = []
-        self.asked_together: list[int] = []  # of how many runs at a time
-        self.reckons_after: Millis = 0  # how long after the first question about its end a bill is known
-        self.asked_about: list[str] = []  # the names of the runs that had ended when they were asked about
+        self.asked_together: list[int] = []  # the number of runs in each poll of several
+        self.reckons_after: Millis = 0  # the delay of a bill after the first poll of the ended run
+        self.asked_about: list[str] = []  # the names of the runs that had ended when they were polled
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         from chalicelib.core.targets.answers import NoAnswer
@@ -97,15 +97,15 @@ class FakeEmr:
 
 
 class FakeQueue:
-    """A target without a lifecycle: everything that it took, repeats included, and when."""
+    """A target without a lifecycle: every message that it accepted, repeats included, and when."""
 
     def __init__(self, clock: Any) -> None:
         self._clock = clock
         self.messages: list[tuple[str, Mapping[str, Any]]] = []
-        self.data: list[Mapping[str, Any] | None] = []  # what the messages carry, one by one
+        self.data: list[Mapping[str, Any] | None] = []  # the data of the messages, one by one
         self.sent_at: list[Instant] = []
         self.refuse = 0
-        self.answers: list[Answer] = []  # answers to give instead of taking it, the first one first
+        self.answers: list[Answer] = []  # answers to give instead of accepting the message, the first one first
         self.down: Answer | None = None  # the answer to everything, while it is set
         self.tried: list[tuple[str, int, Instant | None]] = []  # id, attempt, and when it was due
         self.takes: Millis = 0  # how long a call takes
@@ -150,8 +150,8 @@ class FakeTargets:
         self.worker = WorkerTarget(clock.now)
         self.machines = StateMachines(clock)
         self.step_functions = StepFunctionsTarget(self.machines, clock.now, pause=lambda seconds: None)
-        self.says: list[bytes | Never | NoAnswer] = []  # what a probe answers, one after the other, the last for ever
-        self.load: float | Never | NoAnswer = 0.0  # what is measured outside
+        self.says: list[bytes | Never | NoAnswer] = []  # answers of a probe in turn; the last one repeats
+        self.load: float | Never | NoAnswer = 0.0  # the external measurement
         self.measured: list[Mapping[str, Any]] = []
         self.asked: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
 
@@ -159,9 +159,9 @@ class FakeTargets:
         if kind == "worker":
             return self.worker
         if kind == "step_functions":
-            return self.step_functions  # the real one, on a service that is played
+            return self.step_functions  # the real one, on a simulated service
         if kind == "dag":
-            return DagStarts()  # the real one: there is nothing outside to be played
+            return DagStarts()  # the real one: it calls no service that needs a fake
         return self.emr if kind == "emr_serverless" else self.queue
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:

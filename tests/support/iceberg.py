@@ -1,4 +1,4 @@
-"""An Iceberg table that pyiceberg writes into a local folder; its metadata files, as they would lie in the lake."""
+"""An Iceberg table that pyiceberg writes into a local folder, and its metadata files under their keys in the lake."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def orders(*numbers: int) -> pa.Table:
 
 
 class Orders:
-    """The table `sales.orders`. `commit` makes a change and answers the metadata files that came of it."""
+    """The table `sales.orders`. `commit` makes a change and returns the new metadata files."""
 
     def __init__(self, folder: Path, **properties: str) -> None:
         warehouse = folder / "warehouse"
@@ -60,7 +60,7 @@ class Orders:
         return [*(self.key_of(each.metadata_file) for each in log), self.key_of(self.table.metadata_location)]
 
     def content(self, key: str) -> bytes:
-        """A metadata file as it would stand in the lake."""
+        """A metadata file as it would be in the lake."""
         path = unquote(urlparse(f"{self._root}{key.removeprefix('warehouse')}").path)
         stored = Path(path).read_bytes()
         text = (gzip.decompress(stored) if stored.startswith(b"\x1f\x8b") else stored).decode()
@@ -68,7 +68,7 @@ class Orders:
         return gzip.compress(moved) if stored.startswith(b"\x1f\x8b") else moved
 
     def deliver(self, world: World, *keys: str) -> list[str]:
-        """Put metadata files into the lake, then notify them in this order. Returns what was said of each."""
+        """Put metadata files into the lake, then send their notifications in this order. Returns the result of each."""
         for key in keys or self.keys():
             world.lake.objects[BUCKET, key] = self.content(key)
         said = [world.upload(key, text=world.lake.objects[BUCKET, key]) for key in keys or self.keys()]
@@ -77,7 +77,7 @@ class Orders:
 
 
 def edited(content: bytes, change: Callable[[dict[str, Any]], object]) -> bytes:
-    """A metadata file with something changed, which pyiceberg cannot do by itself."""
+    """A metadata file with a change that pyiceberg cannot make."""
     document = json.loads(content)
     change(document)
     return json.dumps(document).encode()
@@ -94,7 +94,7 @@ def app(schedules: Mapping[str, Any], **dataset: Any) -> dict[str, Any]:
 
 
 def told(world: World, name: str) -> list[Sequence[str]]:
-    """The snapshots that each run of a schedule was told of, parents first."""
+    """The snapshots that each run of a schedule got, parents first."""
     runs = [world.context(run)["events"] for run in world.runs(name)]
     return [
         [event["snapshot"]["id"] for event in sorted(run, key=lambda event: event["snapshot"]["sequence_number"])]

@@ -1,4 +1,6 @@
-"""Metadata files of a table, made by hand with only what Sluice reads. `tests/support/iceberg.py` has real ones."""
+"""Metadata files of a table, made by hand with only the fields that Sluice reads. `tests/support/iceberg.py` has real
+ones.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def snapshot(number: int, parent: int | None, at: int, operation: str = "append"
 
 
 def metadata(*snapshots: dict[str, Any], current: int | None = None, former: int | None = None) -> dict[str, Any]:
-    """``former`` is the number of the file that this was made from."""
+    """``former`` is the number of the metadata file before this one."""
     last = snapshots[-1]["snapshot-id"] if snapshots else -1
     log = [] if former is None else [{"timestamp-ms": 1, "metadata-file": f"s3://{BUCKET}/{file(former)}"}]
     return {
@@ -38,12 +40,12 @@ def metadata(*snapshots: dict[str, Any], current: int | None = None, former: int
 
 
 def after(commits: int, at: int) -> bytes:
-    """The metadata of a table after so many appends, which were committed at this instant."""
+    """The metadata of a table after this many appends, which were committed at this instant."""
     made = [snapshot(number, number - 1 or None, at) for number in range(1, commits + 1)]
     return json.dumps(metadata(*made, former=commits - 1 if commits else None)).encode()
 
 
 def lay_down(world: World, commits: int) -> None:
-    """The metadata files of so many appends are in the lake, and nobody was told."""
+    """Put the metadata files of this many appends into the lake, without notifications."""
     for number in range(commits + 1):
         world.lake.objects[BUCKET, file(number)] = after(number, world.clock.now())

@@ -1,12 +1,12 @@
-"""A ledger put in between a world and its own ledger, so that something happens around the writes of a step.
+"""A ledger between a world and its own ledger, which calls functions around the writes of a step.
 
     class Watched(LedgerBetween):
-        def before(self, writes): ...      # right before each commit; an error here keeps the commit from happening
+        def before(self, writes): ...      # right before each commit; an error here prevents the commit
         def after(self, writes, conflict): ...
 
     world.ports = world.with_ports(ledger=Watched(world.ports.ledger))
 
-`Before` runs one action right before the first commit that a test picks out, as another Lambda would.
+`Before` runs one action right before the first commit that a test selects, as another Lambda would.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LedgerBetween:
         """Called before each batch of puts."""
 
     def after(self, writes: Sequence[Write], conflict: Conflict | None) -> None:
-        """Called after each commit with its answer."""
+        """Called after each commit with its result."""
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
         self.before(writes)
@@ -62,5 +62,5 @@ class Before(LedgerBetween):
 
 
 def has_kind(name: str) -> Callable[[Sequence[Write]], bool]:
-    """Chooses a commit that holds a write of this kind."""
+    """Selects a commit that contains a write of this kind."""
     return lambda writes: any(type(write).__name__ == name for write in writes)

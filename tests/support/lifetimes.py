@@ -1,6 +1,6 @@
-"""Which rows pass away by themselves, and when one of each kind is final: only then it has a TTL (H1, C9).
+"""Which kinds of rows expire, and when a row of each kind is final: only then it has a TTL (H1, C9).
 
-A kind of row that is not told of here fails `tests/faults/test_lifetimes.py`.
+`tests/faults/test_lifetimes.py` fails for a kind of row that is missing here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record,
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from tests.faults.memory_tables import QuickWorld
 
-# They go when somebody removes them: no TTL, ever.
+# These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
     NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer, Partition, PrefixRow, LastArrival,
     CountedObject, Subscription, Timer, Waiter,
@@ -32,7 +32,7 @@ NEVER: frozenset[type] = frozenset({
 
 
 class Place(NamedTuple):
-    """Where rows of a kind are, and when one of them is final."""
+    """The key prefixes of a kind of row, and when a row of it is final."""
 
     table: str
     pk: str
@@ -54,35 +54,38 @@ def _backfill_is_final(row: Backfill, runs: Mapping[tuple[str, int], Run]) -> bo
 
 
 FINAL: dict[type, Place] = {
-    # A message that is gone; one that is put again has a gate without an end.
+    # A message that is deleted. A message that is put again gets a schedule state without a TTL.
     ScheduleState: Place("Catalog", "SCHEDULE#", "STATE", lambda schedule_state, _: schedule_state.mode == "deleted"),
-    # Of a message whose last instant is known: HISTORY after that, when it has been deleted for as long.
+    # The version of a message whose last instant is known: HISTORY after that, when the message has been deleted for as
+    # long.
     Version: Place("Catalog", "SCHEDULE#", "VERSION#", _always),
-    # Nobody relies on a lease that is over: its row goes an hour later.
+    # No invocation relies on an expired lease: its row goes an hour later.
     DeliveryLease: Place("Jobs", "DELIVERY#", "LEASE#", lambda lease, _: lease.expires_at > lease.leased_until),
-    # A tombstone that has given back what it held, and bars what comes late.
+    # A tombstone that has released its permits, and blocks late events.
     Job: Place("Jobs", "", "GATHERING", lambda job, _: job.closed and job.wake_at is None and not job.held),
     PostedEvent: Place("Jobs", "EVENT#", "EVENT", lambda row, _: row.wake_at is None),
     DeadlineWatch: Place("Jobs", "DEADLINE#", "DEADLINE", lambda row, _: row.wake_at is None),
-    # Says that an event was applied, which does not change; it outlives its job by the job's own timeout.
+    # States that an event was applied, which does not change. It outlives its job by the job's own timeout.
     AppliedEvent: Place("Jobs", "", "APPLIED#", _always),
     Backfill: Place("Jobs", "BACKFILL#", "", _backfill_is_final),
     Reprocess: Place("Jobs", "REPROCESS#", "", lambda row, _: row.ended_at is not None and row.wake_at is None),
-    PlanPart: Place("Jobs", "PLAN#", "", _always),  # `check` holds it against its backfill
+    PlanPart: Place("Jobs", "PLAN#", "", _always),  # `check` compares it with its backfill
     Run: Place("Runs", "RUN#", "A#", _run_is_final),
     DagRun: Place("Runs", "RUN#", "DAG", lambda row, _: row.wake_at is None),
     Record: Place("Runs", "RUN#", "RECORD", _always),
     DeadLetter: Place("Runs", "DEAD#", "", _always),
-    # The key of a request is remembered as long as history, whatever has become of its job.
+    # The key of a request is kept as long as history, for every outcome of its job.
     Requested: Place("Jobs", "REQUEST#", "REQUEST", _always),
     Output: Place("Runs", "RUN#", "OUTPUT#", _always),
-    # Without it a run is told by its name at the target: see `test_w7_a_run_that_has_outlived_its_pointer_...`.
+    # Without it a run is found by its name at the target: see `test_w7_a_run_that_has_outlived_its_pointer_...`.
     Pointer: Place("Runs", "TARGET#", "POINTER", _always),
 }
 
 
 def check(world: QuickWorld) -> set[type]:
-    """No row that may still change, or that somebody still relies on, has a TTL. Returns the kinds that have one."""
+    """Check that no row has a TTL that may still change, or that a flow still relies on. Returns the kinds that have
+    one.
+    """
     rows = list(world.tables.rows())
     runs = {(run.run_id, run.attempt): run for run in _of(Run, rows)}
     living = {row.plan for row in _of(Backfill, rows) if not _backfill_is_final(row, runs)}

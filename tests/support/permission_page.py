@@ -1,6 +1,6 @@
-"""The table of `docs/permissions.md`, out of the roles of the template.
+"""Writes the table of `docs/permissions.md` from the roles of the template:
 
-python -m tests.support.permission_page      writes it anew
+python -m tests.support.permission_page
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.support import roles
 
 PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
 BEGIN, END = "| Lambda | resource | actions |\n|---|---|---|\n", "\n<!-- end of the table -->"
-# What the tests call the resources of a stack, in words.
+# The resources of a stack, by the names that the tests use, in words.
 WORDS = (
     (r"^:?:?/?applications/00app", "EMR application"),
     (r"^:?:?/?applications/00listed", "listed EMR applications"),
@@ -29,7 +29,7 @@ WORDS = (
 
 
 def rows(policies: Mapping[str, Policy]) -> Iterator[str]:
-    """A row for each resource of each Lambda. Logs and traces, which all of them write alike, are left out."""
+    """A row for each resource of each Lambda, without logs and traces, which all Lambdas write alike."""
     for name, policy in sorted(policies.items()):
         found: dict[str, list[str]] = {}
         for grant in policy.grants():

@@ -1,7 +1,8 @@
-"""All roads once, so that whatever a Lambda may need is needed: what `tests/infra/test_permissions.py` looks for.
+"""Uses every flow once, so that every permission that a Lambda may need is used: `tests/infra/test_permissions.py`
+needs this.
 
-The scenarios of the crash points cross every kind of write. The rest are reads, targets of every kind, and what the
-handlers do besides: over the API on moto, in worlds in memory, and by adapters whose requests are only told.
+The scenarios of the crash points use every kind of write. The rest are reads, targets of every kind, and the other work
+of the handlers: over the API on moto, in worlds in memory, and by adapters whose requests are only recorded.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ DELIVERED = {
 def play() -> None:
     for scenario in SCENARIOS.values():
         world = world_for(scenario)
-        # Events that do not fit into a context go into a manifest beside it; here all of them.
+        # Events that do not fit into a context go into a manifest beside it; here this applies to all events.
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
     roads = (_ready_datasets, _many_datasets, _told_late, _gathered, _told_of_statuses, _failed_unheard, _taken_late)
@@ -61,7 +62,9 @@ def play() -> None:
 
 
 def _ready_datasets() -> None:
-    """Partitions that are ready by a manifest and what it lists, in the lake and in another bucket; a table of Glue."""
+    """Partitions that are ready by a manifest and the objects in it, in the lake and in another bucket; a table of
+    Glue.
+    """
     for bucket in ("lake", roles.WATCHED):
         world = QuickWorld(watched_buckets=(roles.WATCHED,))
         document = flights({})
@@ -77,7 +80,7 @@ def _ready_datasets() -> None:
 
 
 def _many_datasets() -> None:
-    """An object of a dataset with more datasets in folders beside it than one look finds."""
+    """An object of a dataset with more datasets in folders beside it than one query finds."""
     world = QuickWorld()
     names = ["", *(f"f{number:02}/" for number in range(NEAR_PREFIXES + 2))]
     made = {
@@ -88,7 +91,9 @@ def _many_datasets() -> None:
 
 
 def _told_late() -> None:
-    """A partition whose Lambda died before anybody was told: the tick finds it, and its hint brings it to all."""
+    """A partition whose Lambda was killed before any schedule got the event. The tick finds it, and its hint applies
+    it.
+    """
     world = QuickWorld()
     world.deploy(flights({"each": on(partition(), "clean")}))
     ledger, died = world.ports.ledger, []
@@ -110,8 +115,9 @@ def _told_late() -> None:
 
 
 def _gathered() -> None:
-    """Events that meet no key, set a job apart, speak against a leaf, and come after a timeout: custom ones, and of
-    objects, by the same code."""
+    """Custom events that meet no key, detach a job, undo a leaf, and come after a timeout. Objects use
+    the same code.
+    """
     schedules = {
         "apart": on(event("e", 2), "clean", coalesce=False),
         "keyed": on(event("e"), "clean", by=["region"]),
@@ -129,11 +135,11 @@ def _gathered() -> None:
 
 
 def _told_of_statuses() -> None:
-    """Statuses of runs that meet no key, and that set a job apart."""
+    """Statuses of runs that meet no key, and that detach a job."""
     pairs = on(status("clean", count=2), "join", coalesce=False)
     keyed = on(all_of(status("clean"), partition("weather")), "join", by=["day"])
     world = QuickWorld()
-    # A run of several partitions has no day of its own.
+    # A run of several partitions has no single day.
     world.deploy(flights({"each": on(partition(count=2), "clean"), "pairs": pairs, "keyed": keyed}))
     for number in (1, 2, 3, 4):
         world.upload(day(number))
@@ -142,7 +148,9 @@ def _told_of_statuses() -> None:
 
 
 def _failed_unheard() -> None:
-    """A run whose failure no event tells: the check asks, counts it, holds the schedule, and tells who waits for it."""
+    """A run whose failure event is lost. The check polls it, counts the failure, pauses the schedule, and announces the
+    status.
+    """
     world = QuickWorld()
     keyed = on(all_of(status("clean", "FAILED"), partition("weather")), "join", by=["day"])
     world.deploy(flights({"each": on(partition(count=2), "clean", pause_after_failures=1), "next": keyed}))
@@ -156,7 +164,7 @@ def _failed_unheard() -> None:
 
 
 def _taken_late() -> None:
-    """A run that a worker takes when the bucket has forgotten its context: the API writes it anew."""
+    """A worker claims a run whose context has expired in the bucket: the API writes it again."""
     world = QuickWorld(inline_events=0)
     world.deploy(flights({"pull": on(partition(), "pulled")}, pulled={"target": PULLED}))
     world.upload(day(1))
@@ -166,7 +174,7 @@ def _taken_late() -> None:
 
 
 def _asked_outside() -> None:
-    """Constraints that measure the load outside, and that ask a function."""
+    """Constraints that measure the load outside, and that call a function."""
     for of in (CPU, {"subnet": "subnet-0a1b2c3d"}, {"emr_application": "00app"}):
         world = QuickWorld()
         load = {"type": "load", "of": of, "below": 0.7, "recheck": "2m"}
@@ -191,8 +199,9 @@ def _other_targets() -> None:
 
 
 def _listed_application() -> None:
-    """Runs in an application and with a role that the stack lists besides its own: one that is asked about and
-    cancelled, and one whose start was not answered, which is looked for."""
+    """Runs in an application and with a role that the stack lists besides its own. One is polled and cancelled; one had
+    no answer to its start, and is searched for.
+    """
     for lost in (0, 1):
         world = QuickWorld(emr_application_ids=(roles.LISTED_APPLICATION,), emr_role_arns=(roles.LISTED_ROLE,))
         target = {**EMR, "application_id": roles.LISTED_APPLICATION, "execution_role_arn": roles.LISTED_ROLE}
@@ -204,7 +213,7 @@ def _listed_application() -> None:
             world.disable("each")
             world.pass_by("3m")
             continue
-        # The stand-in of EMR names its own application in the id of a run.
+        # The fake of EMR puts its own application into the id of a run.
         [run] = world.runs("each")
         told_of = replace(run, target_id=f"{roles.LISTED_APPLICATION}/jr")
         with acting("check"):
@@ -219,7 +228,7 @@ def _listed_application() -> None:
 
 
 def _executions() -> None:
-    """An execution that is stopped, one whose start was not answered, and one whose event does not say whose it is."""
+    """An execution that is stopped, one whose start got no answer, and one whose event does not name its run."""
     world = QuickWorld()
     world.deploy(flights({"each": on(partition(), "etl", by=["day"])}, etl={"target": TARGET}))
     for number, lost in ((1, 0), (2, 1)):
@@ -234,7 +243,7 @@ def _executions() -> None:
 
 
 def _adapters() -> None:
-    """What stands behind no port: keys of callbacks, messages that come again, history."""
+    """Calls of adapters that no port covers: keys of callbacks, repeated messages, history."""
     for name in ("arn:aws:secretsmanager:us-east-1:000000000000:secret:sluice-target-x-AbCdEf", "/sluice-target/x"):
         ssm, manager = Asked("ssm"), Asked("secretsmanager")
         secrets = Secrets(lambda ssm=ssm: ssm, lambda manager=manager: manager, lambda: NOON)
@@ -257,7 +266,7 @@ def _adapters() -> None:
 
 
 def _asks(name: str, act: Callable[[], Any], *clients: Asked) -> None:
-    """Let a Lambda ask, and tell what it has asked for."""
+    """Let a Lambda send requests, and record what they need."""
     with suppress(Told):
         act()
     with acting(name):

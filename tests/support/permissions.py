@@ -1,10 +1,10 @@
-"""Every call to AWS that a Lambda's code makes in a test is held against that Lambda's role (`roles.py`).
+"""Checks every call to AWS of a Lambda's code in a test against that Lambda's role (`roles.py`).
 
-Which Lambda is at work is read from the stack: the outermost function that only some Lambdas enter, such as a route of
-the API, or what a handler calls. Calls of the tables in memory are requests to DynamoDB. For what stands in for other
-services (hints, objects, targets) the real adapter is asked which request it would send. Of real clients on resources
-that only the test has, only the action is compared. A call that is not allowed fails the test, also if the code
-under test catches what is raised; tests that are marked `long` are left out.
+The stack of calls shows which Lambda is active: the outermost function that only some Lambdas enter, such as a route of
+the API, or a function that a handler calls. Calls of the tables in memory are requests to DynamoDB. For fakes of other
+services (hints, objects, targets) the real adapter produces the request that it would send. For real clients on
+resources that exist only in the test, only the action is compared. A call that is not allowed fails the test, even if
+the code under test catches the error. Tests that are marked `long` are left out.
 
 Lambdas of the local cloud run in other processes: there the cloud itself refuses (`infra/local/refusals.py`).
 """
@@ -43,10 +43,10 @@ TABLE_CALLS = {
 }
 Lambdas = frozenset[str]
 ANYBODY: Lambdas = frozenset(roles.LAMBDAS.values())
-# Where an invocation begins if no handler stands around it: `World` calls these, as `dispatch_together` does.
+# Where an invocation begins without a handler: `World` calls these, as `dispatch_together` does.
 OF_CHECK = ("system.dispatch.dispatch", "jobs.batch.prepare", "jobs.deliver.lease", "jobs.deliver.send")
 TESTS = Path(__file__).parents[1]
-# Files of tests whose functions stand between a flow and what it calls.
+# Files of tests whose functions are called between a flow and a port.
 AROUND_PORTS = (
     *(
         "aws_rules.py",
@@ -68,7 +68,7 @@ HANDLERS = {
 
 
 class Watch:
-    """What was needed of each Lambda, and what its role does not allow."""
+    """The needs of each Lambda, and those that its role does not allow."""
 
     def __init__(self, policies: Mapping[str, Policy]) -> None:
         self._policies = policies
@@ -77,7 +77,7 @@ class Watch:
         self.refused: list[str] = []
 
     def is_known(self, *call: Any) -> bool:
-        """Whether such a call of these Lambdas was looked at before."""
+        """Whether such a call of these Lambdas was checked before."""
         if call in self._calls:
             return True
         self._calls.add(call)
@@ -91,7 +91,7 @@ class Watch:
                     self.refused.append(f"{name} may not {need}")
 
     def take_of_any(self, lambdas: Lambdas, need: Need, is_of_stack: bool = True) -> None:
-        """Some of these Lambdas must be allowed it; only the action, on a resource that a test has made up."""
+        """At least one of these Lambdas must be allowed the action. The resource exists only in the test."""
         roles_of = [self._policies[name] for name in lambdas]
         if not any(role.allows(need) if is_of_stack else need.action in role.actions for role in roles_of):
             self.refused.append(f"{' and '.join(sorted(lambdas))} may not {need}")
@@ -110,7 +110,7 @@ _acting: Lambdas | None = None
 
 @contextmanager
 def watched(policies: Mapping[str, Policy] | None = None) -> Iterator[Watch]:
-    """Watch all calls in this process until the end of the block, in the place of whatever watch there is."""
+    """Watch all calls in this process until the end of the block, in place of the present watch."""
     global _watch
     before, _watch = _watch, Watch(roles.policies() if policies is None else policies)
     try:
@@ -120,7 +120,7 @@ def watched(policies: Mapping[str, Policy] | None = None) -> Iterator[Watch]:
 
 
 def told(asked: Iterable[Need]) -> None:
-    """Tell the watch what the Lambdas at work have asked for in another way than by tables, stand-ins or clients."""
+    """Tell the watch about requests of the active Lambdas that pass neither tables, fakes nor clients."""
     if _watch is not None and (lambdas := at_work()):
         for need in asked:
             _watch.take(lambdas, need)
@@ -128,7 +128,7 @@ def told(asked: Iterable[Need]) -> None:
 
 @contextmanager
 def acting(name: str) -> Iterator[None]:
-    """Calls in this block are those of a Lambda, whatever the stack says."""
+    """Calls in this block count as those of this Lambda, independent of the stack."""
     global _acting
     before, _acting = _acting, frozenset({name})
     try:
@@ -139,7 +139,7 @@ def acting(name: str) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _watched_calls() -> None:
-    """Put a look at each call in front of it, once for the session."""
+    """Check each call before it is made; installed once for the session."""
     _install()
 
 
@@ -155,7 +155,7 @@ def calls_are_permitted(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def at_work() -> Lambdas | None:
-    """The Lambdas whose code is on the stack: several if they share what was entered, None if there is none."""
+    """The Lambdas whose code is on the stack: several if they share the entered function, None if there is none."""
     if _acting is not None:
         return _acting
     entries = _entries()
@@ -173,8 +173,9 @@ def at_work() -> Lambdas | None:
 
 @cache
 def _plays_lambda(file: str) -> bool:
-    """Whether functions of a file begin invocations, or look for themselves. Where two invocations cross, the one is
-    called inside of the other."""
+    """Whether functions of a file begin invocations, or read tables for a test. If two invocations cross, one is called
+    inside the other.
+    """
     path = Path(file)
     return TESTS in path.parents and path.name not in AROUND_PORTS
 
@@ -241,7 +242,7 @@ def _told_of_clients(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _anybody() -> Lambdas | None:
-    """All Lambdas if an adapter calls that a test has called by itself: at least one of them must be allowed it."""
+    """All Lambdas, if a test has called an adapter directly: at least one of them must be allowed the call."""
     adapters = str(CHALICELIB / "aws")
     frame: Any = sys._getframe(2)
     while frame is not None:
@@ -252,7 +253,7 @@ def _anybody() -> Lambdas | None:
 
 
 def _sketch(operation: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What `needs` looks at in a request to DynamoDB: requests of one sketch need the same."""
+    """The parts of a request to DynamoDB that `needs` depends on: requests with the same sketch need the same."""
     if operation == "TransactWriteItems":
         return operation, *((kind, item[kind]["TableName"]) for item in parameters["TransactItems"] for kind in item)
     tables = (parameters["TableName"],) if "TableName" in parameters else tuple(parameters["RequestItems"])
@@ -261,8 +262,9 @@ def _sketch(operation: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
 
 @cache
 def _entries() -> dict[int, Lambdas]:
-    """Which Lambdas enter a function, by the identity of its code: handlers, what they call of the flow, routes of the
-    API, and what these call of it."""
+    """The Lambdas that enter a function, by the identity of its code: handlers, the flow functions that they call,
+    routes of the API, and the functions that these call.
+    """
     entered: dict[Any, set[str]] = {}
     handling = ast.parse((CHALICELIB / "handlers.py").read_text())
     for function in (node for node in handling.body if isinstance(node, ast.FunctionDef)):
@@ -285,7 +287,7 @@ def _entries() -> dict[int, Lambdas]:
 
 
 def _codes_in(module: Any) -> set[CodeType]:
-    """The code of all functions of a module, of those too that are made inside of others."""
+    """The code of all functions of a module, nested ones included."""
     own = {found.__code__ for found in vars(module).values() if isinstance(found, FunctionType)}
     left, seen = [code for code in own if code.co_filename == module.__file__], set[CodeType]()
     while left:
@@ -303,7 +305,7 @@ def _called(tree: ast.AST) -> Iterator[Any]:
             continue
         for each in node.names:
             if each.name == EACH:
-                continue  # it calls what it is given, for every Lambda
+                continue  # it calls the function that it gets, for every Lambda
             found = getattr(importlib.import_module(str(node.module)), each.name, None)
             if found is None or isinstance(found, ModuleType):
                 modules[each.asname or each.name] = importlib.import_module(f"{node.module}.{each.name}")

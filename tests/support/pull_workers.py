@@ -1,4 +1,4 @@
-"""Pull workers as a test plays them: one at a time, its requests made by hand."""
+"""Pull workers in tests: one at a time, with requests made by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lease_id(text: str) -> LeaseId:
 
 @dataclass
 class PullWorker:
-    """A worker with a name, and the leases that it believes to hold, oldest first."""
+    """A worker with a name, and the leases that it assumes to hold, oldest first."""
 
     world: World
     name: str
@@ -54,14 +54,14 @@ class PullWorker:
 
 
 def run_now(world: World, name: str = "nightly", request: str = "r1", **properties: Any) -> str:
-    """Ask for a run, and let it come into its pool. Returns its id."""
+    """Request a run, and let its offer come into its pool. Returns its id."""
     job = world.run_now(name, request, **properties)
     world.settle()
     return job
 
 
 def lease_lost(act: Callable[[], Any]) -> str:
-    """What a worker is told whose lease is lost."""
+    """The reason in the error of a lost lease."""
     with pytest.raises(SluiceError) as refused:
         act()
     assert (refused.value.code, refused.value.status) == ("lease_lost", 409)

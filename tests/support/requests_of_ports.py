@@ -1,8 +1,8 @@
-"""What the real adapters would ask AWS for, where `fakes.py` stands in for them.
+"""The requests that the real adapters would send to AWS, where `fakes.py` replaces them.
 
-The adapter is called with the arguments that its stand-in got, on a client that tells of the first request and goes no
-further. So nothing here repeats what an adapter does. What lies in buckets and applications that the tests made up is
-taken for that of the template, by the roles that those play.
+The adapter is called with the arguments of its fake, on a client that records the first request and ends the call. So
+nothing here repeats what an adapter does. Buckets and applications of the tests are treated as those of the template
+that they represent.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from tests.support.fakes import APPLICATION, FakeEmr, FakeQueue, FakeTargets
 
 TABLES = ("CatalogTable", "JobsTable", "RunsTable")
 HINTS_URL = "https://sqs.example/HintsQueue"
-# A target of each kind as an installation may allow it, by what its parameters say: its adapter, the service, and what
-# names the target.
+# A target of each kind as the parameters of an installation may allow it: its adapter, the service, and the name of the
+# target.
 TARGET = "sluice-target-x"
 DELIVERED: dict[str, tuple[Callable[[Any], Any], str, dict[str, str]]] = {
     "sqs": (SqsTarget, "sqs", {"queue_url": f"https://sqs.example/{TARGET}"}),
@@ -42,17 +42,18 @@ DELIVERED: dict[str, tuple[Callable[[Any], Any], str, dict[str, str]]] = {
 }
 
 
-# Of the lake, what is read only after it was seen in a listing.
+# The part of the lake that is read only after it was found in a list.
 LISTED = "history_report/"
 
 
 class Told(BaseException):
-    """The adapter has sent its request. Not an Exception, so that no adapter takes it for a refusal."""
+    """The adapter has sent its request. Not an Exception, so that no adapter catches it as a refusal."""
 
 
 class Asked:
-    """A client that keeps each request, and ends the call or answers it with what ``answers`` has: an answer, or a
-    function that makes one of the parameters."""
+    """A client that records each request. It ends the call, or returns an answer of ``answers``: a value, or a function
+    of the parameters.
+    """
 
     exceptions = SimpleNamespace(
         NoSuchKey=KeyError,
@@ -83,7 +84,7 @@ class Asked:
 
 
 def stand_ins() -> Iterator[tuple[type, str]]:
-    """Each stand-in with the calls that are requests to AWS."""
+    """Each fake with the calls that are requests to AWS."""
     yield from ((MemoryHints, name) for name in ("send", "send_all"))
     yield from ((MemoryPayloads, name) for name in
                 ("put_context", "context", "log", "put_manifest", "put_deployment", "put_data"))  # fmt: skip
@@ -94,10 +95,10 @@ def stand_ins() -> Iterator[tuple[type, str]]:
 
 
 def sketch(stand_in: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What the request of a call depends on, as far as IAM looks at it: calls of one sketch need the same."""
+    """The parts of a call that IAM's decision depends on: calls with the same sketch need the same."""
     match stand_in:
         case MemoryHints():
-            return "hints", bool(args[0])  # nothing is sent of nothing
+            return "hints", bool(args[0])  # an empty list sends nothing
         case MemoryPayloads() if name in ("log", "put_data"):
             return (name, args[0])
         case MemoryPayloads():
@@ -110,7 +111,7 @@ def sketch(stand_in: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def needs_of(stand_in: Any, name: str, args: tuple[Any, ...]) -> list[Need]:
-    """What IAM asks of the request that the adapter would send for this call."""
+    """The needs, in terms of IAM, of the request that the adapter would send for this call."""
     match stand_in:
         case MemoryHints():
             hints = Asked("sqs")
@@ -145,7 +146,7 @@ def _of_payloads(name: str, args: tuple[Any, ...]) -> list[Need]:
     if name == "put_data":
         bucket = str(args[0]).removeprefix("s3://").partition("/")[0]
         if bucket != roles.CONTROL:
-            return []  # an app's own bucket: it is that bucket's policy which lets the API write
+            return []  # an app's own bucket: the policy of that bucket allows the API to write
     return _told(s3, S3Payloads(s3, roles.CONTROL), name, args)
 
 
@@ -160,7 +161,7 @@ def _of_lake(name: str, args: tuple[Any, ...]) -> list[Need]:
 
 
 def _tells_missing(bucket: str) -> Need:
-    """S3 answers 404 for a missing object to who may list its bucket, and 403 to everybody else.
+    """S3 answers 404 for a missing object if the caller may list its bucket, and 403 otherwise.
 
     https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
     """

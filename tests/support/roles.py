@@ -1,7 +1,7 @@
-"""What each Lambda may do, from the fragments and policies of the template, with all functions resolved.
+"""The permissions of each Lambda, from the fragments and policies of the template, with all functions resolved.
 
-Chalice's part of the template says nothing of roles, so it is left out here: it takes seconds to make.
-`tests/infra/test_permissions.py` holds the roles against those of the packaged template.
+Chalice's part of the template has no roles, and takes seconds to make, so it is left out.
+`tests/infra/test_permissions.py` compares the roles with those of the packaged template.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LAMBDAS = {
     "Lake": "lake",
 }
 PLACE = Place(PSEUDO["AWS::Region"], PSEUDO["AWS::AccountId"], PSEUDO["AWS::Partition"])
-# Names of what a stack has, as the tests call it; further applications and roles, and a bucket that exists already.
+# Names of a stack's resources in the tests; further applications and roles, and a bucket that exists already.
 LAKE, CONTROL, WATCHED = "lake-bucket", "control", "watched-bucket"
 JOB_ROLE = "arn:aws:iam::000000000000:role/job"
 LISTED_APPLICATION, LISTED_ROLE = "00listed", "arn:aws:iam::000000000000:role/listed"
@@ -56,7 +56,7 @@ _ITS_OWN = re.compile(rf"table/(Catalog|Jobs|Runs)Table|:(Hints|Objects)Queue|::
 
 
 def of_stack(need: Need) -> Need | None:
-    """The same of the resource of the stack that a test means, None if the resource is the test's own."""
+    """The stack's resource that a test's resource represents; None if the resource belongs only to the test."""
     resource = need.resource
     for pattern, name in OF_STACK:
         resource = pattern.sub(name, resource)
@@ -69,7 +69,7 @@ def policies() -> Mapping[str, Policy]:
     fragments = [yaml_tags.load(path.read_text()) for path in sorted((INFRA / "resources").glob("*.yaml"))]
     own = {path.stem: yaml_tags.load(path.read_text()) for path in sorted((INFRA / "policies").glob("*.yaml"))}
     functions = {name: {"Type": "AWS::Serverless::Function", "Properties": {}} for name in LAMBDAS}
-    # What the fragments add to functions and events of Chalice is merged onto something that has a type.
+    # Fragments that extend Chalice's functions and events are merged onto objects that have a type.
     chalice = {"Resources": functions | {"RestAPI": {"Type": "AWS::Serverless::Api", "Properties": {}}}}
     return of_template(template.assemble(chalice, fragments, own))
 
@@ -88,12 +88,12 @@ def _statements(resources: Mapping[str, Any], role: str, resolve: Resolver) -> I
         if resource["Type"] == "AWS::IAM::Policy" and {"Ref": role} in resource["Properties"]["Roles"]:
             documents.append(resolve(resource["Properties"]))
     for document in documents:
-        if isinstance(document, dict):  # not what a condition leaves out
+        if isinstance(document, dict):  # without the policies that a condition excludes
             yield from document["PolicyDocument"]["Statement"]
 
 
 def _attributes(resources: Mapping[str, Any]) -> dict[str, str]:
-    """ARNs of resources that policies name. A table and a queue are called by their logical ids."""
+    """ARNs of resources that policies name. A table and a queue have their logical ids as names."""
     buckets = {"LakeBucket": LAKE, "ControlBucket": CONTROL}
     found: dict[str, str] = {}
     for name, resource in resources.items():

@@ -1,4 +1,4 @@
-"""Rows as tests need them: the fields that matter are given, the rest is plain."""
+"""Rows for tests: the fields that matter are arguments, the rest have defaults."""
 
 from __future__ import annotations
 

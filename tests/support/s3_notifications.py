@@ -39,7 +39,7 @@ def by_s3(*records: dict[str, Any]) -> str:
 
 
 def event(bucket: str, key: str, size: int = 5, etag: str = ETAG, how: tuple[str, str] = PUT) -> dict[str, Any]:
-    """The event about the same object that S3 sends to EventBridge. Its key is as the object is named.
+    """The event about the same object that S3 sends to EventBridge. Its key is not encoded.
 
     https://docs.aws.amazon.com/AmazonS3/latest/userguide/ev-events.html
     """

@@ -1,4 +1,4 @@
-"""Schedules that several tests are about."""
+"""Schedules that several tests use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def after(workflow: str, starts: str, *statuses: str, **fields: Any) -> dict[str
 
 
 def at(expression: str, workflow: str = "clean", **fields: Any) -> dict[str, Any]:
-    """A clock starts a workflow."""
+    """A timer starts a workflow."""
     return {"workflow": workflow, "enabled": True, "trigger": {"type": "time", "expression": expression}} | fields
 
 

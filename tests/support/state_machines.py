@@ -1,5 +1,5 @@
-"""A client of Step Functions in memory, as far as `aws/targets/step_functions.py` asks. Each request is checked against
-AWS's own rules, and refused as AWS does.
+"""A client of Step Functions in memory, with the calls of `aws/targets/step_functions.py`. It checks each request
+against AWS's own rules, and refuses as AWS does.
 
 https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
 """
@@ -35,8 +35,9 @@ class Execution:
 
 @dataclass
 class StateMachines:
-    """``refusals`` are errors to give instead of answers, the first one first; ``lose_answers`` is how many starts
-    succeed unheard. ``calls`` are the operations that were called."""
+    """``refusals`` are errors to raise instead of answers, the first one first. ``lose_answers`` is the number of
+    starts that succeed without an answer. ``calls`` are the operations that were called.
+    """
 
     clock: Any
     executions: dict[str, Execution] = field(default_factory=dict)

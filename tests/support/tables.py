@@ -1,4 +1,4 @@
-"""The three tables, made from the very fragment of the template that is deployed."""
+"""The three tables, made from the fragment of the template that is deployed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def definitions() -> dict[str, dict[str, Any]]:
 
 
 def _cold(content: Any) -> Any:
-    """Indexes without what only CloudFormation can resolve: the throughput that they are warmed for."""
+    """Indexes without their warm throughput, which only CloudFormation can resolve."""
     if not isinstance(content, list):
         return content
     return [{key: each[key] for key in each if key != "WarmThroughput"} for each in content]

@@ -1,6 +1,6 @@
-"""The whole system under a hand-turned clock: real flows on real tables (moto), with the outside played by fakes.
+"""The whole system with a clock that the test sets: real flows on real tables (moto), and fakes for the outside.
 
-The test is the event loop: it uploads, lets hints arrive, turns the clock, and ticks.
+The test is the event loop: it uploads, lets hints arrive, moves the clock, and ticks.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class World(Engine):
             self.dynamo, made, self.clock, self.hints, self.targets, self.payloads, self.lake, self.metrics
         )
 
-    # -- what people do ------------------------------------------------------------------------------------------
+    # -- users ---------------------------------------------------------------------------------------------------
 
     def deploy(self, document: dict[str, Any], namespace: str = "demo", app: str = "flights") -> Report:
         store.put(self.ports, "namespace", namespace, {}, "tester")
@@ -96,22 +96,22 @@ class World(Engine):
     def message(self, name: str, app: str = "demo.flights", if_match: int | None = None, **document: Any) -> None:
         messages.put(self.ports, app, name, Message.model_validate(document), "tester", if_match)
 
-    # -- what the outside does -----------------------------------------------------------------------------------
+    # -- services outside Sluice ---------------------------------------------------------------------------------
 
     def upload(
         self, key: str, bucket: str = "lake-bucket", size: int = 0, etag: str = "", text: str | bytes = ""
     ) -> str:
-        """An object is put, and its notification arrives."""
+        """Put an object, and deliver its notification."""
         self.lake.objects[bucket, key] = text
         return objects.match_object(self.ports, partitions.ObjectCreated(bucket, key, self.clock.now(), size, etag))
 
     def post(self, kind: str, source: str = "", namespace: str = "demo", **payload: Any) -> None:
-        """A custom event is posted; without a source each is one of its own."""
+        """Post a custom event; without a source each event is a new one."""
         self.posted += 1
         custom_events.post(self.ports, namespace, [custom_events.Envelope(kind, source or f"n{self.posted}", payload)])
 
     def alarm(self, name: str, state: str = "ALARM", delivered: bool = True) -> AlarmChange:
-        """An alarm is evaluated to a state, and CloudWatch's event arrives. Returns the change, to deliver it again."""
+        """Set an alarm to a state, and deliver CloudWatch's event. Returns the change, to deliver it again."""
         arn, before = f"arn:aws:cloudwatch:us-east-1:000000000000:alarm:{name}", self.alarms.get(name)
         change = AlarmChange(name, arn, state, before, f"{name} is {state}", self.clock.now())
         self.alarms[name] = state
@@ -120,7 +120,7 @@ class World(Engine):
         return change
 
     def deliver_alarm(self, change: AlarmChange) -> str:
-        """The event of a change arrives; returns what was done."""
+        """Deliver the event of a change. Returns the result."""
         return alarms.match_alarm(self.ports, change)
 
     def emr_says(self, job_run_id: str, state: str, details: str = "") -> str:
@@ -138,18 +138,18 @@ class World(Engine):
         return self.event(event_of(execution, self.clock.now()))
 
     def event(self, event: dict[str, Any]) -> str:
-        """An event of EventBridge arrives, which tells of a run at its target."""
+        """Deliver an event of EventBridge about a run at its target."""
         return complete.on_state_change(self.ports, registry.of_event(event).read_event(event))
 
     def finish(self, state: str = "SUCCESS", details: str = "") -> int:
-        """Every EMR run that has not ended ends in this state. Returns how many did."""
+        """End every EMR run that has not ended in this state. Returns how many there were."""
         live = [run.id for run in self.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING")]
         for run_id in live:
             self.emr_says(run_id, "RUNNING")
             self.emr_says(run_id, state, details)
         return len(live)
 
-    # -- what time does ------------------------------------------------------------------------------------------
+    # -- time ----------------------------------------------------------------------------------------------------
 
     def settle_only(self, name: str) -> None:
         """Let the hints about one schedule arrive; those about others stay in the queue."""
@@ -159,7 +159,7 @@ class World(Engine):
         self.settle()
         self.hints.sent += others
 
-    # -- what there is -------------------------------------------------------------------------------------------
+    # -- stored rows ---------------------------------------------------------------------------------------------
 
     def runs(self, name: str) -> list[Run]:
         """Runs of a schedule, oldest first."""
@@ -184,7 +184,7 @@ class World(Engine):
 
 
 def state_change(job_run_id: str, state: str, now: int) -> StateChange:
-    """What the event of EMR says by which a job run reaches a state."""
+    """The event of EMR when a job run reaches a state."""
     detail = {"applicationId": APPLICATION, "jobRunId": job_run_id, "state": state}
     event = {"source": "aws.emr-serverless", "time": iso(now), "detail": detail}
     return registry.of_event(event).read_event(event)

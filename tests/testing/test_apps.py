@@ -1,4 +1,4 @@
-"""What a user of `sluice.testing` asks: given this app and these events, what runs, when, and why not."""
+"""`sluice.testing` from the user's side: given this app and these events, what runs, when, and why not."""
 
 from __future__ import annotations
 

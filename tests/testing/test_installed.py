@@ -1,4 +1,4 @@
-"""`pip install sluice[testing]`: the fixture works where there is no checkout, and the client stays small."""
+"""`pip install sluice[testing]`: the fixture works without a checkout, and the client stays small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of apps under test are those that are deployed."""
+"""Apps under test use the same tables as a deployment."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An AWS account in memory, at the level of boto3's clients: what every version of the service shares.
+"""A simulated AWS account in memory, at the level of boto3's clients. Every version of the service uses it.
 
-In the copied trees this module stands for `boto3`. The clients that a version keeps lead to the account that is played.
+In the copied trees this module replaces `boto3`. The clients that a version keeps use the account of the present test.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from tests.support.emr_client import EmrClient, JobRun
 APPLICATION = "00app"
 ARN = "arn:aws:sqs:us-east-1:123456789012:"
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
-# As in infra/resources/queues.yaml: seconds until a message that nobody deleted comes again, and how often it comes.
+# As in infra/resources/queues.yaml: seconds until a message that was not deleted comes again, and its number of
+# receives.
 QUEUES = {"objects": (360, 85), "hints": (720, 16), "custom": (360, 85)}
 
 ENVIRONMENT = {
@@ -52,7 +53,7 @@ class Message:
 
 @dataclass
 class Queue:
-    """A standard queue behind an event source mapping, with a queue for what failed too often."""
+    """A standard queue behind an event source mapping, with a dead-letter queue."""
 
     name: str
     again_s: int
@@ -70,7 +71,9 @@ class Queue:
         return min((message.visible_at for message in self.messages), default=None)
 
     def receive(self, now: Instant, most: int = 10) -> list[Message]:
-        """Messages that are visible, which then are not for a while. One that came too often is put aside."""
+        """Return the visible messages, and hide them for a while. A message that came too often becomes a
+        dead letter.
+        """
         found = sorted((each for each in self.messages if each.visible_at <= now), key=lambda each: each.visible_at)
         for message in found[:most]:
             message.received += 1
@@ -81,11 +84,11 @@ class Queue:
         return [message for message in found[:most] if message in self.messages]
 
     def event(self, messages: list[Message]) -> dict[str, Any]:
-        """What Lambda is told of messages."""
+        """The event with which Lambda is invoked for messages."""
         return {"Records": [self._record(message) for message in messages]}
 
     def answered(self, messages: list[Message], failed: set[str]) -> None:
-        """What an invocation did not name as failed is deleted."""
+        """Delete the messages that an invocation did not report as failed."""
         for message in messages:
             if message.id not in failed:
                 self.messages.remove(message)
@@ -105,7 +108,7 @@ class Queue:
 
 
 class Sqs:
-    """The service's own queues, and one queue that runs are sent to."""
+    """The service's own queues, and one queue that is a target of runs."""
 
     def __init__(self, clock: Any) -> None:
         self._clock = clock
@@ -142,7 +145,7 @@ class Sqs:
 
 
 class Emr(EmrClient):
-    """EMR Serverless whose job runs are as old as the account's clock says."""
+    """EMR Serverless whose job runs use the account's clock."""
 
     def __init__(self, clock: Any) -> None:
         super().__init__()
@@ -159,7 +162,7 @@ class Emr(EmrClient):
 
     def cancel_job_run(self, **asked: str) -> None:
         run = self._run(**asked)
-        if run.state in ("SUBMITTED", "RUNNING"):  # else EMR refuses, which means that it has ended
+        if run.state in ("SUBMITTED", "RUNNING"):  # otherwise EMR refuses, because the run has ended
             run.state = "CANCELLED"
 
     def _told(self, run: JobRun) -> dict[str, Any]:
@@ -195,7 +198,7 @@ class S3:
 
 
 class Account:
-    """Tables, queues, EMR and buckets of one installation. ``books`` reads the tables as the present code does."""
+    """Tables, queues, EMR and buckets of one installation. ``books`` reads the tables with the present code."""
 
     def __init__(self) -> None:
         self.books = QuickWorld(wake_shards=1, history_shards=1)
@@ -208,7 +211,7 @@ class Account:
 
 
 class _Client:
-    """A client that outlives the account that it was made in, as a warm Lambda's modules outlive an invocation."""
+    """A client that outlives the account of its test, as a warm Lambda's modules outlive an invocation."""
 
     def __init__(self, service: str) -> None:
         self._service = service
@@ -218,7 +221,7 @@ class _Client:
 
 
 def client(service: str, **_: Any) -> Any:
-    """What `boto3.client` is to the copied trees."""
+    """Replaces `boto3.client` in the copied trees."""
     return _Client(service)
 
 
@@ -231,7 +234,7 @@ def current() -> Account:
 
 @contextmanager
 def played(account: Account) -> Iterator[Account]:
-    """Play in an account: clients and clocks of the copied trees lead to it."""
+    """Use an account: clients and clocks of the copied trees belong to it."""
     _played.append(account)
     try:
         yield account

@@ -1,4 +1,4 @@
-"""Two versions read the same out of the same tables: every row, and every answer of the API about what there is."""
+"""Two versions read the same from the same tables: every row, and every answer of the API."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ ABOUT_ONE = ("", "/jobs", "/runs", "/records", "/why", "/versions", "/preview")
 
 
 def rows_read_alike(world: RollingWorld) -> None:
-    """Hold each row as one version reads it against the same row as the other does, and note of which classes there
-    were rows. What only one of them knows is its own affair."""
+    """Compare each row as both versions read it, and record the classes of the rows. Fields that only one version has
+    are ignored.
+    """
     for _, item in world.tables.rows():
-        # The name of a line stands in its key alone.
+        # The name of a limit is only in its key.
         told = {**item, "limit_name": {"S": item["pk"]["S"]}} if class_of(dict(item)) == "LimitState" else dict(item)
         by_old, by_new = world.old.read(told), world.new.read(told)
         both = by_old.keys() & by_new.keys()
@@ -29,7 +30,7 @@ def rows_read_alike(world: RollingWorld) -> None:
 
 
 def answers_are_alike(world: RollingWorld) -> int:
-    """Ask both versions of the API about everything. Returns how many questions were answered."""
+    """Send every read request of the API to both versions. Returns how many were answered."""
     answered = 0
     for path in _paths(world):
         (status, by_old), (_, by_new) = world.old.request("GET", path), world.new.request("GET", path)

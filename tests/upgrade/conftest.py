@@ -1,4 +1,4 @@
-"""The versions that are played: the baseline, the present code, and one of each that is changed in a test."""
+"""The versions under test: the baseline, the present code, and changed copies of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.upgrade.lambdas import Version
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[account.Account]:
-    """An account of its own for each test, and the environment of its Lambdas."""
+    """A new account for each test, and the environment of its Lambdas."""
     for name, content in account.ENVIRONMENT.items():
         monkeypatch.setenv(name, content)
     with account.played(account.Account()) as made:

@@ -1,4 +1,4 @@
-"""What an hour must have led to, counted outside of the system: nothing is lost, and nothing happens twice."""
+"""The results that an hour must have, counted outside of the system: nothing is lost, and nothing happens twice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def nothing_is_lost_or_doubled(world: RollingWorld) -> None:
 
 
 def _pings_arrive(world: RollingWorld, stock: invariants.Stock) -> None:
-    """A message may come twice, where a Lambda has died after sending it; its run's id is the same then."""
+    """A message may come twice if a Lambda was killed after sending it. The id of its run is then the same."""
     told = [json.loads(each["MessageBody"]) for each in world.account.sqs.delivered]
     found = {message["run_id"]: message["events"][0]["payload"]["n"] for message in told
              if message["schedule"].endswith(".pings")}  # fmt: skip
@@ -41,7 +41,7 @@ def _pings_arrive(world: RollingWorld, stock: invariants.Stock) -> None:
 
 
 def _runs(stock: invariants.Stock, name: str) -> list[Any]:
-    """The first attempts of a schedule's own runs, neither by hand nor of a backfill."""
+    """The first attempts of a schedule's own runs: no run-now, and no backfill."""
     own = [
         run for run in stock.runs if run.schedule.endswith(f".{name}") and run.kind in ("fire", "gathering", "detached")
     ]

@@ -1,4 +1,4 @@
-"""The app whose installation is upgraded: every kind of trigger and limit, and more work than there is room for."""
+"""The app whose installation is upgraded: every kind of trigger and limit, and more work than its limits admit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FLIGHTS = {"type": "partition", "dataset": "flights"}
 WEATHER = {"type": "partition", "dataset": "weather"}
 ONE_AT_A_TIME = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
 
-# These are counted in the end: people do nothing that could make them fewer or more.
+# These are counted in the end: no simulated user changes their number.
 COUNTED: dict[str, dict[str, Any]] = {
     "clock": {"workflow": "clean", "trigger": {"type": "time", "expression": "@every 7m"}, "coalesce": False,
               "constraints": [ONE_AT_A_TIME]},

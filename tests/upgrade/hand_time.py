@@ -1,4 +1,4 @@
-"""The module `time` as the copied trees see it: the clock of the account in which they are played."""
+"""The module `time` of the copied trees: the clock of the account that is in use."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A version of the service, by its outer entry: the Lambdas of `app.py` and the events that AWS sends them.
+"""A version of the service, by its entry points: the Lambdas of `app.py` and the events that AWS sends them.
 
-All that these tests know of the inside of another version stands here. It is little: `app.py` names the Lambdas, the
-environment names tables and queues, and what a module keeps between invocations is a function with `cache_clear`.
+This module holds everything that these tests use of another version's inside. It is little: `app.py` names the Lambdas,
+the environment names tables and queues, and a cache of a module is a function with `cache_clear`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Version:
         self._http = Client(self._app).http
 
     def cold(self) -> None:
-        """Forget what former invocations have left in this process, as a new Lambda does."""
+        """Clear the caches of former invocations in this process, as in a new Lambda."""
         for module in self._modules:
             for value in list(vars(module).values()):
                 if callable(getattr(value, "cache_clear", None)):
@@ -68,11 +68,11 @@ class Version:
         return self._invoke("custom", event)
 
     def lake(self, rows: list[Mapping[str, Any]]) -> Any:
-        """Rows of the runs table as they are now, out of its stream."""
+        """Deliver rows of the runs table as they are now, through its stream."""
         return self._invoke("lake", {"Records": [_change(number, item) for number, item in enumerate(rows)]})
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """A request to the API: its status and its answer."""
+        """Send a request to the API. Returns its status and its answer."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         data = b"" if body is None else json.dumps(body).encode()
         with warnings.catch_warnings():
@@ -90,12 +90,12 @@ class Version:
         return told
 
     def module(self, *names: str) -> Any:
-        """A module by its name, or by the one that it has in an older version."""
+        """A module by its name, or by its name in an older version."""
         prefix = f"{trees.PACKAGE}_{self.name}."
         return next(found for name in names if (found := sys.modules.get(prefix + name)) is not None)
 
     def _class(self, name: str) -> Any:
-        """The class of a row, in whichever module it stands."""
+        """The class of a row, in any module."""
         for module in self._modules:
             if isinstance(found := vars(module).get(name), type):
                 return found
@@ -106,14 +106,15 @@ class Version:
 
     @staticmethod
     def _load_all(package: str) -> None:
-        """Modules that a Lambda would load when it first needs them."""
+        """Load the modules that a Lambda would load when it first needs them."""
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(found.name)
 
 
 def _change(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
-    """A change as a stream tells it. An event is JSON: bytes come as base64.
-    https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html#events-sample-dynamodb"""
+    """A change in the form of a stream. An event is JSON: bytes come as base64.
+    https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html#events-sample-dynamodb
+    """
     image = {name: {"B": base64.b64encode(content["B"]).decode()} if "B" in content else content
              for name, content in item.items()}  # fmt: skip
     told = {"Keys": {"pk": item["pk"], "sk": item["sk"]}, "SequenceNumber": f"{number:030}", "NewImage": image,
@@ -146,7 +147,7 @@ def class_of(item: dict[str, Any]) -> str:
 
 
 def _plain(content: Any) -> Any:
-    """Values of two versions are of different classes, also where they say the same."""
+    """Values of two versions have different classes, even if they are equal; returns comparable ones."""
     if is_dataclass(content) and not isinstance(content, type):
         return {each.name: _plain(getattr(content, each.name)) for each in fields(content) if each.name != "unknown"}
     if isinstance(content, Mapping):

@@ -1,7 +1,7 @@
-"""The layout of everything stored, as a description: `layout.json` is the released one.
+"""The layout of all stored data, as a description: `layout.json` is the released one.
 
-`python -m tests.upgrade.layout` says how the present code differs, and records what is compatible. What is not, it
-records only under another layout number: docs/operations.md, "Upgrade and going back".
+`python -m tests.upgrade.layout` prints how the present code differs, and records compatible changes. It records
+incompatible changes only with another layout number: docs/operations.md, "Upgrade and going back".
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RULE = (
     "`python -m tests.upgrade.layout`. See docs/operations.md, Upgrade and going back"
 )
 Described = dict[str, Any]
-# Attributes with values that older code need not know, and why it does without.
+# Attributes whose new values older code need not know, with the reason.
 OPEN = {"Event.kind": "a run is told kind, id and instant of an event that its code does not know"}
 
 
@@ -38,7 +38,7 @@ class Difference:
 
 
 def describe(package: str = "chalicelib") -> Described:
-    """The layout of what a version stores: rows, what is stored within them, tables, and hints under way."""
+    """The layout of a version's data: rows, nested data, tables, and hints in the queue."""
     items, packing, hints, writes, limit, event, run, job, ref = (
         importlib.import_module(f"{package}.{name}")
         for name in ("aws.tables.items", "aws.tables.packing", "aws.hints", "core.writes", "core.rows.limit",
@@ -46,7 +46,7 @@ def describe(package: str = "chalicelib") -> Described:
     )  # fmt: skip
     kinds = sorted(get_args(writes.Row), key=lambda kind: str(kind.__name__))
     stored = {kind.__name__: _row(kind, items, packing) for kind in kinds}
-    # The row of a line comes to be by updates alone.
+    # The row of a limit is created by updates alone.
     plain = {"pk": "S", "sk": "S", "format": "N", "wake_at": "S", "wake_shard": "S"}
     numbers = {name: "N" for name, hint in get_type_hints(limit.LimitState).items() if _not_none(hint) is int}
     line = _attributes(limit.LimitState, numbers | plain | {"starts": "M", "rates": "SS"})
@@ -64,7 +64,7 @@ def describe(package: str = "chalicelib") -> Described:
 
 
 def differences(recorded: Described, present: Described) -> list[Difference]:
-    """What has changed since a layout was recorded, in words, and whether both can share the tables."""
+    """The changes since a layout was recorded, in words, and whether both can share the tables."""
     return [
         *_of_groups("row", recorded["rows"], present["rows"]),
         *_of_groups("part", _as_groups(recorded["parts"]), _as_groups(present["parts"])),
@@ -93,7 +93,7 @@ def _row(kind: Any, items: Any, packing: Any) -> Described:
 
 
 def _attributes(kind: Any, stored: Mapping[str, str]) -> Described:
-    """Each attribute: its type in the table, whether a reader does without it, and the values that it may have."""
+    """Each attribute: its type in the table, whether a reader can do without it, and its possible values."""
     hints, told = get_type_hints(kind), {}
     for each in fields(kind):
         if each.name != "unknown":
@@ -105,7 +105,7 @@ def _attributes(kind: Any, stored: Mapping[str, str]) -> Described:
 
 
 def _samples(kind: Any) -> Iterator[Any]:
-    """Rows of a kind with everything in them, one for each value of what the key may depend on."""
+    """Rows of a kind with all fields set, one for each value that the key may depend on."""
     hints = get_type_hints(kind)
     named = {each.name: hints[each.name] for each in fields(kind) if each.name != "unknown"}
     for value in _values(named.get("kind", str)) or [None]:
@@ -197,7 +197,7 @@ def _of_tables(before: Described, after: Described) -> Iterator[Difference]:
 
 
 def _only_adds(before: Described, after: Described) -> bool:
-    """Whether a table has what it had, and further indexes at the most."""
+    """Whether a table has everything that it had, and nothing new but indexes."""
     same = all(after.get(name) == told for name, told in before.items() if isinstance(told, str) or name == "KeySchema")
     lists = ("AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
     return same and all(each in after.get(name, []) for name in lists for each in before.get(name, []))

@@ -1,7 +1,7 @@
-"""An hour of an installation while its Lambdas are replaced: each invocation is played by one version or the other.
+"""An hour of an installation while its Lambdas are replaced: one version or the other handles each invocation.
 
-Events come as AWS sends them, answers go where AWS would bring them. Any invocation may die in between two calls to the
-tables, or be held up there while another one, of either version, is carried out.
+Events and answers have the form that AWS gives them. Any invocation may be killed between two calls to the tables. It
+may also be stopped there while another one, of either version, is carried out.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from tests.upgrade.row_books import RowBooks
 
 NS, APP = "/v1/namespaces/demo", "/v1/namespaces/demo/apps/flights"
 MAX_ROUNDS = 120
-MAX_REPEATS = 20  # of one request or event whose invocation dies
+MAX_REPEATS = 20  # of one request or event whose invocation is killed
 
 
 class Errors(logging.Handler):
-    """What the versions log as errors, by version. Nothing else of their logs is kept."""
+    """The error logs of the versions, by version. No other lines are kept."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -45,8 +45,9 @@ class Errors(logging.Handler):
 
 
 class RollingWorld:
-    """``share`` says, by the minute, which part of the invocations the version ``new`` gets. ``troubled``: invocations
-    die and cross."""
+    """``share`` returns, for a minute, the share of the invocations of the version ``new``. ``troubled``: invocations
+    are killed and cross.
+    """
 
     def __init__(
         self, account: Account, old: Version, new: Version, share: Callable[[int], float], seed: int,
@@ -60,23 +61,23 @@ class RollingWorld:
         self.rows = RowBooks(self.tables, new.name)
         self.errors = Errors()
         self.played: Counter[str] = Counter()  # invocations by version
-        self.crossed: Counter[str] = Counter()  # invocations in the midst of another, by both versions
+        self.crossed: Counter[str] = Counter()  # invocations during another one, by both versions
         self.deaths = 0
         self.refusals: Counter[str] = Counter()
         self.at_switches: list[tuple[int, int, int]] = []
-        self.read_alike: set[str] = set()  # classes of rows that both versions have read in one way
+        self.read_alike: set[str] = set()  # classes of rows that both versions have read alike
         self.uploads = self.requests = 0
-        self.orders: set[str] = set()  # accepted, whoever took them
+        self.orders: set[str] = set()  # accepted, by any version
         self.pings: set[str] = set()
         self.partitions: set[int] = set()
-        self._calls_left = self._writes_left = None  # until the invocation is held up, or dies
+        self._calls_left = self._writes_left = None  # until the invocation is stopped, or killed
         self._depth = 0
 
-    # -- what is under way ---------------------------------------------------------------------------------------
+    # -- the simulated hour --------------------------------------------------------------------------------------
 
     @contextmanager
     def logged(self) -> Iterator[None]:
-        """Errors of the versions are kept, and none of their lines is printed."""
+        """Keep the errors of the versions, and print none of their lines."""
         logger = logging.getLogger("sluice")
         handlers, level = logger.handlers, logger.level
         logger.handlers = [self.errors]
@@ -88,13 +89,13 @@ class RollingWorld:
             logger.setLevel(level)
 
     def hour(self, minutes: int = 60) -> None:
-        """Deploy an app, and live through an hour of it, or a part of one."""
+        """Deploy an app, and simulate an hour of it, or a part of one."""
         assert self.ask("PUT", NS, {}), self.refusals
         assert self.ask("PUT", APP, documents.app()), self.refusals
         self.goes_on(minutes)
 
     def goes_on(self, until: int) -> None:
-        """Live on until so many minutes have passed."""
+        """Simulate until this many minutes have passed."""
         for minute in range(self.minute, until):
             for _ in range(self.chance.choice((1, 2, 2, 3))):
                 self.something()
@@ -122,14 +123,14 @@ class RollingWorld:
         self.work()
 
     def work(self) -> None:
-        """Let the messages that are visible arrive, and those that these bring about."""
+        """Deliver the visible messages, and those that follow from them."""
         for _ in range(MAX_ROUNDS):
             if not any([self.deliver("objects"), self.deliver("custom"), self.deliver("hints")]):
                 return
         raise AssertionError(f"expected quiet within {MAX_ROUNDS} rounds of messages")
 
     def deliver(self, name: str) -> bool:
-        """One batch of a queue's messages, to one invocation. False if there is none."""
+        """Deliver one batch of a queue's messages to one invocation. Returns False if there is none."""
         queue = self.account.queue(name)
         found = queue.receive(self.clock.now())
         if not found:
@@ -144,7 +145,7 @@ class RollingWorld:
     # -- invocations ---------------------------------------------------------------------------------------------
 
     def invoke(self, act: Callable[[Version], Any]) -> Any:
-        """Let one of the versions do it. None if its Lambda died or failed."""
+        """Let one of the versions run the invocation. Returns None if its Lambda was killed or failed."""
         version = self.new if self.chance.random() < self.share(self.minute) else self.old
         self.played[version.name] += 1
         if self._depth:
@@ -169,7 +170,9 @@ class RollingWorld:
         return None
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """A request of a client, which asks again if it gets no answer. Returns the answer, None if it is a refusal."""
+        """A request of a client, which is repeated if it gets no answer. Returns the answer, None if it
+        is a refusal.
+        """
         self.requests += 1
         key = {"Idempotency_Key": f"request-{self.requests}"} if method == "POST" else {}
         for _ in range(MAX_REPEATS):
@@ -208,7 +211,7 @@ class RollingWorld:
     # -- what happens --------------------------------------------------------------------------------------------
 
     def order(self, name: str = "order") -> None:
-        """A custom event; now and then it is delivered twice, or comes by the API."""
+        """Send a custom event. Some are delivered twice, or come over the API."""
         known = self.orders if name == "order" else self.pings
         event_id = f"{name}-{len(known) + 1}"
         known.add(event_id)
@@ -227,7 +230,7 @@ class RollingWorld:
         self.order("ping")
 
     def partition(self) -> None:
-        """A new partition, or one that is known already."""
+        """Deliver a new partition, or one that exists already."""
         number = self.chance.randint(1, len(self.partitions) + 2)
         self.partitions.add(number)
         self._notify(day(number))
@@ -283,12 +286,12 @@ class RollingWorld:
             self.ask("POST", f"/v1/runs/{self.chance.choice(living).run_id}/cancel")
 
     def redrive(self, refuses: int | None = None) -> None:
-        """What their queue refused for good is sent to it again; and now and then it refuses something."""
+        """Redrive the messages that the queue refused for good. Sometimes the queue refuses another one."""
         self.ask("POST", f"{NS}/dead-letters/redrive", {"schedule": "flights.pings"})
         self.account.sqs.refuses = self.chance.choice((0, 1, 1)) if refuses is None else refuses
 
     def claim(self) -> None:
-        """A pull worker takes a piece of work, beats once, and reports; each may be answered by another version."""
+        """A pull worker claims a run, sends one heartbeat, and reports; another version may answer each request."""
         told = self.ask("POST", "/v1/workers/demo.w/claim", {"worker": "w1"})
         for lease in (told or {}).get("leases", ()):
             if self.chance.random() < 0.5:
@@ -298,23 +301,23 @@ class RollingWorld:
     # -- what must hold ------------------------------------------------------------------------------------------
 
     def holds(self) -> invariants.Stock:
-        """The books are right, between any two invocations."""
+        """Check the tables, between any two invocations."""
         made = {run.id: SimpleNamespace(name=run.name) for run in self.account.emr.runs}
         self.account.books.targets = SimpleNamespace(emr=SimpleNamespace(runs=made))
         assert self.rows.lost == [], f"attributes of newer code that older code erased: {self.rows.lost}"
         return invariants.check(self.account.books)
 
     def active(self) -> tuple[int, int, int]:
-        """How many runs live, jobs wait and places in queues are taken."""
+        """The numbers of active runs, waiting jobs and waiters."""
         stock = self.holds()
         living = [run for run in stock.runs if not states.is_terminal(run.state)]
         return len(living), len([job for job in stock.jobs if not job.closed]), len(stock.waiters)
 
     def rest(self) -> None:
-        """Everything comes to its end, by the versions that there are now."""
+        """Let all work end, with the present versions."""
         self.troubled = False
         self.ask("PUT", f"{NS}/pools/p", {"size": 6})
-        for _ in range(2):  # a schedule may have been held for its failures meanwhile
+        for _ in range(2):  # a schedule may have been paused after failures
             for name in documents.NAMES:
                 self.ask("POST", f"{APP}/schedules/{name}/resume")
             self.redrive(refuses=0)
@@ -328,7 +331,9 @@ class RollingWorld:
         invariants.check_rest(self.account.books, one_clock=False)
 
     def runs_end(self, most_left: int = 2) -> None:
-        """Time passes and job runs succeed, until nothing queues and hardly anything lives: what repeats goes on."""
+        """Time passes and job runs succeed, until nothing queues and few runs are active. Repeating
+        schedules continue.
+        """
         for _ in range(MAX_ROUNDS):
             self.pass_minute()
             self.claim()

@@ -1,6 +1,6 @@
-"""What happens to the rows while two versions write them: who wrote which last, and what newer code had added.
+"""Records the writes of rows by two versions: which version wrote a row last, and the attributes that newer code added.
 
-The newer version's rows get an attribute that no version knows. So does whatever a still newer version would add.
+Rows of the newer version get an attribute that no version has, as a still newer version would add it.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from tests.faults.test_newer_attributes import NEWER, is_made_anew, kind_of
 class RowBooks:
     """``newer`` is the version whose writes add the attribute; ``player`` is the one that is invoked.
 
-    What puts the same row again, because the invocation that had put it died, makes it as its own version does. That
-    erases nothing that anybody has decided.
+    A version may put the same row again, because the invocation that put it was killed. It then writes the row as its
+    own version does, which loses no decision.
     """
 
     def __init__(self, tables: MemoryTables, newer: str) -> None:
         self.player, self._newer = "", newer
-        self.lost: list[tuple[str, str, str, Item, Item]] = []  # by whom, what, of which kind, before and after
+        self.lost: list[tuple[str, str, str, Item, Item]] = []  # version, attribute, kind, before, after
         self.kept: Counter[str] = Counter()  # by kind: rows of the newer version that the older wrote again
         self.taken_over: Counter[tuple[str, str]] = Counter()  # by kind and writer: rows of the other version
-        self.lowered: Counter[str] = Counter()  # by kind: rows that say a lower layout than before
+        self.lowered: Counter[str] = Counter()  # by kind: rows with a lower layout number than before
         self._writers: dict[tuple[str, str], str] = {}
         self._watched = set(NEWER)
         self._kept: set[tuple[str, str]] = set()
         tables.as_stored = self.stored
 
     def watches(self, attribute: str) -> None:
-        """From now on no row may lose this attribute either, which the newer version adds by itself."""
+        """From now on no row may lose this attribute either, which the newer version adds itself."""
         self._watched.add(attribute)
 
     def has_kept(self, attribute: str) -> set[str]:
-        """The kinds of rows that older code has written over one that had the attribute."""
+        """The kinds of rows with the attribute that older code has written again and kept it."""
         return {kind for kind, name in self._kept if name == attribute}
 
     def stored(self, before: Item | None, item: Item) -> Item:
@@ -51,7 +51,7 @@ class RowBooks:
         self.lowered[kind] += layout_of(item) < layout_of(before)
         had, has = names_of(before) & self._watched, names_of(item) & self._watched
         if self.player == self._newer:
-            return  # it adds the attribute to whatever it writes, in `stored`
+            return  # `stored` adds the attribute to all its writes
         self.kept[kind] += bool(had & has)
         self._kept |= {(kind, name) for name in had & has}
         if is_made_anew(kind, before, item) or _without(before, had) == item:
@@ -60,7 +60,7 @@ class RowBooks:
 
 
 def names_of(item: Item) -> set[str]:
-    """The attributes of an item, with those that are packed into it."""
+    """The attributes of an item, the packed ones included."""
     if packing.ATTRIBUTE not in item:
         return set(item)
     return set(packing.unpack({name: next(iter(content.values())) for name, content in item.items()}))

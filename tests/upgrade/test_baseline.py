@@ -1,4 +1,4 @@
-"""The baseline is a commit that is known by its hash, and a clone without it says what to do."""
+"""The baseline is a commit with a known hash, and a clone without it prints instructions."""
 
 from __future__ import annotations
 

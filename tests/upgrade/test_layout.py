@@ -1,4 +1,4 @@
-"""What is stored is as it was released, or says that it is not (O11)."""
+"""The stored layout equals the released one, or has another number (O11)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_o11_the_layout_of_rows_is_the_recorded_one() -> None:
 
 
 def test_rows_of_a_played_world_have_only_recorded_attributes(old: Version, new: Version) -> None:
-    """The description is made of the classes of rows; updates write attributes by name."""
+    """The description is made from the classes of rows; updates write attributes by name."""
     world = RollingWorld(current(), old, new, lambda minute: 0.5, 2)
     with world.logged():
         world.hour(15)
@@ -49,7 +49,7 @@ def test_rows_of_a_played_world_have_only_recorded_attributes(old: Version, new:
 
 
 def changed(act: Callable[[Described], None]) -> list[Difference]:
-    """What the comparison says of a changed description."""
+    """The result of comparing a changed description."""
     recorded = layout.recorded()
     present = copy.deepcopy(recorded)
     act(present)

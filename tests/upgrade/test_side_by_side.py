@@ -1,7 +1,7 @@
-"""The code of the baseline and the present code on the same tables, queues and job runs, for an hour (O11).
+"""The baseline and the present code share tables, queues and job runs for an hour (O11).
 
-A deployment replaces Lambdas while work goes on: at first all invocations are the old code's, then some are the new
-one's, then all. One that is taken back goes the other way. Before the hour ends the two have written each other's rows.
+A deployment replaces Lambdas while work continues: at first the old code handles all invocations, then the new one
+some, then all. A rollback goes the other way. Within the hour each version has written rows of the other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def goes_forward(minute: int) -> float:
 
 
 def goes_back(minute: int) -> float:
-    """The same for an upgrade that is taken back."""
+    """The same for an upgrade that is rolled back."""
     return 1.0 - goes_forward(minute)
 
 
@@ -75,7 +75,7 @@ def test_o11_two_versions_side_by_side_at_length(channel: str, seed: int, old: V
 
 
 def test_the_versions_share_only_the_account(old: Version, new: Version, environment: Account) -> None:
-    """Otherwise one code would be played against itself."""
+    """Otherwise one code would be tested against itself."""
     assert old.module("core.states") is not new.module("core.states")
     assert old.request("PUT", "/v1/namespaces/demo", {})[0] == 201
     assert new.request("PUT", "/v1/namespaces/demo", {})[1]["did"] == "unchanged"

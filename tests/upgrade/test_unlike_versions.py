@@ -1,4 +1,4 @@
-"""Versions that break the promise are found out, and what they promise to refuse they refuse (O11).
+"""Versions that break the compatibility are detected, and they refuse the rows that they must refuse (O11).
 
 Each of them is the baseline or the present code with a few words replaced. A replacement that finds nothing fails, so
 these follow the code as it changes.
@@ -48,7 +48,7 @@ def deployment(
 
 
 def test_o11_jobs_and_runs_keep_what_newer_code_adds_to_them(old: Version) -> None:
-    """A release that adds an attribute to jobs, and one to what is packed into runs."""
+    """A release that adds an attribute to jobs, and one to the packed attributes of runs."""
     newer = Version(trees.present_source(), "adds", ADDS)
 
     with deployment(old, newer, lambda minute: 1.0 - goes_forward(3 * minute)) as world:
@@ -81,7 +81,9 @@ def test_a_renamed_attribute_in_a_writer_is_detected(baseline_tree: Path, new: V
 
 
 def test_o11_older_code_refuses_rows_of_a_newer_layout_unchanged(baseline_tree: Path, new: Version) -> None:
-    """As long as older Lambdas run, what needs such a row fails and is tried again. Then the newer code does it all."""
+    """As long as older Lambdas run, work that needs such a row fails and is retried. Then the newer code
+    does it all.
+    """
     older = Version(baseline_tree, "lower", LOWER_LAYOUT)
 
     with deployment(older, new, lambda minute: goes_forward(3 * minute)) as world:
@@ -98,7 +100,7 @@ def test_o11_older_code_refuses_rows_of_a_newer_layout_unchanged(baseline_tree: 
 
 
 def test_o11_an_unknown_kind_of_event_is_read_and_passed_on(old: Version) -> None:
-    """As `layout.OPEN` says: the older code of a deployment meets the events of leaves that only newer code knows."""
+    """See `layout.OPEN`: in a deployment the older code meets the events of leaves that only newer code has."""
     rows, items = old.module("core.rows.event"), old.module("aws.tables.items")
     event = rows.Event("e1", "zz_newer", "key", 1, 2, payload={"hue": "green"})
     row = rows.Partition("demo.flights", ("1",), event, "key")
@@ -110,7 +112,7 @@ def test_o11_an_unknown_kind_of_event_is_read_and_passed_on(old: Version) -> Non
 
 
 def causes(error: BaseException | str) -> set[str]:
-    """What an invocation failed for, where it failed for several things at once, too."""
+    """The causes of a failed invocation, also of a group of errors."""
     if isinstance(error, BaseExceptionGroup):
         return {name for each in error.exceptions for name in causes(each)}
     return {type(error).__name__}

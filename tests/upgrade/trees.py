@@ -1,7 +1,7 @@
-"""Two versions of the service in one process: source trees whose package goes by another name.
+"""Two versions of the service in one process: source trees with different package names.
 
-A tree is the service's code of a commit, or of the working copy. In its copy the package has a name of its own, the
-clock is the one that tests turn by hand, and clients of AWS are those of `account.py`. Nothing else is changed.
+A tree is the service's code of a commit, or of the working copy. In its copy the package has another name, the clock is
+the one that tests set, and clients of AWS are those of `account.py`. Nothing else is changed.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
-PACKAGE, MAP = "chalicelib", "app.py"  # what is deployed: `app.py` names the Lambdas, the package holds all else
+PACKAGE, MAP = "chalicelib", "app.py"  # what is deployed: `app.py` names the Lambdas, the package holds the rest
 BASELINE = Path(__file__).with_name("baseline.txt")
-# What a copy uses instead of the outside world. Lines of imports, whole.
+# The replacements for modules of the outside world, as whole import lines.
 _OUTSIDE = {
     re.compile(r"^(\s*)import time$", re.MULTILINE): r"\1from tests.upgrade import hand_time as time",
     re.compile(r"^(\s*)import boto3$", re.MULTILINE): r"\1from tests.upgrade import account as boto3",
 }
-# What would reach the outside world in spite of that.
+# Code that would reach the outside world in spite of the replacements.
 _LEAKS = re.compile(r"^\s*(import time\b|from time import|import boto3\b(?! as)|from boto3 import)|datetime\.now\(",
                     re.MULTILINE)  # fmt: skip
 
-# Text to replace in a file of the tree (or in all of them, for "**"), with what stands there instead.
+# Text to replace in a file of the tree (or in all of them, for "**"), and its replacement.
 Changes = Mapping[str, Mapping[str, str]]
 
 
@@ -52,7 +52,7 @@ def baseline() -> tuple[str, str]:
 
 @cache
 def baseline_source(repository: Path = ROOT) -> Path:
-    """The service's code of the baseline. Raises `NoBaseline`, and what to do, if this clone has not got it."""
+    """The service's code of the baseline. Raises `NoBaseline`, with instructions, if this clone does not have it."""
     tag, commit = baseline()
     folder = _folder("baseline")
     try:
@@ -74,7 +74,7 @@ def baseline_source(repository: Path = ROOT) -> Path:
 
 @cache
 def present_source() -> Path:
-    """The service's code as it stands in the working copy."""
+    """The service's code in the working copy."""
     folder = _folder("present")
     shutil.copytree(ROOT / PACKAGE, folder / PACKAGE, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / MAP, folder / MAP)
@@ -84,7 +84,7 @@ def present_source() -> Path:
 def copied(source: Path, name: str, changes: Changes | None = None) -> str:
     """Copy a tree so that it can be imported beside others. Returns the name of its copy of `app.py`.
 
-    ``changes`` make it another version. Each of them must find something to change.
+    ``changes`` make it another version. The text of each change must exist in the tree.
     """
     package, entry = f"{PACKAGE}_{name}", f"app_{name}"
     if entry in sys.modules:

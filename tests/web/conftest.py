@@ -26,7 +26,7 @@ WEEKDAYS = {"type": "time", "expression": "0 5 * * mon-fri"}
 
 
 class Api:
-    """Speaks to the API as a signed caller would, and plays the Lambda service for what the API sets going."""
+    """Sends requests to the API as a signed caller would, and invokes the Lambdas that the API calls asynchronously."""
 
     def __init__(self, names: dict[str, str]) -> None:
         self.client = Client(app)
@@ -34,7 +34,9 @@ class Api:
         self.names = names
 
     def send(self, method: str, path: str, body: Any = None, **headers: str) -> HTTPResponse:
-        """``body`` is sent as it is if it is bytes, else as JSON; ``if_match="3"`` is the header If-Match."""
+        """Send a request. A ``body`` of type bytes is sent unchanged, any other as JSON; ``if_match="3"`` is the header
+        If-Match.
+        """
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         with warnings.catch_warnings():
@@ -54,7 +56,7 @@ class Api:
         assert self.send("DELETE", path, **headers).status_code == 204
 
     def refused(self, status: int, method: str, path: str, body: Any = None, **headers: str) -> dict[str, Any]:
-        """The error of a request that is refused with this status, in the one shape that errors have."""
+        """The error of a request that is refused with this status, in the common form of errors."""
         answer = self.send(method, path, body, **headers)
         assert answer.status_code == status, answer.body
         assert answer.headers["Content-Type"] == "application/json"
@@ -73,7 +75,7 @@ class Api:
         return json.loads(answer.body)
 
     def everything(self) -> list[Any]:
-        """Every item of every table: what "nothing was stored" is measured by."""
+        """Every item of every table, to compare when nothing may be stored."""
         return [
             sorted(json.dumps(item, sort_keys=True, default=bytes.hex) for page in pages for item in page["Items"])
             for table in sorted(self.names.values())
@@ -93,7 +95,7 @@ class Api:
         return ports().settings.hints_queue_url
 
     def work(self) -> None:
-        """Let every hint that is due arrive at its Lambda, and those that these bring about."""
+        """Deliver every due hint to its Lambda, and the hints that these invocations send."""
         for _ in range(MAX_ROUNDS):
             found = self.messages(self.hints_url)
             if not found:
@@ -115,7 +117,7 @@ class Api:
         raise AssertionError(f"expected quiet within {MAX_ROUNDS} rounds of hints")
 
     def schedule(self, name: str, **changed: Any) -> dict[str, Any]:
-        """Put a schedule of the workflow ``notify``, for every weekday unless it says otherwise."""
+        """Put a schedule of the workflow ``notify``; by default it fires on every weekday."""
         view: dict[str, Any] = self.put(
             f"{APP}/schedules/{name}", {"workflow": "notify", "trigger": WEEKDAYS} | changed
         )
@@ -124,7 +126,7 @@ class Api:
 
 @contextmanager
 def installation() -> Iterator[Api]:
-    """A new installation: tables out of the template, queues and bucket, and ports that are made of its environment."""
+    """A new installation: tables from the template, queues and bucket, and ports made from its environment."""
     with mock_aws(), pytest.MonkeyPatch.context() as patch:
         environment = {"AWS_ACCESS_KEY_ID": "x", "AWS_SECRET_ACCESS_KEY": "x", "AWS_DEFAULT_REGION": "us-east-1"}
         for name, value in environment.items():
@@ -188,8 +190,9 @@ def api(empty: Api) -> Api:
 
 @pytest.fixture(scope="module")
 def standing() -> Iterator[Api]:
-    """For requests that must change nothing, so that many share it: `nightly` lives, `chained` starts `clean` after
-    `refine`."""
+    """For requests that must change nothing, so many tests share it. `nightly` is enabled; `chained` starts `clean`
+    after `refine`.
+    """
     emr = {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}
     chain = {"workflow": "clean", "enabled": True, "trigger": {"type": "program_status", "workflow": "refine"}}
     with installation() as api:

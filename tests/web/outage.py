@@ -30,7 +30,7 @@ def is_unreachable(**_: Any) -> None:
 
 @contextmanager
 def down(client: Any, how: Callable[..., Any]) -> Iterator[None]:
-    """Every call of a client fails like this before it leaves the process, and none is tried again by botocore."""
+    """Every call of a client fails with this error before it leaves the process, and botocore does not retry."""
     service = client.meta.service_model.service_id.hyphenize()
     client.meta.events.register_first(f"before-send.{service}", how, "outage")
     client.meta.events.unregister(f"needs-retry.{service}", unique_id=f"retry-config-{service}")

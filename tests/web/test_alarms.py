@@ -104,7 +104,7 @@ def test_t23_a_schedule_of_an_alarm_is_read_back_as_it_was_put(api: Api) -> None
 
 
 def test_t23_no_producer_can_post_an_alarm_event(api: Api) -> None:
-    """A custom event of this type under another source is a custom event, and one by the API has another kind."""
+    """A custom event of this type from another source is a custom event, and one from the API has another kind."""
     api.schedule("nightly", trigger=WAITING, enabled=True)
     api.post(f"{NS}/events", {"events": [{"type": f"alarm:{alarm_events.NAME}:ALARM", "id": "1"}]})
     forged = alarm_events.event() | {"source": "sluice/demo"}

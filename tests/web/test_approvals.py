@@ -1,4 +1,4 @@
-"""Approvals over HTTP: who signs the request approves or refuses, and what follows from it (C16)."""
+"""Approvals over HTTP: the signer of the request approves or rejects, and what follows (C16)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BY_OWNER = {"type": "approval", "role": "DataOwner"}
 
 
 def says(arn: str, job: str, verdict: str, reason: str = "") -> tuple[int, dict[str, Any]]:
-    """A request as API Gateway passes it on once IAM has found out who signed it."""
+    """A request as API Gateway passes it on after IAM has identified its signer."""
     path = f"/v1/jobs/{job}/{verdict}"
     event = {
         "httpMethod": "POST",
@@ -44,7 +44,7 @@ def says(arn: str, job: str, verdict: str, reason: str = "") -> tuple[int, dict[
 
 @pytest.fixture
 def job(api: Api) -> str:
-    """A job that waits for nothing but the word of a data owner."""
+    """A job that waits only for the approval of a data owner."""
     api.schedule("nightly", workflow="notify", trigger=WEEKDAYS, constraints=[BY_OWNER])
     made: str = api.post(f"{APP}/schedules/nightly/run", {"properties": {"day": "1"}})["job_id"]
     api.work()

@@ -1,4 +1,4 @@
-"""Apps over HTTP: what a deployment was, what it deletes, and how many schedules are changed at once (L8, L18)."""
+"""Apps over HTTP: the record of a deployment, the effect of a delete, and bulk changes of schedules (L8, L18)."""
 
 from __future__ import annotations
 

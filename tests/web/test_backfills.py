@@ -1,4 +1,4 @@
-"""Backfills over the API: asked for, foretold, seen, cancelled, refused (L12)."""
+"""Backfills over the API: requested, previewed, shown, cancelled, refused (L12)."""
 
 from __future__ import annotations
 

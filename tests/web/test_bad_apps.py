@@ -1,4 +1,4 @@
-"""An app of which one part is wrong is refused as a whole: nothing of it is stored."""
+"""An app with one wrong part is refused as a whole: nothing of it is stored."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from tests.web.conftest import APP, NS, Api
 from tests.web.wrong import DATASET, EMR, WORKFLOW, after, partition, refused, schedule, time
 
-# What lives in the standing app, and would be removed by a document that did not name it.
+# Objects of the stored app, which a document that omits them would remove.
 LIVING = {"notify": WORKFLOW, "clean": {"target": EMR}, "refine": {"target": EMR}}
 CHAINED = {"workflow": "clean", "enabled": True, "trigger": after("refine")}
 
@@ -124,7 +124,7 @@ def test_an_invalid_app_is_refused(standing: Api, document: dict[str, Any], fiel
 def test_a_schedule_of_a_workflow_missing_in_its_app_is_refused(
     standing: Api, third: Any, field: str, query: str
 ) -> None:
-    """`clean` lives, so its name is right; but the document would remove it."""
+    """`clean` exists, so its name is right; but the document would remove it."""
     document = {"workflows": {"notify": WORKFLOW}, "schedules": {"third": third}}
     error = refused(standing, 400, "PUT", APP + query, document)
     assert (error["code"], error["field"]) == ("unknown_reference", f"schedules.third.{field}")

@@ -1,4 +1,4 @@
-"""A constraint that means nothing, or cannot be kept for its target, is refused by the field that is wrong."""
+"""A constraint that is meaningless, or impossible for its target, is refused with the name of its field."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A wrong document is refused, in words that name field, expected and got; and nothing is stored."""
+"""A wrong document is refused with the field, the expected and the given value; and nothing is stored."""
 
 from typing import Any
 

@@ -96,7 +96,7 @@ ODD = [
 )
 def test_a_name_in_the_path_must_be_valid(standing: Api, path: str, field: str, name: str) -> None:
     if "#" in name:
-        name = name.replace("#", "%23")  # a bare one never leaves the client
+        name = name.replace("#", "%23")  # the client would cut the name at a bare "#"
     for method in ("PUT", "GET", "DELETE"):
         error = refused(standing, 400, method, path.format(name), {} if method == "PUT" else None)
         assert (error["code"], error["field"]) == ("invalid", field)
@@ -134,11 +134,13 @@ def test_a_condition_that_is_not_checked_is_refused(standing: Api, path: str) ->
     assert refused(standing, 400, "POST", path, if_match='"1"')["field"] == "If-Match"
 
 
-# -- what Chalice refuses by itself ----------------------------------------------------------------------------------
+# -- what Chalice refuses itself -------------------------------------------------------------------------------------
 
 
 def test_a_method_not_allowed_answers_the_allowed_ones(standing: Api) -> None:
-    """API Gateway answers this before the Lambda sees it (403); whoever reaches the Lambda still gets our shape."""
+    """API Gateway answers this before the Lambda (403). A request that reaches the Lambda still gets our form of
+    errors.
+    """
     for method, path, allowed in [("POST", NS, "PUT, GET, DELETE"), ("DELETE", f"{NS}/runs", "GET")]:
         error = refused(standing, 405, method, path, {})
         assert error["code"] == "method_not_allowed"
@@ -147,7 +149,7 @@ def test_a_method_not_allowed_answers_the_allowed_ones(standing: Api) -> None:
 
 @pytest.mark.parametrize(("resource", "status", "code"), [("/v1/moons", 404, "not_found"), (NS, 500, "internal")])
 def test_an_event_without_a_route_gets_an_error_in_our_format(resource: str, status: int, code: str) -> None:
-    """As from an API Gateway that was deployed with other code than the Lambda's."""
+    """As from an API Gateway that was deployed with other code than that of the Lambda."""
     event = {
         "requestContext": {"httpMethod": "GET", "resourcePath": resource.replace("demo", "{ns}"), "identity": {}},
         "headers": {},
@@ -157,6 +159,6 @@ def test_an_event_without_a_route_gets_an_error_in_our_format(resource: str, sta
         "body": None,
     }
     told = app(event, None)
-    app.routes.pop(resource, None)  # Chalice keeps what it looked up among the routes, where others would find it
+    app.routes.pop(resource, None)  # Chalice keeps its lookups among the routes, where other tests would find them
     assert told["statusCode"] == status
     assert json.loads(told["body"])["error"]["code"] == code

@@ -1,4 +1,4 @@
-"""A trigger that could never be met, or means nothing, is refused by the field that is wrong; and nothing is stored."""
+"""A trigger that can never be met, or is meaningless, is refused with the name of its field; and nothing is stored."""
 
 from typing import Any
 

@@ -17,7 +17,7 @@ WAITING = {"type": "event", "event": "orders.closed", "count": 2}
 
 
 def told(event_id: str = "6a7e8feb-b491-4cf7-a9f1-bf3703467718", **changed: Any) -> dict[str, Any]:
-    """https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html"""
+    """An event of EventBridge. https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html"""
     event = {
         "version": "0",
         "id": event_id,
@@ -68,14 +68,14 @@ def test_t11_the_bus_and_the_api_reach_the_same_schedules(api: Api) -> None:
     handlers.custom_event(told("e1"))
     posted = {"events": [{"type": "orders.closed", "id": "e1", "payload": {"order": 7}}]}
     [accepted] = api.post(f"{NS}/events", posted)["accepted"]
-    # Under one id they are one event, so whoever sends by both ways is heard once.
+    # Under one id they are one event, so an event that is sent both ways counts once.
     assert accepted["event_id"] == handlers.custom_event(told("e1"))
     [job] = api.get(f"{ONE}/jobs")["items"]
     assert job["progress"] == {"0": 1}
 
 
 def received(api: Api, *bodies: str) -> list[str]:
-    """Messages reach the Lambda; the ids of those that are to come again."""
+    """Deliver messages to the Lambda. Returns the ids of those that come again."""
     dead = api.sqs.create_queue(QueueName="custom-dead")["QueueUrl"]
     arn = api.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     redrive = {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": "85"})}
@@ -113,7 +113,7 @@ def test_t11_an_event_during_a_table_outage_comes_again(api: Api) -> None:
 
 
 def test_t11_an_event_at_a_row_of_a_newer_layout_comes_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While Lambdas are being replaced, older code meets rows that only newer code reads."""
+    """While Lambdas are being replaced, older code meets rows that only newer code can read."""
     api.schedule("nightly", trigger=WAITING, enabled=True)
     body = json.dumps(told("e1"))
     with monkeypatch.context() as older:
@@ -142,7 +142,7 @@ WRONG = {
 def test_t11_an_unacceptable_event_is_error_so_that_it_is_kept(
     standing: Api, event: dict[str, Any], kind: type[Exception], message: str
 ) -> None:
-    """The handler of the queue sets it aside among the dead letters."""
+    """The queue keeps the message as a dead letter."""
     before = standing.everything()
     with pytest.raises(kind, match=message):
         handlers.custom_event(event)

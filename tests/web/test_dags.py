@@ -1,4 +1,4 @@
-"""DAGs over the API: put, read, run, seen, run again, deleted, refused (W4)."""
+"""DAGs over the API: put, read, run, shown, run again, deleted, refused (W4)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def api() -> Iterator[Api]:
 
 
 def ends(api: Api, view: Any, node: str, state: Any) -> None:
-    """A node's run ends, as its target would tell."""
+    """A node's run ends, and the event of its target arrives."""
     found = ports().runs.attempts(view["nodes"][node]["run_id"])[-1]
     complete.advance_run(ports(), found.run_id, found.attempt, RunUpdate(state, ports().clock.now(), "said so"))
     api.work()

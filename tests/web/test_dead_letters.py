@@ -1,4 +1,4 @@
-"""Dead letters by the API: listed, redriven one by one or together, dropped (E6)."""
+"""Dead letters over the API: listed, redriven one by one or together, dropped (E6)."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def circle(**enabled: Any) -> dict[str, Any]:
 
 
 def test_a_cycle_of_enabled_schedules_stores_nothing(api: Api) -> None:
-    """A document that leaves `enabled` out keeps what is enabled so, and that is what would go round."""
+    """A document without `enabled` keeps the schedules enabled, and these would form the cycle."""
     api.put(f"{APP}/workflows/refine", spark("refine"))
     for name, workflow in [("there", "clean"), ("back", "refine")]:
         api.schedule(name, workflow=workflow, enabled=True)
@@ -235,7 +235,7 @@ def test_a_cycle_of_enabled_schedules_stores_nothing(api: Api) -> None:
 
 
 def test_a_document_may_reverse_a_chain(api: Api) -> None:
-    """Halfway through, old and new together are a circle; what counts is how it ends."""
+    """Old and new schedules together would form a cycle; only the final state counts."""
     api.put(f"{APP}/workflows/refine", spark("refine"))
     api.schedule("there", workflow="clean", trigger=after("refine"), enabled=True)
     turned = circle(enabled=True)

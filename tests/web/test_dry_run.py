@@ -1,4 +1,4 @@
-"""A dry run tells what a schedule's trigger would make of given events, and stores nothing (L11)."""
+"""A dry run shows the effect of given events on a schedule's trigger, and stores nothing (L11)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ ALARM = {"type": "cloudwatch_alarm", "alarm": "disk full"}
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[Api]:
-    """One installation for all: a dry run changes nothing, and each test puts the schedule that it needs."""
+    """One installation for all tests: a dry run changes nothing, and each test puts the schedule that it needs."""
     with installation() as made:
         settle_in(made)
         made.put(f"{APP}/workflows/refine", {"target": EMR})
@@ -29,7 +29,7 @@ def at(clock: str, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def rehearse(api: Api, trigger: Any, *events: Any, **more: Any) -> dict[str, Any]:
-    """The answer of a dry run, which must leave every table as it was."""
+    """The answer of a dry run, which must leave every table unchanged."""
     api.put(ONE, schedule(workflow="clean", trigger=trigger, **more))
     before = api.everything()
     told: dict[str, Any] = api.post(f"{ONE}/dry-run", {"events": list(events)})
@@ -40,7 +40,7 @@ def rehearse(api: Api, trigger: Any, *events: Any, **more: Any) -> dict[str, Any
 
 
 def fates(told: dict[str, Any]) -> list[str]:
-    """What became of each event: it fired, it counted, or nothing waited for it."""
+    """The effect of each event: it fired, it counted, or no schedule waited for it."""
     return ["fires" if step["fires"] else "counts" if step["touched"] else "-" for step in told["steps"]]
 
 

@@ -1,4 +1,6 @@
-"""Custom events over HTTP: taken in once under the id of their poster, and told to whoever waits for them (T11)."""
+"""Custom events over HTTP: accepted once under the id of their producer, and applied to the schedules that wait for
+them (T11).
+"""
 
 from typing import Any
 
@@ -26,7 +28,7 @@ def post(api: Api, *events: Any, **headers: str) -> list[dict[str, Any]]:
 
 
 def progress(api: Api) -> list[dict[str, int]]:
-    """What the jobs of the schedule have gathered, by leaf."""
+    """The progress of the schedule's jobs, by leaf."""
     return [job["progress"] for job in api.get(f"{ONE}/jobs")["items"]]
 
 
@@ -80,7 +82,7 @@ def test_t11_the_same_id_is_the_same_event_however_often_posted(api: Api) -> Non
     assert api.everything() == before
     assert progress(api) == [{"0": 1}]
 
-    # The id is one of its type: another type under it is another event.
+    # An id belongs to its type: with another type it is another event.
     [opened] = post(api, {"type": "orders.opened", "id": "o-7"})
     assert opened["event_id"] != first[0]["event_id"]
 
@@ -122,14 +124,14 @@ def test_t11_a_request_has_up_to_a_hundred_events_of_10_kb(api: Api) -> None:
 
 
 def test_t11_a_schedule_that_cannot_take_event_fails_no_request(api: Api) -> None:
-    """The event is stored: a poster who gave it no id, and tried again, would post a second one."""
+    """The event is stored. A producer that gave no id and got an error would post a second event."""
     for name in ("broken", "nightly"):
         api.schedule(name, trigger=waiting(count=9), enabled=True)
     key = {"pk": {"S": "SCHEDULE#demo.flights.broken"}, "sk": {"S": "VERSION#0000000001"}}
     table = api.names["catalog_table"]
     item = api.dynamodb.get_item(TableName=table, Key=key)["Item"]
     api.dynamodb.put_item(TableName=table, Item=item | {"definition": {"S": "{}"}})
-    ports.cache_clear()  # versions are remembered, for they never change
+    ports.cache_clear()  # versions never change, so they are cached
     post(api, CLOSED)
     assert progress(api) == [{"0": 1}]
 

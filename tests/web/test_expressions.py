@@ -1,4 +1,4 @@
-"""Over the API an expression is text or an object (T1): it is stored as text, and what is wrong in it is named."""
+"""In the API an expression is text or an object (T1). It is stored as text, and an error names its wrong part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The answer to a PUT of a schedule says how many fires a day it means (T1)."""
+"""The answer to a PUT of a schedule contains its number of fires a day (T1)."""
 
 from __future__ import annotations
 

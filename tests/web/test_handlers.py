@@ -1,4 +1,4 @@
-"""Between the Lambda runtime and the flows: messages as AWS really sends them, and messages that nobody should send."""
+"""Between the Lambda runtime and the flows: messages as AWS sends them, and malformed messages."""
 
 import json
 import time
@@ -18,7 +18,9 @@ ONE = f"{APP}/schedules/nightly"
 
 
 def record(key: str, event: str = "ObjectCreated:Put", bucket: str = LAKE) -> dict[str, Any]:
-    """https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html"""
+    """A record of a notification of S3.
+    https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html
+    """
     return {
         "eventVersion": "2.1",
         "eventSource": "aws:s3",
@@ -144,12 +146,12 @@ def test_a_message_without_a_notification_fails_alone(api: Api, poison: str) -> 
 
 
 def hint(*refs: Ref, due_in: int = 0) -> str:
-    """A hint about something that is due in so many milliseconds."""
+    """A hint about a row that is due in this many milliseconds."""
     return hints.encode(refs, ports().clock.now() + due_in)
 
 
 def wish(api: Api) -> tuple[str, Ref]:
-    """A job that wants a look, its own hint out of the way."""
+    """A job that needs a check, after its own hint was removed."""
     api.schedule("nightly")
     job_id = api.post(f"{ONE}/run")["job_id"]
     [message] = api.messages(api.hints_url)

@@ -1,4 +1,4 @@
-"""The Lambda `lake`: changes of the runs table as its stream tells them become objects in the lake (H3)."""
+"""The Lambda `lake` writes changes from the stream of the runs table as objects into the lake (H3)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def _as_json(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def change(number: int, row: Any, event: str = "MODIFY") -> dict[str, Any]:
-    """https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html#events-sample-dynamodb"""
+    """A record of a DynamoDB stream.
+    https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html#events-sample-dynamodb
+    """
     image = {name: _as_json(content) for name, content in items.to_item(row, 4, 4).items()}
     told: dict[str, Any] = {
         "ApproximateCreationDateTime": 1_772_452_800,
@@ -131,7 +133,7 @@ def test_h3_a_missing_bucket_returns_stream_to_its_first_record(lake: Any) -> No
 
 
 def test_h3_a_late_change_is_announced_after_it_was_written(lake: Any) -> None:
-    # NOON lies in the past of the clock that the Lambda reads, so this day was compacted long ago.
+    # NOON is in the past of the Lambda's clock, so this day was compacted long ago.
     invoke(change(1, ended("r1")))
     (late,) = [key for key in objects(lake) if key.startswith("history_late/")]
     assert late.startswith("history_late/day=2026-03-02/arrived=") and late.endswith("/late")

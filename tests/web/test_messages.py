@@ -1,4 +1,4 @@
-"""The message API (L16), data (L13) and runs for a later time (W8), as a caller meets them."""
+"""The message API (L16), data (L13) and runs for a later time (W8), from the caller's side."""
 
 from __future__ import annotations
 

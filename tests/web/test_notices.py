@@ -1,4 +1,4 @@
-"""Rules of notices and deadlines over the API: taken as they are meant, refused where they are wrong (W9, H5)."""
+"""Rules of notices and deadlines over the API: accepted with their meaning, refused if they are wrong (W9, H5)."""
 
 from __future__ import annotations
 

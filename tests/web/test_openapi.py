@@ -1,4 +1,4 @@
-"""GET /v1/openapi.json: every route, as OpenAPI 3.1 tells it."""
+"""GET /v1/openapi.json: every route, in OpenAPI 3.1."""
 
 import re
 from collections.abc import Iterator
@@ -87,7 +87,7 @@ def test_each_list_has_the_filters_of_what_it_lists(document: Any) -> None:
 
 
 def test_every_union_of_typed_documents_has_its_discriminator(document: Any) -> None:
-    """By it generated clients, and validators, tell the fault of the one that was meant."""
+    """With it generated clients and validators report the errors of the intended type only."""
     schemas = document["components"]["schemas"]
     unions = {
         "trigger": schemas["NewSchedule"]["properties"]["trigger"],

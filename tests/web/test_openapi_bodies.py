@@ -1,4 +1,4 @@
-"""What GET /v1/openapi.json says about a body is what the API does with it: right is taken, wrong is refused."""
+"""GET /v1/openapi.json describes bodies as the API treats them: right ones are accepted, wrong ones are refused."""
 
 import re
 from collections.abc import Iterator
@@ -115,7 +115,7 @@ def test_a_body_invalid_by_the_document_is_refused(api: Api, document: Any, meth
 
 
 def faults(document: Any, method: str, path: str, body: Any) -> list[str]:
-    """What a validator that knows nothing but the document says about a body."""
+    """The errors of a validator that uses only the OpenAPI document."""
     route = re.sub(r"(namespaces|apps|schedules|datasets)/[^/{]+", r"\1/{}", path)
     [found] = [each for (known, how), each in operations(document).items()
                if how == method and re.sub(r"{\w+}", "{}", known) == route]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What callers are told while a service of AWS does not answer: 503 with what to do, never a fault of ours."""
+"""The answers while a service of AWS is down: 503 with instructions, never a 500."""
 
 from __future__ import annotations
 

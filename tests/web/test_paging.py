@@ -13,7 +13,7 @@ WAITING = {"type": "partition", "dataset": "flights"}
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[Api]:
-    """Seven of everything."""
+    """An API with seven objects of each kind."""
     with installation() as full:
         settle_in(full)
         target = full.get(f"{APP}/workflows/notify")["target"]

@@ -1,4 +1,4 @@
-"""Pause and resume over HTTP: what each mode does to what waits, and who may be paused at all (L4, L19)."""
+"""Pause and resume over HTTP: the effect of each mode on waiting jobs, and which schedules can be paused (L4, L19)."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def waiting_for(count: int) -> dict[str, Any]:
 
 
 def arrive(api: Api, *days: int) -> None:
-    """Partitions become ready, and every hint that this brings about arrives."""
+    """Partitions become ready, and every hint that follows arrives."""
     for day in days:
         api.post(PARTITIONS, {"partition": {"year": 2013, "month": 1, "day": day}})
     api.work()

@@ -13,7 +13,7 @@ from tests.web.conftest import APP, WEEKDAYS, Api
 
 EMR: dict[str, Any] = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
 OWN_ROLE, ROLE = "arn:aws:iam::123456789012:role/job", "arn:aws:iam::123456789012:role/other"
-GONE = "00nosuchapplication"  # listed, but EMR does not have it
+GONE = "00nosuchapplication"  # listed, but it does not exist at EMR
 UNLISTED = "00unlisted"
 UNLISTED_ROLE = "arn:aws:iam::123456789012:role/admin"
 

@@ -1,4 +1,4 @@
-"""Throttling policies by the API: put, read, listed, replaced, deleted unless something names them (L17, E3)."""
+"""Throttling policies over the API: put, read, listed, replaced, deleted unless an object names them (L17, E3)."""
 
 from __future__ import annotations
 

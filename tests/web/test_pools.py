@@ -1,4 +1,4 @@
-"""Pools and approvals by the API (W3, C16)."""
+"""Pools and approvals over the API (W3, C16)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NEVER = {"type": "time", "expression": "0 0 1 1 *"}
 
 
 def put(api: Api, **schedule: Any) -> str:
-    """A run-now of a schedule, as an id of its job."""
+    """Request a run of a schedule. Returns the id of its job."""
     api.put(f"{APP}/workflows/spark", {"target": EMR, "pool": "cluster", "slots": 2})
     api.put(f"{APP}/schedules/nightly", {"workflow": "spark", "trigger": NEVER, "enabled": True, **schedule})
     job: str = api.post(f"{APP}/schedules/nightly/run")["job_id"]
@@ -47,7 +47,7 @@ def test_w3_bad_pools_are_refused_by_field(api: Api) -> None:
 
 
 def test_c16_only_a_person_who_may_approve_can_approve_or_refuse(api: Api) -> None:
-    """The client of these tests signs as nobody in particular, whom no rule names."""
+    """The client of these tests signs as a user whom no rule names."""
     api.put(POOL, {"size": 4})
     job = put(api, constraints=[{"type": "approval", "role": "DataOwner"}])
     for verdict in ("approve", "refuse"):

@@ -1,4 +1,4 @@
-"""What a repeated `POST .../run` answers over HTTP: the first job, and what has become of it (L11)."""
+"""The answer to a repeated `POST .../run` over HTTP: the first job, and its state (L11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports of days, as the job leaves them in the lake, through the API (H3)."""
+"""Reports of days over the API, from the files that the job writes to the lake (H3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lake(api: Api) -> Iterator[Any]:
 def put(
     lake: Any, day: str, count: int, as_of: str = "20260303T011500.000Z", complete: bool = True, runs: int = 1
 ) -> None:
-    """As Spark writes it: files of so many lines in their order, ``_SUCCESS`` last."""
+    """Write a report as Spark does: files of this many lines in their order, ``_SUCCESS`` last."""
     root = f"history_report/json/day={day}/as_of={as_of}/"
     lines = [json.dumps({"workflow": f"demo.flights.w{n:04}", "runs": runs, "cost_usd": None}) for n in range(count)]
     for at in range(0, count, LINES_A_FILE):

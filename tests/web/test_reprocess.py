@@ -1,4 +1,4 @@
-"""Re-processings over the API: asked for, planned, shown, listed, cancelled, refused (L21)."""
+"""Re-processings over the API: requested, planned, shown, listed, cancelled, refused (L21)."""
 
 from __future__ import annotations
 

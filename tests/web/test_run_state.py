@@ -15,7 +15,9 @@ ONE = f"{APP}/schedules/nightly"
 
 
 def change(job_run_id: str, state: str, application: str | None = None) -> dict[str, Any]:
-    """https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html"""
+    """A state change of a job run.
+    https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html
+    """
     return {
         "version": "0",
         "id": "00df3ec6-5da1-36e6-ab71-20f0de68f8a0",
@@ -103,7 +105,7 @@ def test_a_state_change_of_a_foreign_job_changes_nothing(api: Api) -> None:
 
 @pytest.mark.parametrize("missing", ["detail", "time", "source"])
 def test_an_incomplete_state_change_is_error_so_that_it_is_kept(api: Api, missing: str) -> None:
-    """Lambda retries it, and keeps it among the dead letters in the end."""
+    """Lambda retries it, and finally keeps it as a dead letter."""
     event = {name: value for name, value in change("x", "SUCCESS").items() if name != missing}
     with pytest.raises(KeyError):
         handlers.run_state(event)

@@ -1,4 +1,4 @@
-"""What people do to runs over HTTP: cancel, run again, read what was written (W6, W15)."""
+"""What users do to runs over HTTP: cancel, run again, read the logs (W6, W15)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def start(api: Api, schedule: str, workflow: str, key: str = "k1", **more: Any) 
 
 
 def test_w6_a_run_is_cancelled_and_polled_until_its_end_has_come(api: Api) -> None:
-    """moto's EMR ends its runs at once, so it is a run of a pool that lives long enough."""
+    """moto's EMR ends its runs at once, so the test uses a run of a pool, which stays active."""
     api.put(f"{APP}/workflows/pulled", {"target": {"type": "worker", "pool": "etl"}})
     run_id = start(api, "pull", "pulled")
 

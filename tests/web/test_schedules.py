@@ -1,4 +1,4 @@
-"""Schedules over HTTP: their documents, their state, and what people do to them (L1-L3, L7, L11)."""
+"""Schedules over HTTP: their documents, their state, and the actions of users (L1-L3, L7, L11)."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -115,11 +115,11 @@ def test_a_change_may_have_a_condition(api: Api, path: str, first: Any, second: 
     assert api.refused(412, "PUT", path, first, if_match='"1"')["code"] == "changed_meanwhile"
     api.refused(404, "GET", path)
 
-    # When it exists, and somebody else has changed it
+    # When it exists, and another user has changed it
     seen = api.send("PUT", path, first).headers["ETag"]
     assert api.send("PUT", path, second, if_match=seen).headers["ETag"] == '"2"'
 
-    # Then what was seen before is stale, for replacing and deleting alike
+    # Then the ETag that was read before is stale, for replacing and deleting alike
     before = api.everything()
     error = api.refused(412, "PUT", path, first, if_match=seen)
     assert error["hint"] == "read it again, check what changed, and send the request with the new ETag"
@@ -257,7 +257,7 @@ def test_h2_one_page_has_runs_of_a_state_however_far_between(api: Api) -> None:
     path = f"{APP}/schedules/clean/runs?state=FAILED"
     page = api.get(f"{path}&limit=5")
     assert [run["run_id"][-2:] for run in page["items"]] == ["27", "03"]
-    # A request looks at so many and no more; where it stopped, the next one goes on.
+    # A request checks only so many schedules; the next request continues where it stopped.
     found, cursor = [], ""
     while cursor is not None:
         page = api.get(f"{path}&limit=1{f'&cursor={cursor}' if cursor else ''}")

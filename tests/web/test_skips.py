@@ -1,4 +1,4 @@
-"""One occurrence of a schedule is left out, by the instant at which it would fire, and taken back (L19)."""
+"""One occurrence of a schedule is skipped, by its nominal instant, and the skip is undone (L19)."""
 
 from datetime import datetime, timedelta
 from typing import Any

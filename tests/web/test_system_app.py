@@ -1,4 +1,4 @@
-"""Sluice's own app is deployed through its own API, and a late day starts what settles it (H3)."""
+"""Sluice's own app is deployed through its own API, and a late day starts its compaction (H3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ APP = "/v1/namespaces/system/apps/history"
 
 
 class Wire:
-    """The client's one method that is needed, on the API in this process."""
+    """The one method of the client that is needed, on the API in this process."""
 
     def __init__(self, api: Api) -> None:
         self.api = api
@@ -47,7 +47,9 @@ def test_h3_sluice_schedules_its_own_history(empty: Api, installed: Any) -> None
 
 
 def test_h3_the_late_compaction_waits_for_the_whole_slot(empty: Api, installed: Any) -> None:
-    """A partition of late days counts once, so what is told by the same one must be there before its day is settled."""
+    """A partition of late days counts once. So all late lines under the same partition must be written before its days
+    are compacted.
+    """
     (late,) = [each for each in empty.get(f"{APP}/schedules")["items"] if each["name"] == "system.history.compact_late"]
     (waits,) = [duration(each["after"]) for each in late["constraints"] if each["type"] == "delay"]
     configured = json.loads((ROOT / ".chalice/config.json").read_text())["stages"]["sluice"]

@@ -21,7 +21,7 @@ TABLE: dict[str, Any] = {"format": "iceberg", "bucket": "lake", "prefix": PREFIX
 
 
 def after(commits: int) -> bytes:
-    """Metadata of a table whose snapshots are committed a minute from now, so that none is history."""
+    """Metadata of a table whose snapshots are committed a minute from now, so that none is older than the dataset."""
     soon = round(time.time() * 1000) + 60_000
     made = [snapshot(number, number - 1 or None, soon + number) for number in range(1, commits + 1)]
     return json.dumps(metadata(*made, former=commits - 1)).encode()

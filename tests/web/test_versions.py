@@ -1,4 +1,4 @@
-"""Each version of a schedule tells what it changed, who made it and when; and what an update keeps (L6, L7)."""
+"""Each version of a schedule records its changes, its author and its instant; and what an update keeps (L6, L7)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ TWO = {"type": "partition", "dataset": "flights", "count": 2}
 
 
 def changes(api: Api) -> list[list[str]]:
-    """What each version changed, the oldest first."""
+    """The changes of each version, the oldest first."""
     return [item["changes"] for item in reversed(api.get(VERSIONS)["items"])]
 
 

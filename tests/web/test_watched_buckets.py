@@ -1,4 +1,4 @@
-"""A dataset on a bucket of whose objects Sluice is not told is refused, with what to do (T20)."""
+"""A dataset on a bucket that does not send its events to Sluice is refused, with instructions (T20)."""
 
 from __future__ import annotations
 

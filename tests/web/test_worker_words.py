@@ -1,4 +1,4 @@
-"""What workers may say, and in which characters (W5)."""
+"""The texts that workers may send, and their characters (W5)."""
 
 from __future__ import annotations
 

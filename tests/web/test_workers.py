@@ -1,4 +1,4 @@
-"""The worker API over HTTP: what is answered to pull workers, and what is refused (W5)."""
+"""The worker API over HTTP: its answers to pull workers, and its refusals (W5)."""
 
 from __future__ import annotations
 

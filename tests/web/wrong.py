@@ -1,4 +1,4 @@
-"""What the tests of bad input share: documents in parts, and a refusal that must store nothing."""
+"""Shared by the tests of bad input: documents in parts, and a refusal that must store nothing."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ EMR = {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}
 
 
 def refused(api: Api, status: int, method: str, path: str, body: Any = None, **headers: str) -> dict[str, Any]:
-    """The error of a request that must leave every table as it was."""
+    """The error of a request that must leave every table unchanged."""
     before = api.everything()
     error = api.refused(status, method, path, body, **headers)
     assert api.everything() == before

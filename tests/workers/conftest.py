@@ -1,4 +1,4 @@
-"""Worlds in which pull workers do the work: two schedules of one workflow, and two workers of its pool."""
+"""Worlds with pull workers: two schedules of one workflow, and two workers of its pool."""
 
 from __future__ import annotations
 

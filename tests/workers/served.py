@@ -1,4 +1,4 @@
-"""The API of this checkout behind a real HTTP server, for workers that are processes of their own."""
+"""The API of this checkout behind a real HTTP server, for workers in processes of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.web.conftest import Api, installation, settle_in
 
 
 class ShiftedClock:
-    """The real time, and what a test adds to it. Whoever waits lets the others in meanwhile."""
+    """The real time plus an offset that a test sets. A waiting request releases the lock for other requests."""
 
     def __init__(self, lock: Any) -> None:
         self._lock, self.prefetch = lock, 0
@@ -34,8 +34,9 @@ class ShiftedClock:
 
 
 class Served:
-    """``api`` is the service without HTTP in between; one at a time is let in, for moto's transactions are not atomic
-    between threads."""
+    """``api`` is the service without HTTP. Requests are handled one at a time, because moto's transactions are not
+    atomic between threads.
+    """
 
     def __init__(self, api: Api, lock: Any, clock: ShiftedClock) -> None:
         self.api, self.lock, self.clock = api, lock, clock
@@ -67,7 +68,7 @@ class Served:
         raise AssertionError(f"expected {what} within half a minute")
 
     def passes(self, seconds: int) -> None:
-        """So much time goes by, a tick at the end of each minute."""
+        """Let this much time pass, with a tick at the end of each minute."""
         for span in [60] * (seconds // 60) + [seconds % 60]:
             self.clock.prefetch += span * 1000
             with self.lock:

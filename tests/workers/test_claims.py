@@ -1,4 +1,4 @@
-"""Pull workers claim, keep, report and give back: what lies in a pool, in which order, and whose it is (W5)."""
+"""Pull workers claim, keep, report and release runs: the offers of a pool, their order, and their leases (W5)."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_w5_a_claim_takes_at_most_ten_and_what_worker_can_run(world: World, ann:
 
 
 def waiting(world: World, seconds: float) -> None:
-    """An installation that lets a claim wait so long."""
+    """An installation in which a claim may wait this long."""
     world.ports = world.with_ports(settings=replace(world.ports.settings, worker_wait_seconds=seconds))
 
 

@@ -1,4 +1,4 @@
-"""A worker's request that meets another's, a person's or the sweep's, in the orders of their calls."""
+"""A worker's request meets another worker's, a user's or the sweep's, in the orders of their calls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIRED = {"workflow": "pulled", "enabled": True, "trigger": AT_NOON}
 
 
 class Pool:
-    """One fire of a schedule in its pool, and two workers, whose leases are kept beside the world."""
+    """One fire of a schedule in its pool, and two workers, whose leases are kept outside the world."""
 
     def __init__(self, world: QuickWorld) -> None:
         self.world = world
@@ -63,7 +63,7 @@ class Pool:
             act()
 
     def work_off(self) -> None:
-        """What is left is done by the worker that has it, or that comes for it."""
+        """A worker does the remaining work: the one with the lease, or one that claims it."""
         for _ in range(3):
             self.bob.claim(10)
             for each in (self.ann, self.bob):
@@ -77,7 +77,7 @@ def _one_has_it(pool: Pool) -> None:
 
 
 def _begun_or_aborted(pool: Pool) -> None:
-    """Whoever got it before the disable was acknowledged goes on; else it never begins."""
+    """A run that was claimed before the disable was acknowledged continues; otherwise it never begins."""
     pool.world.settle()
     assert pool.bob.claim() == [], "after a disable nothing is handed out"
     ends = ["SUCCEEDED"] if pool.ann.leases else ["ABORTED"]
@@ -95,7 +95,7 @@ def _told_or_cancelled(pool: Pool) -> None:
 
 
 def _alive_or_lost(pool: Pool) -> None:
-    """A heartbeat that was taken in keeps the run; else its attempt is lost, and another follows."""
+    """A heartbeat that was accepted keeps the run. Otherwise its attempt is lost, and another follows."""
     assert pool.states[0] in ("RUNNING", "RETRYING")
     alive = pool.states[0] == "RUNNING"
     pool.work_off()

@@ -1,4 +1,4 @@
-"""Leases that end early: workers that die, cancels, closed schedules, offers that are lost or left behind (W5)."""
+"""Leases that end early: crashed workers, cancels, closed schedules, offers that are lost or left behind (W5)."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_w5_a_late_heartbeat_not_yet_noticed_keeps_the_lease(world: World, ann: 
 
 
 def test_w5_a_heartbeat_during_the_poll_keeps_the_lease(world: World, ann: PullWorker) -> None:
-    """The sweep reads the row overdue; then its worker is heard of; then the death would be written."""
+    """The sweep reads the overdue row, and then a heartbeat arrives. The write that would end the attempt must fail."""
     run_now(world)
     ann.claim()
     ann.beat()
@@ -159,7 +159,7 @@ def test_w5_a_worker_that_dies_during_a_cancel_ends_it(world: World, ann: PullWo
 
 
 def test_w5_disable_stops_offered_work_and_claimed_work_goes_on(world: World, ann: PullWorker) -> None:
-    """A run-now goes even where the schedule is disabled; a fire does not (C13)."""
+    """A run-now starts even if the schedule is disabled; a fire does not (C13)."""
     world.clock.wait_until(world.clock.now() + 15 * 60 * MINUTE - 30 * SECOND)
     world.tick()
     world.pass_by("40s")

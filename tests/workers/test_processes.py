@@ -31,7 +31,7 @@ def served() -> Iterator[Served]:
 
 @pytest.fixture
 def start(served: Served) -> Iterator[Any]:
-    """Starts workers, and leaves none behind."""
+    """Starts workers, and ends them all after the test."""
     started: list[subprocess.Popen[str]] = []
 
     def worker(name: str, *command: str, options: tuple[str, ...] = ()) -> subprocess.Popen[str]:

@@ -1,5 +1,6 @@
-"""The worker of the command line against an API that plays: heartbeats, cancels, lost leases, answers that do not
-come (W5)."""
+"""The worker of the command line against a simulated API: heartbeats, cancels, lost leases, answers that do not come
+(W5).
+"""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def path(what: str, number: int = 1) -> str:
 
 
 def work(api: PlayedApi, *command: str, grace: float = 5, leases: Any = None, **more: Any) -> tuple[Worker, list[str]]:
-    """A worker does what one claim gives it, and ends."""
+    """A worker does the work of one claim, and ends."""
     told: list[str] = []
     api.play("POST", CLAIM, {"leases": leases or [lease()]}, {"leases": []})
     plan = Plan("demo.etl", "ann", command, grace=grace, **more)
@@ -171,11 +172,11 @@ def is_alive(process: int) -> bool:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
-    return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"  # dead, and nobody has asked for its end yet
+    return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"  # killed, not reaped yet
 
 
 def claims_until(api: PlayedApi, count: int) -> tuple[list[Any], float]:
-    """A worker that finds nothing asks so often: what it asked for, and how long it took."""
+    """A worker that finds no work claims this often. Returns its requests, and how long it took."""
     worker = Worker(Client(api.url), Plan("demo.etl", "ann", ("true",)), lambda text, run=None: None)
     claim, began = worker.client.post, time.monotonic()
 

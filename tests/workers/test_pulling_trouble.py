@@ -1,4 +1,4 @@
-"""The worker of the command line, when what it is to run or to tell is out of order (W5)."""
+"""The worker of the command line when its command or its report is faulty (W5)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_w5_a_long_cancel_reason_is_truncated_in_the_report(api: PlayedApi) -> N
 
 
 def test_w5_an_unanswered_result_is_repeated_at_heartbeat_rate(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long the API was away, the lease may still hold when it is back."""
+    """Even after a long outage of the API, the lease may still be held when the API is back."""
     slept: list[float] = []
     monkeypatch.setattr(pulling, "_sleep", lambda seconds, hurried: slept.append(seconds))
     api.play("POST", path("heartbeat"), ALIVE)

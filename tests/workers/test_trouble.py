@@ -1,4 +1,4 @@
-"""What a claim meets that is out of order: what cannot be read, offers that are nobody's, crowds that wait (W5)."""
+"""Faults that a claim meets: unreadable contexts, offers without a run, many waiting workers (W5)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AT_NOON: dict[str, Any] = {**NIGHTLY, "trigger": {"type": "time", "expression": 
 
 
 def fails_for(world: World, monkeypatch: pytest.MonkeyPatch, run_id: str) -> None:
-    """The context of one run cannot be read."""
+    """Make the context of one run unreadable."""
     read = world.payloads.context
 
     def context(which: str) -> Any:
@@ -32,7 +32,7 @@ def fails_for(world: World, monkeypatch: pytest.MonkeyPatch, run_id: str) -> Non
 
 
 def before_a_write_of(world: World, monkeypatch: pytest.MonkeyPatch, kind: type, act: Callable[[], Any]) -> None:
-    """Something happens right before the first write of this kind that is about an offer."""
+    """Call a function right before the first write of this kind to an offer."""
     inner = world.ports.ledger.commit
 
     def commit(writes: Any) -> Any:
@@ -67,7 +67,7 @@ def test_w5_a_claim_that_gets_nothing_for_an_error_says_so(
 
 
 def test_w5_worker_silent_beyond_its_timeout_has_lost_its_lease(world: World, ann: PullWorker) -> None:
-    """The attempt has failed for its timeout; that its worker sent no more heartbeats is true as well."""
+    """The attempt has failed for its timeout, although its worker stopped sending heartbeats as well."""
     world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": {**PULLED, "heartbeat": "3m"}, "timeout": "1m"}))
     run_now(world)
     ann.claim()
@@ -94,7 +94,7 @@ def test_w5_a_timeout_reported_by_its_worker_may_be_repeated(world: World, ann: 
 def test_w5_an_offer_that_returns_during_its_removal_is_not_lost(
     world: World, ann: PullWorker, bob: PullWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bob has read the offer, and then the run, which was Ann's; she gives it back; then he deletes the offer."""
+    """Bob reads the offer, and then the run, which Ann holds. She releases it, and then he deletes the offer."""
     run_id = run_now(world)
     offer = world.ports.jobs.offers(POOL, 1)[0]
     ann.claim()
@@ -104,7 +104,7 @@ def test_w5_an_offer_that_returns_during_its_removal_is_not_lost(
 
 
 def test_w5_slots_of_a_dead_worker_return_and_failures_hold(ann: PullWorker, world: World) -> None:
-    """`pool` is where slots are taken; the target's own `pool` is where workers come for the run."""
+    """`pool` is the pool of the slots; the target's own `pool` is the one from which workers claim the run."""
     pulled = {"target": PULLED, "pool": "etl", "slots": 2, "notify": []}
     parts = flights({"nightly": {**NIGHTLY, "pause_after_failures": 1}}, pulled=pulled)
     world.deploy({**parts, "pools": {"etl": {"size": 3}}})
@@ -160,7 +160,7 @@ def test_w5_an_update_applies_to_an_offered_fire_and_its_context(world: World, a
 def test_w5_a_claim_overtaken_by_a_close_of_schedule_gets_none(
     world: World, ann: PullWorker, monkeypatch: pytest.MonkeyPatch, close: str
 ) -> None:
-    """The gate was open when the claim read it; the disable is acknowledged before the claim is written."""
+    """The schedule was open when the claim read its state. The disable is acknowledged before the claim is written."""
     world.deploy(flights({"clean": AT_NOON}, pulled=TWICE))
     world.pass_by("2m")
     before_a_write_of(world, monkeypatch, Delete, lambda: getattr(world, close)("clean"))
@@ -180,7 +180,7 @@ def test_w5_a_disable_that_overtakes_an_offer_empties_the_pool(world: World, mon
 def test_w5_a_report_of_a_lease_lost_meanwhile_ends_nothing(
     world: World, ann: PullWorker, bob: PullWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ann's lease was held when it was looked at; then she gave the run back, and Bob has it."""
+    """Ann's lease was held when it was read. Then she released the run, and Bob claimed it."""
     run_now(world)
     ann.claim()
 

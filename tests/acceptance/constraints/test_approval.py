@@ -1,4 +1,4 @@
-"""Approval (C16): a job waits until somebody who may says yes, or takes it out by saying no."""
+"""Approval (C16): a job waits until a user with the role approves it, or rejects and so drops it."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_c16_a_job_that_asks_for_no_approval_cannot_get_one() -> None:
 
 
 def test_c16_a_timeout_with_run_does_not_replace_the_approval() -> None:
-    """Past the trigger and the clock, but not past who is to approve (C10)."""
+    """The timeout overrides the trigger and the time window, but not the approval (C10)."""
     world = QuickWorld()
     rules = [{"type": "time_window", "start": "22:00", "end": "06:00"}, {"type": "approval", "role": "DataOwner"}]
     world.deploy(flights({"a": partitions(2, constraints=rules, timeout={"after": "1h", "then": "run"})}))

@@ -32,7 +32,7 @@ WORKING = ["mon", "tue", "wed", "thu", "fri"]
 
 
 def test_c17_a_job_waits_for_the_next_allowed_day(world: World) -> None:
-    """Saturday's data waits for Tuesday: the Monday is left out by its date."""
+    """Saturday's data waits for Tuesday: the calendar excludes that Monday by its date."""
     rule = calendar(only=WORKING, excluding=["2026-03-09"], zone="Europe/Paris")
     world.deploy(flights({"daily": on(partition(), "clean", rule, timeout={"after": "4d"})}))
     world.clock.wait_until(parse_instant("2026-03-07T09:00:00Z"))
@@ -78,7 +78,7 @@ def test_c17_fires_of_closed_days_become_one_job(world: World) -> None:
 
 
 def test_c17_a_prepared_fire_is_judged_on_its_own_day(world: World) -> None:
-    """Fires are prepared, and decided together, before they are due. That of midnight belongs to the new day."""
+    """Fires are prepared, and decided together, before they are due. The fire of midnight belongs to the new day."""
     fires = time("59 59 23 * * *"), time("0 0 0 * * *")
     rules = {"constraints": [calendar(only=["tue"], on_unmet="abort")]}
     world.deploy(flights({"last": to_queue(fires[0], **rules), "first": to_queue(fires[1], **rules)}))
@@ -90,7 +90,7 @@ def test_c17_a_prepared_fire_is_judged_on_its_own_day(world: World) -> None:
 
 
 def test_c17_a_night_counts_by_the_day_on_which_it_launches(world: World) -> None:
-    """The window of Tuesday evening reaches into Wednesday, which the calendar allows; the evening itself is not."""
+    """The window of Tuesday evening ends on Wednesday, which the calendar allows. Tuesday itself is not allowed."""
     rules = window("22:00", "06:00"), calendar(only=["wed"])
     world.deploy(flights({"daily": on(partition(), "clean", *rules, timeout="never")}))
     world.upload(day(1))
@@ -153,7 +153,7 @@ def test_c17_run_now_waits_and_a_backfill_does_not(world: World) -> None:
 
 
 def test_c17_a_job_leaves_its_queue_when_its_day_is_over(world: World) -> None:
-    """It queues for a slot on Monday. The slot is free on Tuesday, which the calendar leaves out."""
+    """It queues for a slot on Monday. The slot is free on Tuesday, which the calendar excludes."""
     rules = concurrency(1), calendar(excluding=["tue"])
     world.deploy(flights({"daily": on(partition(), "clean", *rules, timeout="never")}))
     for number in (1, 2):

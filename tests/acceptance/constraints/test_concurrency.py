@@ -1,4 +1,4 @@
-"""Fewer than n active runs of a workflow, or of a group (C1); and who of those that wait goes first (W2)."""
+"""Fewer than n active runs of a workflow, or of a group (C1), and which waiting job goes first (W2)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GROUP = {"group": "heavy"}
 
 
 class LingeringEmr(FakeEmr):
-    """EMR as it is: a run that is cancelled takes its time to end."""
+    """EMR as it behaves: a cancelled run takes time to end."""
 
     def cancel(self, run: Run) -> None:
         self.runs[(run.target_id or "").partition("/")[2]].state = "CANCELLING"

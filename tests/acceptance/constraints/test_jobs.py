@@ -79,7 +79,7 @@ def test_c11_without_coalescing_each_fire_is_a_job_and_runs(world: World) -> Non
 
 
 def test_c11_the_events_of_a_batch_are_one_job_each_and_all_run(world: World) -> None:
-    """Several events of one fire (E2) that find the limit reached: none joins the one that waits already."""
+    """Several events of one fire (E2) find the limit reached. None of them joins the job that already waits."""
     batch = on(time("1 12 2 3 *"), "clean", concurrency(1), spread={"count": 4})
     world.deploy(flights({"batch": batch}))
     world.pass_by("2m")
@@ -106,7 +106,7 @@ def test_c11_without_coalescing_each_match_is_a_separate_job(world: World) -> No
 
 
 def test_c11_without_coalescing_each_quiet_is_a_separate_job(world: World) -> None:
-    """A match that time completes makes room for the next just as one that an event completes."""
+    """A match that time completes is detached for the next one, as a match that an event completes is."""
     rules = (window("12:30", "18:00"), concurrency(1))
     world.deploy(flights({"chunks": on(quiet(partition(), "5m"), "clean", *rules, coalesce=False)}))
     for number in (1, 2):

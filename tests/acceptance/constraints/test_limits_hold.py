@@ -1,4 +1,4 @@
-"""What may never be passed: pools and policies by a timeout that runs a job (C10), a policy by a redrive (E3)."""
+"""Limits that always hold: pools and policies when a timeout runs a job (C10), a policy at a redrive (E3)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CPU = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization"}}
 
 
 def one_waits(schedules: dict[str, Any], **document: Any) -> QuickWorld:
-    """``first`` has started; ``late`` waits for its second partition, and by its timeout it would run without it."""
+    """``first`` has started. ``late`` waits for its second partition; its timeout would run it without one."""
     world = QuickWorld()
     pooled = {name: {"target": EMR, "pool": "p"} for name in ("one", "two")}
     world.deploy({**flights(schedules, **pooled), "pools": {"p": {"size": 1}}, **document})
@@ -65,7 +65,7 @@ def test_c10_a_timeout_with_run_never_exceeds_a_policy() -> None:
 
 @pytest.mark.parametrize("on_unmet", ["wait", "abort"])
 def test_c10_a_timeout_overrides_a_load_that_is_too_high(on_unmet: str) -> None:
-    """Nothing is measured once the timeout has ended, so what is measured can no longer hold the job up."""
+    """Nothing is measured once the timeout has ended, so no measurement can delay the job any more."""
     quiet = {"type": "load", "of": CPU, "below": 0.7, "on_unmet": on_unmet}
     world = QuickWorld()
     world.targets.load = 0.9
@@ -84,7 +84,7 @@ def test_c10_a_timeout_overrides_a_load_that_is_too_high(on_unmet: str) -> None:
 
 
 def test_e3_redrives_take_permits_too() -> None:
-    """Three events that could not be delivered come back together; the policy lets one start in half an hour."""
+    """Three events that could not be delivered are redriven together. The policy allows one start in half an hour."""
     world = QuickWorld()
     told = on(event("go"), "notify", policy="calm", coalesce=False)
     document = flights({"told": told}, notify={"target": SQS, "delivery": {"tries": 1}})

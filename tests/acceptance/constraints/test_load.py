@@ -1,4 +1,4 @@
-"""Load (C6): a job waits for quiet hours, of a pool or of whatever is measured outside."""
+"""Load (C6): a job waits for a low load, of a pool or of an external measurement."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's own check says whether a job may launch: met, later, or not at all (C15)."""
+"""The user's probe decides whether a job may launch: met, later, or not at all (C15)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def probe(**fields: Any) -> dict[str, Any]:
 
 
 def says(world: World, *answers: dict[str, Any] | NoAnswer) -> None:
-    """What the probe answers, one after the other, the last one for ever."""
+    """The answers of the probe, one after the other; the last one repeats."""
     world.targets.says = [each if isinstance(each, NoAnswer) else json.dumps(each).encode() for each in answers]
 
 
@@ -178,7 +178,7 @@ def test_c15_a_delivery_may_have_a_probe_too(world: World) -> None:
 
 
 def test_c15_of_many_fires_due_together_each_waits_for_its_probe(world: World) -> None:
-    """A crowd is delivered in batches; what has a probe is looked at by itself."""
+    """Many fires are delivered in batches; a fire with a probe is checked separately."""
     due = time("1 12 2 3 *")
     checked = {f"checked{number}": on(due, "notify", probe()) for number in range(3)}
     world.deploy(flights(checked | {f"free{number}": on(due, "notify") for number in range(3)}))

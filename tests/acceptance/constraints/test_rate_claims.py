@@ -1,4 +1,4 @@
-"""A rate counts claims: a call that the target refuses comes again later, and closer to the next start (C5)."""
+"""A rate counts claims: a call that the target refuses is repeated later, and so closer to the next start (C5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Constraints on the runs there were: the span since the last one (C4), a rate (C5), fresh upstreams (C7)."""
+"""Constraints on earlier runs: the span since the last one (C4), a rate (C5), fresh upstreams (C7)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ CLEAN = "workflow:demo.flights.clean"
 
 
 def test_c4_an_active_run_counts_and_a_failed_one_does_not(world: World) -> None:
-    """Interleaving 15: run 1 is still going when the second partition arrives: no launch; run 1 fails: the next may."""
+    """Interleaving 15: run 1 is active when the second partition arrives: no launch. Run 1 fails: the
+    next may start.
+    """
     world.deploy(flights({"daily": on(partition(), "clean", since_last_run("5m"))}))
     world.upload(day(1))
     world.settle()
@@ -251,7 +253,7 @@ def test_c7_an_upstream_success_becomes_stale(world: World) -> None:
 
 
 def test_c7_freshness_is_no_trigger_so_it_makes_no_cycle(world: World) -> None:
-    """`join` starts `clean`, and waits for a fresh `clean` itself: nobody starts itself that way."""
+    """`join` starts `clean`, and waits for a fresh `clean` itself. Freshness starts nothing, so this is no cycle."""
     report = on(partition("weather"), "join", fresh("clean", "2h", on_unmet="abort"))
     world.deploy(flights({"report": report, "again": on(status("join"), "clean"), "clean": partitions()}))
     world.upload(day(1))

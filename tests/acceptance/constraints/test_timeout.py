@@ -1,4 +1,6 @@
-"""A job that is not launched in time is aborted, or runs anyway (C10); and everything that waits has a waker (C8)."""
+"""A job that is not launched in time is aborted, or runs anyway (C10). Every waiting job has a row that
+wakes it (C8).
+"""
 
 from __future__ import annotations
 

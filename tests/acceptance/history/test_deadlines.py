@@ -121,8 +121,9 @@ def test_h5_a_delivery_may_meet_a_deadline_like_any_run(world: World) -> None:
 
 
 def test_story_5(world: World) -> None:
-    """Many rare feeds with generous deadlines: each runs when its feed comes, however late in the month that is. Nobody
-    looks at those that wait for nothing, and one that does not make its deadline is told."""
+    """Many rare feeds with generous deadlines: each runs when its feed comes, even late in the month. Idle schedules
+    cost no checks, and a missed deadline is announced.
+    """
     feeds = {
         f"feed{number:04d}": {"bucket": "lake", "prefix": f"raw/feed{number:04d}/", "keys": ["day"]}
         for number in range(FEEDS)

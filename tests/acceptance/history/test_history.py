@@ -1,4 +1,4 @@
-"""What is kept of a run: its number, what it waited for, what it was billed and has cost (H1)."""
+"""The kept facts of a run: its number, what it waited for, its billed resources and its cost (H1)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_h1_runs_of_a_workflow_have_growing_numbers(world: World) -> None:
         world.pass_by("10s")
     assert (numbers(world, "a"), numbers(world, "b")) == ([(1, 1), (3, 1)], [(2, 1), (4, 1)])
 
-    # What has ended keeps its number, and no later one has it again.
+    # An ended run keeps its number, and no later run gets it.
     world.finish()
     world.upload(day(3))
     world.settle()
@@ -76,7 +76,7 @@ def test_h1_a_queued_run_is_numbered_when_it_starts(world: World) -> None:
 
 
 def test_h1_a_start_that_loses_its_number_tries_another_once(world: World) -> None:
-    """Many starts of one workflow at the same moment: each takes a number of its own, and goes on with it."""
+    """Many starts of one workflow at the same moment: each takes its own number and continues with it."""
     claims = 0
 
     class OthersStart(LedgerBetween):
@@ -156,7 +156,7 @@ def test_h1_a_success_does_not_wait_for_its_costs(world: World) -> None:
     world.finish()
     (run,) = world.runs("a")
     assert (run.state, run.billed) == ("SUCCEEDED", ())
-    # Nor does anything else wait for it: whoever only raises is asked twice more, and then left alone.
+    # No row waits for the bill, either: a target that only raises is polled twice more, and then no longer.
     world.pass_by("1h")
     (run,) = world.runs("a")
     assert (run.state, run.billed, run.wake_at, run.leases) == ("SUCCEEDED", (), None, 0)

@@ -1,4 +1,4 @@
-"""What the lake of history has of runs, whatever they are: bills that come late, deadlines, nodes of DAGs (H1, H3)."""
+"""The lines of history for special runs: bills that come late, deadlines, nodes of DAGs (H1, H3)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def world() -> World:
 
 
 def one_run(world: World, reckons_after: int = 0, **fields: Any) -> Run:
-    """One run of EMR that has ended, and whose bill is known so long after."""
+    """One run of EMR that has ended, and whose bill is available this much later."""
     world.targets.emr.reckons_after = reckons_after
     world.deploy(flights({"a": on(event("go"), "clean", **fields)}))
     world.post("go")
@@ -125,10 +125,10 @@ def test_h5_a_schedule_deadline_counts_from_the_first_attempt(world: World) -> N
     world.finish()
     first, second = (lines.line_of(run, LIST) for run in world.runs("a"))
     assert (first["end_by"], first["start_by"]) == (second["end_by"], second["start_by"])
-    # One start and one end are judged of a run, however many attempts it took.
+    # Deadlines are checked once per run, for all its attempts.
     assert (first["missed_start"], first.get("missed_end")) == (False, None)
     assert (second.get("missed_start"), second["missed_end"]) == (None, True)
-    # The delay of a retry is no wait of its job for anything else than that.
+    # The delay of a retry does not count as a wait of its job.
     assert (second["waited_ms"], second.get("waited_for")) == (0, None)
 
 
@@ -167,7 +167,7 @@ def test_h3_late_repeat_after_day_was_finished_finishes_it_again(world: World) -
     world.pass_by("15m")
     world.finish()
     world.pass_by("1m")
-    # Within the same hour as the first two, and nobody has read it yet.
+    # Within the same hour as the first two, before any reader has read that hour.
     comes_late()
     world.pass_by("17m")
     world.finish()
@@ -187,8 +187,9 @@ def test_h3_late_repeat_after_day_was_finished_finishes_it_again(world: World) -
 def test_h5_history_judges_a_run_as_its_deadline_watch_did(
     begun: int | None, ended: int, state: str, by: tuple[int | None, int | None]
 ) -> None:
-    """The watch looks at both instants, and sees the run as it stood then; history sees it when all is over."""
-    # What ran was asked to start before it ended; what was never asked was withdrawn or cancelled.
+    """The watch reads the run at both instants; history reads it after its end."""
+    # A run that was active was requested to start before its end. A run that was never requested was withdrawn or
+    # cancelled.
     assume(state in ("ABORTED", "CANCELLED") if begun is None else begun <= ended and state != "ABORTED")
     due = {"start_by": None if by[0] is None else NOON + by[0], "end_by": None if by[1] is None else NOON + by[1]}
     run = rows.run(

@@ -1,4 +1,4 @@
-"""Backfills: the past is run as it would have been, a few at a time (L12)."""
+"""Backfills: past entries run as they would have run, a few at a time (L12)."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_l12_failed_attempts_are_retried_before_the_next_entry(world: World) -> 
 
 
 def test_l12_constraints_on_the_present_do_not_delay_a_backfill(world: World) -> None:
-    """Noon: outside the window; and each of the others would hold the second run up for hours."""
+    """Noon is outside the window, and each of the other constraints would delay the second run for hours."""
     stale = fresh("join", "1d")
     nightly(world, window("01:00", "02:00"), delay("2h"), rate(1, "day"), since_last_run("1d"), stale)
     backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-04T00:00:00Z")

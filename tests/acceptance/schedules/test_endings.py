@@ -1,4 +1,4 @@
-"""How the life of a schedule ends: bounds, repeats, ttl, and what becomes of it then (L10)."""
+"""How a schedule ends: bounds, repeats, ttl, and what happens to its rows (L10)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_l10_a_trigger_of_several_leaves_ends_with_its_ttl(world: World) -> None
 
 
 def test_l10_a_span_moved_beyond_the_ttl_does_not_keep_schedule(world: World) -> None:
-    """Ten minutes after the last start: put off by the data that came, to an instant after the end."""
+    """Ten minutes after the last start: new data postponed it to an instant after the end."""
     either = any_of(elapsed("10m"), partition())
     world.deploy(flights({"either": on(either, ttl="15m")}))
     world.pass_by("8m")

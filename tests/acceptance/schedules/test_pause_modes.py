@@ -1,4 +1,4 @@
-"""The pause modes (L4): hold, backlog and drain, with timeouts that count or stand still."""
+"""The pause modes (L4): hold, backlog and drain, with timeouts that count or are stopped."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_l4_one_pause_may_follow_another(world: World) -> None:
     world.pause("daily", "drain")
     world.settle()
 
-    # What came in the hold was joined by the next one before it was set apart.
+    # Day 3 joined the held job of days 1 and 2 before the backlog detached it.
     assert sorted(days(world, run) for run in world.runs("daily")) == [["1", "2", "3"], ["4", "5"], ["6", "7"]]
     assert world.records("daily") == []
 
@@ -259,7 +259,7 @@ def test_l4_stopped_timeouts_may_count_again_during_the_pause(world: World) -> N
 
 
 def test_l4_run_now_and_retries_go_on_in_a_hold(world: World) -> None:
-    """They were decided on by themselves; a hold is about what the trigger starts."""
+    """They were decided on separately; a hold stops only what the trigger starts."""
     retried = {"target": {"type": "emr_serverless", "entry_point": "s3://code/a.py"}, "retries": {"attempts": 2}}
     world.deploy(flights({"daily": partitions(workflow="fragile")}, fragile=retried))
     world.upload(day(1))

@@ -30,7 +30,7 @@ def lake(world: World, schedules: dict[str, Any] = CHAIN, days: int = 1) -> None
 
 
 def work_off(world: World, failing: str = "") -> None:
-    """All runs end, those of one schedule with a failure, until nothing is left to do."""
+    """All runs end, those of one schedule with a failure, until no work is left."""
     for _ in range(50):
         world.settle()
         living = [run for run in world.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING")]
@@ -110,7 +110,7 @@ def test_l21_upto_runs_nothing_after_the_workflow(world: World) -> None:
 
 
 def test_l21_an_all_of_two_datasets_runs_once_for_one(world: World) -> None:
-    """Its other dataset has come long ago, and does not come again."""
+    """Its other dataset arrived long ago, and does not arrive again."""
     both = [after("clean", "join")["trigger"], {"type": "partition", "dataset": "weather"}]
     schedules = CHAIN | {"join": after("", "join", by=BY_DAY) | {"trigger": {"type": "all", "triggers": both}}}
     lake(world, schedules)

@@ -1,4 +1,4 @@
-"""Schedules are made, changed and run by hand (L1, L2, L3, L7, L9, L11)."""
+"""Users create, change and run schedules (L1, L2, L3, L7, L9, L11)."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_l9_arguments_merge_those_of_workflow_schedule_run_now(world: World) -> 
 def test_l9_a_claimed_run_keeps_old_arguments_later_ones_get_new(
     world: World,
 ) -> None:
-    """A run that was claimed keeps its arguments, in its retries too; whatever is claimed later has the new ones."""
+    """A claimed run keeps its arguments, in its retries too; all later claims have the new ones."""
     retried = {"target": {"type": "emr_serverless", "entry_point": "s3://code/a.py"}, "retries": {"attempts": 2}}
     daily = partitions(workflow="fragile", properties={"version": 1})
     world.deploy(flights({"daily": daily}, fragile=retried))

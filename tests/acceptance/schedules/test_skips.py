@@ -1,4 +1,4 @@
-"""Leave one occurrence out, take that back, and hold a schedule whose runs keep failing (L19)."""
+"""Skip one occurrence, undo the skip, and pause a schedule whose runs keep failing (L19)."""
 
 from __future__ import annotations
 

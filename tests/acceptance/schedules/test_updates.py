@@ -1,4 +1,4 @@
-"""What an update does with what has gathered (L6): dropped on record, or carried where the trigger did not change."""
+"""The effect of an update on gathered events (L6): dropped on record, or carried if the trigger did not change."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def test_e6_two_simultaneous_redrives_make_one(world: World) -> None:
     catalog = world.ports.catalog
 
     class SlowCatalog:
-        """The other one redrives, and its job even runs, right before this one's transaction."""
+        """Another user redrives the letter, and its job even runs, right before this request's transaction."""
 
         def __getattr__(self, name: str) -> Any:
             if name == "definition" and not seen:

@@ -1,4 +1,4 @@
-"""Deliveries: tried as the policy says, to the dead letters with the reason, redriven under the same id (E6, E7)."""
+"""Deliveries: retried by the policy, then a dead letter with the reason, redriven under the same id (E6, E7)."""
 
 from __future__ import annotations
 

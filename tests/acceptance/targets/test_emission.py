@@ -46,7 +46,7 @@ def test_e1_a_tick_out_of_time_leaves_the_rest_to_the_next_one(world: World) -> 
     inner = world.ports.wakes
 
     class Slow:
-        """Fifteen seconds go by for every timer."""
+        """Every timer takes fifteen seconds."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(inner, name)
@@ -101,7 +101,7 @@ def test_e2_no_check_of_a_timer_writes_more_than_a_portion(world: World) -> None
     emit.emit_due(world.ports)
     assert set(written) == {rules.MAX_FIRES}
     assert sum(written) < 6_000
-    # What is left was hinted, so that it is written before it is due, without another tick.
+    # The rest was hinted, so that it is written before it is due, without another tick.
     hinted = [ref for due, ref in world.hints.sent if ref.kind == "timer" and due <= world.clock.now()]
     assert [ref.parts[0] for ref in hinted] == [full("batch")]
     while any(ref.kind == "timer" for ref in world.hints.due(world.clock.now())):

@@ -1,4 +1,4 @@
-"""Throttling policies (E3): whatever starts under one keeps its pace, by priority, across schedules."""
+"""Throttling policies (E3): all starts under a policy keep its pace, by priority, across schedules."""
 
 from __future__ import annotations
 

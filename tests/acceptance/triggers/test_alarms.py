@@ -64,7 +64,7 @@ def test_t23_changes_in_another_order_all_count(world: World) -> None:
 
 
 def test_t23_a_repeated_state_starts_nothing(world: World) -> None:
-    """CloudWatch tells so that the actions of a composite alarm are no longer suppressed."""
+    """CloudWatch repeats a state when the actions of a composite alarm are no longer suppressed."""
     world.deploy(flights({"mend": on(alarm("service"))}))
     world.alarm("service")
     world.settle()

@@ -1,4 +1,4 @@
-"""Datasets on buckets that exist already: EventBridge tells of their objects, and these count as in the lake (T20)."""
+"""Datasets on existing buckets: EventBridge reports their objects, and these count as in the lake (T20)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def world(make_world: Callable[..., World]) -> World:
 
 
 def on_landing(schedules: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    """The flights' app with its datasets on a bucket that is not the installation's own."""
+    """The flights' app with its datasets on a bucket that does not belong to the installation."""
     app = flights(schedules)
     app["datasets"] = {name: {**each, "bucket": LANDING, **fields} for name, each in app["datasets"].items()}
     return app

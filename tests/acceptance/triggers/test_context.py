@@ -1,4 +1,4 @@
-"""What fired reaches the run (T17): exactly the events of its job, and through them the upstream's own."""
+"""The run gets what fired it (T17): exactly the events of its job, and through them the upstream's own."""
 
 from __future__ import annotations
 

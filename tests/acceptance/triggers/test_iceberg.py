@@ -120,7 +120,7 @@ def test_t21_removed_or_rewritten_data_counts_only_if_named(world: World, table:
 
 
 def test_t21_a_compaction_does_not_count(world: World, table: Orders) -> None:
-    """pyiceberg cannot compact: the metadata file is one that it wrote, with another operation."""
+    """pyiceberg cannot compact, so the test changes the operation in a metadata file of pyiceberg."""
     world.deploy(app({"each": on(snapshots(9))}, **SINGLE))
     table.append(1)
     table.append(2)
@@ -240,7 +240,7 @@ def test_t21_without_a_catalog_the_next_file_confirms_a_snapshot(world: World, t
 
 
 def test_t21_a_commit_that_lost_its_race_is_no_event(world: World, table: Orders) -> None:
-    """Two writers make version 2 of the table at once. Both files are there; the next commit is made from one."""
+    """Two writers make version 2 of the table at once. Both files exist; the next commit is based on one of them."""
     world.deploy(app({"each": on(snapshots(9))}))
     table.append(1)
     table.append(2)
@@ -304,7 +304,7 @@ def test_t21_numbered_metadata_files_are_commits_without_catalog(world: World, t
 
 @pytest.mark.parametrize("name", ["00002-1.gz.metadata.json", "00002-1.metadata.json.gz"])
 def test_t21_compressed_metadata_is_read(world: World, table: Orders, name: str) -> None:
-    """pyiceberg writes none: these are files of its own, packed under the names that Java's writers give them."""
+    """pyiceberg writes no compressed files. The test compresses its files under the names that Java's writers use."""
     world.deploy(app({"each": on(snapshots(9))}))
     first, second = table.append(1), table.append(2)
     base = f"{PREFIX}metadata/00001-1.gz.metadata.json"

@@ -1,4 +1,4 @@
-"""Triggers that the passing of time meets: quiet (T12), elapsed (T13), absent (T18)."""
+"""Triggers that time alone meets: quiet (T12), elapsed (T13), absent (T18)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times in all their forms: due times, bounds, lives that end, outages, jitter and exclusions (T3-T6, L10)."""
+"""Times in all their forms: due times, bounds, ttl, outages, jitter and exclusions (T3-T6, L10)."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_t4_each_run_shows_its_lateness(world: World) -> None:
     [
         ("all", 5 * HOUR, 5, 0),
         ("latest", 5 * HOUR, 1, 4),
-        ("none", 5 * HOUR, 1, 4),  # the fire of this very minute is no missed one
+        ("none", 5 * HOUR, 1, 4),  # the fire of this very minute is not a missed one
         ({"mode": "all", "within": "150m"}, 5 * HOUR, 3, 2),
         ("all", DAY, 24, 0),
         ("latest", DAY, 1, 23),
@@ -204,5 +204,5 @@ def test_t6_dates_are_those_of_the_trigger_zone(world: World) -> None:
 
     document = time("0 1 * * *", zone="Asia/Tokyo", excluding=["2026-03-03"])
     rule = TimeTrigger.model_validate(document)
-    # Noon in London is nine in the evening in Tokyo: the next 01:00 is that of the 3rd, which is left out.
+    # Noon in London is nine in the evening in Tokyo: the next 01:00 is that of the 3rd, which is excluded.
     assert occurrences.next_due(rule, NOON, NOON) == parse_instant("2026-03-04T01:00:00+09:00")

@@ -102,7 +102,9 @@ def test_t14_an_expired_partial_match_is_dropped_on_record(world: World) -> None
 
 
 def test_t14_an_event_after_the_window_does_not_complete_a_match(world: World) -> None:
-    """Nobody had looked since it grew too old: the event finds it, puts it on record, and begins a new match."""
+    """No check has come since the window ended. The event finds the partial match expired, puts it on record, and
+    begins a new match.
+    """
     world.deploy(flights({"pair": on(all_of(partition("flights"), partition("weather"), within="1h"))}))
     world.upload(day(1))
     world.settle()

@@ -1,4 +1,4 @@
-"""A status counts of any version of a workflow, or of the one that a leaf names (T10)."""
+"""A status counts for any version of a workflow, or for the one that a leaf names (T10)."""
 
 from __future__ import annotations
 

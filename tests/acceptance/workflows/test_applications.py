@@ -1,4 +1,6 @@
-"""Runs of an EMR application at a time: more wait in Sluice, by priority, and `why` names the application (W2, W3)."""
+"""A limit on the runs of an EMR application: more jobs wait in Sluice, by priority, and `why` names the application
+(W2, W3).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ LIMITS = {"emr_application_ids": (OTHER,), "emr_run_limits": ((OWN, 2), (OTHER, 
 
 
 def limited(schedules: dict[str, Any], policies: dict[str, Any] | None = None, **workflows: Any) -> QuickWorld:
-    """An installation in which the stack's own application may have two runs at a time, and another one one."""
+    """An installation whose own EMR application may have two runs at a time, and another application one."""
     world = QuickWorld(**LIMITS)
     elsewhere = {"target": {**EMR, "application_id": OTHER}}
     world.deploy({**flights(schedules, elsewhere=elsewhere, **workflows), "policies": policies or {}})
@@ -36,7 +38,7 @@ def come(world: QuickWorld, *days: int, dataset: str = "flights") -> None:
 
 
 def end_first(world: QuickWorld, state: str = "SUCCESS") -> None:
-    """The oldest EMR run that lives comes to its end."""
+    """The oldest active EMR run ends."""
     oldest = next(run.id for run in world.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING"))
     world.emr_says(oldest, "RUNNING")
     world.emr_says(oldest, state)

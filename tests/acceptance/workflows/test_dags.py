@@ -43,7 +43,7 @@ def test_w4_each_node_runs_once_when_all_its_upstreams_succeeded(world: World) -
 
 
 def test_w4_a_node_reacts_only_to_runs_of_its_own_dag_run(world: World) -> None:
-    """Two days are under way side by side, and a schedule outside runs the same workflow."""
+    """Two days are active side by side, and a schedule outside runs the same workflow."""
     world.deploy(dags.app(dag("a -> c", "b -> c"), {"other": partitions(1, "w_a", "weather")}))
     begin(world, 1)
     begin(world, 2)
@@ -90,7 +90,7 @@ def test_w4_nodes_after_a_failed_node_do_not_run_and_say_so(world: World) -> Non
 
 
 def test_w4_an_edge_may_wait_for_a_failure(world: World) -> None:
-    """The cleaning up after a failure is left out when all went well."""
+    """The clean-up after a failure is skipped when all nodes succeed."""
     world.deploy(dags.app(dag("a -> b", edge("a -> tidy", on=["FAILED", "KILLED"]))))
     begin(world, 1)
     ends(world, "a", "FAILED")

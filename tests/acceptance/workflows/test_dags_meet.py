@@ -1,4 +1,4 @@
-"""W4: DAGs and what the rest of the control plane does: runs again, deletes, pools, priorities, retries, workers."""
+"""W4: DAGs and the other features of Sluice: re-runs, deletes, pools, priorities, retries, workers."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def world() -> World:
 
 
 def run_of(world: World, node: str) -> Any:
-    """The run that a node has in the only run of the DAG."""
+    """The run of a node in the only run of the DAG."""
     [view] = views(world)
     return world.ports.runs.attempts(view["nodes"][node]["run_id"])[-1]
 
 
 def test_w15_a_node_run_rerun_alone_belongs_to_no_dag_run(world: World) -> None:
-    """As with ``only``: what follows it has run, and is not asked to run once more."""
+    """As with ``only``: its downstream nodes have run, and do not run once more."""
     world.deploy(dags.app(dag("a -> b", "b -> c")))
     begin(world)
     for node in ("a", "b", "c"):
@@ -107,7 +107,7 @@ def test_w4_a_recreated_dag_keeps_the_history_but_none_of_runs(world: World) -> 
 
 
 def test_w4_a_rerun_after_days_is_in_time_if_it_starts_at_once(world: World) -> None:
-    """Deadlines count from the re-run: what led to it ended long ago."""
+    """Deadlines count from the re-run: its upstreams ended long ago."""
     late = {"start_within": "10m", "end_within": "1h", "from": "nominal"}
     told = {"target": EMR, "deadline": late, "notify": [tells("missed_start", "missed_end")]}
     world.deploy(dags.app(dag("a -> b"), w_b=told))
@@ -140,7 +140,7 @@ def test_h5_a_manual_rerun_has_no_deadline_in_the_past(world: World) -> None:
 
 
 def test_w4_priority_is_inherited_along_the_edges_of_a_dag(world: World) -> None:
-    """``up`` leads to an urgent node, two edges on: it goes before one of more than its own priority."""
+    """``up`` leads to an urgent node, two edges on. It goes before a job whose priority is above its own."""
     one = [{"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}]
     nodes = {
         "plain": {"workflow": "w_plain", "constraints": one, "priority": 6},
@@ -262,7 +262,9 @@ def test_w9_a_failed_or_aborted_node_is_notified_by_its_workflow(world: World) -
 
 
 def test_w2_putting_dag_reads_no_waiting_job_of_other_schedules() -> None:
-    """Its nodes wait for runs of its own alone, and lend to no others: the queues may be as long as they are."""
+    """Its nodes wait only for runs of their own DAG, and pass priority to no other jobs. So long queues
+    cost nothing.
+    """
 
     def calls(waiting: int) -> int:
         world = QuickWorld(wake_shards=1, history_shards=1)

@@ -1,4 +1,4 @@
-"""W4: DAGs and what is around them: workflows, schedules, circles through the outside."""
+"""W4: DAGs and their surroundings: workflows, schedules, cycles through schedules outside."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ def test_w4_a_cycle_through_outside_schedules_is_refused(world: World) -> None:
 
 
 def test_w4_edges_within_one_dag_run_make_no_cycle_outside(world: World) -> None:
-    """A schedule that starts the first workflow of a DAG after the last one closes no circle: only what the DAG itself
-    starts goes on in it."""
+    """A schedule that starts the first workflow of a DAG after the last one closes no cycle: only runs that the DAG
+    itself starts continue in it.
+    """
     world.deploy(dags.app(dag("a -> b"), {"back": on({"type": "program_status", "workflow": "w_b"}, "w_a")}))
     begin(world)
     ends(world, "a")
@@ -102,7 +103,7 @@ def test_l17_what_a_dag_refers_to_cannot_be_deleted_with_reason(world: World) ->
 
 
 def test_w4_the_key_of_a_dag_cannot_be_a_correlation_key(world: World) -> None:
-    """With it, a schedule would pass for a node, and go round in a circle that nobody looks for."""
+    """With it, a schedule would count as a node, and could be part of a cycle that no check finds."""
     world.deploy(dags.app(dag("a -> b")))
     again = {"type": "program_status", "workflow": "w_b"}
     with pytest.raises(SluiceError, match="expected names of partition keys, or of fields of a payload, got '~dag'"):

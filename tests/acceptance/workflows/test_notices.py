@@ -1,4 +1,4 @@
-"""W9: who wants to hear of what went wrong is told, and not more often than helps."""
+"""W9: each subscriber gets notices of failures, at a limited rate."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def tells(*whats: str, to: dict[str, Any] = TEAM) -> dict[str, Any]:
 
 
 def notices(world: World) -> list[Any]:
-    """What was sent as notices, in order, each with the target it went to."""
+    """The notices that were sent, in order, each with its target."""
     found = []
     for (run_id, _), data in zip(world.targets.queue.messages, world.targets.queue.data, strict=True):
         if ".~notice-" in run_id:
@@ -106,7 +106,7 @@ def test_w9_a_job_aborted_for_a_constraint_sends_a_notice(world: World) -> None:
 
 
 def test_w9_a_requeued_job_waits_and_sends_no_notice(world: World) -> None:
-    """Requeued is what ``on_unmet: wait`` does: chosen where the requirement is."""
+    """Requeuing is the effect of ``on_unmet: wait``, which a user chooses in the constraint."""
     document = on(partition(), "clean", window("22:00", "23:00"), notify=[tells("aborted", "failed")])
     world.deploy(flights({"daily": document}))
     world.upload(day(1))
@@ -175,7 +175,7 @@ def test_w9_a_lost_hint_delays_a_notice_by_a_minute_at_most(world: World) -> Non
 
 
 def test_w9_many_failures_hardly_write_the_row_that_counts_them(world: World) -> None:
-    """When a hundred fail at once, a hundred Lambdas see to it: they must not all contend for one row."""
+    """When a hundred runs fail at once, a hundred Lambdas handle them. They must not all contend for one row."""
     written: list[str] = []
 
     class Watched(LedgerBetween):

@@ -1,4 +1,4 @@
-"""A notice as e-mail: an SNS topic with mail subscriptions gets a subject and a text that a person can read (W9)."""
+"""A notice as e-mail: an SNS topic with mail subscriptions gets a readable subject and text (W9)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tests.support.schedules import partitions
 from tests.support.world import EMR, day, flights
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:team"
-MAX_SUBJECT = 100  # characters that SNS takes; printable ASCII that begins with a letter, number or mark
+MAX_SUBJECT = 100  # characters that SNS accepts; printable ASCII that begins with a letter, number or punctuation mark
 
 
 class Topic:
-    """SNS as far as a publication goes. ``down``: it takes nothing."""
+    """SNS, as far as publishing is concerned. ``down``: it accepts nothing."""
 
     def __init__(self) -> None:
         self.published: list[tuple[str, dict[str, Any]]] = []
@@ -31,7 +31,7 @@ class Topic:
 
 
 class Targets:
-    """SNS is the real target over a topic that notes what it gets; all else is as it was."""
+    """SNS is the real target, over a topic that records what it gets. All other targets are unchanged."""
 
     def __init__(self, inner: Any, topic: Topic) -> None:
         self._inner, self._sns = inner, SnsTarget(topic)
@@ -68,7 +68,7 @@ def test_w9_a_failure_reaches_a_topic_with_subject_and_mail_text() -> None:
     assert [(event["what"], event["id"], event["reason"]) for event in text["events"]] == [
         ("failed", run.run_id, "disk full")
     ]
-    # A mail has no attributes: whoever filters them before the mail finds who it is, and of what type it is.
+    # A mail has no attributes. A filter of the subscription can use the schedule and the content type.
     told = {name: each["StringValue"] for name, each in mail["MessageAttributes"].items()}
     assert told["sluice-content-type"] == "application/json"
     assert told["sluice-schedule"].startswith("demo.flights.~notice-")

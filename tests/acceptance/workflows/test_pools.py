@@ -1,4 +1,4 @@
-"""Pools (W3, W13): slots and vCPUs that workflows share, with reserved shares, and none in use beyond the size."""
+"""Pools (W3, W13): slots and vCPUs that workflows share, with reserved shares, never more in use than the size."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_w13_resources_set_by_the_schedule_reach_target_and_pool() -> None:
 
 
 def test_w3_the_limit_row_of_a_pool_does_not_grow_with_runs() -> None:
-    """Every claim writes it, and each KB of it costs; when its runs began is told by the lines of their workflows."""
+    """Every claim writes the row, and each KB of it costs. The limits of the workflows hold the start times of runs."""
     world = sharing({"size": 9}, {"a": each("one")}, one={})
     come(world, 1, 2, 3, 4, 5)
     assert (in_use(world), world.limit_state("pool:demo.p").starts) == (5, {})

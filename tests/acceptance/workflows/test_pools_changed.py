@@ -1,4 +1,6 @@
-"""Pools that are cut anew while jobs hold their units (W3, W13): the books stay right, and nobody is left behind."""
+"""Pools that are divided differently while jobs hold units (W3, W13): the counts stay right, and no job is left
+waiting.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ def put_pool(world: QuickWorld, size: int, name: str = "demo.p", **shares: int) 
 
 
 def paced(schedules: dict[str, Any], **workflows: Any) -> QuickWorld:
-    """A start every ten seconds: who comes second holds what it has of pool p, and waits."""
+    """A start every ten seconds: the second job waits, and holds its units of pool p."""
     world = QuickWorld(start_burst=1, start_rate_per_second=0.1)
     made = {name: {"target": EMR, "pool": "p", **fields} for name, fields in workflows.items()}
     world.deploy({**flights(schedules, **made), "pools": {"p": {"size": 9}, "q": {"size": 9}}})
@@ -102,7 +104,7 @@ def test_w3_units_of_reduced_share_are_reused_after_release_only() -> None:
 
 
 def test_w3_a_queue_at_a_policy_pace_leaves_the_pool_to_others() -> None:
-    """One start a minute: the backlog that waits for that must not fill a pool which others want now."""
+    """One start a minute: the jobs that wait for the policy must not fill a pool that other jobs could use now."""
     world = QuickWorld(start_burst=1_000)
     made = {name: {"target": EMR, "pool": "p"} for name in ("one", "two")}
     document = flights({"slow": each("one", policy="slow"), "b": each("two", "weather")}, **made)

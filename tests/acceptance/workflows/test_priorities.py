@@ -1,4 +1,4 @@
-"""Who goes first (W2, W14): priorities, own and lent, and among equals the earliest latest start."""
+"""The order of jobs (W2, W14): by priority, own or inherited, and at equal priority by the latest start."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ GROUP = {"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}
 
 
 def grouped(workflow: str, number: int, **fields: Any) -> dict[str, Any]:
-    """One run of the group at a time; each schedule waits for a custom event of its own."""
+    """One run of the group at a time. Each schedule waits for a custom event that no other schedule waits for."""
     constraints = [GROUP, *fields.pop("constraints", [])]
     trigger = {"type": "event", "event": f"go.{number}"}
     return {"workflow": workflow, "enabled": True, "trigger": trigger, "constraints": constraints} | fields
 
 
 def order_of(world: QuickWorld, *names: str) -> list[str]:
-    """Let one run after the other end: who started, in which order, of these."""
+    """Let one run after the other end. Returns the order in which these schedules started."""
     for _ in range(len(names) + 2):
         world.finish()
         world.settle()
@@ -38,7 +38,7 @@ def order_of(world: QuickWorld, *names: str) -> list[str]:
 
 
 def queue_up(schedules: dict[str, Any], events: int, **workflows: Any) -> QuickWorld:
-    """A run of the group is going, and then the events come, the first one first."""
+    """A run of the group is active, and then the events come in this order."""
     world = QuickWorld(start_burst=100)
     first = {"first": grouped("clean", 0)}
     world.deploy(flights({**first, **schedules}, **{name: {"target": EMR} | made for name, made in workflows.items()}))
@@ -85,7 +85,7 @@ def test_w2_freshness_constraint_passes_priority_to_its_workflow() -> None:
 
 
 def test_w2_waiting_for_one_schedule_passes_priority_to_its_jobs() -> None:
-    """As the nodes of a DAG do: others that run the same workflow are none of their business."""
+    """As for the nodes of a DAG: other schedules of the same workflow inherit no priority."""
     leaf = {"type": "program_status", "workflow": "up", "schedule": "mine"}
     world = queue_up(
         {
@@ -207,13 +207,15 @@ edges = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda e
 def test_w2_in_any_graph_jobs_are_as_urgent_as_their_downstreams(
     priorities: list[int], edges: list[tuple[int, int]]
 ) -> None:
-    """Workflow n feeds workflow m > n. All of them queue behind one run, and go by what they and theirs are worth."""
+    """Workflow n feeds workflow m > n. All of them queue behind one run, ordered by the highest priority of themselves
+    and their downstreams.
+    """
     schedules = {f"s{number}": grouped(f"w{number}", number + 1, priority=priorities[number]) for number in range(6)}
     for number, (up, down) in enumerate(edges):
         schedules[f"e{number}"] = after(f"w{up}", f"w{down}", priority=priorities[down])
     world = queue_up(schedules, 6, **{f"w{number}": {} for number in range(6)})
     worth = list(priorities)
-    for up, down in sorted(set(edges), reverse=True):  # from the leaves up: down's worth is known
+    for up, down in sorted(set(edges), reverse=True):  # from the leaves up: the priority of ``down`` is final
         worth[up] = max(worth[up], worth[down], priorities[down])
     waiting = [world.jobs(f"s{number}")[0] for number in range(6)]
     assert [9 - int(str(each.rank)[0]) for each in waiting] == worth

@@ -1,4 +1,4 @@
-"""How queues are read (W2): what a job costs that joins one, and who goes first while one is served."""
+"""How queues are read (W2): the cost of a job that joins a queue, and the order while a queue is served."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.world import EMR, day, flights
 
 
 class Counting:
-    """A catalog that remembers whose versions were read."""
+    """A catalog that records whose versions were read."""
 
     def __init__(self, catalog: Any) -> None:
         self._catalog = catalog
@@ -42,7 +42,7 @@ def test_w2_a_job_that_queues_reads_at_most_a_hundred_waiters() -> None:
 
 
 class Meanwhile:
-    """Targets at which something happens while the first start is under way."""
+    """Targets that call a function during the first start."""
 
     def __init__(self, targets: Any, happens: Callable[[], None]) -> None:
         self._targets, self._happens = targets, [happens]
@@ -60,7 +60,7 @@ class Meanwhile:
 
 
 def test_w2_a_job_arriving_during_a_serve_can_still_go_first() -> None:
-    """A server has many permits to hand out, and each start takes its time: it is not to go by what it read first."""
+    """A server has many permits to give, and each start takes time. It must not use only its first read."""
     world = QuickWorld(start_burst=100)
     pooled = {"target": EMR, "pool": "p"}
     names = {"first": {"slots": 6}, "low": {"priority": 1}, "urgent": {"priority": 9}}

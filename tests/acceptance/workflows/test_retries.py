@@ -1,4 +1,4 @@
-"""Retries (W1): how often, how far apart, after which ends; each attempt is history, and a retry waits."""
+"""Retries (W1): how many, after which delays and ends. Each attempt is in the history, and a retry waits."""
 
 from __future__ import annotations
 

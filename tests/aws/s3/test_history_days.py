@@ -1,4 +1,4 @@
-"""How long history is kept is the installation's to say, and what a row tells of itself stays (H1)."""
+"""The installation sets how long history is kept. A row reads back the expiry that was written (H1)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REQUIRED = ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "HINTS_QUEUE_URL", "LAK
 def test_h1_history_expires_after_the_installation_period(write: Create | Replace | Put) -> None:
     item = statement(write, NAMES, Shards(4, 4, sooner=HISTORY - 90 * DAY)).arguments["Item"]
     assert item["ttl"] == {"N": str((NOON + 90 * DAY) // 1000)}
-    # However often the row is written: it is counted from what was meant at first.
+    # Each write computes the TTL from the original expiry, so repeated writes do not shorten it.
     assert items.from_item(type(write.row), item).expires_at == NOON + HISTORY  # type: ignore[union-attr]
 
 

@@ -1,4 +1,4 @@
-"""Backfills in the tables: what is read back, and what each of their writes expects (L12). On both implementations."""
+"""Backfills in the tables, on both implementations: the rows read back, and the condition of each write (L12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of dead letters, and what jobs and runs remember of deliveries, on both implementations (E6, C15, O11)."""
+"""Rows of dead letters, and the delivery fields of jobs and runs, on both implementations (E6, C15, O11)."""
 
 from __future__ import annotations
 

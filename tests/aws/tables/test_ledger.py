@@ -1,4 +1,6 @@
-"""Every write keeps what it expects, on both implementations: a refused plan changes nothing and names who refused."""
+"""Every write checks its condition, on both implementations: a refused plan changes nothing and names the refused
+writes.
+"""
 
 from __future__ import annotations
 

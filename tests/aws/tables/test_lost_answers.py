@@ -1,4 +1,4 @@
-"""The wire carries what a repeat is recognised by: the stored item in a refusal, and the token of a transaction."""
+"""A repeated write is recognised by the wire format: the stored item in a refusal, and the token of a transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.support.world import settings
 
 
 class LosesAnswers:
-    """A client whose writes are carried out; the answer to every other one is lost."""
+    """A client whose writes are carried out. The answer to every other one is lost."""
 
     def __init__(self, client: Any) -> None:
         self._client = client

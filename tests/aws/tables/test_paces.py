@@ -1,4 +1,4 @@
-"""What the tables hold of a pace: permits in passing, queues behind another pace, a pace that is held back."""
+"""The rows of a pace: permits acquired without queueing, queues behind another pace, a delayed pace."""
 
 from __future__ import annotations
 

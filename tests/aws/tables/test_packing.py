@@ -1,4 +1,4 @@
-"""How a run is stored: one write unit a write, readable for as long as there are such rows (H1, O11)."""
+"""How a run is stored: one write unit per write, readable as long as such rows exist (H1, O11)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CAME = (
 
 
 def full_run(target: dict[str, Any], **told: Any) -> Run:
-    """A run near its end, with whatever a long road leaves on it."""
+    """A run near its end, with every field that a long life sets."""
     run_id = "analytics.flights.clean_daily.mm94n95g.a625ed3b71b36758b8a8"
     uri = f"s3://sluice-prod-control-123456789012-eu-west-1/context/{run_id}.json"
     properties = {"output": "s3://acme-analytics-prod-lake-eu-west-1/clean/flights/", "airports": ["SFO", "JFK"]}
@@ -100,7 +100,7 @@ def test_l9_properties_and_reasons_of_any_kind_survive(properties: dict[str, Any
 
 
 def test_o11_a_run_packed_by_the_first_release_can_be_read() -> None:
-    """As it was stored by the first release that packs: whoever changes a word of the packing loses these rows."""
+    """A row of the first release that packs runs. A change of a word of the packing would make such rows unreadable."""
     assert items.from_item(Run, PACKED) == full_run(SQS, event=FIRE, permits=(), wake_at=None, announce=())
 
 
@@ -110,7 +110,7 @@ def test_o11_a_stream_with_base64_gives_the_same_row() -> None:
 
 
 def test_o11_a_run_with_separate_attributes_still_loads() -> None:
-    """One attribute a field, documents as JSON text, and fields missing that came later."""
+    """One attribute per field, documents as JSON text, and without fields that were added later."""
     run = items.from_item(Run, ONE_BY_ONE)
     assert run == Run(
         "demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8", 1, "demo.flights.clean", 1772452820500,

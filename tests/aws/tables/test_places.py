@@ -1,4 +1,4 @@
-"""Places in queues, tombstones and timers: whoever gives one up names whose it is, on both implementations."""
+"""Rows in queues, tombstones and timers: a write that removes one names its owner, on both implementations."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def stored(dynamo: Dynamo) -> Job | None:
 @pytest.mark.parametrize("other", [{"job_id": "j2"}, {"job_sort_key": "JOB#1"}])
 @pytest.mark.parametrize("along", [False, True])
 def test_w2_a_waiter_is_removed_only_by_its_own_job(dynamo: Dynamo, other: dict[str, str], along: bool) -> None:
-    """A job that moved, and queues again at its rank, is not removed by who saw it where it was."""
+    """A job that moved, and queues again at its rank, is not removed by a server that read its earlier row."""
     rest: list[Write] = [Create(rows.run())] if along else []
     assert ok(dynamo, Create(WAITER))
     assert not ok(dynamo, RemoveWaiter(replace(WAITER, **other)), *rest)
@@ -71,7 +71,7 @@ def queue_up(dynamo: Dynamo) -> None:
 
 
 def clear(dynamo: Dynamo, read: Job | None = None) -> bool:
-    """What the server of a queue does with a row whose job it finds nowhere, or not waiting there."""
+    """Remove a waiter as the server of a queue does: its job does not exist, or does not wait in this queue."""
     return ok(dynamo, ExpectNotWaiting(WAITER, read), RemoveWaiter(WAITER), LeaveQueue(LIMIT))
 
 
@@ -176,7 +176,7 @@ def test_l5_a_drain_removes_the_job_under_a_tombstone_once(world: World) -> None
 
 
 def test_l4_emitter_stalled_over_drain_and_resume_writes_nothing(dynamo: Dynamo) -> None:
-    """The generation goes on, and both timers are of the first revision; but they count from different instants."""
+    """The generation is the same, and both timers have the first revision, but their anchors differ."""
     before = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {"0": NOON + 10}, wake_at=NOON + 10)
     resumed = replace(before, anchor=NOON + 5, next={"0": NOON + 15}, wake_at=NOON + 15)
     assert ok(dynamo, PutState(rows.schedule_state(), None), Put(resumed))

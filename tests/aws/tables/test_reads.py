@@ -164,7 +164,7 @@ def test_a_finished_row_leaves_the_wake_index(dynamo: Dynamo) -> None:
     assert DynamoWakes(dynamo).overdue("runs", NOON, 10) == ()
 
 
-# -- what custom events, sizes and absences leave behind -----------------------------------------------------------
+# -- the rows of custom events, sizes and absences -----------------------------------------------------------------
 
 
 def test_t9_an_object_is_found_by_its_key_and_by_its_digest(dynamo: Dynamo) -> None:
@@ -179,7 +179,7 @@ def test_t9_an_object_is_found_by_its_key_and_by_its_digest(dynamo: Dynamo) -> N
 
 
 def test_t9_where_overwrites_count_each_content_is_an_object(dynamo: Dynamo) -> None:
-    """Where they do not, none is named, and the second writing of a key finds the first."""
+    """If overwrites do not count, the marker names no content, and the second write of a key finds the first."""
     versions = [rows.sized(etag=etag, cursor=etag or None) for etag in ("", "one", "two")]
     dynamo.put_all([Put(row) for row in versions])
     catalog, key = DynamoCatalog(dynamo), versions[0].object_key

@@ -1,4 +1,4 @@
-"""Every write as DynamoDB takes it. Some of its rules no stand-in checks in a transaction, so they are checked here.
+"""Every write in DynamoDB's form. No stand-in checks some of its rules in a transaction, so these tests check them.
 
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.ExpressionAttributeValues.html
 """

@@ -1,4 +1,4 @@
-"""What the lake and the Glue catalog say of Iceberg tables, on moto (T21)."""
+"""What the lake and the Glue catalog store about Iceberg tables, on moto (T21)."""
 
 from __future__ import annotations
 

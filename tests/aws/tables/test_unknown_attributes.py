@@ -1,6 +1,6 @@
-"""Older code replaces rows of newer code and erases nothing (O11): what it does not know goes from read to write.
+"""Older code replaces rows of newer code and keeps their attributes (O11): it copies unknown ones from read to write.
 
-What newer code adds is played by attributes that no field names, of every shape that an item may hold.
+The tests add attributes that no field names, of every shape that an item may have.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ADDED: dict[str, Any] = {
 
 
 def sample(kind: Any) -> Any:
-    """A row of a kind with what it must have, and nothing more."""
+    """A row of a kind with its required fields only."""
     hints = get_type_hints(kind)
     needed = (each for each in fields(kind) if each.default is MISSING and each.default_factory is MISSING)
     return kind(**{each.name: _value(hints[each.name]) for each in needed})

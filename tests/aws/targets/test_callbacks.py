@@ -27,7 +27,7 @@ CONTEXT = {"run_id": "r1"}
 
 
 class Server(ThreadingHTTPServer):
-    """Answers every call as it was told, and remembers it."""
+    """Gives each call the answer that the test set, and records the call."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -186,7 +186,7 @@ def test_e5_many_callbacks_are_answered_in_their_order(server: Server) -> None:
 
 
 def verified(header: str, body: bytes, keys: Mapping[str, str]) -> bool:
-    """What docs/targets.md tells a consumer to do."""
+    """The verification that docs/targets.md describes for a consumer."""
     parts = [part.split("=", 1) for part in header.split(",")]
     at = dict(parts)["t"]
     pairs = zip((v for k, v in parts if k == "kid"), (v for k, v in parts if k == "v1"), strict=True)

@@ -1,4 +1,4 @@
-"""What EMR Serverless is asked about runs, and at what price of its rates (W7, W12)."""
+"""How EMR Serverless is polled about runs, and which of its rate limits the polls use (W7, W12)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Emr:
         self.calls.append(model.name)
 
     def all_are(self, state: str) -> None:
-        """In moto a job run has succeeded once it was started."""
+        """Set the state of all runs: in moto a job run has succeeded once it was started."""
 
         def listed(parsed: Any, **_: Any) -> None:
             for each in parsed.get("jobRuns", ()):
@@ -125,7 +125,7 @@ def test_w7_a_listed_state_does_not_wait_for_a_busy_billing_poll(emr: Emr, monke
 
 
 def test_w7_polls_are_at_most_ten_a_second_and_pages_one_second(emr: Emr) -> None:
-    """All have ended, so each is asked about by itself; none of the listing's pages shows those that are gone."""
+    """All have ended, so each is polled separately; none of the pages of the list has an ended run."""
     runs = [emr.started(number) for number in range(12)]
     gone = [replace(runs[0], target_id=f"{str(runs[0].target_id).split('/')[0]}/gone{each}") for each in range(20)]
     emr.calls.clear()
@@ -162,7 +162,9 @@ def test_w12_a_run_from_before_timeouts_is_started_unchanged(emr: Emr) -> None:
 
 
 class Listing:
-    """An application of many runs, which lists those between two instants, newest first, and says when it was asked."""
+    """An application of many runs. It lists those between two instants, newest first, and records the instants of its
+    calls.
+    """
 
     def __init__(self, created: dict[str, int], refuses: int = 0) -> None:
         self.created, self.refuses = created, refuses
@@ -189,7 +191,7 @@ def unanswered(name: str, lease_until: int | None = NOON + 50_000) -> Run:
 
 
 def a_day_of_runs() -> dict[str, int]:
-    """One each second, half a day before noon and half a day after it."""
+    """One run per second, half a day before noon and half a day after it."""
     return {f"run{second}": NOON + second * 1000 for second in range(-43_200, 43_200)}
 
 

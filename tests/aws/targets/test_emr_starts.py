@@ -1,4 +1,4 @@
-"""What StartJobRun's answers mean, and which calls are made twice: its token makes a second one safe (E1, E8)."""
+"""The meaning of StartJobRun's answers, and the calls that are repeated: a token makes the repeat safe (E1, E8)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def refused(code: str, message: str = "no", status: int = 400) -> ClientError:
 
 
 def called(calls: int = 1, after: int = 0, permits: tuple[str, ...] = ("emr:00app",)) -> Run:
-    """A run with a call on record, so long after its first one."""
+    """A run with a recorded call, this long after its first one."""
     made = run()
     request = replace(made.request, target=TARGET)
     lease = NOON + after + CALL_LEASE

@@ -1,4 +1,4 @@
-"""What load constraints measure of AWS, on moto (C6)."""
+"""The measurements of load constraints in AWS, on moto (C6)."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_c6_an_idle_application_uses_nothing_of_its_capacity() -> None:
 
 
 class PublishedByEmr:
-    """CloudWatch, with what EMR Serverless has published. moto has no search expressions."""
+    """CloudWatch with metrics of EMR Serverless. moto has no search expressions."""
 
     def __init__(self, vcpus: dict[str, float]) -> None:
         self.vcpus = vcpus

@@ -1,5 +1,6 @@
-"""A call cannot be turned against the inside of the network: which addresses are refused, and when they are looked up
-(O6). The servers are real, names are resolved by the test."""
+"""A callback cannot reach the inside of the network: which addresses are refused, and when they are resolved (O6). The
+servers are real; the test resolves the names.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +67,7 @@ def serve() -> Iterator[Callable[..., Server]]:
 
 
 class Names:
-    """A resolver that answers one thing after the other, and the last of them for ever."""
+    """A resolver that gives these answers one after the other, and repeats the last one."""
 
     def __init__(self, *answers: list[str]) -> None:
         self._answers = list(answers)
@@ -148,7 +149,9 @@ def test_o6_an_address_is_checked_again_when_it_is_called(url: str) -> None:
 def test_o6_a_name_is_resolved_once_and_later_answer_is_ignored(
     serve: Callable[..., Server], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """DNS rebinding: public when it is checked, inside when it is called. Were it asked again, it would get there."""
+    """DNS rebinding: the name is public when it is checked, and internal when it is called. A second resolution would
+    reach the inside.
+    """
     server = serve()
     called: list[object] = []
 

@@ -1,4 +1,6 @@
-"""What lines remember of starts, on both implementations: gaps, rates and successes hold as they were read (C4, C5)."""
+"""What limits remember of starts, on both implementations: gaps, rates and successes hold as they were
+read (C4, C5).
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,7 @@ def start(
     return AcquirePermit(ask, now, read, from_queue, begins=run)
 
 
-# -- living runs (C4) ----------------------------------------------------------------------------------------------
+# -- active runs (C4) ----------------------------------------------------------------------------------------------
 
 
 def test_c4_a_limit_remembers_who_started_when(dynamo: Dynamo) -> None:
@@ -91,7 +93,7 @@ def test_h1_a_number_taken_alone_is_unique(dynamo: Dynamo) -> None:
     assert line(dynamo).numbered == 5
 
 
-# -- living runs, and gaps -----------------------------------------------------------------------------------------
+# -- active runs, and gaps -----------------------------------------------------------------------------------------
 
 
 def test_c4_the_first_start_of_all_is_made_by_only_one(dynamo: Dynamo) -> None:
@@ -201,7 +203,7 @@ def test_c5_a_workflow_records_that_its_starts_count(dynamo: Dynamo) -> None:
 
 @pytest.mark.parametrize("with_another", [False, True])
 def test_c5_a_rate_window_is_entered_by_one_at_a_time(dynamo: Dynamo, with_another: bool) -> None:
-    """Alone, and in a transaction: DynamoDB checks the two by different roads."""
+    """As a single write and in a transaction: DynamoDB checks the two by different rules."""
     along = [Create(rows.run())] if with_another else []
     nobody = line(dynamo, RATE_LIMIT)
     assert ok(dynamo, start(TWO, "a#001", nobody), *along)

@@ -1,4 +1,4 @@
-"""Step Functions as a target: what is sent, and what each answer means (W16)."""
+"""Step Functions as a target: what is sent, and the meaning of each answer (W16)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_w16_data_of_the_schedule_replaces_the_context() -> None:
 def test_w16_a_too_large_input_goes_by_reference(
     machines: StateMachines, target: StepFunctionsTarget, letters: str
 ) -> None:
-    """The client in memory refuses what is larger than Step Functions takes."""
+    """The client in memory refuses an input that is larger than Step Functions accepts."""
     target.start(run(), {"properties": {"text": letters}})
     [made] = machines.executions.values()
     told = json.loads(made.input)

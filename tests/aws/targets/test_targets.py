@@ -1,4 +1,4 @@
-"""Deliveries to SQS, on moto's: what arrives, in which batches, and what each refusal means (E5)."""
+"""Deliveries to SQS, on moto's: what arrives, in which batches, and the meaning of each refusal (E5)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_e5_a_group_may_be_named_and_long_names_fit() -> None:
 
 
 class Batches:
-    """A client that takes down the batches it is given, and fails the entries it is told to."""
+    """A client that records its batches, and fails the entries that the test names."""
 
     def __init__(self, failing: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.batches: list[list[dict[str, Any]]] = []

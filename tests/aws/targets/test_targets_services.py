@@ -1,4 +1,4 @@
-"""Deliveries to SNS, EventBridge and Lambda: what arrives, and what each refusal means (E5)."""
+"""Deliveries to SNS, EventBridge and Lambda: what arrives, and the meaning of each refusal (E5)."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_e5_events_refused_by_a_bus_have_their_own_answers() -> None:
 
 
 class Functions:
-    """Lambda, as far as its client is used: the answer it is told to give, or the error."""
+    """The used part of a Lambda client: returns the set answer, or raises the set error."""
 
     def __init__(self, payload: bytes = b"{}", failed: bool = False, error: Exception | None = None) -> None:
         self.payload, self.failed, self.error = payload, failed, error
@@ -152,7 +152,7 @@ def test_e5_each_kind_of_target_is_wired() -> None:
     assert len({type(each) for each in made.values()}) == len(ADAPTERS)
     for kind, target in made.items():
         assert (target.start_many([]), target.status_many([])) == ([], [])
-        if of_type(kind).event_source is None:  # there is nobody to be asked
+        if of_type(kind).event_source is None:  # this target cannot be polled
             sent = rows.run()
             assert (target.status(sent), target.find(sent), target.cancel(sent)) == (None, None, None)
             assert target.run_name("x") is None

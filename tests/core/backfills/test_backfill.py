@@ -1,4 +1,4 @@
-"""The decisions of a backfill: what its plan holds, and what becomes of it when it is looked at (L12)."""
+"""The decisions of a backfill: the entries of its plan, and the results of its checks (L12)."""
 
 from __future__ import annotations
 

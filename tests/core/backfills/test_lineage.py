@@ -1,4 +1,4 @@
-"""The plan of a re-processing: which schedules run again, for what, and in which order (L21)."""
+"""The plan of a re-processing: which schedules run again, for which partitions, and in which order (L21)."""
 
 from __future__ import annotations
 
@@ -145,7 +145,9 @@ def test_l21_a_plan_of_too_many_schedules_is_refused() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20))
 def test_l21_each_step_comes_after_what_starts_it(edges: list[tuple[int, int]]) -> None:
-    """A random graph without circles: each schedule after all that start it, and none that is not reached."""
+    """A random graph without cycles: each schedule comes after all that start it, and no other schedule
+    is in the plan.
+    """
     documents: dict[str, dict[str, Any]] = {"w0": partitions(workflow="w0", by=BY_DAY)}
     ways = {(min(pair), max(pair)) for pair in edges if pair[0] != pair[1]}
     for number in range(7, 0, -1):

@@ -103,7 +103,7 @@ def test_a_calendar_of_past_days_only_is_described_as_such() -> None:
 
 
 def test_it_waits_for_the_last_of_calendar_and_time_window() -> None:
-    """A window that crosses midnight and a calendar are judged each by itself, at the instant of the launch."""
+    """A window that crosses midnight and a calendar are evaluated separately, at the instant of the launch."""
     night = {"type": "time_window", "start": "22:00", "end": "06:00"}
     both = facts(schedule=schedule(timeout="never", constraints=[night, {"type": "calendar", "only": ["wed"]}]))
     waits = decide(met(), both, NOON)

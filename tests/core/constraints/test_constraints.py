@@ -1,4 +1,4 @@
-"""Constraints as they are written: what each does when unmet by default, what is refused, and in which words."""
+"""Constraints as documents: the default effect of each when unmet, what is refused, and the texts."""
 
 from __future__ import annotations
 

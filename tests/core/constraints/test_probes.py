@@ -1,4 +1,4 @@
-"""A probe: what it answers, what that means, and how it stands among the other constraints (C15)."""
+"""A probe: its answers, their meaning, and its order among the other constraints (C15)."""
 
 from __future__ import annotations
 

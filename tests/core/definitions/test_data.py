@@ -1,4 +1,4 @@
-"""Data with its content type (L13): what may be carried, what a target is told of it, and when it is large."""
+"""Data with its content type (L13): what may be carried, what the target receives, and when the data is large."""
 
 from __future__ import annotations
 

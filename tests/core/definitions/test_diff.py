@@ -1,4 +1,4 @@
-"""What changed between two versions of a document, in lines (L7)."""
+"""The changes between two versions of a document, in lines (L7)."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_l7_a_document_may_be_deeper_than_the_recursion_limit() -> None:
 
 
 def same_json(one: Any, other: Any) -> bool:
-    """Equal as JSON, told by their texts: numbers are all written as fractions, names in order."""
+    """Equality as JSON, by comparing texts: all numbers are written as fractions, and names in order."""
     return _text(one) == _text(other)
 
 

@@ -1,4 +1,6 @@
-"""What is refused when a document is written, and in what shape: code, the field's path, expected and got, a hint."""
+"""What is refused when a document is written, and the form of the error: code, the field's path, expected and got, a
+hint.
+"""
 
 from __future__ import annotations
 

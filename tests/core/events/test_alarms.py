@@ -1,4 +1,4 @@
-"""Changes of alarms as events: one for each change, however often it is delivered (T23)."""
+"""Changes of alarms as events: one event for each change, even if the change is delivered again (T23)."""
 
 from __future__ import annotations
 

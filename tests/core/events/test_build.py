@@ -1,4 +1,6 @@
-"""What an object is to a dataset, an event to a schedule, and a job once it has gathered (T7, T8, T19)."""
+"""The event that an object becomes, the events that a schedule accepts, and the content of a job that has gathered (T7,
+T8, T19).
+"""
 
 from __future__ import annotations
 

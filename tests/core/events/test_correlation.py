@@ -1,4 +1,4 @@
-"""Events as whole values, and places of jobs at the edge of what a key holds (T7-T11, T19)."""
+"""Events as whole values, and sort keys of jobs at the largest size of a key (T7-T11, T19)."""
 
 from __future__ import annotations
 

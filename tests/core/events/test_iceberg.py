@@ -1,4 +1,4 @@
-"""What a metadata file of an Iceberg table says (T21), and what a dataset of one may be."""
+"""The content of an Iceberg metadata file (T21), and the valid datasets of Iceberg tables."""
 
 from __future__ import annotations
 

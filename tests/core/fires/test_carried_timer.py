@@ -30,7 +30,7 @@ def spreading(given_spread: tuple[int, str | None]) -> Schedule:
 def ticks(
     timer: Timer, of: Schedule, start: Instant, end: Instant, rows: dict[str, Job], hints: list[tuple[str, Instant]]
 ) -> Timer:  # fmt: skip
-    """The emitter looks every minute; a row that is written again takes the place of the one before."""
+    """The emitter runs every minute; a row that is written again replaces the one before."""
     for now in range(start, end, MINUTE):
         while True:
             emission = fire_timer.emit(timer, of, now, now + AHEAD)

@@ -1,4 +1,6 @@
-"""Leaves that are decided anew when they are due: a span since the last start, a feed that did not come (T13, T18)."""
+"""Leaves that are evaluated again when they are due: a span since the last start, a feed that did not arrive (T13,
+T18).
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,7 @@ def test_t13_after_a_fire_the_next_check_is_a_span_later() -> None:
 def test_t13_each_check_prepares_at_most_one_elapsed_fire(
     document: dict[str, Any], seconds: int, late: int, ahead: int
 ) -> None:
-    """Before the first has been decided the next is not known: a run that starts meanwhile puts it off."""
+    """The next fire is unknown until the first has been evaluated: a run that starts before then postpones it."""
     span = {"after": f"{seconds}s"} if document is ELAPSED else {"within": f"{seconds}s"} if document is ABSENT else {}
     both = any_of(document | span, document | span)
     made = timer(both)
@@ -108,7 +110,7 @@ def test_only_a_timed_leaf_has_a_timer() -> None:
         timed(trigger(PARTITION))
 
 
-# -- what moves them -----------------------------------------------------------------------------------------------
+# -- what postpones them -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -119,7 +121,7 @@ def test_only_a_timed_leaf_has_a_timer() -> None:
         (NOON, None),
         (NOON + 1, NOON + 4 * HOUR + 1),
         (NOON + 3 * HOUR, NOON + 7 * HOUR),
-        (NOON + 5 * HOUR, NOON + 9 * HOUR),  # later than due: the look was late
+        (NOON + 5 * HOUR, NOON + 9 * HOUR),  # later than due: the check was late
     ],
 )
 def test_t13_a_run_started_in_between_postpones_the_span(started: Instant | None, moved: Instant | None) -> None:
@@ -141,7 +143,7 @@ def test_t18_within_a_span_each_event_postpones_the_absence(arrived: Instant | N
         (NOON, True),
         (SIX - 1, True),
         (SIX, True),
-        (SIX + MINUTE, True),  # the look was late: it arrived after all
+        (SIX + MINUTE, True),  # the check was late: the feed arrived after all
     ],
 )
 def test_t18_an_event_between_enabling_and_deadline_is_in_time(arrived: Instant | None, in_time: bool) -> None:
@@ -194,7 +196,7 @@ def test_t18_absent_fires_only_if_nothing_came_between_deadlines(
 @given(st.lists(st.integers(1, 300), max_size=12))
 @thorough
 def test_t13_elapsed_fires_exactly_when_no_run_started_for_span(gaps: list[int]) -> None:
-    """Minutes between starts. The timer is set again when it moves, and a span later when it is told."""
+    """Minutes between starts. A start moves the timer; after a fire the next check is a span later."""
     starts = [NOON + sum(gaps[: number + 1]) * MINUTE for number in range(len(gaps))]
     rule, due, told = leaf(ELAPSED), NOON + 4 * HOUR, []
     while due <= NOON + 3 * DAY:

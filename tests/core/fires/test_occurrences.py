@@ -184,7 +184,7 @@ def test_t5_a_bare_string_sets_the_mode_of_catch_up() -> None:
 def test_t5_caught_up_and_skipped_fires_are_all_there_were(
     expression: str, mode: Any, minutes: int, within: str, repeats: int | None
 ) -> None:
-    """Against the definition, told by counting one by one."""
+    """Compared with the definition, by counting the fires one by one."""
     now = NOON + minutes * MINUTE
     every = first(rule(expression=expression), repeats or 10_000, NOON)
     every = [at for at in every if at <= now]

@@ -1,4 +1,4 @@
-"""A fixed number of fires: ISO 8601 `R4/PT3S` fires four times, three seconds apart, and is used up (T1, R4/PT3S)."""
+"""A fixed number of fires: ISO 8601 `R4/PT3S` fires four times, three seconds apart, and then no more (T1, R4/PT3S)."""
 
 from __future__ import annotations
 

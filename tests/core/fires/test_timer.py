@@ -142,7 +142,7 @@ def test_t5_each_time_leaf_catches_up_by_itself() -> None:
 )
 @thorough
 def test_e1_emitter_windows_cover_time_without_gap_or_overlap(expression: str, gaps: list[int]) -> None:
-    """Ticks at any instants prepare exactly the fires that one long look would have: no gap, no overlap."""
+    """Ticks at any instants prepare exactly the fires of one long check: no gap, no overlap."""
     document = {"type": "time", "expression": expression}
     current, now, dues = timer(document), NOON, []
     for gap in gaps:

@@ -1,4 +1,4 @@
-"""The timer that goes on under a new definition: other ends, and other events of each fire (L6, L10, E2)."""
+"""A timer that continues under a new definition: another end, and other events of each fire (L6, L10, E2)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_l6_a_carried_timer_goes_on_from_where_it_is() -> None:
 
 @pytest.mark.parametrize(("end", "stays"), [(minute(3), True), (minute(3) - 1, False)])
 def test_l10_new_end_is_inclusive_for_prepared_and_future_fires(end: Instant, stays: bool) -> None:
-    """The fire of 12:03 is due later, by its jitter; what counts is the instant that it is called by."""
+    """The fire of 12:03 is due later because of its jitter. Its nominal instant counts."""
     begun = ((minute(3), minute(3) + 5 * SECOND, 1),)
     new = schedule(EVERY, spread={"count": 2, "over": "30s"}, ttl=iso(end))
     old = schedule(EVERY, spread={"count": 2, "over": "30s"})
@@ -55,7 +55,7 @@ def test_l10_the_next_instant_stays_if_not_after_the_new_end(end: Instant, upcom
 
 
 def reopened(document: dict[str, Any], old: Instant | None, new: Instant | None, now: Instant) -> dict[str, Instant]:
-    """What is next in a timer that has nothing left when the end of its schedule is moved."""
+    """The next fires of a timer that had none left, when the end of its schedule is moved."""
     before, after = (schedule(document, **({"ttl": iso(end)} if end else {})) for end in (old, new))
     return dict(fire_timer.carried(timer({}), before, after, 2, now).next)
 
@@ -63,9 +63,9 @@ def reopened(document: dict[str, Any], old: Instant | None, new: Instant | None,
 @pytest.mark.parametrize(
     ("old", "new", "now", "upcoming"),
     [
-        (minute(3), minute(9), minute(1), {"0": minute(4)}),  # what comes after the old end
+        (minute(3), minute(9), minute(1), {"0": minute(4)}),  # fires after the old end
         (minute(3), None, minute(1), {"0": minute(4)}),
-        (minute(3), None, minute(6), {"0": minute(7)}),  # it ended a while ago: that is not made up for
+        (minute(3), None, minute(6), {"0": minute(7)}),  # it ended a while ago: fires in between are not made up for
         (minute(3), minute(3) + SECOND, minute(1), {}),  # none until the new end either
         (minute(3), minute(3), minute(1), {}),
         (minute(3), minute(2), minute(0), {}),
@@ -92,7 +92,7 @@ def test_l6_a_time_goes_on_only_if_repeats_are_left(fired: dict[str, int], upcom
     [
         (BY_SIX, minute(1), SIX),
         (BY_SIX, SIX, SIX + DAY),
-        (ABSENT, minute(1), NOON + HOUR + 1),  # decided anew at once, and put off to where it then belongs
+        (ABSENT, minute(1), NOON + HOUR + 1),  # evaluated at once, and postponed to its instant
         (ABSENT, NOON + 5 * HOUR, NOON + 5 * HOUR + 1),
         (ELAPSED, minute(1), NOON + HOUR + 1),
     ],
@@ -112,7 +112,7 @@ def test_l6_each_carried_leaf_goes_on_by_itself() -> None:
 
 # -- the events of each fire ---------------------------------------------------------------------------------------
 
-# Every ten seconds one of four. The fire of 12:01 has come and lacks one event, those of 12:02 and 12:03 are prepared.
+# One of four events every ten seconds. The fire of 12:01 lacks one event, those of 12:02 and 12:03 are prepared.
 FOUR = schedule(EVERY, spread={"count": 4, "over": "40s"})
 UNDER_WAY = timer({"0": minute(4)}, begun=((minute(1), minute(1), 3), (minute(3), minute(3), 1)))
 
@@ -125,9 +125,9 @@ def begun(new: Schedule, before: Timer = UNDER_WAY, old: Schedule = FOUR, now: I
 @pytest.mark.parametrize(
     ("spread", "wanted"),
     [
-        # Two more: those that are prepared are due when they were.
+        # Two more: prepared events keep their instants.
         ({"count": 6, "over": "1m"}, [(1, 3), (2, 4), (3, 1)]),
-        # Two less: only the fire of which one event is prepared lacks another.
+        # Two fewer: only the fire of which one event is prepared lacks another.
         ({"count": 2, "over": "20s"}, [(3, 1)]),
         # As many, at other instants: only the first event of a fire stays.
         ({"count": 4, "over": "80s"}, [(1, 3), (2, 1), (3, 1)]),

@@ -1,4 +1,4 @@
-"""What a prepared fire is: the event that it becomes, what it is called by, and when it is not wanted any more (T4)."""
+"""A prepared fire: the event that it becomes, its key, and when it is cancelled (T4)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_t4_a_fire_is_the_event_of_its_nominal_accepted_when_due(
     assert timer.fire_event(row, "absent") == Event(source, "absent", f"absent:{NAME}", nominal, due)
 
 
-# -- fires that an update leaves without a use ---------------------------------------------------------------------
+# -- fires that an update makes useless ----------------------------------------------------------------------------
 
 
 def ended(at: Instant) -> str | None:

@@ -1,4 +1,4 @@
-"""The whole rows that a look at a timer makes: fires, the timer after them, records, the next look (E2, T5)."""
+"""The whole rows that one check of a timer makes: fires, the timer after them, records, the next check (E2, T5)."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_t1_a_jittered_fire_has_a_deterministic_due_instant() -> None:
 
 
 def test_e2_fires_in_progress_are_bounded_and_the_next_one_waits() -> None:
-    """Each fire has a second event an hour later, so none of the fires of this hour is written whole."""
+    """Each fire has a second event an hour later, so no fire of this hour is written completely."""
     slow = {"count": 2, "over": "2h"}
     look = fire_timer.emit(first(EVERY_MINUTE, spread=slow), schedule(EVERY_MINUTE, spread=slow), NOON, NOON + HOUR)
     assert [at.due_at for at in look.fires] == [NOON + minute * MINUTE for minute in range(1, 51)]
@@ -146,7 +146,7 @@ def test_t5_a_timer_whose_repeats_were_all_missed_is_used_up() -> None:
 
 
 def test_t5_what_one_check_cannot_count_is_continued_at_once() -> None:
-    """Fires of a cron expression with repeats can only be counted one by one, and by then none is prepared."""
+    """Fires of a cron expression with repeats can only be counted one by one, and before that none is prepared."""
     minutely = {"type": "time", "expression": "* * * * *", "repeats": 20_000}
     late = NOON + 9 * DAY
     look = fire_timer.emit(first(minutely), schedule(minutely), late, late + MINUTE)
@@ -173,7 +173,7 @@ def test_t1_repeats_are_counted_across_checks_until_used_up() -> None:
     assert (last.timer.fired, last.timer.next) == ({"0": 3}, {"1": NOON + 5 * MINUTE})
 
 
-# -- whether the next look is wanted at once -----------------------------------------------------------------------
+# -- whether the next check is due at once -------------------------------------------------------------------------
 
 
 def test_e1_full_portion_is_continued_at_once_if_fires_are_left() -> None:
@@ -194,7 +194,7 @@ def test_t13_a_span_is_prepared_before_the_horizon_and_not_at_it() -> None:
 
 
 def test_t13_a_span_due_again_before_the_horizon_waits_for_check() -> None:
-    """A run that starts meanwhile puts it off, so there is nothing to do at once."""
+    """A run that starts before then postpones the second fire, so it is not prepared at once."""
     look = fire_timer.emit(first(ELAPSED), schedule(ELAPSED), NOON, NOON + 3 * DAY)
     assert (len(look.fires), look.timer.wake_at, look.more) == (1, NOON + 8 * HOUR, False)
 
@@ -218,11 +218,11 @@ def test_t13_a_span_is_due_up_to_and_including_the_schedule_end(
 @pytest.mark.parametrize(
     ("document", "upcoming", "look"),
     [
-        ({"due_time": iso(NOON)}, {"0": NOON}, NOON),  # now is meant
+        ({"due_time": iso(NOON)}, {"0": NOON}, NOON),  # the present instant is valid
         ({"due_time": iso(NOON), "expression": "@every 1h"}, {"0": NOON}, NOON),
         ({"due_time": iso(NOON + 1)}, {"0": NOON + 1}, NOON + 1),
-        ({"due_time": iso(NOON - 1)}, {}, NOON),  # complete before it began, as the first look says
-        ({"expression": "0 12 * * *"}, {"0": NOON + DAY}, NOON + DAY),  # the fire of this instant has been
+        ({"due_time": iso(NOON - 1)}, {}, NOON),  # complete before it began, as the first check finds
+        ({"expression": "0 12 * * *"}, {"0": NOON + DAY}, NOON + DAY),  # the fire of this instant is in the past
     ],
 )
 def test_t3_a_due_time_may_be_the_start_but_fire_comes_after_it(

@@ -1,4 +1,4 @@
-"""What of the runs table becomes a line of the lake, under which name, and which days are told to be late (H3)."""
+"""Which rows of the runs table become lines of the lake, their names, and the days that get late lines (H3)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def part(day: str) -> Part:
 @pytest.mark.parametrize("state", RUN_MOVES)
 def test_h3_a_run_that_ended_and_announced_all_is_final(state: str) -> None:
     assert lines.is_final(ended(state=state)) is is_terminal(state)  # type: ignore[arg-type]
-    # It wakes for its bill, which is one more revision of the same line.
+    # It wakes for its bill. The bill is one more revision of the same line.
     assert lines.is_final(ended(state=state, wake_at=NOON)) is is_terminal(state)  # type: ignore[arg-type]
     assert not lines.is_final(ended(state=state, wake_at=NOON, announce=("COMPLETED",)))
     assert not lines.is_final(ended(state=state, wake_at=NOON, leases=1)), "a lease says nothing new"
@@ -56,7 +56,7 @@ def test_h3_a_history_line_is_in_the_hour_of_its_end() -> None:
 
 
 def test_h3_a_later_revision_of_an_attempt_is_in_the_same_hour() -> None:
-    # An attempt that was to be retried, and whose retry was dropped: it failed when it ended, not when that was known.
+    # An attempt whose retry was dropped. It failed when it ended, not when the retry was dropped.
     first = ended(state="RETRYING", state_at=NOON)
     last = replace(first, state="FAILED", rev=9, state_at=NOON + 2 * DAY)
     (one,) = lines.parts([Change("1", first)], PRICES)
@@ -105,7 +105,7 @@ def test_h3_history_is_one_json_line_each_whatever_the_reason() -> None:
 @pytest.mark.parametrize(
     ("now", "late"),
     [
-        ("2026-03-02T00:59:00Z", []),  # yesterday has not been settled yet
+        ("2026-03-02T00:59:00Z", []),  # yesterday is not compacted yet
         ("2026-03-02T01:00:00Z", ["history_late/day=2026-03-01/arrived=2026-03-02-01-00/late"]),
         ("2026-03-05T07:34:59Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07-30/late"]),
         ("2026-03-05T07:35:00Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07-35/late"]),

@@ -1,4 +1,4 @@
-"""The decision about a job: every branch, with the sentence that says why (C1, C8, C10, C11, C13)."""
+"""The decision about a job: every branch, with its `why` text (C1, C8, C10, C11, C13)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ COME = "1 partition of demo.flights came at 2026-03-02T12:00:00.000Z"
 
 
 def limited(most: int, active: int, on_unmet: str = "wait", waiters: int = 0, **fields: Any) -> Facts:
-    """Facts about a schedule with a concurrency constraint, and how full its workflow is."""
+    """Facts about a schedule with a concurrency constraint, and the number of slots of its workflow in use."""
     busy = LimitState(LIMIT, active=active, waiters=waiters)
     return facts(schedule=schedule(constraints=[concurrency(most, on_unmet)], **fields), limit_states={LIMIT: busy})
 
@@ -224,7 +224,7 @@ def test_c1_a_job_holding_its_slot_is_not_aborted_for_that_slot() -> None:
     assert isinstance(decided(met(held=(LIMIT,)), limited(1, active=1, on_unmet="abort")), Launch)
 
 
-# -- its turn ------------------------------------------------------------------------------------------------------
+# -- when it is served ---------------------------------------------------------------------------------------------
 
 
 def test_w2_a_job_that_queues_waits_until_it_is_served() -> None:

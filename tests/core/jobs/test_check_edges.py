@@ -1,4 +1,4 @@
-"""Decisions at their edges: requests larger than a pool, settled matches, backfills, and what fired a job."""
+"""Decisions in edge cases: requests larger than a pool, locked matches, backfills, and what fired a job."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def backfill(state: Any = "RUNNING", **fields: Any) -> Backfill:
     return Backfill(NAME, "b1", 7, 1, state, **{**kept, "created_at": NOON, **fields})
 
 
-# -- more than there is (W3) ---------------------------------------------------------------------------------------
+# -- requests larger than the pool (W3) ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("queued_in", "leaves"), [(None, False), (POOL, True)])
@@ -98,7 +98,7 @@ def test_w3_a_job_with_a_changed_number_of_units_asks_again() -> None:
     assert isinstance(decide(met(held=(LIMIT, POOL), units=3), pooled(3), NOON), Launch)
 
 
-# -- lines ---------------------------------------------------------------------------------------------------------
+# -- limits --------------------------------------------------------------------------------------------------------
 
 
 def test_w2_job_that_queues_shows_whom_it_inherits_priority_from() -> None:
@@ -136,7 +136,7 @@ def test_c5_a_held_limit_is_never_out_of_order_with_itself() -> None:
     assert anew.leaves
 
 
-# -- a match that is settled ---------------------------------------------------------------------------------------
+# -- a locked match ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_c5_a_held_limit_is_never_out_of_order_with_itself() -> None:
 def test_t12_a_met_trigger_stays_met_unless_time_can_undo_it(
     trigger: dict[str, Any], queued_in: str | None, is_met: bool
 ) -> None:
-    """A settled match names nothing as missing, though its leaves alone would not meet it."""
+    """A locked match reports nothing as missing, although its leaves alone would not meet it."""
     made = schedule(trigger)
     leaves = {"0": came(last=NOON), "1": came()}
     found = verdict_of(met(leaves=leaves, queued_in=queued_in), made, NOON)

@@ -1,4 +1,4 @@
-"""Decisions about fires: tried again later, outside their window, joined to what waits, or no longer wanted."""
+"""Decisions about fires: retried later, outside their window, coalesced with a waiting job, or cancelled."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_e2_a_fire_whose_window_has_ended_is_dropped_with_time() -> None:
         (replace(FIRE, sort_key="JOB#1"), True),
         (replace(FIRE, sort_key="JOB#1", met_at=NOON), False),
         (replace(FIRE, sort_key="JOB#1", tries=1), False),
-        (replace(FIRE, met_at=NOON, tries=1), True),  # in the emitter's place it is a schedule event, whatever it was
+        (replace(FIRE, met_at=NOON, tries=1), True),  # with the emitter's sort key it is a schedule event
         (met(), False),
         (job("run_now"), False),
     ],

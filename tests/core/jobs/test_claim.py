@@ -1,4 +1,4 @@
-"""The plans that claim a job, queue it or take it off: exactly these writes, and no other (C9, C11, C13, W10)."""
+"""The plans that claim a job, queue it or delete it: exactly these writes, and no other (C9, C11, C13, W10)."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from tests.core.builders import (
 )
 from tests.core.builders import partition_event as event
 
-OPEN = ("enabled", "drain", "completed")  # the modes in which what was prepared or met is launched
-RUN = f"{NAME}.7.first#001"  # what a line remembers the run by
+OPEN = ("enabled", "drain", "completed")  # the modes in which prepared fires and met jobs are launched
+RUN = f"{NAME}.7.first#001"  # the holder under which a limit remembers the run
 SLOT, PACE = Slots(LIMIT, 1), Pace(EMR_LIMIT, RATE.spacing, RATE.burst)
 LIMITED = schedule(constraints=[concurrency(1, "wait")])
 FREE = Route((SLOT, PACE), None)

@@ -1,4 +1,6 @@
-"""Where a job waits, and how it changes its place: apart, beside, out of a queue, or away (C8, C11, C13, O3)."""
+"""The sort key of a waiting job, and how it changes: detached, kept beside another, out of a queue, or deleted (C8,
+C11, C13, O3).
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ QUEUED = met(state="PENDING_LAUNCH", queued_in=EMR_LIMIT, rank="4#x", held=HELD,
 PLACE = Waiter(EMR_LIMIT, "4#x", NAME, 7, GATHERING, QUEUED.job_id)
 LOG_READ = LimitState(RATE_LIMIT, rev=3, waiters=1)
 STATES = {RATE_LIMIT: LOG_READ, POOL: LimitState(POOL, active=4, waiters=2), LIMIT: LimitState(LIMIT, active=1)}
-# Where somebody waits, what comes back wakes the queue.
+# If the queue has waiters, a released permit wakes it.
 GIVEN_BACK = [
     ReleasePermit(RATE_LIMIT, NOON, Ended(f"{NAME}.7.first#001", LOG_READ)),
     ReleasePermit(LIMIT, None),
@@ -35,7 +37,7 @@ GIVEN_BACK = [
 RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
 APPROVAL: dict[str, Any] = {"type": "approval", "role": "owner"}
 
-# -- where a job waits ---------------------------------------------------------------------------------------------
+# -- the key of a waiting job --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -92,7 +94,7 @@ def test_c11_a_tried_fire_is_detached_from_the_emitter_key() -> None:
     assert claim.detached_from_emitter(replace(fire, sort_key=GATHERING), later) == later
 
 
-# -- a job that moves ----------------------------------------------------------------------------------------------
+# -- a job whose key changes ---------------------------------------------------------------------------------------
 
 
 def test_a_job_that_keeps_its_sort_key_is_replaced() -> None:
@@ -188,7 +190,7 @@ def test_w2_a_job_is_ranked_by_present_definition_of_workflow() -> None:
     assert placed == Create(replace(PLACE, rank=RANK_8))
 
 
-# -- away ----------------------------------------------------------------------------------------------------------
+# -- deleted -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("exact", [True, False])

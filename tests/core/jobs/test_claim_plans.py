@@ -1,4 +1,6 @@
-"""Every write of a claim and of a queue, with pools, policies, turns, backfills and loans (C9, E3, W3, W14)."""
+"""Every write of a claim and of a queue, with pools, policies, admissions, backfills and inherited priority (C9, E3,
+W3, W14).
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,7 @@ TURN_READ = LimitState(TURN, active=5, waiters=1)
 
 
 def throttled(*states: LimitState, **fields: Any) -> Facts:
-    """What is known of a job of a schedule with a limit, a policy and a pool."""
+    """The facts about a job of a schedule with a limit, a policy and a pool."""
     known = {
         "schedule": schedule(constraints=[concurrency(1, "wait")], policy="demo.night"),
         "policy": Policy(max_events=1, interval="1s"),
@@ -149,7 +151,7 @@ def test_e3_job_blocked_by_another_pace_queues_with_its_permits() -> None:
         rank=rank,
         reason=f"waits for a permit of {start_rate}; priority 8, inherited from demo.flights",
         rev=4,
-        wake_at=NOON + DAY + HOUR,  # its timeout stands still while the schedule is paused
+        wake_at=NOON + DAY + HOUR,  # its timeout is stopped while the schedule is paused
     )
     assert plan == [
         Replace(queued),
@@ -158,7 +160,7 @@ def test_e3_job_blocked_by_another_pace_queues_with_its_permits() -> None:
         AcquirePermit(SLOT, NOON, LINE_READ, from_queue=False),
         AcquirePermit(NEXT, NOON, LimitState(TURN), from_queue=False),
         AcquirePermit(UNITS, NOON, LimitState(POOL), from_queue=False),
-        # A newcomer might have taken a permit up to 200 ms ahead, for a start needs 250 ms and may be 50 ms late. The
+        # A new job could have acquired a permit up to 200 ms ahead: a start needs 250 ms and may be 50 ms late. The
         # queue is served 600 ms before the other pace has a permit, 11 s from now.
         JoinQueue(NIGHT_PACE, NOON + 200, NOON + 11 * SECOND - 600, rev=6, behind=True),
         Create(Waiter(NIGHT, rank, NAME, 7, GATHERING, waiting.job_id)),

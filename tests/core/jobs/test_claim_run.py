@@ -1,4 +1,4 @@
-"""The run that a job becomes: the whole row, field by field, and its start request (H1, W10, W15)."""
+"""The run that a claim makes of a job: the whole row, field by field, and its start request (H1, W10, W15)."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_w15_a_rerun_has_what_its_origin_had_and_nothing_newer() -> None:
         {"rate": 1},
         {"uri": "s3://data/old"},
     )
-    # The origin of a job that is no repeat is nobody's business.
+    # The origin matters only for a job that repeats a run.
     first = built(job("run_now", properties={"rate": 1}), known)
     assert (first.request.properties, first.request.data) == (
         {"mode": "full", "rate": 1},
@@ -268,7 +268,7 @@ def test_h1_only_the_limit_of_a_workflow_numbers_a_run() -> None:
     assert claim.wants_number(job(held=("group:demo.spark", LIMIT)), (PACE,)) == LIMIT
 
 
-# -- what it waited for --------------------------------------------------------------------------------------------
+# -- the reason why it waited --------------------------------------------------------------------------------------
 
 WAITED = job(accepted_at=NOON - 5 * SECOND, due_at=NOON, rev=3, reason="waits for a slot")
 
@@ -281,10 +281,11 @@ WAITED = job(accepted_at=NOON - 5 * SECOND, due_at=NOON, rev=3, reason="waits fo
         (replace(WAITED, accepted_at=NOON, due_at=NOON - HOUR), ""),
         (replace(WAITED, accepted_at=None, due_at=NOON - 5 * SECOND), "waits for a slot"),
         (replace(WAITED, accepted_at=None, due_at=None), ""),
-        # What a retry waited for is what kept it since it was due, not what kept the first attempt.
+        # A retry's wait reason covers the time since the retry was due, not the wait of the first attempt.
         (replace(WAITED, kind="retry"), ""),
         (replace(WAITED, kind="retry", accepted_at=NOON, due_at=NOON - 5 * SECOND), "waits for a slot"),
-        # A backfill's job that was launched as it was written is as old as the past that it runs.
+        # A backfill's job is as old as the instant of the past that it runs. One that was launched as it was written
+        # did not wait.
         (replace(WAITED, kind="backfill", rev=1), ""),
         (replace(WAITED, kind="backfill"), "waits for a slot"),
         (replace(WAITED, rev=1), "waits for a slot"),

@@ -1,4 +1,6 @@
-"""What a claim, a queue and an end tell the lines: rates, gaps, and the starts that they remember (C1, C4, C5, C10)."""
+"""What a claim, a queue and an end write to the limits: rates, gaps, and the starts that they remember (C1, C4, C5,
+C10).
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"
 LOG = RateWindow(RATE_LIMIT, 2, HOUR)
 TOLD = replace(LOG, binding=False)
 SLOT, PACE = Slots(LIMIT, None), Pace(EMR_LIMIT, START_RATE.spacing, START_RATE.burst)
-RUN = f"{NAME}.7.first#001"  # what a line remembers the run by
+RUN = f"{NAME}.7.first#001"  # the holder under which a limit remembers the run
 HELD = met(queued_in=EMR_LIMIT, rank="4#x", held=(RATE_LIMIT, LIMIT))
 PLACE = limit.Waiter(EMR_LIMIT, "4#x", NAME, 7, HELD.sort_key, HELD.job_id)
 RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
@@ -139,7 +141,7 @@ def test_c5_rate_that_only_counts_records_starts_not_queued_jobs() -> None:
     [queued] = [write.row for write in plan if isinstance(write, Replace)]
     assert isinstance(queued, Job)
     assert queued.held == (LIMIT,)
-    # In its turn it passes that log again, and takes it along.
+    # When it is served, it reaches that rate window again, and acquires its entry, too.
     route = limit_route.route((TOLD, SLOT, PACE), queued.held, {}, NOON, EMR_LIMIT)
     assert route == Route((TOLD, PACE), None, appointment=NOON)
 

@@ -1,4 +1,4 @@
-"""Every constraint as a whole `Condition`, at the very instants at which it changes (C1-C8, C15, C16)."""
+"""Every constraint as a whole `Condition`, at the instants at which it changes (C1-C8, C15, C16)."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_c15_each_probe_answer_decides_the_condition(on_unmet: str) -> None:
     assert said("failed", "no stock") == Condition(patient(asked), False, told, until)
 
 
-# -- which are asked -----------------------------------------------------------------------------------------------
+# -- which external constraints are queried ------------------------------------------------------------------------
 
 
 def test_l12_backfill_waits_for_slots_approvals_and_probes_only() -> None:

@@ -1,4 +1,4 @@
-"""How each constraint stands at a moment: met or not, in which words, and when time alone will meet it (C1-C5, C7)."""
+"""The evaluation of each constraint at an instant: met or not, its text, and when time alone meets it (C1-C5, C7)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_c1_a_job_holding_its_slot_does_not_block_itself() -> None:
         ("created", job("fire"), NOON),
         ("met", met(met_at=NOON + HOUR), NOON + HOUR),
         ("met", met(met_at=NOON + HOUR, kind="detached"), NOON + HOUR),
-        ("met", job("fire"), NOON),  # what needs no trigger was met when it came
+        ("met", job("fire"), NOON),  # a job without a trigger was met when it was created
         ("met", job("run_now"), NOON),
         ("met", job("retry", created_at=NOON + DAY), NOON + DAY),
     ],
@@ -177,14 +177,14 @@ def test_c7_each_upstream_must_have_succeeded_within_the_span(
     assert condition.until is None, "no clock brings a success: its event wakes the job"
 
 
-# -- what an unmet one does ----------------------------------------------------------------------------------------
+# -- the effect of an unmet constraint -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("constraint", "waits", "aborts"),
     [
         (concurrency(1), False, True),
-        (concurrency(1, "wait"), False, False),  # it waits in the queue of its line
+        (concurrency(1, "wait"), False, False),  # it waits in the queue of its limit
         (concurrency(1, "cancel_other"), False, False),
         (DELAY, True, False),
         (DELAY | {"on_unmet": "abort"}, False, True),

@@ -1,4 +1,6 @@
-"""What a job asks of the lines: slots of its workflow and groups, logs of rates, the pace of EMR (C1, C4, C5, E8)."""
+"""What a job requests of the limits: slots of its workflow and groups, entries of rate windows, the pace of EMR (C1,
+C4, C5, E8).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job is once events have been applied to it: bytes, windows, silences, absences, jobs apart (T9, T12-T18, C11).
+"""A job after events have been applied to it: bytes, windows, silences, absences, detached jobs (T9, T12-T18, C11).
 
 Counting in general is in `test_match.py`.
 """
@@ -135,7 +135,7 @@ def test_t14_a_complete_match_does_not_expire() -> None:
 
 
 def silent(last: int) -> Job:
-    """Both have come at noon, and another partition some minutes later. Nobody looks any more."""
+    """Both partitions arrived at noon, and another one ``last`` minutes later. The job is not checked after that."""
     half = grown(None, event("w"), SILENT, NOON, leaves="1")
     then = NOON + last * MINUTE
     return grown(grown(half, event("a"), SILENT, NOON), event("b", then), SILENT, then)
@@ -144,7 +144,7 @@ def silent(last: int) -> Job:
 @pytest.mark.parametrize(("last", "in_time"), [(0, True), (50, True), (51, False), (59, False)])
 @pytest.mark.parametrize("looked", [HOUR, 9 * HOUR])
 def test_t14_a_match_completed_by_quiet_in_time_never_expires(last: int, in_time: bool, looked: int) -> None:
-    """And one that only time after the window would complete has."""
+    """A match that only time after the window would complete has expired."""
     waiting = silent(last)
     assert waiting.met_at is None
     assert not gather.has_expired(waiting, schedule(SILENT), NOON + HOUR - 1)
@@ -154,7 +154,7 @@ def test_t14_a_match_completed_by_quiet_in_time_never_expires(last: int, in_time
 @pytest.mark.parametrize("last", [0, 50, 51])
 @pytest.mark.parametrize("looked", [False, True])
 def test_t14_an_event_that_ends_a_quiet_late_begins_next_match(last: int, looked: bool) -> None:
-    """Whether or not somebody saw the match before: an event of now belongs to no window of an hour ago."""
+    """Whether or not the match was checked before: an event of now belongs to no window of an hour ago."""
     now, waiting = NOON + 2 * HOUR, silent(last)
     if looked:
         waiting = gather.refresh(waiting, schedule(SILENT), NOON + last * MINUTE + 10 * MINUTE)
@@ -169,7 +169,7 @@ def test_t14_an_event_that_ends_a_quiet_late_begins_next_match(last: int, looked
 @given(st.lists(st.tuples(st.integers(0, 50), st.sampled_from("01")), min_size=1, max_size=25))
 @thorough
 def test_t14_a_job_holds_events_of_one_window_whenever_they_come(steps: list[tuple[int, str]]) -> None:
-    """Minutes between events and the leaf that each touches. Nobody looks at the job in between."""
+    """Minutes between events and the leaf that each touches. The job is not checked in between."""
     current: Job | None = None
     now, held, expired = NOON, [], 0
     for number, (minutes, leaf) in enumerate(steps):
@@ -212,7 +212,7 @@ def test_t12_an_event_for_a_queued_job_is_added_to_it() -> None:
     assert more == replace(queued, leaves={"0": came(2, NOON, NOON + HOUR)}, rev=2)
 
 
-# -- what an event speaks for, and against -------------------------------------------------------------------------
+# -- what an event supports, and what it undoes --------------------------------------------------------------------
 
 
 def test_t18_the_feed_counts_against_absent_and_for_other_leaves() -> None:
@@ -276,7 +276,7 @@ def test_c9_a_queued_job_is_not_removed_by_the_feed() -> None:
     assert set(more.leaves) == {"0", "1"}
 
 
-# -- jobs apart ----------------------------------------------------------------------------------------------------
+# -- detached jobs -------------------------------------------------------------------------------------------------
 
 
 def test_c11_a_detached_job_keeps_everything_but_its_sort_key() -> None:

@@ -1,4 +1,4 @@
-"""The whole rows that gathering makes: jobs as they begin, as they are met, and the records of what is dropped."""
+"""The whole rows that gathering makes: new jobs, met jobs, and the records of dropped events."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_w4_a_dag_node_job_is_named_by_its_round_for_any_event() -> None:
 
 
 def test_t18_a_job_that_stays_met_keeps_its_met_instant() -> None:
-    """An absent feed may still undo it, so it is judged anew with each event."""
+    """An absent feed may still undo the match, so the match is evaluated again with each event."""
     either = schedule(any_of(ABSENT, WEATHER))
     then = NOON + MINUTE
     before = job(leaves={"0": came()}, state="PENDING_CONSTRAINTS", met_at=NOON, accepted_at=NOON, rev=3)

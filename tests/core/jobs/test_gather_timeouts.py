@@ -1,4 +1,4 @@
-"""What becomes of a waiting job when events come that were accepted after its timeout (C10, C11)."""
+"""What happens to a waiting job when events come that were accepted after its timeout (C10, C11)."""
 
 from __future__ import annotations
 

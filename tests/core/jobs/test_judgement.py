@@ -1,4 +1,6 @@
-"""In which order constraints are judged: what waits, then what aborts, then the lines (C4, C5, C7, C8, C10, W1)."""
+"""The order in which constraints are evaluated: those that wait, those that abort, then the limits (C4, C5, C7, C8,
+C10, W1).
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ FULL = LimitState(RATE_LIMIT, rev=1, starts={"r#001": NOON - MINUTE})
 
 
 def known(*constraints: dict[str, Any], limit_states: tuple[LimitState, ...] = (BUSY, FULL), **fields: Any) -> Facts:
-    """A workflow that runs, started a minute ago and whose rate is used up: all that a constraint can lack."""
+    """Facts of a workflow that runs, started a minute ago, and has used up its rate, so each constraint
+    can be unmet.
+    """
     made = schedule(constraints=list(constraints), **fields)
     return facts(schedule=made, limit_states={each.limit_name: each for each in limit_states})
 
@@ -106,7 +110,7 @@ def test_c8_any_constraint_with_abort_aborts(constraint: dict[str, Any], why: st
     ("constraints", "until"),
     [
         ([DELAY], NOON + 15 * MINUTE),
-        ([DELAY, NIGHT], TEN_HOURS),  # a look before all are met would be in vain
+        ([DELAY, NIGHT], TEN_HOURS),  # a check before all are met would be useless
         ([GAP | {"on_unmet": "wait"}, DELAY], NOON + 59 * MINUTE),
         ([FRESH], NOON + DAY),  # an event wakes it; else its timeout
         ([FRESH, DELAY], NOON + 15 * MINUTE),
@@ -161,7 +165,9 @@ def test_t14_an_expired_match_is_distinguished_from_a_timeout() -> None:
 @pytest.mark.parametrize(("last", "decision"), [(0, Launch), (50, Launch), (51, Expire), (59, Expire)])
 @pytest.mark.parametrize("late", [0, 90 * MINUTE])
 def test_t14_what_time_completes_after_the_window_has_expired(last: int, decision: type, late: int) -> None:
-    """Both came within the hour; ten minutes without another chunk, too, or not any more."""
+    """Both came within the hour. Ten minutes without another chunk may still fall within the window, or
+    not any more.
+    """
     silent = facts(schedule=schedule(all_of(QUIET, WEATHER, within="1h")))
     waiting = job(leaves={"0": came(2, NOON, NOON + last * MINUTE), "1": came(1, NOON)})
     assert isinstance(decide(waiting, silent, NOON + HOUR + 10 * MINUTE + late), decision)
@@ -193,7 +199,7 @@ def test_c4_a_served_job_is_aborted_for_a_run_started_meanwhile() -> None:
 
 @pytest.mark.parametrize("others", [0, 1])
 def test_c5_a_rate_entry_is_void_if_others_used_up_the_rate(others: int) -> None:
-    """It was given its place two hours ago; since then the rate allowed another start."""
+    """The entry is two hours old, and the rate has allowed another start since."""
     own = {f"{NAME}.7.first#001": NOON - 2 * HOUR}
     log = LimitState(RATE_LIMIT, rev=2, starts=own | ({"r#001": NOON - MINUTE} if others else {}))
     queued = met(queued_in=EMR_LIMIT, rank="5", held=(RATE_LIMIT, LIMIT))

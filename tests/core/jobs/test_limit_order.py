@@ -1,4 +1,4 @@
-"""A job takes its lines in their order and no other: else it stands aside (C1, C5, C9, L6)."""
+"""A job acquires the permits of its limits in their order; otherwise it yields (C1, C5, C9, L6)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def queued(*held: str, at: str = EMR_LIMIT) -> Job:
 
 
 def turned(what: Job, *constraints: dict[str, Any], rates: tuple[str, ...] = ()) -> Decision:
-    """What is decided when a job is served at the line where it queues."""
+    """The decision when a job is served at the limit where it queues."""
     known = facts(
         schedule=schedule(constraints=list(constraints)), limit_states={LIMIT: LimitState(LIMIT, rates=rates)}
     )
@@ -57,7 +57,7 @@ def turned(what: Job, *constraints: dict[str, Any], rates: tuple[str, ...] = ())
 def test_c9_a_job_that_lacks_a_limit_before_one_it_holds_yields(
     held: tuple[str, ...], constraints: list[dict[str, Any]]
 ) -> None:
-    """Its schedule was changed while it queued. Taken out of order, two jobs could each hold what the other wants."""
+    """Its schedule was changed while it queued. Out of order, two jobs could each hold what the other one waits for."""
     assert turned(queued(*held), *constraints) == Wait(
         NOON, "PENDING_CONSTRAINTS", "limits changed; requesting permits again from the first", leaves=True
     )
@@ -72,7 +72,7 @@ def test_c9_a_job_that_lacks_a_limit_before_one_it_holds_yields(
         (queued(HOUR_LIMIT, at=LIMIT), [HOURLY, ONE]),
         (queued(HOUR_LIMIT, at=DAY_LIMIT), [HOURLY, DAILY, GROUP]),
         (queued(LIMIT), []),
-        (queued(GROUP_LIMIT, LIMIT), []),  # it holds what nobody asks for any more
+        (queued(GROUP_LIMIT, LIMIT), []),  # it holds a permit that no constraint requests any more
         (queued(at=HOUR_LIMIT), [HOURLY]),
     ],
 )
@@ -81,7 +81,7 @@ def test_c9_a_job_that_took_its_limits_in_order_goes_on(what: Job, constraints: 
 
 
 def test_c5_a_rate_that_only_counts_never_makes_a_job_yield() -> None:
-    """It is told of the start when there is one, so a job that queues further on does not hold it."""
+    """The rate records the start when it happens, so a job in a later queue does not hold it."""
     assert isinstance(turned(queued(LIMIT), rates=(f"1/{HOUR}",)), Launch)
     assert isinstance(turned(queued(LIMIT), HOURLY, rates=(f"1/{HOUR}",)), Wait)
 
@@ -119,7 +119,7 @@ def freed(known: Facts, line: str) -> Facts:
 def test_c9_a_queued_job_passes_the_limits_one_by_one_in_order(
     constraints: list[dict[str, Any]], rates: set[str], full: set[str], paced: bool
 ) -> None:
-    """Some of its lines are full. Each becomes free in its turn; nothing sends the job back."""
+    """Some of its limits are full. They are freed one by one, and the job never goes back."""
     waiting, known, turns = met(), crowded(constraints, rates, full, paced), 0
     while True:
         decision = decide(waiting, known, NOON, waiting.queued_in)

@@ -1,4 +1,4 @@
-"""What each mode of a schedule does to each kind of job, and which occurrences are left out (L3, L4, L10, L19, C11)."""
+"""The effect of each mode of a schedule on each kind of job, and the skipped occurrences (L3, L4, L10, L19, C11)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_l4_a_claimed_run_is_stopped_by_closing_but_not_by_pause(mode: Mode, kin
 
 @pytest.mark.parametrize("mode", ["hold", "backlog"])
 def test_l4_a_held_job_says_so_and_since_when(mode: Mode) -> None:
-    """A description that was changed meanwhile is not the beginning of the pause."""
+    """A later change of the description does not change the beginning of the pause."""
     held = facts(
         schedule_state=schedule_state(mode=mode, mode_at=NOON, updated_at=NOON + HOUR, reason="3 runs failed in a row")
     )
@@ -156,7 +156,9 @@ def test_c11_a_fire_that_must_wait_is_coalesced_or_detached(fields: dict[str, An
 
 
 def test_c11_a_detached_fire_joins_none_and_blocks_none() -> None:
-    """It was set apart in a backlog; now, resumed, another one of its schedule gathers, or queues for a slot."""
+    """It was detached in a backlog. Now, after the resume, another job of its schedule gathers, or queues
+    for a slot.
+    """
     apart = job("fire", sort_key=APART, due_at=NOON, met_at=NOON)
     resumed = facts(schedule=schedule(TICK, constraints=[concurrency(1, "wait")]), gathering=met())
     assert isinstance(decide(apart, resumed, NOON + HOUR), Launch)
@@ -167,7 +169,7 @@ def test_c11_a_detached_fire_joins_none_and_blocks_none() -> None:
 
 @pytest.mark.parametrize(("fields", "mode"), [({}, "backlog"), ({"coalesce": False}, "enabled")])
 def test_c11_a_match_completed_by_time_is_detached_when_it_waits(fields: dict[str, Any], mode: Mode) -> None:
-    """No event came last that could have set it apart."""
+    """Time completed the match, so no event could detach it."""
     known = facts(
         schedule_state=schedule_state(mode=mode),
         schedule=schedule(QUIET, constraints=[concurrency(1, "wait")], **fields),
@@ -191,7 +193,7 @@ def test_o3_a_fire_written_again_while_detached_is_a_duplicate() -> None:
 
 @pytest.mark.parametrize(("due", "goes"), [(NOON - 1, True), (NOON, False), (NOON + 1, False)])
 def test_l4_a_drain_launches_the_fires_that_were_due_before_it(due: int, goes: bool) -> None:
-    """Before the drain began, that is, and not before the description was last changed."""
+    """This means before the drain began, and not before the last change of the description."""
     draining = facts(
         schedule_state=schedule_state(mode="drain", mode_at=NOON, updated_at=NOON + MINUTE), schedule=schedule(TICK)
     )

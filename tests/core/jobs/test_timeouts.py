@@ -1,4 +1,4 @@
-"""Timeouts that stand still while a schedule is paused (C10, L4)."""
+"""Timeouts that are stopped while a schedule is paused (C10, L4)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATER = NOON + HOUR
 
 
 def held(stop: bool) -> ScheduleState:
-    """A schedule that was put on hold at noon plus one."""
+    """A schedule that was put on hold at one o'clock."""
     return lifecycle.pause(schedule_state(), schedule(), "hold", stop, LATER, ME)[0]
 
 
@@ -54,7 +54,7 @@ def test_l4_only_the_last_pauses_are_remembered() -> None:
 def test_c10_a_timeout_counts_only_the_time_outside_pauses(
     spans: list[tuple[int, int]], minutes: int, created: int, ongoing: bool
 ) -> None:
-    """Minutes until each pause and of it. Counted minute by minute, a minute of a pause counts for nothing."""
+    """Minutes before each pause, and its length. Counted minute by minute, a minute of a pause does not count."""
     pauses, at = [], 0
     for until, length in spans:
         pauses.append((at + until, at + until + length))

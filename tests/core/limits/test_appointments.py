@@ -1,4 +1,4 @@
-"""A permit of a pace is an appointment: taken ahead, kept within its tolerance, or replaced by another (E3, E8)."""
+"""A permit of a pace is an appointment: acquired ahead, kept within its tolerance, or replaced by another (E3, E8)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EMR = Pace("emr:app", 1_000, 20)
 def test_e3_starts_within_their_tolerance_never_exceed_a_policy(
     most: int, seconds: int, looks: list[tuple[int, float]]
 ) -> None:
-    """Permits are taken at any instants, ahead or late; each start begins anywhere in its span."""
+    """Permits are acquired at any instants, ahead or late; each start begins anywhere in its span."""
     pace = Policy(max_events=most, interval=f"{seconds}s").pace("demo.calm")
     state, now, starts = LimitState(pace.limit_name), NOON, []
     for gap, share in looks:

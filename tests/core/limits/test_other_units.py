@@ -1,4 +1,4 @@
-"""When a job that queues would take another way now, because the limits of its schedule have changed (C1, W3)."""
+"""When a queued job needs other permits, because the limits of its schedule have changed (C1, W3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines: who gets a permit, who queues, and in which order (C9, E8, W2)."""
+"""Limits: which jobs get a permit, which ones queue, and in which order (C9, E8, W2)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_c8_slots_are_checked_at_a_release_or_after_a_lease() -> None:
 def test_e8_no_window_has_more_starts_than_burst_and_pace_allow(
     spacing: int, burst: int, gaps: list[int], window: int
 ) -> None:
-    """Claims come at any instants; each takes a permit if there is one. Whatever the window, the count holds."""
+    """Claims come at any instants, and each acquires a permit if there is one. In every window the limit holds."""
     ask, state, now, starts = Pace(EMR_LIMIT, spacing, burst), LimitState(EMR_LIMIT), NOON, []
     for gap in gaps:
         now += gap
@@ -86,7 +86,7 @@ def test_e8_no_window_has_more_starts_than_burst_and_pace_allow(
             starts.append(now)
     for first in starts:
         assert sum(first <= start <= first + window for start in starts) <= burst + window // spacing
-    # Nor is anybody held up for nothing: while the bucket is not full, the first claim of all passes.
+    # No claim is delayed without need: while the bucket is not full, the first claim passes.
     assert starts[0] == NOON + gaps[0]
 
 
@@ -102,7 +102,7 @@ def test_e8_waiters_served_at_every_check_lose_no_permit(spacing: int, burst: in
     assert starts[-1] == NOON + max(0, crowd - burst) * spacing
 
 
-# -- the order of lines --------------------------------------------------------------------------------------------
+# -- the order of limits -------------------------------------------------------------------------------------------
 
 ASKS = (Slots("workflow:a.b.c", 2), Slots("workflow:a.b.d", 1), Pace("emr:one", 1_000, 20), Pace("emr:two", 3_000, 1))
 
@@ -132,7 +132,7 @@ asks = st.one_of(
 @given(st.lists(asks, unique_by=lambda ask: ask.limit_name), st.lists(asks, unique_by=lambda ask: ask.limit_name))
 @brief
 def test_c9_two_jobs_take_shared_limits_in_the_same_order(one: list[Any], other: list[Any]) -> None:
-    """So that no two jobs can hold what the other one waits for."""
+    """Otherwise two jobs could each hold what the other one waits for."""
     same = {ask.limit_name: ask for ask in one} | {ask.limit_name: ask for ask in other}
     first, second = (permits.in_order(tuple(same[ask.limit_name] for ask in some)) for some in (one, other))
     shared = {ask.limit_name for ask in first} & {ask.limit_name for ask in second}
@@ -161,7 +161,7 @@ def test_a_job_takes_the_permits_before_the_limit_that_blocks() -> None:
 
 
 def test_e3_a_job_of_two_paces_queues_at_slowest_and_names_it() -> None:
-    """A permit of a pace is one to start now: it cannot be kept in a queue for another."""
+    """A permit of a pace is for a start now, so a job cannot keep it while it queues for another limit."""
     held_up = limit_route.route(ASKS, (), {ASKS[2].limit_name: full()}, NOON, None)
     assert held_up == limit_route.Route(ASKS[:2], ASKS[3], behind=ASKS[2])
     assert (
@@ -233,7 +233,7 @@ def test_w2_an_urgent_newer_job_goes_first_and_older_of_equals() -> None:
     assert sorted(queue, key=lambda name: queue[name]) == ["urgent", "soon", "old", "young", "idle"]
 
 
-# -- the words -----------------------------------------------------------------------------------------------------
+# -- the texts -----------------------------------------------------------------------------------------------------
 
 
 def test_why_names_the_limit_that_a_job_waits_for() -> None:

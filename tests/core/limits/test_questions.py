@@ -1,4 +1,6 @@
-"""The small questions about lines: what is remembered, when holders are asked, how far ahead, and what never fits."""
+"""The small decisions about limits: what is remembered, when holders are polled, how far ahead permits are acquired,
+and what never fits.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ POOL = Slots("pool:demo.big", 8, units=4, unit="vCPUs")
 SHARE = Slots("pool:demo.big:demo.flights.clean", 2, units=4, unit="vCPUs", fallback=POOL)
 
 
-# -- logs ----------------------------------------------------------------------------------------------------------
+# -- rate windows --------------------------------------------------------------------------------------------------
 
 
 def test_c5_a_rate_window_forgets_starts_by_age_and_not_by_name() -> None:
@@ -33,7 +35,7 @@ def test_c5_of_simultaneous_starts_the_first_name_is_forgotten() -> None:
     assert rate_window.outdated(HOURLY, state) == ("a",)
 
 
-# -- asking the holders of slots -----------------------------------------------------------------------------------
+# -- polling the holders of slots ----------------------------------------------------------------------------------
 
 LAST_ASKED = NOON - 50 * SECOND
 CROWDED = LimitState(LIMIT, active=2, waiters=1, asked_at=LAST_ASKED)
@@ -45,10 +47,10 @@ CROWDED = LimitState(LIMIT, active=2, waiters=1, asked_at=LAST_ASKED)
         (CROWDED, True),
         (replace(CROWDED, limit_name="pool:demo.big"), True),
         (replace(CROWDED, active=1), True),
-        (replace(CROWDED, asked_at=LAST_ASKED + 1), False),  # asked less than 50 seconds ago
-        (replace(CROWDED, waiters=0), False),  # nobody is held up
-        (replace(CROWDED, active=0), False),  # nobody holds a slot
-        (replace(CROWDED, limit_name=EMR_LIMIT), False),  # permits of a pace do not come back
+        (replace(CROWDED, asked_at=LAST_ASKED + 1), False),  # polled less than 50 seconds ago
+        (replace(CROWDED, waiters=0), False),  # no job waits
+        (replace(CROWDED, active=0), False),  # no run holds a slot
+        (replace(CROWDED, limit_name=EMR_LIMIT), False),  # permits of a pace are not released
         (replace(CROWDED, limit_name=HOURLY.limit_name), False),
         (replace(CROWDED, limit_name="admission:demo.slow:pool:demo.big"), False),  # these are jobs, not runs
     ],
@@ -57,7 +59,7 @@ def test_w7_slot_holders_are_polled_at_each_tick_while_jobs_wait(state: LimitSta
     assert limit_slots.asks_holders(state, NOON) is asked
 
 
-# -- how far ahead a permit is taken -------------------------------------------------------------------------------
+# -- how far ahead a permit is acquired ----------------------------------------------------------------------------
 
 
 def test_e8_only_a_queued_job_takes_a_pace_permit_a_second_ahead() -> None:
@@ -76,7 +78,7 @@ def test_c8_a_slot_or_rate_permit_is_taken_only_when_it_is_free() -> None:
     assert [permits.horizon(ask, NOON, is_served=True) for ask in (Slots(LIMIT, 1), HOURLY)] == [NOON, NOON]
 
 
-# -- the sort key of a place in a queue ----------------------------------------------------------------------------
+# -- the sort key in a queue ---------------------------------------------------------------------------------------
 
 
 def test_w2_a_rank_is_priority_latest_start_age_and_job() -> None:
@@ -117,8 +119,8 @@ def test_w3_a_fallback_permit_counts_as_the_one_asked_for() -> None:
     [
         ((Slots(LIMIT, 1), SHARE), (LIMIT, SHARE.limit_name), 4, False),
         ((Slots(LIMIT, 1), SHARE), (LIMIT, POOL.limit_name), 4, False),
-        ((SHARE,), (SHARE.limit_name,), 3, True),  # the schedule takes more now
-        ((SHARE,), (POOL.limit_name,), 5, True),  # or less
+        ((SHARE,), (SHARE.limit_name,), 3, True),  # the schedule takes more units now
+        ((SHARE,), (POOL.limit_name,), 5, True),  # or fewer
         ((SHARE,), ("pool:demo.other",), 4, True),  # it names another pool now
         ((Slots(LIMIT, 1),), (POOL.limit_name,), 4, True),  # or none
         ((SHARE,), (LIMIT,), 4, False),  # it holds nothing of a pool
@@ -132,7 +134,7 @@ def test_w3_units_of_another_amount_or_pool_are_released(
     assert permits.holds_other_units(asks, held, units) is other
 
 
-# -- the words -----------------------------------------------------------------------------------------------------
+# -- the texts -----------------------------------------------------------------------------------------------------
 
 
 def test_why_names_the_policy_whose_admission_a_job_waits_for() -> None:

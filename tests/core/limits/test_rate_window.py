@@ -1,4 +1,6 @@
-"""Logs and gaps: how many starts there may be in a span, and how long after the last one (C4, C5)."""
+"""Rate windows and gaps: how many starts a span may hold, and how long after the last one the next may
+come (C4, C5).
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,11 @@ TOLD = replace(TWO, binding=False)
 
 
 def started(*starts: int, **fields: int) -> LimitState:
-    """A log with starts at these minutes after noon."""
+    """A rate window with starts at these minutes after noon."""
     return LimitState(RATE_LIMIT, starts={f"r{minute}": NOON + minute * MINUTE for minute in starts}, **fields)
 
 
-# -- logs ----------------------------------------------------------------------------------------------------------
+# -- rate windows --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -89,19 +91,22 @@ Steps = list[tuple[int, str, int]]
 
 @st.composite
 def stories(draw: st.DrawFn) -> tuple[int, int, Steps]:
-    """A limit, a span in minutes, and steps: minutes that pass, who comes, and which of the waiting jobs is meant."""
+    """A limit, a span in minutes, and steps: minutes that pass, the action, and the index of the job among those that
+    wait.
+    """
     step = st.tuples(st.integers(0, 6), st.sampled_from(["ask", "ask", "tell", "start", "drop"]), st.integers(0, 9))
     return draw(st.integers(1, 3)), draw(st.integers(10, 30)), draw(st.lists(step, min_size=8, max_size=40))
 
 
-# A start that was told between two asks must outlive the drop of the first of them.
+# A start that was recorded between two requests must outlive the drop of the first one.
 @given(stories())
 @example((2, 30, [(0, "tell", 0), (1, "ask", 0), (1, "tell", 0), (1, "drop", 0), (1, "ask", 0), (1, "start", 0)]))
 @example((1, 10, [(0, "ask", 0), (10, "ask", 0), (0, "start", 1), (1, "start", 0)]))
 @thorough
 def test_c5_no_sliding_span_has_starts_beyond_the_limit(story: tuple[int, int, Steps]) -> None:
-    """Jobs ask for a permit and hold it while they queue elsewhere; some are dropped, and give it back. Starts of other
-    schedules are only told. Who starts is asked again whether it would get its permit now."""
+    """Jobs acquire a permit and hold it while they queue elsewhere; some are dropped and release it. Starts of other
+    schedules are only recorded. A job that starts requests its permit again first.
+    """
     limit, minutes, steps = story
     ask, state, now = RateWindow(RATE_LIMIT, limit, minutes * MINUTE), LimitState(RATE_LIMIT), NOON
     told, held, starts = replace(ask, binding=False), set[str](), list[Instant]()
@@ -152,7 +157,7 @@ LIVING = {"r1#001": NOON, "r2#001": NOON + 9 * MINUTE}
     ("state", "success", "any_run"),
     [
         (LimitState(LIMIT), None, None),
-        (LimitState(LIMIT, active=2, starts=LIVING, last_start=NOON + 9 * MINUTE), 9, 9),  # a living run counts as one
+        (LimitState(LIMIT, active=2, starts=LIVING, last_start=NOON + 9 * MINUTE), 9, 9),  # an active run counts as one
         (LimitState(LIMIT, last_start=NOON, last_success_start=NOON), 0, 0),
         (LimitState(LIMIT, last_start=NOON + 5 * MINUTE, last_success_start=NOON), 0, 5),  # the last one failed
         (LimitState(LIMIT, last_start=NOON + 5 * MINUTE), None, 5),  # none has succeeded yet

@@ -1,4 +1,4 @@
-"""W9: how often somebody is told, and of how much."""
+"""W9: how often notices are sent, and how many events each holds."""
 
 from __future__ import annotations
 

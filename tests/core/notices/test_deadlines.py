@@ -43,7 +43,7 @@ def test_h5_a_start_or_end_in_time_is_not_missed_if_checked_late() -> None:
 
 @pytest.mark.parametrize("requested", [None, START + SECOND])
 def test_h5_the_first_attempt_is_the_start_and_the_last_one_end(requested: int | None) -> None:
-    """The second attempt queues for its start, or was asked for later: the start was in time all the same."""
+    """The second attempt queues for its start, or was requested later. The start was in time all the same."""
     first = run("RETRYING", start_requested_at=NOON + MINUTE, ended_at=NOON + 5 * MINUTE)
     second = run("STARTING", attempt=2, start_requested_at=requested)
     assert missed(START + MINUTE, first, second) == []

@@ -1,4 +1,4 @@
-"""What news makes of a run: forward only, told in order, permits given back once (T10, C9, W1, W7)."""
+"""The effect of updates on a run: forward only, announced in order, permits released once (T10, C9, W1, W7)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.core.builders import LIMIT, NAME, NOON, partition_event, run, thoroug
 
 STATES: tuple[RunState, ...] = get_args(RunState)
 LATER = NOON + MINUTE
-RUN = f"{NAME}.7.first#001"  # what a line remembers the run by
+RUN = f"{NAME}.7.first#001"  # the holder under which a limit remembers the run
 DELAY = 30_000
 
 

@@ -1,4 +1,6 @@
-"""What a step of a run leaves to be told, to whom a backfill's end is told, and which fields a step resets."""
+"""What a step of a run leaves to announce, which schedules learn of a backfill's end, and which fields a
+step resets.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""News of runs that workers do, and what is final: leases, timeouts, dead letters, when rows pass away."""
+"""Updates of runs that workers do, and final runs: leases, timeouts, dead letters, and when rows expire."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORKER: dict[str, Any] = {"type": "worker", "pool": "crawlers", "heartbeat": "1m
 
 
 def pulled(state: str = "RUNNING", **fields: Any) -> Run:
-    """A run in the hands of a worker, whose lease ends in the moment ``LATER``."""
+    """A run that a worker holds, whose lease ends at ``LATER``."""
     plain = run(state)
     held = {"target_id": "w1", "lease": 2, "lease_until": LATER, "calls": 1}
     return replace(plain, request=replace(plain.request, target=WORKER), **{**held, **fields})
@@ -52,7 +52,7 @@ def test_w5_a_report_counts_only_for_the_present_lease(lease: Any, target_id: An
 @pytest.mark.parametrize(("now", "counts"), [(LATER - 1, False), (LATER, True), (LATER + 1, True)])
 def test_w5_a_worker_is_lost_only_after_its_lease_has_expired(now: int, counts: bool) -> None:
     assert (advance(pulled(), "FAILED", now, outcome="lost") is not None) is counts
-    # What a worker says of its failure itself needs no expiry, and other targets have no lease that could.
+    # A worker reports its own failure without an expired lease, and other targets have no lease.
     assert advance(pulled(), "FAILED", now, outcome="failed") is not None
     assert advance(run("RUNNING", target_id="app/1"), "FAILED", now, outcome="lost") is not None
 
@@ -116,7 +116,7 @@ def test_w12_a_run_cancelled_by_its_target_for_time_has_failed(began: str, told:
 
 
 def test_w12_a_run_that_has_not_begun_has_not_timed_out() -> None:
-    """When it began is known of what began alone: a start that was never told counts, a guess does not."""
+    """Only an actual start counts: a start that was announced late counts, an estimated one does not."""
     waiting = run("STARTING", run_timeout=MINUTE, started_at=None)
     assert after(waiting, "CANCELLED", at=NOON).state == "CANCELLED"
 
@@ -127,7 +127,7 @@ def test_w5_a_cancelled_run_stays_cancelled_if_its_worker_fails() -> None:
     assert (ended.state, ended.outcome) == ("CANCELLED", None)
 
 
-# -- what is written along -----------------------------------------------------------------------------------------
+# -- further writes of an end --------------------------------------------------------------------------------------
 
 
 def test_e6_a_failed_delivery_writes_its_dead_letter_in_one_plan() -> None:

@@ -1,4 +1,4 @@
-"""When a target is asked again what it has billed for a run that is over: twice at most (H1)."""
+"""When a target is polled again for the bill of a run that has ended: twice at most (H1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""What each answer to a start call makes of a run: it may be repeated, it must never start twice (C12, W10)."""
+"""The effect of each answer to a start call on a run: the call may be repeated, but never starts a second run (C12,
+W10).
+"""
 
 from __future__ import annotations
 

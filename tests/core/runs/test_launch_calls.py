@@ -17,7 +17,7 @@ from tests.support import rows
 from tests.support.clock import NOON
 
 LEASE_END = NOON + 50 * SECOND
-# What queued at its pace, was served, and may call now.
+# A run that queued at its pace, was served, and may call now.
 WAITED = rows.run(
     calls=2,
     start_requested_at=NOON - MINUTE,
@@ -69,7 +69,7 @@ def test_e3_a_call_not_made_is_undone_and_its_permits_stay() -> None:
     called = replace(launch.calling(WAITED, NOON), cancel=True, reason="throttled")
     assert launch.uncalled(WAITED, called, Span(NOON + 1, NOON + 2), NOON + 7) == replace(
         WAITED,
-        cancel=True,  # what others have written since is kept
+        cancel=True,  # later writes of other invocations are kept
         reason="throttled",
         paced_from=NOON + 1,
         paced_until=NOON + 2,
@@ -82,7 +82,7 @@ def test_e3_a_call_not_made_is_undone_and_its_permits_stay() -> None:
 
 
 def test_e3_a_call_not_made_has_no_permits_if_they_are_gone() -> None:
-    before = rows.run(lease_until=NOON - 1)  # a call before it was never answered
+    before = rows.run(lease_until=NOON - 1)  # an earlier call was never answered
     called = replace(launch.calling(before, NOON), paced_from=NOON, paced_until=NOON)
     assert called.unknown_answer
     assert launch.uncalled(before, called, None, NOON + 7) == replace(before, rev=3, wake_at=NOON + 7)
@@ -143,7 +143,7 @@ def test_c12_the_jitter_of_a_run_differs_from_call_to_call() -> None:
     assert [backoff.scattered(MINUTE, number, "run-1") for number in (1, 2)] == [30_356, 47_243]
 
 
-# -- what is sure --------------------------------------------------------------------------------------------------
+# -- the answers that are certain ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""A run that may not call yet: when its permits last, how it queues for new ones, and what its turn writes (E3, E8)."""
+"""A run that may not call yet: how long its permits last, how it queues for new ones, and the writes when it is served
+(E3, E8).
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ EMR = Pace("emr:app-1", SECOND, 20)
 NIGHT = Pace("policy:demo.night", MINUTE, 1, tolerance=100)
 PACES = (EMR, NIGHT)
 PACED = ("workflow:demo.flights.w", "emr:app-1", "policy:demo.night")
-LATER = NOON + 10 * MINUTE  # when the sweep looks at a queued run, also at one whose row in the queue is lost
+LATER = NOON + 10 * MINUTE  # when the sweep checks a queued run, also one whose row in the queue is lost
 NIGHT_HELD = LimitState("policy:demo.night", waiters=3, head=NOON + MINUTE, rev=7)
 EMR_HELD = LimitState("emr:app-1", waiters=2, head=NOON + 30 * SECOND, rev=5)
 NIGHT_WORDS = "waits for a permit of policy demo.night: one start every 1m, burst 1"
@@ -80,7 +82,7 @@ def test_e3_run_that_may_not_call_yet_queues_at_its_slowest_pace() -> None:
     )
     assert plan == [
         Replace(queued),
-        # A newcomer might have taken a permit up to NOON + 150, so that it could be prepared in time; the queue is
+        # A new run could have acquired a permit up to NOON + 150, so that it could be prepared in time. The queue is
         # served 600 ms before the next one.
         JoinQueue(NIGHT, NOON + 150, NOON + MINUTE - 600, rev=7, behind=False),
         Create(place("policy:demo.night")),
@@ -140,7 +142,7 @@ def test_a_run_with_a_free_route_is_not_queued() -> None:
         launch.queue(rows.run(), Route(PACES, None), {}, NOON)
 
 
-# -- the turn ------------------------------------------------------------------------------------------------------
+# -- when it is served ---------------------------------------------------------------------------------------------
 
 
 def turn(queued: str | None, **states: LimitState) -> list[Write]:

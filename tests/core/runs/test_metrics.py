@@ -1,4 +1,4 @@
-"""Which measurement a start is, and of which class a wait (O2)."""
+"""The measurement of a start, and the class of a wait (O2)."""
 
 from __future__ import annotations
 

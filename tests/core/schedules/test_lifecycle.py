@@ -60,7 +60,7 @@ def document(made: Schedule) -> dict[str, Any]:
 
 
 def key(write: Write) -> tuple[Any, ...]:
-    """The row that a write is about. A transaction may not name one row twice."""
+    """The row that a write names. A transaction may not name one row twice."""
     match write:
         case PutState(after):
             return ("schedule_state", after.schedule)
@@ -263,7 +263,7 @@ def test_l3_each_enabling_has_its_own_generation() -> None:
     assert seen == [NOON, NOON + 1, NOON + 2, NOON + 3]
 
 
-ROOM = 4  # writes that a flow adds to a plan, such as the tombstone and the job that a drain sets apart
+ROOM = 4  # writes that a flow adds to a plan, such as the tombstone and the job that a drain detaches
 
 
 @pytest.mark.parametrize("new", FULL)

@@ -1,4 +1,4 @@
-"""The plans of a schedule's changes as a whole: rows of the index, timers, tombstones, counted starts (L1-L7, L10)."""
+"""The whole plans of changes to a schedule: rows of the index, timers, tombstones, counted starts (L1-L7, L10)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def woken(**fields: Any) -> Any:
 
 
 def put(new: Schedule, old: Schedule | None, before: ScheduleState | None, **fields: Any) -> list[Write]:
-    """The plan without what every put has: the gate, the version, the name on the list."""
+    """The plan without the writes that every put has: the schedule state, the version, the listing row."""
     after, plan = lifecycle.put(NAME, new, old, before, fields.pop("enabled", None), NOW, ME, **fields)
     version = Version(NAME, after.version, new.model_dump(mode="json"), NOW, ME)
     assert plan[:3] == [PutState(after, before), Create(version), Put(Listing(NAME))]

@@ -1,4 +1,4 @@
-"""The gate as a whole after each change of a schedule: what begins anew, what stays, and what is forgotten (L2-L7)."""
+"""The whole schedule state after each change of a schedule: what is reset, what stays, and what is removed (L2-L7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOW = NOON + HOUR
 MIXED = schedule(all_of(PARTITION, TICK))
 OVER: tuple[Instant, Instant] = (NOON - 3 * HOUR, NOON - 2 * HOUR)
 STILL: tuple[Instant, None] = (NOON - HOUR, None)
-# A schedule that is on hold: its timeouts stand still, and not all of its jobs have been looked at since.
+# A schedule on hold: its timeouts are stopped, and some of its jobs have not been checked since.
 HELD = ScheduleState(
     NAME,
     7,
@@ -192,7 +192,7 @@ def test_l4_resumed_schedule_keeps_its_generation_and_its_since(mode: Mode, sinc
     assert (after, plan[0]) == (wanted, PutState(wanted, before))
 
 
-# -- occurrences that are left out ---------------------------------------------------------------------------------
+# -- skipped occurrences -------------------------------------------------------------------------------------------
 
 
 def test_l19_a_skip_of_over_a_day_ago_is_forgotten() -> None:

@@ -1,4 +1,4 @@
-"""Messages as documents and as plans (L16): what may be sent, the schedule that it is, what is written for it."""
+"""Messages as documents and as plans (L16): what may be sent, the schedule that a message becomes, and its writes."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_l16_a_registration_writes_all_rows_of_a_message() -> None:
     assert written["Timer"].wake_at == NOON + 10 * SECOND
     assert written["Definition"].document["target"] == QUEUE.model_dump(mode="json")
     assert (schedule_state.mode, schedule_state.version, schedule_state.generation) == ("enabled", 1, NOON)
-    assert len(planned(schedule="@every 10s")[1]) == 4  # the app's target stands already
+    assert len(planned(schedule="@every 10s")[1]) == 4  # the app's target exists already
 
 
 def test_l16_a_replaced_message_closes_its_generation_by_state() -> None:

@@ -1,4 +1,4 @@
-"""Pausing, resuming, carrying on and leaving out: the plans (L4, L6, L19)."""
+"""The plans of a pause, a resume, a carrying update and a skip (L4, L6, L19)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def carry(new: Schedule, old: Schedule = MIXED, before: ScheduleState = OPEN) ->
 
 
 def index(plan: list[Write]) -> list[tuple[str, str, Instant, bool]]:
-    """The rows of the reverse index that a plan changes: how, which leaf, since when, and whether jobs go apart."""
+    """The rows of the reverse index that a plan changes: how, which leaf, since when, and whether jobs are detached."""
     return [
         (type(write).__name__, write.row.leaf, write.row.since, write.row.detached)
         for write in plan
@@ -149,8 +149,9 @@ def test_l10_a_schedule_with_used_up_fires_is_completed_as_it_is() -> None:
 
 @pytest.mark.parametrize("mode", ["enabled", "hold", "backlog", "drain", "completed", "disabled"])
 def test_l5_a_deleted_schedule_leaves_no_index_row_and_no_timer(mode: Mode) -> None:
-    """A drain has taken out what gathers and the timer, a disable as well; a row that wakes stays for what still may
-    run: what a drain lets go, or a run-now."""
+    """A drain or a disable has already deleted the gathering rows and the timer. A row that wakes stays for jobs that
+    may still run: those of a drain, or a run-now.
+    """
     made = schedule(all_of(PARTITION, TICK), constraints=[FRESH])
     gathers = mode in ("enabled", "hold", "backlog")
     gathering = [("Delete", "0")] if gathers else []
@@ -234,7 +235,7 @@ def test_l2_an_update_keeps_a_pause_and_its_stopped_timeouts(mode: PauseMode) ->
     assert (again.mode, again.pauses) == (mode, ()), "what is paused counts as enabled"
 
 
-# -- left out (L19) ------------------------------------------------------------------------------------------------
+# -- skipped (L19) -------------------------------------------------------------------------------------------------
 
 
 def test_l19_an_occurrence_is_skipped_once_and_can_be_restored() -> None:

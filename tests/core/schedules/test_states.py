@@ -1,4 +1,6 @@
-"""How a gate changes: which mode a document asks for, when the mode began, and what is woken by it (L2-L4, L6, L18)."""
+"""How a schedule state changes: the mode that a document requests, when the mode began, and what the change wakes
+(L2-L4, L6, L18).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ def put(new: Schedule, before: ScheduleState, enabled: bool | None = None, carry
     return after
 
 
-# -- the mode that a document asks for -----------------------------------------------------------------------------
+# -- the mode that a document requests -----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -45,7 +47,7 @@ def put(new: Schedule, before: ScheduleState, enabled: bool | None = None, carry
 def test_l2_a_document_always_disables_and_enables_not_active(
     before: Mode, enabled: bool | None, after: Mode, new: Schedule
 ) -> None:
-    """What is paused counts as enabled: only a resume lets it go on."""
+    """A paused schedule counts as enabled: only a resume ends the pause."""
     assert put(new, schedule_state(mode=before), enabled).mode == after
 
 
@@ -116,7 +118,7 @@ def test_l18_a_new_description_keeps_the_times_of_drain_and_hold(left_out: bool)
     assert waiting.why == "the schedule has been on hold since 2026-03-02T12:01:00.000Z"
 
 
-# -- what is woken -------------------------------------------------------------------------------------------------
+# -- the rows that are woken ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("before", ["enabled", "hold", "backlog", "drain"])

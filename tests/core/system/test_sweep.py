@@ -1,4 +1,4 @@
-"""Which overdue rows are looked at, and for how long one is left alone afterwards (O3)."""
+"""Which overdue rows are hinted, and for how long each is leased afterwards (O3)."""
 
 from __future__ import annotations
 

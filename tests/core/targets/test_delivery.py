@@ -1,4 +1,4 @@
-"""How often a delivery is tried, how far apart, and when it is given up (E6)."""
+"""How often a delivery is tried, the pauses between the tries, and when it is given up (E6)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_e6_an_impossible_delivery_is_given_up_at_once(tries: int) -> None:
 
 
 def test_e6_a_busy_target_is_given_time() -> None:
-    """The limits of an account are met by bursts: they must not end in the dead letters after three seconds."""
+    """Bursts reach the limits of an account. Such calls must not become dead letters after three seconds."""
     found = pauses(BUSY, policy())
     assert len(found) == PATIENCE - 1
     assert 10 * MINUTE < sum(found) < HOUR

@@ -1,4 +1,4 @@
-"""The registries of targets: each type has a document and an adapter; no other module asks for a type."""
+"""The registries of targets: each type has a document and an adapter, and no other module tests for a type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Step Functions as a target: its document, the names of executions, and what events say of them (W16)."""
+"""Step Functions as a target: its document, the names of executions, and the meaning of its events (W16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sub-batches: one address where the target takes batches, so many calls side by side where it does not."""
+"""Sub-batches: one address if the target takes batches, otherwise several calls side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets as documents: what is taken, and what is refused with a word on what was expected (E5, O6)."""
+"""Targets as documents: what is accepted, and what is refused with the expected value (E5, O6)."""
 
 from __future__ import annotations
 

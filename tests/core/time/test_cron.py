@@ -1,4 +1,6 @@
-"""Cron expressions (T1): what their fields name, and their normal form; compared with the rules, and with croniter."""
+"""Cron expressions (T1): the times that their fields name, and their normal form, compared with the rules and with
+croniter.
+"""
 
 from __future__ import annotations
 
@@ -180,8 +182,9 @@ def test_t1_no_wall_time_lies_between_one_and_the_next(written: tuple[str, Meani
 @given(expressions().filter(lambda written: not any(sign in written[0] for sign in "L#")), moments)
 @thorough
 def test_t1_croniter_names_the_same_times_where_it_knows_form(written: tuple[str, Meaning], past: datetime) -> None:
-    """croniter is an implementation by others. It is asked with lists of numbers, without ``L`` and ``#``: where those
-    meet another restricted day it finds no date at all, or refuses the mixture."""
+    """croniter is an independent implementation. It gets lists of numbers, without ``L`` and ``#``. Where those meet
+    another restricted day, it finds no date or refuses the expression.
+    """
     parsed = cron.parse(written[0])
     lists = [parsed.minutes, parsed.hours, parsed.days, parsed.months, parsed.weekdays, parsed.seconds]
     whole = [None, None, cron.DAYS.every, None, cron.WEEK.every, None]

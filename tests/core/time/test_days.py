@@ -1,4 +1,6 @@
-"""Lists of days in a zone: what falls into them, what comes next, and what leaves no day (T6, C17)."""
+"""Lists of days in a zone: whether they contain an instant, the next instant of theirs, and lists without a day (T6,
+C17).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def read(entries: list[Any], zone: str = "UTC") -> Days:
 
 
 def holds(entries: list[Any], zone: str, instant: Instant) -> bool:
-    """The rule by itself: whether an instant falls into one of the entries."""
+    """The rule itself: whether an instant falls into one of the entries."""
     day = datetime.fromtimestamp(instant / 1000, ZoneInfo(zone)).date()
     for entry in entries:
         if isinstance(entry, dict) and "T" in entry["from"]:

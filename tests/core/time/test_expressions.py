@@ -1,4 +1,4 @@
-"""Every form of an expression (T1): one normal form, how many fires a day that is, and the fires themselves."""
+"""Every form of an expression (T1): its normal form, its number of fires a day, and the fires themselves."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_t1_each_form_has_one_normal_form(written: object, normal: str) -> None:
 
 
 def test_t1_a_missing_minute_in_the_object_form_is_zero() -> None:
-    """So nobody gets 1,440 fires a day by omission; whoever says `"*"` does, and is told so."""
+    """So an omission never means 1,440 fires a day. A user who writes `"*"` gets them, and is warned."""
     assert time_expressions.fires_per_day(time_expressions.normalise({"day_of_week": "*"})) == 24
     assert time_expressions.fires_per_day(time_expressions.normalise({"hour": 5})) == 1
     assert time_expressions.fires_per_day(time_expressions.normalise({"minute": "*"})) == 1_440

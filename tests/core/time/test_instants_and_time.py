@@ -1,4 +1,4 @@
-"""Durations, instants, and the expressions that name fire times (T1). Wall time has a file of its own."""
+"""Durations, instants, and the expressions that name fire times (T1). `test_wall_time.py` tests wall time."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def test_t4_fires_are_strictly_after_and_strictly_increasing(expression: str, zo
 @given(st.sampled_from(EXPRESSIONS), st.sampled_from(ZONES), instants, st.integers(1, 10 * DAY))
 @thorough
 def test_t4_no_fire_lies_between_an_instant_and_its_next_fire(expression: str, zone: str, at: int, later: int) -> None:
-    """Asked from anywhere before a fire, the answer is that fire, or an earlier one: none is jumped over."""
+    """From any instant before a fire, the next fire is that one or an earlier one: none is skipped."""
     fire = expressions.next_fire(expression, zone, 0, at)
     between = min(at + later, fire - 1)
     assert expressions.next_fire(expression, zone, 0, between) == fire

@@ -1,5 +1,6 @@
-"""Daylight saving (T2), on real zones: a wall time that does not exist fires at the first instant after the gap, one
-that exists twice fires the first time only, or as the trigger's rule says. `walk` implements the rules a second time.
+"""Daylight saving (T2), on real zones. A wall time that does not exist fires at the first instant after the gap. One
+that exists twice fires the first time only, or as the trigger's rule says. `walk` is a second implementation of the
+rules.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def test_t2_fires_each_minute_do_not_accumulate_in_a_gap(gap: Literal["after", "
 
 
 def test_t2_a_fire_each_second_skips_a_day_that_does_not_exist() -> None:
-    """The work must not grow with the length of the gap: 86,400 wall times are left out at once."""
+    """The work must not grow with the length of the gap: 86,400 wall times are skipped at once."""
     before = parse_instant("2011-12-30T09:59:59Z")
     for rule in RULES:
         assert time_expressions.next_fire("* * * * * *", "Pacific/Apia", 0, before, rule) == before + SECOND
@@ -156,7 +157,7 @@ def test_t2_every_counts_elapsed_time_whatever_the_clocks_do(zone: str, change: 
     assert found == [at + hours * HOUR for hours in range(1, 5)]
 
 
-# -- compared with a walk through time -------------------------------------------------------------------------------
+# -- compared with a walk minute by minute ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("zone", "change"), CHANGES)

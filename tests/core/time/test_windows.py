@@ -1,7 +1,7 @@
 """Windows of wall time (C3) and the next time that a clock shows an hour (T18), on real zones.
 
-`shown` walks through the minutes and tells what the clock shows for the first time at each: one minute mostly, all the
-minutes of a gap at once, none in a second pass. What opens, closes or comes is read off from that.
+`shown` walks through the minutes and yields the wall times that the clock shows for the first time: mostly one, all
+minutes of a gap at once, none in a second pass. Openings, closings and arrivals follow from these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from chalicelib.core.time.windows import DAYS, Window
 from tests.core.builders import brief, thorough
 
 HOWE = "Australia/Lord_Howe"
-# Each: a zone and an instant at which its clocks change.
+# A zone and an instant at which its clocks change.
 CHANGES = [
     ("America/New_York", "2026-03-08T07:00:00Z"),
     ("America/New_York", "2026-11-01T06:00:00Z"),
@@ -35,7 +35,7 @@ CHANGES = [
     ("America/Sao_Paulo", "2018-11-04T03:00:00Z"),  # the hour after midnight is skipped
     ("America/St_Johns", "2010-11-07T02:31:00Z"),  # a minute past midnight, back to yesterday
     ("Pacific/Apia", "2011-12-30T10:00:00Z"),  # a Friday is skipped
-    ("Asia/Kolkata", "2026-03-29T01:00:00Z"),  # no change, but half an hour of its own
+    ("Asia/Kolkata", "2026-03-29T01:00:00Z"),  # no change, but an offset of half an hour
 ]
 NIGHT = Window("22:00", "06:00", "UTC", ("fri",))  # 2026-03-06 is a Friday
 
@@ -45,7 +45,7 @@ def short(instant: Instant) -> str:
 
 
 def next_window(window: Window, after: str) -> tuple[str, str]:
-    """When it opens next and when it closes then, as minutes in UTC."""
+    """The next opening and its closing, as minutes in UTC."""
     opens = windows.next_opening(window, parse_instant(after))
     return short(opens), short(windows.closes_at(window, opens))
 
@@ -128,7 +128,7 @@ def test_c3_midnight_ends_a_window_under_either_name(end: str) -> None:
         (Window("02:30", "04:00", "Europe/Paris"), "2026-10-24T12:00:00Z", "2026-10-25T00:30", "2026-10-25T03:00"),
         (Window("02:15", "02:45", "Europe/Paris"), "2026-10-24T12:00:00Z", "2026-10-25T00:15", "2026-10-25T00:45"),
         (Window("22:00", "01:45", HOWE), "2026-04-04T03:00:00Z", "2026-04-04T11:00", "2026-04-04T14:45"),
-        # given a clock that is put back over midnight, then the day that has begun goes on
+        # given a clock that is put back over midnight, then the day that has begun continues
         (Window("00:00", "06:00", "America/St_Johns"), "2010-11-06T12:00:00Z", "2010-11-07T02:30", "2010-11-07T09:30"),
         # given a night whose clocks change, then it is an hour shorter or longer
         (Window("22:00", "06:00", "Europe/Paris"), "2026-03-28T12:00:00Z", "2026-03-28T21:00", "2026-03-29T04:00"),
@@ -200,7 +200,7 @@ def test_an_unknown_zone_is_refused() -> None:
         ("06:00", "Asia/Kolkata", ("mon",), "2026-03-01T12:00:00Z", "2026-03-02T00:30"),
         ("02:30", "Europe/Paris", (), "2026-03-28T12:00:00Z", "2026-03-29T01:00"),  # skipped
         ("02:30", "Europe/Paris", (), "2026-10-24T12:00:00Z", "2026-10-25T00:30"),  # shown twice
-        ("02:30", "Europe/Paris", (), "2026-10-25T01:00:00Z", "2026-10-26T01:30"),  # asked between the two
+        ("02:30", "Europe/Paris", (), "2026-10-25T01:00:00Z", "2026-10-26T01:30"),  # from an instant between the two
         ("12:00", "Pacific/Apia", ("fri",), "2011-12-29T12:00:00Z", "2011-12-30T10:00"),  # the day is skipped
     ],
 )
@@ -214,9 +214,9 @@ def test_t18_the_next_time_an_hour_is_shown_is_found(
 
 
 def shown(zone: str, start: Instant, until: Instant) -> Iterator[tuple[Instant, list[datetime]]]:
-    """Each minute of a span, with the wall times that the clock reaches then and has not reached before."""
+    """Each minute of a span, with the wall times that the clock reaches then for the first time."""
     place, minute = ZoneInfo(zone), timedelta(minutes=1)
-    first = start - 4 * HOUR  # no clock here is put back by more
+    first = start - 4 * HOUR  # no clock in these tests is put back by more
     highest = wall(first, place)
     for instant in range(first, until, MINUTE):
         new, reads = [], wall(instant, place)
@@ -237,7 +237,7 @@ def shows(reads: datetime, clock: str, days: tuple[str, ...] = ()) -> bool:
 
 
 def walk(window: Window, start: Instant, until: Instant) -> list[tuple[Instant, Instant]]:
-    """The windows that open and close within a span, as the clock tells."""
+    """The windows that open and close within a span, by the walk."""
     found, opens, end = [], None, window.end.replace("24:00", "00:00")
     for instant, new in shown(window.zone, start, until):
         for each in new:

@@ -1,4 +1,4 @@
-"""Expressions in the words of people (L11); what has no short sentence is quoted."""
+"""Expressions as sentences (L11). An expression without a short sentence is quoted."""
 
 from __future__ import annotations
 

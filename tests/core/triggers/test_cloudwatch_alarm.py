@@ -1,4 +1,4 @@
-"""The leaf for alarms: its words, its event keys, and the names of alarms that it takes (T23)."""
+"""The leaf for alarms: its texts, its event keys, and the alarm names that it accepts (T23)."""
 
 from __future__ import annotations
 
@@ -95,6 +95,6 @@ def test_t23_no_two_alarms_share_an_event_key(name: str, state: str, other: str,
 
 @pytest.mark.parametrize("character", ["a", "ü", "日", "😀"])
 def test_t23_the_longest_name_fits_into_a_key_of_the_table(character: str) -> None:
-    """DynamoDB takes 2,048 bytes as a partition key."""
+    """DynamoDB accepts 2,048 bytes as a partition key."""
     key = leaf(alarm=character * 255, state="INSUFFICIENT_DATA").event_keys()[0]
     assert len(f"TRIGGER#{key}".encode()) <= 2_048

@@ -1,4 +1,6 @@
-"""The leaves that count bytes, custom events, silence, spans and absences: what they are, when met, in which words."""
+"""The leaves that count bytes, custom events, silence, spans and absences: their properties, when they are met, and
+their texts.
+"""
 
 from __future__ import annotations
 
@@ -197,7 +199,7 @@ def test_t18_an_invalid_feed_is_refused_with_the_valid_ones() -> None:
     assert refused(QUIET | {"of": TICK}).message.startswith(expected)
 
 
-# -- where they are found, and their full names --------------------------------------------------------------------
+# -- their events, and their full names ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

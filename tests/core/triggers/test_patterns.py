@@ -1,4 +1,4 @@
-"""Patterns that choose among custom events by their payload (T11): what they match, what is refused, how they read."""
+"""Patterns that select custom events by their payload (T11): what they match, what is refused, and their texts."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def refusal(pattern: Any) -> SluiceError:
         (["a"], [["a"], ["b", "a"], [["b"], [["a"]]]], [[], ["b"], [["b"]]]),
         ([{"anything-but": "a"}], [["a", "b"]], [["a"], ["a", "a"], []]),
         ([{"numeric": [">", 1, "<", 3]}], [[0, 2, 4]], [[0, 4]]),
-        # an object in the place of a leaf is there, and that is all
+        # an object in the place of a value only exists; it matches none of these
         (["a", None, {"anything-but": "a"}, {"anything-but": {"prefix": "a"}}], [], [{}, {"a": "a"}, [{"a": "a"}]]),
     ],
 )
@@ -129,7 +129,7 @@ def test_t11_lists_within_lists_in_a_payload_are_searched() -> None:
 
 
 def test_t11_no_wildcard_takes_long_on_a_hostile_text() -> None:
-    """A regular expression would try each way to cut the text into forty pieces, and never come back."""
+    """A regular expression would try each way to cut the text into forty pieces, and never end."""
     assert not holds([{"wildcard": "a*" * 40 + "b"}], "a" * 10_000)
 
 

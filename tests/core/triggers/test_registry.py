@@ -1,4 +1,4 @@
-"""The kinds of leaves: each answers what the rest of Sluice asks, and is a member of the union of triggers."""
+"""The kinds of leaves: each has the full interface of a leaf, and is a member of the union of triggers."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_each_kind_can_be_played_in_a_dry_run(kind: str) -> None:
 
 
 def test_a_kind_that_no_leaf_counts_reaches_run_with_its_fields() -> None:
-    """`run_now`, and whatever newer code has stored."""
+    """`run_now`, and any kind that newer code has stored."""
     for kind in ("run_now", "zz_newer"):
         assert event_fields(Event("e1", kind, "k", NOON, NOON, payload={"x": 1})) == {}
 

@@ -1,4 +1,4 @@
-"""Trees of all kinds of leaves: at_least, the window of a partial match, and what the passing of time does (T14)."""
+"""Trees of all kinds of leaves: at_least, the window of a partial match, and the effect of time (T14)."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_c14_why_is_never_empty_and_names_what_is_missing(
 def test_c8_checks_at_given_instants_find_the_first_met_one(
     document: dict[str, Any], progress: dict[str, Progress]
 ) -> None:
-    """No look comes in vain in the past, and none is missed: what is found is what a look at every instant finds."""
+    """The named instants are enough: a check at every instant would find the same first match."""
     tree, now = trigger(document), NOON
     verdict = trigger_tree.evaluate(tree, progress, now)
     while not verdict.met and verdict.changes_at is not None:

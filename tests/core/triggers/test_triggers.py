@@ -1,4 +1,4 @@
-"""Triggers: numbering, when a tree is met, and the words that say why it is not (T7, T10, T14, T15)."""
+"""Triggers: numbering, when a tree is met, and the text that says why it is not (T7, T10, T14, T15)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def came(count: int = 1, first: int = NOON, last: int = NOON) -> Progress:
 
 
 def is_met(document: dict[str, Any], **progress: int) -> bool:
-    """Leaf numbers are given as ``l0``, ``l1``, ...: how many events each has gathered."""
+    """Whether a tree is met. ``l0``, ``l1``, ... are the numbers of events that each leaf has gathered."""
     gathered = {leaf.removeprefix("l"): came(count) for leaf, count in progress.items()}
     return trigger_tree.evaluate(trigger(document), gathered, NOON).met
 

@@ -1,4 +1,4 @@
-"""Invocations that may come in many situations: what a hint, a person, a target or a worker brings about."""
+"""Acts that many situations share: the invocations that a hint, a user, a target or a worker causes."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def passes(span: str) -> Do:
 
 
 def forget_hints(world: World) -> None:
-    """What was hinted is left to the acts, and to the tick."""
+    """Drop all hints. The acts and the tick do the work."""
     world.hints.sent = []
 
 
 def fails_to(act: Do) -> Do:
-    """Something that may be refused, and the refusal of which is as good an end."""
+    """An act that Sluice may refuse. A refusal is as good an end as success."""
 
     def maybe(world: World) -> None:
         with suppress(SluiceError):
@@ -55,7 +55,7 @@ def fails_to(act: Do) -> Do:
     return maybe
 
 
-# -- what hints bring about --------------------------------------------------------------------------------------------
+# -- what hints cause --------------------------------------------------------------------------------------------------
 
 
 def check(name: str = "daily", index: int = 0) -> Act:
@@ -70,7 +70,7 @@ def check(name: str = "daily", index: int = 0) -> Act:
 
 
 def check_place(key: str = "job") -> Act:
-    """The check of the job whose place was kept when the situation came about."""
+    """The check of the job whose key was kept when the situation was built."""
     return Act(lambda world: check_job(world.ports, world.outside.kept[key]))
 
 
@@ -97,7 +97,7 @@ def look_at_run(name: str = "daily", index: int = -1) -> Act:
 
 
 def batch(*, early: int = 5_000) -> Act:
-    """The Lambda that has got all prepared fires together, some seconds before they are due."""
+    """The Lambda that has read all prepared fires together, some seconds before they are due."""
 
     def do(world: World) -> None:
         refs, due = world.outside.kept["fires"]
@@ -107,7 +107,7 @@ def batch(*, early: int = 5_000) -> Act:
 
 
 def ticking(world: World) -> None:
-    """The tick, but for the hints that it sends."""
+    """The tick, without the hints that it sends."""
     emit.emit_due(world.ports)
     sweep.hint_soon(world.ports)
     sweep.sweep_all(world.ports)
@@ -117,7 +117,7 @@ TICK = Act(ticking, ticks=True)
 EMIT = Act(lambda world: emit.emit_due(world.ports))
 
 
-# -- what the outside does ---------------------------------------------------------------------------------------------
+# -- what services outside Sluice do -----------------------------------------------------------------------------------
 
 
 def complete(state: str = "SUCCESS", job_run_id: str = "jr00001") -> Act:
@@ -128,12 +128,13 @@ def upload(number: int, **where: Any) -> Act:
     return Act(lambda world: uploads(number, **where)(world), alone=True)
 
 
-# -- what people do to jobs and runs -----------------------------------------------------------------------------------
+# -- what users do to jobs and runs ------------------------------------------------------------------------------------
 
 
 def withdrawing(key: str = "job_id") -> Act:
-    """A person cancels a waiting job. Once that is acknowledged, only the next call of an invocation still sends it,
-    and no call to a target with a lifecycle does."""
+    """A user cancels a waiting job. After the acknowledgement, an invocation may send the job only with its next call,
+    and to a target with a lifecycle not even then.
+    """
 
     def do(world: World) -> None:
         actions.withdraw(world.ports, world.outside.kept[key], "tester")
@@ -141,7 +142,7 @@ def withdrawing(key: str = "job_id") -> Act:
     def promise(played: Any, actor: int) -> None:
         job_id = played.world.outside.kept[key]
         if any(sent.run.kind == "redrive" for sent in played.log.sent):
-            return  # its dead letter is there again, and may be redriven again under the same id
+            return  # its dead letter exists again, and can be redriven again under the same id
         ended = played.log.ended[actor]
         late = [sent for sent in played.log.sent if sent.run.run_id == job_id and sent.number > ended.number]
         late = [sent for sent in late if registry.of_run(sent.run).has_lifecycle
@@ -172,5 +173,5 @@ def run_now(request: str = "r1", name: str = "daily") -> Act:
 
 
 def define(kind: Any, name: str, document: dict[str, Any]) -> Do:
-    """A pool, a policy or a workflow is put."""
+    """A user puts a pool, a policy or a workflow."""
     return lambda world: store.put(world.ports, kind, f"demo.{name}", document, "tester")

@@ -1,4 +1,6 @@
-"""What holds whatever meets: besides `invariants.py`, that nothing accepted is lost, and nothing that ended changes."""
+"""What must hold in every situation, in addition to `invariants.py`: no accepted job is lost, and no run that ended
+changes.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ def rows(world: QuickWorld, kind: type[R], table: str, *places: str) -> Iterable
 
 
 def accepted(world: QuickWorld) -> dict[str, Any]:
-    """What is to come to an end, one way or another: the jobs whose triggers are met."""
+    """The jobs whose triggers are met. Each must become a run or a record."""
     jobs = rows(world, Job, "Jobs", *JOBS)
     return {job.job_id: job for job in jobs if job.job_id and job.state != "PENDING_TRIGGER"}
 

@@ -1,4 +1,4 @@
-"""What people do to a schedule, and what may still start once that is acknowledged (C13)."""
+"""What users do to a schedule, and what may still start after the acknowledgement (C13)."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from tests.faults.meetings.situation import Act, Do, Played
 from tests.support.world import World, full
 
 NEW = {"properties": {"new": True}}
-# A delivery is one call, which reads the gate right before it: of a batch it is so many messages.
+# An invocation reads the schedule state right before each call. A call of a batch delivers up to this many messages.
 MAX_IN_FLIGHT = SQS_BATCH
-ASKED_FOR = ("redrive", "run_now")  # what a person asks for goes, even if the schedule is disabled
+ASKED_FOR = ("redrive", "run_now")  # what a user requests starts even if the schedule is disabled
 May = Literal["in flight", "claimed", "new"]
 
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """How things stand when a closing is acknowledged: the start calls that are on record and were not made yet, and
-    what is a run already."""
+    """The rows at the acknowledgement of a closing: start calls that are recorded and not made yet, and the runs that
+    exist.
+    """
 
     in_flight: frozenset[str]
     claimed: frozenset[str]
@@ -49,7 +50,7 @@ def only_what_may(may: May, name: str) -> Any:
         ended = played.log.ended[actor]
         noted: Acknowledged = ended.noted
         late = [sent for sent in played.log.sent if sent.number > ended.number and sent.run.schedule == full(name)]
-        closed = played.generations.get(full(name), 0)  # what an act that meets this one begins is another generation
+        closed = played.generations.get(full(name), 0)  # an act that meets this one may begin a later generation
         late = [sent for sent in late if sent.run.generation <= closed and sent.run.kind not in ASKED_FOR]
         called = [sent for sent in late if registry.of_run(sent.run).has_lifecycle]
         wrong = [sent for sent in called if sent.run.request.name not in noted.in_flight and not _may(may, sent, noted)]
@@ -101,10 +102,10 @@ def enable(name: str = "daily") -> Act:
 
 
 def carry(schedule: dict[str, Any], name: str = "daily") -> Act:
-    """An update that keeps what has gathered: what launches then has the new properties."""
+    """An update that carries the progress: later launches have the new properties."""
     return closing(lambda world: world.put(name, {**schedule, **NEW, "on_update": "carry"}), "new", name)
 
 
 def put(schedule: dict[str, Any], name: str = "daily") -> Act:
-    """An update that begins a new generation: nothing of the old one starts any more."""
+    """An update that begins a new generation: no job of the old one starts any more."""
     return closing(lambda world: world.put(name, {**schedule, "properties": {"newer": True}}), name=name)

@@ -1,8 +1,8 @@
-"""What the tests of meetings have in common: who meets, how many orders are tried, and how one is played again.
+"""Shared by the tests of meetings: which acts meet, how many orders are tried, and how one order is played again.
 
     ORDER="a3 ~65s b13 a1 b a" python -m pytest tests/faults/meetings -k "throttled-serve-serve and not large"
 
-plays one order of one meeting. ``ORDERS=5000`` tries so many of each, ``SEED=7`` chooses other samples.
+plays one order of one meeting. ``ORDERS=5000`` tries 5,000 orders of each meeting, ``SEED=7`` chooses other samples.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Named = tuple[str, Situation, tuple[str, ...]]
 
 
 def meetings(situations: Mapping[str, Situation]) -> list[Any]:
-    """All pairs of the acts of each situation, an act with itself among them, and all triples of its small ones."""
+    """All pairs of the acts of each situation, an act with itself included, and all triples of its small acts."""
     found: list[Any] = []
     for name, situation in situations.items():
         pairs = situation.together or [
@@ -41,7 +41,7 @@ def meetings(situations: Mapping[str, Situation]) -> list[Any]:
 
 
 def try_two(situation: Situation, most: int, least: int, note: Any) -> None:
-    """Two invocations that a test tells of by itself: none of their orders may break what it says."""
+    """Try the orders of two invocations. None may break a promise of the situation."""
     tried: list[int] = []
 
     def noted(what: str, told: Any) -> None:
@@ -54,7 +54,7 @@ def try_two(situation: Situation, most: int, least: int, note: Any) -> None:
 
 
 def try_orders(named: Named, most: int, note: Any) -> None:
-    """Fail with every promise that an order broke, and how to play that order again."""
+    """Fail with every promise that an order broke, and the command that plays this order again."""
     told, situation, acts = named
     with fast():
         meeting = Meeting(situation, acts)

@@ -1,8 +1,8 @@
-"""How the calls of several invocations are ordered, as text that a test prints and a command plays again.
+"""The order of the calls of several invocations, as text that a test prints and a command plays again.
 
-``a4 b12 +65s a3 b a``: the first invocation makes 4 calls, the second 12; 65 seconds pass, the hints of that time
-arrive and a tick comes; the first makes 3 more calls; then the second runs to its end, and so does the first. With
-``~65s`` nothing but the clock moves: hints come late, as the tick does.
+``a4 b12 +65s a3 b a``: the first invocation makes 4 calls, the second 12. Then 65 seconds pass, the hints of that time
+arrive and a tick comes. The first makes 3 more calls; then the second runs to its end, and so does the first. With
+``~65s`` only the clock moves: hints come late, and so does the tick.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TIME = -1
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """``span`` is how much time passes at the segment ``TIME``, such as ``+65s`` or ``~65s``."""
+    """``span`` is the time that passes at the segment ``TIME``, such as ``+65s`` or ``~65s``."""
 
     segments: tuple[Segment, ...]
     span: str = ""
@@ -37,7 +37,7 @@ class Order:
         return Order((*self.segments, (actor, calls)), self.span)
 
     def to_the_end(self, actors: int) -> Order:
-        """The order in which every invocation comes to its end."""
+        """The order in which every invocation runs to its end."""
         done = {actor for actor, calls in self.segments if calls is None}
         left = tuple((actor, None) for actor in range(actors) if actor not in done)
         return Order((*self.segments, *left), self.span)

@@ -1,8 +1,8 @@
 """Plays one order of two or three invocations, of which one runs at a time.
 
-Each runs in a thread of its own. It stops before each of its calls: to the tables, to a target, of the payloads, for a
-hint to be sent, and before it waits for an instant. Threads and not greenlets: an order has a handful of switches and
-hundreds of calls, so switching takes one part in a hundred of its time.
+Each invocation runs in its own thread. It stops before each of its calls: to the tables, to a target, to the payloads,
+to send a hint, and to wait for an instant. The module uses threads, not greenlets: an order has few switches and
+hundreds of calls, so switching takes one percent of its time.
 """
 
 from __future__ import annotations
@@ -32,13 +32,14 @@ TABLE_CALLS = (
 )
 TARGET_CALLS = ("start", "status", "status_many", "find", "cancel")
 PAYLOAD_CALLS = ("put_context", "context", "put_manifest", "put_data", "put_deployment")
-OUTSIDE = -1  # in the place of an invocation: what the tick and the hints do, and what comes after
+OUTSIDE = -1  # in the place of an invocation: the tick, the hints, and all later steps
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A start call that was made: by which invocation, the number of it among all that happened, and its answer.
-    ``calls``: how many calls all invocations had made by then."""
+    """A start call that was made: the invocation that made it, its number in the log, and its answer. ``calls`` is the
+    number of calls of all invocations before it.
+    """
 
     actor: int
     number: int
@@ -50,7 +51,7 @@ class Sent:
 
 @dataclass(slots=True)
 class Ended:
-    """An invocation that came to its end: what it returned or raised, and what its act noted of the world then."""
+    """An invocation that ended: its number in the log, its error, and what its act noted then."""
 
     number: int
     error: BaseException | None
@@ -60,7 +61,7 @@ class Ended:
 
 @dataclass(slots=True)
 class Log:
-    """What happened in an order, as far as promises are about it."""
+    """The events of an order that promises depend on."""
 
     number: int = 0
     sent: list[Sent] = field(default_factory=list)
@@ -72,13 +73,13 @@ class Log:
         return self.number
 
     def is_next(self, sent: Sent, ended: Ended) -> bool:
-        """Whether the invocation that sent it made no other call since that end."""
+        """Whether the invocation that made the start call made no other call since that end."""
         between = self.called[ended.calls : sent.calls]
         return sum(actor == sent.actor for actor, _ in between) <= 1
 
 
 class Actor:
-    """An invocation that stands before its next call until it is let go on."""
+    """An invocation that waits before its next call until `let` allows it."""
 
     def __init__(self, act: Callable[[], Any], note: Callable[[], Any], number: int, log: Log) -> None:
         self._act, self._note, self.number, self._log = act, note, number, log
@@ -89,7 +90,7 @@ class Actor:
         self.thread.start()
 
     def let(self, calls: int) -> None:
-        """Let it make so many calls, or come to its end."""
+        """Let the invocation make this many calls, or end."""
         if not self.done:
             self._allowance = calls
             self._go.release()
@@ -109,7 +110,7 @@ class Actor:
         try:
             self._act()
             noted = self._note()
-        except BaseException as raised:  # the log carries it to the thread that plays the order
+        except BaseException as raised:  # the log carries the error to the thread that plays the order
             error = raised
         number, calls = self._log.next(), len(self._log.called)
         self._log.ended[self.number] = Ended(number, error, noted, calls)
@@ -118,14 +119,16 @@ class Actor:
 
 
 class Stage:
-    """A world on which invocations take turns. ``watch`` is called before each call of the one that is watched."""
+    """A world in which invocations run in turn. ``seen`` gets the state of the world before each call of the watched
+    one.
+    """
 
     def __init__(self, world: QuickWorld) -> None:
         self.world, self.log = world, Log()
         self._actors: dict[int | None, Actor] = {}
         self._inside = False
         self.watched: Actor | None = None
-        self.seen: list[int] = []  # by what of the world and of all invocations each call of the watched one begins
+        self.seen: list[int] = []  # hash of the world and of all invocations before each call of the watched one
 
     def play(
         self,
@@ -134,7 +137,7 @@ class Stage:
         watch_from: int | None,
         pass_time: Callable[[str], None],
     ) -> list[Actor]:
-        """Carry out an order. ``watch_from``: the place of the segment whose invocation is watched."""
+        """Carry out an order. ``watch_from`` is the index of the segment whose invocation is watched."""
         self.log, self.seen, self.watched = Log(), [], None
         actors = [
             Actor(act, lambda note=note: self._at_once(note), number, self.log)
@@ -174,7 +177,7 @@ class Stage:
             self._inside = False
 
     def _at_once(self, look: Callable[[], Any]) -> Any:
-        """Look at the world without a stop."""
+        """Evaluate a function on the world without a stop."""
         self._inside = True
         try:
             return look()
@@ -182,12 +185,12 @@ class Stage:
             self._inside = False
 
     def _configuration(self) -> int:
-        """All that decides what may follow: the world, and what each invocation has heard so far."""
+        """Hash of all that decides what can follow: the world, and the answers that each invocation has received."""
         heard = tuple((actor.heard, actor.done) for actor in self._actors.values())
         return hash((fingerprint(self.world), heard))
 
     def starts(self, run: Any, call: Callable[[], Any]) -> Any:
-        """A start call, told in the log, whoever makes it."""
+        """Make a start call and log it, in an invocation or outside of one."""
         answer = call()
         actor = self._actors.get(threading.get_ident())
         number = OUTSIDE if actor is None else actor.number
@@ -196,7 +199,7 @@ class Stage:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Start calls are told in the log."""
+        """Log start calls."""
         queue, emr = self.world.targets.queue, self.world.targets.emr
         for target in (queue, emr):
             plain = type(target).start.__get__(target)
@@ -242,7 +245,7 @@ class Stage:
                     setattr(thing, name, old)
 
     def _in_batches(self, target: Any, name: str, calls: Sequence[Any]) -> list[Any]:
-        """As the real targets do: a call for each ten."""
+        """As the real targets do: one call for each ten messages."""
         answers: list[Any] = []
         for start in range(0, len(calls), SQS_BATCH):
             part = calls[start : start + SQS_BATCH]

@@ -1,8 +1,8 @@
 """Searches the orders of some invocations for one that breaks a promise.
 
-Orders are tried by their number of switches: first each invocation to its end, then with one switch, then with two, and
-so on. Where the world and all that each invocation has heard are as they were in an order before, what may follow is
-the same, and is not tried again. If a search may not try all, it tries a sample of each number of switches.
+Orders are tried by their number of switches: first each invocation runs to its end, then with one switch, then with
+two, and so on. Two orders can reach the same world with the same answers for each invocation. What can follow is then
+the same, and is tried once. If a search cannot try all orders, it tries a sample for each number of switches.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from tests.faults.meetings.situation import Act, Played, Situation, refused
 from tests.faults.meetings.snapshot import Snapshot, fingerprint
 from tests.faults.memory_tables import QuickWorld
 
-SWITCHES = 3  # so many times one that could go on is stopped; then each runs to its end
+SWITCHES = 3  # the most switches in an order; after the last, each invocation runs to its end
 
 
 @dataclass
 class Found:
-    """What a search came to."""
+    """The result of a search."""
 
     orders: int = 0
-    whole: bool = True  # every order with so many switches was tried, or was the same as one that was
+    whole: bool = True  # every order with up to this many switches was tried, or was equal to one that was
     broken: list[tuple[Order, str]] = field(default_factory=list)
 
 
 class Meeting:
-    """Some invocations that meet in a situation. The world is built once, and put back for each order."""
+    """Some invocations that meet in a situation. The world is built once, and restored for each order."""
 
     def __init__(self, situation: Situation, names: Sequence[str]) -> None:
         self.situation, self.names = situation, tuple(names)
@@ -50,8 +50,9 @@ class Meeting:
         self._rested: dict[int, str] = {}
 
     def try_order(self, order: Order, watch_from: int | None = None) -> tuple[str, list[int]]:
-        """Play an order. Returns what it breaks, if anything, and how things stood before each call of the invocation
-        that is watched."""
+        """Play an order. Returns the broken promise, or an empty text, and the state before each call of the watched
+        invocation.
+        """
         world, stage = self.world, self._stage
         self._begin.restore()
         acts = [(lambda act=act: act.do(world), lambda act=act: act.note(world)) for act in self.acts]
@@ -64,7 +65,9 @@ class Meeting:
             return _told(error), list(stage.seen)
 
     def _judged(self, played: Played) -> str:
-        """What is broken at once, or in the end: that follows from how things stand, and is found out once."""
+        """Returns what is broken now or at rest. The state decides what is broken at rest, so each state is checked
+        once.
+        """
         for ended in played.log.ended.values():
             if ended.error is not None and not refused(ended.error):
                 return _told(ended.error)
@@ -109,7 +112,7 @@ class Meeting:
             self.world.tick()
 
     def search(self, most: int, seed: int, switches: int = SWITCHES, stop_at: int = 10) -> Found:
-        """Try up to ``most`` orders, all of them if there are no more; at least one with each number of switches."""
+        """Try up to ``most`` orders, or all if there are fewer. At least one order per number of switches is tried."""
         found, chosen = Found(), random.Random(seed)
         seen: set[tuple[int, int]] = set()
         frontier = _without_switches(len(self.acts))
@@ -133,18 +136,18 @@ class Meeting:
         return found
 
     def _switched(self, order: Order, configurations: list[int], seen: set[tuple[int, int]]) -> list[Order]:
-        """The orders with one switch more: wherever its last invocation stands before a call, another goes on."""
+        """The orders with one switch more: before each call of the last invocation, another one continues."""
         head, (last, _) = Order(order.segments[:-1], order.span), order.segments[-1]
         ended = {actor for actor, calls in head.segments if calls is None}
         made: list[Order] = []
         if any(actor not in ended | {last, TIME} for actor, _ in head.segments) and not order.has_time:
-            # It has ended, and time passes while another still stands before a call.
+            # It has ended, and time passes while another invocation waits before a call.
             for span in self.situation.spans:
                 late = Order(order.segments, span).then(TIME, 1)
                 made += [late.then(other) for other in range(len(self.acts)) if other not in ended | {last}]
         for calls, configuration in enumerate(configurations):
             if calls == 0:
-                continue  # that is the order in which another goes on at the switch before
+                continue  # equal to the order in which another invocation continues at the previous switch
             stopped = head.then(last, calls)
             for other in range(len(self.acts)):
                 if other != last and other not in ended and (configuration, other) not in seen:
@@ -164,7 +167,7 @@ _worlds: dict[int, tuple[Situation, QuickWorld, Snapshot]] = {}
 
 
 def _built(key: int, situation: Situation) -> tuple[QuickWorld, Snapshot]:
-    """The world of a situation, which its meetings share, and how it begins."""
+    """The world of a situation, which its meetings share, and its snapshot."""
     if key not in _worlds:
         world = situation.world()
         _worlds[key] = situation, world, Snapshot(world)
@@ -174,7 +177,7 @@ def _built(key: int, situation: Situation) -> tuple[QuickWorld, Snapshot]:
 
 
 def _without_switches(actors: int) -> list[Order]:
-    """Each first; of three, the other two behind it in both orders."""
+    """Each invocation first; of three, the other two behind it in both orders."""
     first = [Order(((actor, None),)) for actor in range(actors)]
     if actors < 3:
         return first

@@ -1,4 +1,4 @@
-"""What a search needs to know of a moment of the system: how it came about, who may meet there, what must hold."""
+"""A situation: how a moment of the system is built, which acts meet there, and what must hold."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ Do = Callable[[World], Any]
 
 @dataclass(frozen=True)
 class Act:
-    """One invocation. ``note`` is what is kept of the world when it is acknowledged; ``promise`` looks at that."""
+    """One invocation. ``note`` returns what is kept of the world at the acknowledgement; ``promise`` checks it."""
 
     do: Do
     note: Do = lambda world: None
     promise: Callable[[Played, int], None] = lambda played, actor: None
-    alone: bool = False  # it is not let to meet itself
-    reopens: bool = False  # it lets go on what a pause had stopped
-    ticks: bool = False  # it leases what is overdue, so that only the hints that it sends come to that
+    alone: bool = False  # the act does not meet itself
+    reopens: bool = False  # it lets paused jobs start
+    ticks: bool = False  # it leases overdue rows, so that only its own hints wake them
 
 
 @dataclass(frozen=True)
 class Played:
-    """An order that was played to the end of its invocations, and what comes after."""
+    """An order that was played until its invocations ended."""
 
     world: QuickWorld
     log: Log
     acts: Sequence[Act]
-    generations: dict[str, int]  # of the schedules, before anything met
+    generations: dict[str, int]  # of the schedules, before the invocations
 
     def acknowledged(self, actor: int) -> Any:
         """What was noted when an act was acknowledged; None if it was refused."""
@@ -63,12 +63,12 @@ def at_rest(world: QuickWorld) -> None:
 
 @dataclass(frozen=True)
 class Situation:
-    """A moment, and the invocations that may come then.
+    """A moment, and the invocations that may meet then.
 
-    ``ended`` holds when the invocations have ended and no hint of theirs has arrived, ``always`` then and at every
-    later moment, ``finally_`` once all has come to rest.
-    ``after`` is what people do when the invocations have ended; ``rest`` brings the rest about.
-    ``together`` names the acts that meet, if not all of them do. ``spans`` are the times that may pass in between.
+    ``ended`` must hold when the invocations have ended and no hint of theirs has arrived. ``always`` must hold then and
+    later, ``finally_`` at rest. ``after`` is what users do when the invocations have ended. ``rest`` lets all work end.
+    ``together`` names the acts that meet, if not all of them do. ``spans`` are the times that may pass between two
+    calls.
     """
 
     build: Callable[[], QuickWorld]
@@ -80,9 +80,9 @@ class Situation:
     rest: Callable[[QuickWorld], None] = come_to_rest
     check_rest: Callable[[QuickWorld], None] = at_rest
     together: Sequence[tuple[str, ...]] | None = None
-    small: Sequence[str] = ()  # the acts that meet by three
-    awake: bool = True  # whether `invariants.check_awake` is asked right after the invocations
-    accepts: bool = True  # what is met when it begins is to become a run or a record
+    small: Sequence[str] = ()  # the acts of which three meet
+    awake: bool = True  # whether `invariants.check_awake` runs right after the invocations
+    accepts: bool = True  # jobs whose trigger is met at the start must become runs or records
     spans: tuple[str, ...] = ("+6s", "~65s")
 
     def world(self) -> QuickWorld:
@@ -93,11 +93,11 @@ class Situation:
 
 
 def refused(error: BaseException | None) -> bool:
-    """A request that Sluice answers with a refusal has come to its end as well as any."""
+    """Whether the error is a refusal. A refused request has ended as a successful one has."""
     return isinstance(error, SluiceError) and error.status < 500
 
 
 def two(build: Callable[[], QuickWorld], first: Do, second: Do, **fields: Any) -> Situation:
-    """Two invocations that meet at a moment, and a story of their own of what comes of it."""
+    """A situation of its own for two invocations."""
     acts = {"first": Act(first), "second": Act(second)}
     return Situation(build, acts, **{"together": [("first", "second")], "spans": (), "accepts": False, **fields})

@@ -1,4 +1,4 @@
-"""Moments at which fires go to a queue: one by one, as a batch, again after a failure."""
+"""Moments at which fires are delivered to a queue: one by one, as a batch, and again after a failure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import at
 from tests.support.world import EMR, World, flights
 
-MESSAGE = at("1 12 2 3 *", "notify")  # at 12:01, which is a minute after the clock of these worlds begins
+MESSAGE = at("1 12 2 3 *", "notify")  # 12:01, one minute after the clock of these worlds begins
 TO_EMR = Act(define("workflow", "flights.notify", {"target": EMR}), alone=True)
 
 
@@ -61,13 +61,13 @@ def _of_a_fire() -> dict[str, Act]:
 
 FIRE = Situation(build=_fire, acts=_of_a_fire(), small=("check", "to EMR", "withdraw"))
 
-# The queue takes the message of the call that is made first; it is deleted before the second.
+# The queue accepts the message of the first call, and is deleted before the second.
 FIRE_REFUSED = Situation(
     build=lambda: _fire(_answers(Started("m1", done=True), Never("no such queue"))),
     acts={name: _of_a_fire()[name] for name in ("check", "withdraw", "disable", "tick")},
 )
 
-# No answer comes to the first call, and the second is taken.
+# The first call gets no answer; the second is accepted.
 FIRE_UNANSWERED = Situation(
     build=lambda: _fire(_answers(NoAnswer("the queue is down"))),
     acts={name: _of_a_fire()[name] for name in ("check", "withdraw", "disable", "carry", "tick")},
@@ -83,7 +83,7 @@ def _batched(app: dict[str, Any], *before: Do) -> QuickWorld:
 
 
 def _keep_fires(world: World) -> None:
-    """What a Lambda has got together: all prepared fires, to be sent when the last of them is due."""
+    """Keep what a Lambda has read together: all prepared fires, to be sent when the last of them is due."""
     fires = [(due, ref) for due, ref in world.hints.sent if ref.kind == "job"]
     world.outside.kept["fires"] = [ref for _, ref in fires], max(due for due, _ in fires)
 
@@ -94,7 +94,7 @@ BATCH = Situation(
     small=("batch", "check", "withdraw"),
 )
 
-# More than one call of the queue takes; they were due some seconds ago.
+# More fires than one call of the queue accepts; they were due some seconds ago.
 MANY = at("R12/PT1S", "notify")
 OVERDUE = Situation(
     build=lambda: _batched(flights({"daily": MANY}), passes("30s")),

@@ -1,4 +1,4 @@
-"""Pairs of invocations that meet at a timeout or at an update that carries, and what must come of it."""
+"""Pairs of invocations that meet at a timeout or at an update that carries, and the expected result."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Two invocations that meet, and what must come of it: here, where a person pauses, resumes or updates.
+"""Two invocations that meet while a user pauses, resumes or updates a schedule, and the expected result.
 
-`situations_rules.py` has those that meet at a rule. Time does not pass in between: the outcome would vary with it.
+`situations_rules.py` has those that meet at a rule. No time passes between the calls: the outcome would vary with it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LIMIT = "workflow:demo.flights.clean"
 
 @dataclass(frozen=True)
 class Crossing:
-    """``expect`` gives the run states of each schedule that are right once all has come to rest, oldest first."""
+    """``expect`` gives the run states of each schedule that are right at rest, oldest first."""
 
     schedules: dict[str, Any]
     before: Act
@@ -49,7 +49,7 @@ class Crossing:
             together=[("first", "second")],
             after=lambda world: [world.settle(), self.after(world)],
             finally_=finally_,
-            accepts=False,  # a fire may be one event of many, and no run of its own
+            accepts=False,  # a fire may be one event of many, and no run by itself
             spans=(),
         )
 
@@ -59,7 +59,7 @@ def uploads(*days: int) -> Act:
 
 
 def check(name: str, index: int = 0) -> Act:
-    """The check of a waiting job, as a hint brings it about."""
+    """The check of a waiting job, as a hint causes it."""
 
     def act(world: World) -> None:
         jobs = world.jobs(name)
@@ -74,7 +74,7 @@ def then(*acts: Act) -> Act:
 
 
 def unless_complete(act: Act) -> Act:
-    """A pause of what has prepared its last fire is refused, and may be."""
+    """Pause a schedule. The pause may be refused if the last fire is already prepared."""
 
     def maybe(world: World) -> None:
         with suppress(SluiceError):

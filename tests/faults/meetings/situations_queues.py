@@ -47,7 +47,7 @@ def made(app: dict[str, Any], *steps: Do, **tuned: Any) -> QuickWorld:
 
 
 def keep_job(name: str = "daily", index: int = 0) -> Do:
-    """The acts are about this job, even if others come before it."""
+    """Keep the job that the acts use, even if others come before it."""
 
     def keep(world: World) -> None:
         job = world.jobs(name)[index]
@@ -57,7 +57,7 @@ def keep_job(name: str = "daily", index: int = 0) -> Do:
 
 
 def living(world: World, *names: str) -> list[str]:
-    """What has been claimed and has not ended."""
+    """The runs that were claimed and have not ended."""
     return [run.run_id for name in names for run in world.runs(name) if not states.is_terminal(run.state)]
 
 
@@ -116,7 +116,7 @@ FREED = Situation(
     small=("serve", "withdraw", "upload"),
 )  # fmt: skip
 
-# -- a start call was throttled, and its run queues for the next -------------------------------------------------------
+# -- a start call was throttled, and its run queues for the next call --------------------------------------------------
 
 
 def _throttle(*times: int) -> Do:
@@ -156,7 +156,7 @@ def _pool(size: int, **shares: int) -> dict[str, Any]:
 
 
 def resized(size: int, **shares: int) -> Act:
-    """Another size: once acknowledged, nothing starts that would make it more than that, while it is the size."""
+    """Another size. After the acknowledgement no start exceeds it, while it is the size."""
 
     def promise(played: Played, actor: int) -> None:
         pool = played.world.ports.catalog.definition("pool", "demo.p")
@@ -199,7 +199,7 @@ def settle_one(name: str) -> Do:
     return lambda world: world.settle_only(name)
 
 
-# A unit is one's own, the other three are common. Three runs live; the other workflow's share is given to all.
+# One unit is reserved, the other three are common. Three runs are active; the other workflow's share is removed.
 CUT = Situation(
     build=lambda: _pool_world(
         _pool(4, one=1, two=1),

@@ -1,4 +1,4 @@
-"""Pairs of invocations that meet at a constraint, a leaf, a line or a timer, and what must come of it."""
+"""Pairs of invocations that meet at a constraint, a leaf, a limit or a timer, and the expected result."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.support.world import World, day
 
 
 def started_before(world: World) -> None:
-    """The line has a history: it is no longer its first entry that keeps two starts apart."""
+    """The limit has a history, so two starts no longer conflict at its first entry."""
     world.run_now("daily")
     world.settle()
     world.finish()

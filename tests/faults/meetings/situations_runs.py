@@ -1,4 +1,4 @@
-"""Moments of runs that live or have ended: a lease of a worker, an end to come, a retry, a backfill, a DAG."""
+"""Moments of active and ended runs: a lease of a worker, an end to come, a retry, a backfill, a DAG."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _with_lease(what: str) -> Act:
 
 
 def _work_off(world: QuickWorld) -> None:
-    """What is left is done by the worker that has it, or that comes for it."""
+    """A worker does the remaining work: the one with the lease, or one that claims it."""
     for _ in range(6):
         worker(world, "bob").claim(10)
         for name in ("ann", "bob"):
@@ -102,7 +102,7 @@ EXPIRED = Situation(
     rest=_work_off,
 )
 
-# -- a run lives, has ended, or has failed and waits for its next attempt ----------------------------------------------
+# -- a run is active, has ended, or has failed and waits for its next attempt ------------------------------------------
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
 
@@ -162,7 +162,7 @@ ENDED = Situation(
     small=("rerun", "run now", "disable"),
 )  # fmt: skip
 
-# -- a backfill is under way -------------------------------------------------------------------------------------------
+# -- a backfill is active ----------------------------------------------------------------------------------------------
 
 NIGHTLY = at("0 2 * * *", **at_most(2))
 FIVE_DAYS = {"from_": "2026-01-01T00:00:00Z", "to": "2026-01-06T00:00:00Z"}
@@ -177,7 +177,7 @@ def _look_at_backfill(world: World) -> None:
 
 
 def _stop(runs: bool) -> Act:
-    """Once acknowledged, nothing of it is started but what is a run already."""
+    """After the acknowledgement, only entries that are already runs may start."""
     return closings.closing(
         lambda world: backfills.stop(world, "daily", world.outside.kept["backfill"], runs), "claimed"
     )

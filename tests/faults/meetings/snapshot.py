@@ -1,4 +1,4 @@
-"""Put a world back as it was, instead of building it anew: a copy costs a hundredth of a deployment."""
+"""Restores a world instead of building it again: a copy costs a hundredth of a deployment."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OUTSIDE = ("_clock", "_now")
 
 
 class Snapshot:
-    """The tables, the clock, the hints, and all that the fakes keep, as they are at this moment."""
+    """The tables, the clock, the hints, and the state of the fakes at this moment."""
 
     def __init__(self, world: QuickWorld) -> None:
         self._world = world
@@ -20,14 +20,14 @@ class Snapshot:
 
     def restore(self) -> None:
         self._world.tables.restore(self._tables)
-        # Versions are cached for ever, for they never change. Of another order the same number may be another version.
+        # Versions never change, so they are cached for ever. In another order the same number may be another version.
         vars(self._world.ports.catalog)["_versions"].clear()
         for thing, kept in zip(_things(self._world), pickle.loads(self._rest), strict=True):
             vars(thing).update(kept)
 
 
 def fingerprint(world: QuickWorld) -> int:
-    """A number that two worlds share if they are the same in all that a flow can see."""
+    """A number that is equal for two worlds in which every flow behaves the same."""
     return hash((world.tables.digest, repr([_kept(thing) for thing in _things(world)])))
 
 
@@ -37,7 +37,9 @@ def _things(world: QuickWorld) -> list[Any]:
 
 
 def _kept(thing: Any) -> dict[str, Any]:
-    """What it keeps; not who it knows, nor what the scheduler has put before its methods."""
+    """The object's own state, without references to other objects and without the methods that the
+    scheduler replaced.
+    """
     if isinstance(thing, Outside):
         return vars(thing)
     names = ("says", "load", "measured", "asked") if hasattr(thing, "emr") else vars(thing)
@@ -47,7 +49,7 @@ def _kept(thing: Any) -> dict[str, Any]:
 
 
 class Outside:
-    """What those outside remember who are no part of the world, such as the leases of workers."""
+    """What parties outside the world remember, such as the leases of workers."""
 
     def __init__(self) -> None:
         self.kept: dict[str, Any] = {}

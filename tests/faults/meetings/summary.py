@@ -1,4 +1,4 @@
-"""How many orders of how many meetings a test session tried, told at its end, by situation."""
+"""Prints, at the end of a test session, the number of orders and meetings that were tried, by situation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Fires go to a queue, and two or three invocations meet there (C13, E6, W8).
 
 In each order that is tried, the promises of `books.py`, of `invariants.py` and of the acts themselves hold, at once and
-when all has come to rest. `make test` tries some orders of each meeting, `make test-long` hundreds, or all there are.
+at rest. `make test` tries some orders of each meeting, `make test-long` hundreds, or all of them.
 """
 
 from __future__ import annotations

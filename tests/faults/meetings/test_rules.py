@@ -1,7 +1,7 @@
 """Two invocations meet at a schedule, a constraint, a leaf or a timer (C9, C13, T16, W10).
 
-Whatever the order, all has run in the end that should, once. `situations_people.py`,
-`situations_rules.py` and `situations_lifecycle.py` say who meets, and which ends are right.
+In every order, all expected work has run once in the end. `situations_people.py`, `situations_rules.py` and
+`situations_lifecycle.py` list the invocations that meet, and the ends that are right.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Runs live, fail, are repeated, and two or three invocations meet there (L12, W4, W5, W6, W15).
+"""Runs are active, fail and are repeated, and two or three invocations meet there (L12, W4, W5, W6, W15).
 
 In each order that is tried, the promises of `books.py`, of `invariants.py` and of the acts themselves hold, at once and
-when all has come to rest. `make test` tries some orders of each meeting, `make test-long` hundreds, or all there are.
+at rest. `make test` tries some orders of each meeting, `make test-long` hundreds, or all of them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The search itself: it plays the order that it says, puts the world back, and finds a defect that was planted."""
+"""Tests of the search: it plays the order that it names, restores the world, and finds a planted defect."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read(world: World) -> int:
 
 
 def add_one(world: World) -> None:
-    """A read and a write, and nothing that keeps another from coming in between."""
+    """A read and a write without a condition, so another invocation can write in between."""
     count = read(world)
     row = Definition("policy", "demo.counter", {"count": count + 1}, 1, world.clock.now(), "tester")
     world.ports.ledger.put_all([Put(row)])

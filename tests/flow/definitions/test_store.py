@@ -1,4 +1,4 @@
-"""Deleting a document: refused while a schedule refers to it, and never of what somebody else has just put (L17)."""
+"""Deleting a document: refused while a schedule refers to it, and never of a document that was just put again (L17)."""
 
 from __future__ import annotations
 
@@ -94,11 +94,11 @@ def test_l17_an_empty_namespace_can_be_deleted(world: World) -> None:
     store.delete(world.ports, "namespace", "demo")
 
 
-# -- two people at once ----------------------------------------------------------------------------------------------
+# -- two users at once -----------------------------------------------------------------------------------------------
 
 
 class Interrupted:
-    """A catalog whose reader is interrupted once, the first time that it asks for the schedules of an app."""
+    """A catalog that calls a function the first time that a flow reads the schedules of an app."""
 
     def __init__(self, world: World, meanwhile: Callable[[], Any]) -> None:
         self._inner, self._meanwhile = world.ports.catalog, meanwhile
@@ -133,7 +133,9 @@ def test_l17_a_delete_of_a_name_deleted_meanwhile_succeeds(world: World) -> None
 
 
 def test_l8_an_app_that_is_deployed_while_it_is_deleted_stays(world: World) -> None:
-    """The deletion has listed the app's schedules; the deployment comes; the app is no longer as it was read."""
+    """The deletion has listed the app's schedules, and then the deployment comes. The app's row is no longer the one
+    that was read.
+    """
     document = flights({"a": at("0 5 * * *")})
     world.deploy(document)
     put = Interrupted(world, lambda: world.deploy(document | {"owner": "somebody else"}))
@@ -151,7 +153,7 @@ def test_l8_an_app_that_is_deployed_while_it_is_deleted_stays(world: World) -> N
 
 
 def test_l17_every_kind_of_leaf_and_constraint_is_searched() -> None:
-    """By its JSON, so that a kind that comes later is not forgotten."""
+    """The search uses the JSON of a document, so it covers later kinds as well."""
     quiet = {"type": "quiet", "of": {"type": "partition", "dataset": "demo.one"}, "after": "5m"}
     absent = {"type": "absent", "of": {"type": "program_status", "workflow": "demo.app.up"}, "within": "1h"}
     size = {"type": "size", "dataset": "demo.two", "bytes": 100}
@@ -165,7 +167,7 @@ def test_l17_every_kind_of_leaf_and_constraint_is_searched() -> None:
 
 
 def test_l17_text_of_the_user_refers_to_nothing() -> None:
-    """Properties, tags and the pattern of an event may say "workflow" and mean anything."""
+    """Properties, tags and the pattern of an event may contain "workflow" with any meaning."""
     words = {"workflow": "demo.app.w", "dataset": "demo.d", "workflows": ["demo.app.v"]}
     pattern = {"type": "event", "event": "orders.closed", "pattern": {"detail": words, "workflow": ["x"]}}
     document = {"workflow": "demo.app.run", "properties": words, "tags": {"dataset": "d"}, "trigger": pattern}

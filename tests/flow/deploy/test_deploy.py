@@ -1,4 +1,4 @@
-"""A deployment makes an app what its document says, and says what became of each part (L8)."""
+"""A deployment makes an app equal to its document, and reports the result of each part (L8)."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_l8_the_same_request_again_changes_nothing(world: World, update: bool) -
     assert everything(world) == before
 
 
-# -- what was deployed, apart from what lives ------------------------------------------------------------------------
+# -- the deployed parts and the present ones ---------------------------------------------------------------------------
 
 
 def test_l8_the_deployed_document_is_stored_beside_the_live_one(world: World) -> None:
@@ -218,7 +218,7 @@ def test_l8_earlier_deployments_can_still_be_read(world: World) -> None:
 
 
 def test_l8_the_version_of_an_app_counts_changes_of_its_row(world: World) -> None:
-    """One for its creation, one for the note of what was deployed; then one a deployment that says something new."""
+    """One for its creation, one for the recorded document; then one for each deployment that changes something."""
 
     def version() -> int:
         return store.get(world.ports, "app", "demo.flights").version

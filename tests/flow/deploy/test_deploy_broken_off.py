@@ -1,4 +1,4 @@
-"""A deployment that dies after any of its effects leaves something that the same request finishes (L8, O3)."""
+"""A deployment is killed after any of its effects. The same request then completes it (L8, O3)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AFTER = {**AFTER, "owner": "ops", "workflows": {name: AFTER["workflows"][name] f
 
 
 def _delete(world: World) -> None:
-    """What a caller makes of it: that there is no such app any more is what was wanted."""
+    """Delete the app as a caller does: "not found" counts as success."""
     try:
         deploy.delete_app(world.ports, "demo.flights", "tester")
     except SluiceError as error:
@@ -36,7 +36,7 @@ def _delete(world: World) -> None:
 
 @dataclass(frozen=True)
 class Scenario:
-    """What is deployed first (if anything), the request that dies, and the schedules and workflows that it leaves."""
+    """The first deployment (if any), the request that is killed, and the schedules and workflows that it leaves."""
 
     before: dict[str, Any] | None
     act: Callable[[World], object]
@@ -95,7 +95,7 @@ def test_l8_a_deployment_is_recorded_only_when_all_is_done(make_world: MakeWorld
 
 
 def _play(scenario: Scenario, world: World, die_after: int | None) -> CrashPoints:
-    """Deploy, let events gather, and send the request, again if it dies."""
+    """Deploy, let events gather, and send the request, again if it is killed."""
     if scenario.before is not None:
         world.deploy(scenario.before)
         world.put("by-hand", partitions(5))
@@ -119,7 +119,7 @@ def _arm(world: World, die_after: int | None) -> CrashPoints:
 
 
 def _end(world: World) -> Any:
-    """The catalog to the letter, what was deployed, who waits, and what is on record."""
+    """The whole catalog, the deployed document, the waiting jobs, and the records."""
     names = ("a", "b", "c", "d", "by-hand")
     waiting = {name: [(job.kind, job.state, dict(job.leaves)) for job in world.jobs(name)] for name in names}
     records = {name: sorted(record.kind for record in world.records(name)) for name in names}

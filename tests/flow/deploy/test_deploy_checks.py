@@ -1,4 +1,4 @@
-"""A deployment is checked as a whole, in the catalog as it will be, before anything is stored (L8, L17)."""
+"""A deployment is checked as a whole, against the catalog after the deployment, before anything is stored (L8, L17)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def only_clean(*names: str, **schedules: Any) -> dict[str, Any]:
 
 
 def test_l8_the_catalog_is_checked_as_it_will_be(world: World) -> None:
-    """What is put is there, what is removed is gone: its row, its place in lists, and its rows in the index."""
+    """The checked catalog contains what is put, and lacks what is removed: its row, its list entries, and its index
+    rows.
+    """
     world.deploy(flights({"goes": after("join", "clean"), "stays": after("join", "clean"), "turns": partitions()}))
     document = only_clean(stays=after("clean", "clean"), new=after("clean", "clean"), off=after("clean", "clean"))
     document["schedules"]["off"]["enabled"] = False
@@ -85,7 +87,7 @@ def test_l8_a_cycle_closed_only_by_a_deleted_schedule_is_none(world: World) -> N
 
 
 def test_l8_without_update_schedules_only_live_ones_make_cycles(world: World) -> None:
-    """The document turns a chain around. Its schedules are not stored, so old and new together are no circle."""
+    """The document reverses a chain. Its schedules are not stored, so old and new ones together are no cycle."""
     world.deploy(flights({"there": after("join", "clean"), "back": partitions()}))
     turned = flights({"there": partitions(), "back": after("clean", "join")})
     assert send(world, turned, update_schedules=False)["untouched"] == [
@@ -95,7 +97,7 @@ def test_l8_without_update_schedules_only_live_ones_make_cycles(world: World) ->
 
 
 def test_l8_part_too_large_to_store_is_refused_before_any_write(world: World) -> None:
-    """As it is sent it fits; with its defaults written out it does not."""
+    """It fits as it is sent; with its defaults written out it does not."""
     world.deploy(flights({}))
     size = store.MAX_DOCUMENT - 200
     wide = {"target": EMR, "properties": {"text": "x" * size}}

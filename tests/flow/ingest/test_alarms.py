@@ -21,7 +21,7 @@ def world() -> QuickWorld:
 
 @contextmanager
 def counted_calls(world: QuickWorld) -> Iterator[list[str]]:
-    """The calls of the tables meanwhile."""
+    """Counts the calls of the tables in the block."""
     calls: list[str] = []
     world.tables.before_call = lambda: calls.append("call")
     yield calls
@@ -51,7 +51,7 @@ def test_t23_a_repeated_state_costs_nothing(world: QuickWorld) -> None:
 
 
 def test_t23_a_stored_change_is_applied_later(world: QuickWorld, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The Lambda dies after the event is stored; the message comes again, or the tick finds the row."""
+    """The Lambda is killed after the event is stored. The message comes again, or the tick finds the row."""
     world.deploy(flights({"mend": on(alarm("disk full"))}))
     with monkeypatch.context() as broken:
         broken.setattr(apply, "apply_event", _fails)

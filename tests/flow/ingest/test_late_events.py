@@ -1,6 +1,7 @@
-"""An event that is accepted after the timeout of the waiting job counts for the next job, though nobody looked (C10).
+"""An event that is accepted after the timeout of the waiting job counts for the next job, even without a check at the
+timeout (C10).
 
-No hint arrives and no tick comes between the timeout and the event: that is the situation these tests are about.
+No hint arrives and no tick comes between the timeout and the event.
 """
 
 from __future__ import annotations
@@ -174,7 +175,7 @@ def test_c11_a_fire_after_the_timeout_of_waiting_one_is_separate(world: World) -
 
     world.tick()
     world.clock.pass_by("59m")
-    world.hints.sent.clear()  # nobody looked at 15:30
+    world.hints.sent.clear()  # no check at 15:30
     emit.emit_due(world.ports)
     world.hints.sent.clear()
     world.clock.pass_by("1m")

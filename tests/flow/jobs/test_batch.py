@@ -1,4 +1,6 @@
-"""A crowd of fires that are due together: delivered in batches, each under its own id, with the same books as one."""
+"""Many fires that are due together: delivered in batches, each under its own id, with the same rows as a
+single fire.
+"""
 
 from __future__ import annotations
 

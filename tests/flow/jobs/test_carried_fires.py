@@ -1,4 +1,4 @@
-"""An update that carries holds for the fires that are prepared already, up to 135 s ahead (L6, E4)."""
+"""An update that carries also applies to fires that are already prepared, up to 135 s ahead (L6, E4)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def many(count: int, over: str | None = None, expression: str = AT_TWO_PAST, **f
 
 
 def called(world: World, name: str) -> list[int]:
-    """By which instants the events that were sent are called, in seconds from noon."""
+    """The nominal instants of the events that were sent, in seconds from noon."""
     return sorted(((run.nominal_at or 0) - NOON) // SECOND for run in world.runs(name))
 
 
@@ -141,7 +141,7 @@ def test_l6_carry_reaches_fires_already_read_by_a_batch(world: QuickWorld) -> No
 
 
 def test_l6_carry_leaves_no_fire_of_an_emitter_that_wrote_late(world: QuickWorld) -> None:
-    """It has read the timer before the update, and writes its fires after it: it cannot move the timer."""
+    """It has read the timer before the update, and writes its fires after it: its write of the timer fails."""
     world.deploy(flights({"burst": many(10, expression="4 12 2 3 *")}))
     old = world.ports.catalog.timer("demo.flights.burst")
     world.clock.pass_by("3m")

@@ -1,4 +1,4 @@
-"""Sub-batches: their size, their instant, their books, and the time that an invocation has for them."""
+"""Sub-batches: their size, their instant, their rows, and the time that an invocation has for them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_an_invocation_out_of_time_passes_on_its_unsent_work() -> None:
 
 
 def test_an_invocation_out_of_time_passes_single_jobs_on() -> None:
-    """A job that was tried before is looked at by itself; each call may take as long as its target lets it."""
+    """A job that was tried before is checked separately; each call may take as long as its target allows."""
     world = QuickWorld()
     deploy(world, many(30), "lambda")
     refs, instant = fires(world), due(world)
@@ -81,7 +81,7 @@ def test_an_invocation_out_of_time_passes_single_jobs_on() -> None:
 
 
 class _SlowAhead:
-    """Rows read together, which takes so long each time."""
+    """Wraps a read of rows together, so that it takes this long."""
 
     def __init__(self, world: QuickWorld, takes: list[str]) -> None:
         self._world, self._inner, self._takes = world, world.ports.prefetch, takes
@@ -117,7 +117,7 @@ def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
 
 
 def test_a_window_that_ends_during_a_batch_is_respected() -> None:
-    """An event that may not be late is dropped on record, and not sent late by the sub-batches before it."""
+    """An event that must not be late is dropped on record. Earlier sub-batches do not make it late."""
     world = QuickWorld()
     timeout = {"after": "4s", "then": "abort"}
     deploy(world, {"daily": spread(25, timeout=timeout)})

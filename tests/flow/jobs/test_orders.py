@@ -1,4 +1,4 @@
-"""Orders of events that once came out wrong. Each is told as it happened."""
+"""Orders of events that once gave wrong results, as they happened."""
 
 from __future__ import annotations
 

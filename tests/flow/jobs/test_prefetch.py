@@ -1,4 +1,4 @@
-"""Rows that are read together are as they are at that moment, whatever was read before."""
+"""A joint read of rows returns their present state, also for rows that were read before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A claim expects what its decision relied on, or a sentence says why it need not (C9, C13, W3)."""
+"""A claim expects the facts that its decision relied on. For each other fact, a sentence gives the reason (C9, C13,
+W3).
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,14 @@ def has(kind: type) -> Callable[[Plan], bool]:
 
 
 def names_edition(plan: Plan) -> bool:
-    """The line of the workflow is expected to be of the edition that was read, in what is written to it anyway."""
+    """Whether the write to the workflow's limit expects the edition that was read."""
     tables = {name: name for name in ("catalog", "jobs", "runs")}
     own = [write for write in plan if isinstance(write, AcquirePermit) and write.ask.limit_name.startswith("workflow:")]
     made = [statement(write, tables, Shards(1, 1)).arguments for write in own]
     return [("edition" in arguments["ConditionExpression"]) for arguments in made] == [True]
 
 
-# What of the facts a claim expects, and by which of its writes.
+# The facts that a claim expects, and the writes that expect them.
 EXPECTED: dict[str, Callable[[Plan], bool]] = {
     "schedule_state": has(ExpectMode),
     "schedule": has(ExpectMode),  # a version never changes; its limits, groups and policy's name are part of it
@@ -51,11 +53,11 @@ EXPECTED: dict[str, Callable[[Plan], bool]] = {
     "pool": has(ExpectDefinition),
     "pool_row": has(ExpectDefinition),
     "limit_states": has(AcquirePermit),
-    "gathering": has(ExpectNoneGathering),  # of a fire that would join another job
+    "gathering": has(ExpectNoneGathering),  # for a fire that would join another job
     "already": lambda plan: any(isinstance(write, Create) and isinstance(write.row, Run) for write in plan),
     "backfill": has(ExpectBackfillRunning),
 }
-# What it need not expect, and why.
+# The facts that a claim need not expect, with the reason.
 NOT_EXPECTED = {
     "start_rate": "a setting of the deployment",
     "successes": "the last success of an upstream only becomes younger: what was fresh when it was read has been so",
@@ -75,7 +77,7 @@ def test_each_fact_is_expected_by_the_claim_or_justified() -> None:
 
 
 class Reading:
-    """The catalog, which remembers what was read of it."""
+    """A catalog that records what was read."""
 
     def __init__(self, inner: Any) -> None:
         self._inner, self.read = inner, set[str]()
@@ -89,7 +91,7 @@ class Reading:
 
 
 def a_job_that_asks_for_all(kind: str) -> tuple[QuickWorld, tuple[str, int, str]]:
-    """A job in a group, a pool and a policy, whose upstream has to be fresh: prepared by time, or of a backfill."""
+    """A job in a group, a pool and a policy, with a freshness constraint. It is a fire or belongs to a backfill."""
     world = QuickWorld(**SMALL)
     constraints = [
         {"type": "concurrency", "max": 2, "on_unmet": "wait"},

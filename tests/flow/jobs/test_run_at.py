@@ -1,4 +1,4 @@
-"""Run X at time Y (W8): a run past the trigger that is due at an instant to come, and how it is taken back."""
+"""Run X at time Y (W8): a run without its trigger that is due at a later instant, and how it is withdrawn."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_w8_a_run_at_cancelled_by_its_id_never_runs(world: World) -> None:
     world.pass_by("2m")
     assert world.runs("clean") == []
     assert kinds(world, "clean") == ["DROPPED"]
-    # The same wish again is the same job, which is history.
+    # The same request again names the same job, which has already run.
     assert world.run_now("clean", at=world.clock.now() + MINUTE) == job_id
     world.pass_by("2m")
     assert world.runs("clean") == []

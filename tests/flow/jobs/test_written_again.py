@@ -1,6 +1,6 @@
-"""A fire that an emitter writes a second time changes nothing of what has become of it meanwhile (E1, E6, C16).
+"""A fire that an emitter writes a second time does not change the job or run that it has become (E1, E6, C16).
 
-An emitter that died before it moved the timer is repeated by the next tick; one that stalled writes late.
+An emitter that was killed before it moved the timer is repeated by the next tick; one that stalled writes late.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def test_c16_a_fire_that_only_counts_for_a_job_is_not_approved(world: QuickWorld
 
 
 def test_c10_a_detached_fire_is_recognized_when_written_again(world: QuickWorld) -> None:
-    """It waited past its timeout; the next fire had it make room, and it still waits, for it runs anyway."""
+    """It waited past its timeout, and the next fire detached it. It still waits, because its timeout runs it anyway."""
     anyway = {"after": "30s", "then": "run"}
     one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
     world.deploy(flights({"tick": at("@every 1m", timeout=anyway, constraints=one)}))
@@ -132,7 +132,9 @@ def test_c10_a_detached_fire_is_recognized_when_written_again(world: QuickWorld)
 
 
 def test_c11_a_waiting_fire_is_recognized_after_completion(world: QuickWorld) -> None:
-    """It began to wait as the gathering job. When it is written again the mode is `completed`, where none gathers."""
+    """It began to wait as the gathering job. When it is written again the mode is `completed`, in which
+    no job gathers.
+    """
     one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
     trigger = {"type": "time", "expression": "R2/PT2M"}
     world.deploy(flights({"tick": {"workflow": "clean", "trigger": trigger, "constraints": one, "enabled": True}}))

@@ -1,4 +1,4 @@
-"""A crowd that joins a line lies before its hint in the queue of hints, and the line is served all the same (E3)."""
+"""Many jobs queue at a limit, and their hints come before the limit's own. The limit is served all the same (E3)."""
 
 from __future__ import annotations
 

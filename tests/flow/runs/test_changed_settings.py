@@ -1,4 +1,4 @@
-"""A redeployment changes the stack's EMR application and role: runs that live keep those of their claim (C12, W10)."""
+"""A redeployment changes the stack's EMR application and role: active runs keep those of their claim (C12, W10)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NEW_APPLICATION, NEW_ROLE = "00new", "arn:aws:iam::000000000000:role/new"
 
 
 class RealTargets:
-    """The real target of EMR Serverless, as a process makes it of its settings."""
+    """The real target of EMR Serverless, as a process creates it from its settings."""
 
     def __init__(self, inner: Any, client: EmrClient, application: str, role: str) -> None:
         self._inner = inner

@@ -1,4 +1,4 @@
-"""Runs at Step Functions, from the start call to the end that an event tells, or a question (W16)."""
+"""Runs at Step Functions, from the start call to the end, which an event or a poll reports (W16)."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def test_w16_a_redrive_after_the_end_does_not_revive_a_run() -> None:
 
 
 def test_w16_a_redrive_does_not_end_an_attempt_twice() -> None:
-    """Its next attempt runs. That the redriven execution has timed out does not make the run fail."""
+    """Its next attempt is active. The timeout of the redriven execution does not make the run fail."""
     world = world_with(retries={**TWICE, "on": ["failed"]})
     made = begin(world)
     world.execution_says(made, "FAILED", error="E", cause="no disk")
@@ -285,7 +285,7 @@ def test_w16_a_redrive_does_not_end_an_attempt_twice() -> None:
 
 
 def test_w16_a_redrive_of_an_active_run_is_followed() -> None:
-    """Nobody has heard of the failure: to Sluice the run has never ended."""
+    """Sluice did not get the failure event, so for Sluice the run has never ended."""
     world = world_with()
     made = begin(world)
     world.targets.machines.end(made, "FAILED")

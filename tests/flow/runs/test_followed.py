@@ -1,4 +1,4 @@
-"""What is told of a run that is not as simple as it looks: by EMR, by somebody else's runs, by nobody (W6, W7, W12)."""
+"""Misleading reports about a run: from EMR, from runs of other users, and missing ones (W6, W7, W12)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ EMRS_OWN = "Job run was cancelled by sluice-check"
 
 
 def test_w7_a_foreign_run_of_the_same_name_does_not_affect_ours() -> None:
-    """Whoever clones a job run in EMR Studio gets one of the same name."""
+    """A user who clones a job run in EMR Studio gets a run of the same name."""
     world = world_with()
     begin(world)
     ours = world.targets.emr.runs["jr00001"]
@@ -33,7 +33,7 @@ def test_w7_a_foreign_run_of_the_same_name_does_not_affect_ours() -> None:
 
 @pytest.mark.parametrize("late", ["2h", "2h5m"])
 def test_w12_a_run_ended_by_emr_for_its_time_has_failed_for_that(late: str) -> None:
-    """Nobody was there to cancel it: EMR was told the limit, too, and its event is all that comes."""
+    """Sluice did not cancel it. EMR has the limit, too, and only EMR's event comes."""
     world = world_with(timeout="2h", retries={"attempts": 2, "delay": "1m", "on": ["timed_out"]})
     begin(world)
     world.clock.pass_by(late)

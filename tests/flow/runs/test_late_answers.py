@@ -1,4 +1,4 @@
-"""A start call that is answered when it was given up for lost, and its run queues for the next call (W7, W10)."""
+"""A start call is answered after its lease has ended, when its run already queues for the next call (W7, W10)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POLICY = "policy:demo.calm"
 
 
 def with_a_slow_first_call() -> World:
-    """One start in two minutes; the first call takes as long, and its run queues when the answer comes."""
+    """One start in two minutes. The first call takes as long, and its run queues when the answer comes."""
     world = QuickWorld()
     app = flights({"daily": partitions(by=["day"], policy="calm")}, clean={"target": EMR})
     world.deploy({**app, "policies": {"calm": {"max_events": 1, "interval": "2m"}}})

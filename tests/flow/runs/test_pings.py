@@ -1,4 +1,4 @@
-"""A ping asks the target of a living run now, instead of at its next look (W6)."""
+"""A ping polls the target of an active run now, before its next regular poll (W6)."""
 
 from __future__ import annotations
 

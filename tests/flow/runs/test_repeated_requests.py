@@ -1,4 +1,6 @@
-"""One `Idempotency-Key`, one job (L11, W15), also when the schedule is replaced or deleted between two repeats."""
+"""Requests with one `Idempotency-Key` create one job (L11, W15), also when the schedule is replaced or deleted in
+between.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How runs are followed, time out, are cancelled, and run again (W6, W7, W12, W15)."""
+"""How runs are polled, time out, are cancelled, and run again (W6, W7, W12, W15)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_w12_a_run_over_its_timeout_is_cancelled_and_has_failed() -> None:
 
 
 def test_w12_a_timeout_reported_by_an_event_has_the_same_result() -> None:
-    """EMR's event CANCELLED arrives before anybody has asked."""
+    """EMR's event CANCELLED arrives before any poll."""
     world = world_with(timeout="2h")
     begin(world)
     world.clock.pass_by("2h1m")

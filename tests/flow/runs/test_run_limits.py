@@ -1,4 +1,4 @@
-"""The limit of an EMR application is a setting of the stack: what becomes of jobs when a deployment changes it."""
+"""The limit of an EMR application is a setting of the stack. Tests of jobs when a deployment changes it."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_jobs_waiting_for_the_old_stack_application_use_new_one() -> None:
 
 
 def test_a_job_holding_old_application_slot_keeps_it_to_run_end() -> None:
-    """As with pools: it counts at both, and both slots come back."""
+    """As with pools: it counts at both, and both slots are released."""
     world = world_of(9, start_burst=1, start_rate_per_second=0.02)
     come(world, 1, 2)
     [waiting] = world.jobs("a")
@@ -104,7 +104,7 @@ def test_a_job_holding_old_application_slot_keeps_it_to_run_end() -> None:
 
 
 def test_runs_from_before_a_limit_do_not_count_and_end_normally() -> None:
-    """The limit counts what is claimed from the deployment on. EMR's own limit holds the rest back until then."""
+    """The limit counts claims after the deployment. Until then EMR's own limit delays the rest."""
     world = world_of(1)
     redeploy(world, emr_run_limits=())
     come(world, 1, 2)

@@ -25,7 +25,7 @@ from tests.support.schedules import partitions
 from tests.support.world import EMR, day, flights
 
 OTHER = "00other"
-OF_AN_APPLICATION = "emr:00app"  # where starts queued while each application had a pace of its own
+OF_AN_APPLICATION = "emr:00app"  # the limit of starts when each application had its own pace
 TEN_SECONDS = {"start_burst": 1, "start_rate_per_second": 0.1}
 
 
@@ -68,7 +68,7 @@ def test_e8_a_throttle_of_one_application_delays_the_others(world: QuickWorld) -
 
 
 def stored_before(world: QuickWorld, of: str) -> None:
-    """What queues for a start queues in the row of its application instead, as earlier versions stored it."""
+    """Move the queued starts to the limit of their application, as earlier versions stored them."""
     busy, read = Pace(OF_AN_APPLICATION, 10 * SECOND, 1), world.limit_state(OF_AN_APPLICATION)
     if not read.head:
         taken = AcquirePermit(busy, world.clock.now(), LimitState(OF_AN_APPLICATION), from_queue=False)

@@ -1,4 +1,4 @@
-"""A job waits for a slot whose run has ended unheard: its holders are asked about, and only then (W7)."""
+"""A job waits for a slot whose run has ended without an event. The waiter causes a poll of the holders (W7)."""
 
 from __future__ import annotations
 
@@ -87,8 +87,7 @@ def test_no_holder_is_polled_while_no_job_waits() -> None:
 
 
 def test_many_holders_are_polled_in_parts_at_the_rate_emr_allows() -> None:
-    """Seventy run in a pool, and one more waits: fifty are asked about at a tick, those first that were asked longest
-    ago."""
+    """Seventy runs are active in a pool, and one more waits. A tick polls fifty of them, the longest unpolled first."""
     names = {f"s{number}": partitions(pool="p") for number in range(71)}
     world = world_of({"p": {"size": 70}}, names, start_burst=100, wake_shards=1)
     begin(world, 1)
@@ -101,7 +100,7 @@ def test_many_holders_are_polled_in_parts_at_the_rate_emr_allows() -> None:
     def asking(run: Any) -> Any:
         minute = world.clock.now() // MINUTE
         per_minute[minute] = per_minute.get(minute, 0) + 1
-        return None  # the answer is that it still runs
+        return None  # the answer is that it is still active
 
     world.targets.emr.ask = asking  # type: ignore[method-assign]
     world.pass_by("3m")

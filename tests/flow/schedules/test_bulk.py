@@ -120,7 +120,7 @@ def test_l18_another_app_with_the_same_tag_is_unaffected(world: World) -> None:
 
 
 def test_l18_a_failing_schedule_affects_no_other(world: World) -> None:
-    """Enabling the fourth would close a circle; the two after it are enabled all the same."""
+    """Enabling the fourth would close a cycle; the two after it are enabled all the same."""
     world.deploy(flights({name: at("0 5 * * *", enabled=False) for name in ("a", "y", "z")}))
     circle = {"m": after("join", "clean", enabled=False), "n": after("clean", "join", enabled=False)}
     for name, document in circle.items():

@@ -1,4 +1,6 @@
-"""An update that carries reaches what queues: its timeout, its rank, and its way through the limits (L6)."""
+"""An update that carries also applies to queued jobs: their timeout, their rank, and their order through the limits
+(L6).
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def world() -> QuickWorld:
 
 
 def waits(name: str, *uploads: int, **fields: Any) -> QuickWorld:
-    """A world in which one job of a schedule runs and others queue behind it."""
+    """A world in which one job of a schedule is active and others queue behind it."""
     world = QuickWorld()
     world.deploy(flights({name: by_day(**fields)}, clean={"target": EMR, "timeout": "never"}))
     for number in uploads:
@@ -40,13 +42,13 @@ def by_day(**fields: Any) -> dict[str, Any]:
 
 
 def go(number: int, **fields: Any) -> dict[str, Any]:
-    """A schedule that waits for a custom event of its own."""
+    """A schedule that waits for a custom event that no other schedule waits for."""
     trigger = {"type": "event", "event": f"go.{number}"}
     return {"workflow": "clean", "enabled": True, "trigger": trigger, **at_most(1)} | fields
 
 
 def starts(world: World) -> list[str]:
-    """The schedules whose runs were started, in order, when each ends and makes room for the next."""
+    """The schedules whose runs were started, in order; each run ends before the next one starts."""
     for _ in range(6):
         world.clock.pass_by("1s")
         world.finish()
@@ -79,7 +81,7 @@ def test_l6_carry_removes_the_timeout_of_queued_jobs() -> None:
 @pytest.mark.parametrize(("priority", "order"), [(9, ["first", "third", "second"]), (0, ["first", "second", "third"])])
 def test_l6_carry_ranks_queued_jobs_again(world: QuickWorld, priority: int, order: list[str]) -> None:
     names = {"first": 1, "second": 2, "third": 3}
-    before = 9 - priority  # so that the update turns the order round
+    before = 9 - priority  # so that the update reverses the order
     world.deploy(flights({name: go(number, priority=before if number == 3 else 5) for name, number in names.items()}))
     for number in names.values():
         world.post(f"go.{number}")
@@ -111,7 +113,7 @@ def test_l6_carry_launches_queued_jobs_that_a_limit_releases(world: QuickWorld) 
 
 
 def test_l6_carry_of_a_new_limit_sends_queued_jobs_through_it(world: QuickWorld) -> None:
-    """It holds its slot of the workflow, and queues at the group; the new rate comes before both."""
+    """It holds its slot of the workflow, and queues at the group. The new rate comes before both."""
     rate = {"type": "rate", "max": 1, "per": "1h", "on_unmet": "wait"}
     names = {"first": go(1, constraints=[GROUP]), "second": go(2, constraints=[GROUP])}
     world.deploy(flights(names))
@@ -142,7 +144,7 @@ def test_l6_a_resume_keeps_the_order_of_a_queue() -> None:
 
 
 def test_l6_carry_ranks_a_claimed_run_again_that_queues_for_pace(world: QuickWorld) -> None:
-    """Both are claimed, and EMR asks both for patience: they queue for their next call, the older one first."""
+    """Both are claimed, and EMR throttles both calls. They queue for their next call, the older one first."""
     names = ("first", "second")
     world.deploy(flights({name: go(number, constraints=[]) for number, name in enumerate(names, start=1)}))
     start = world.targets.emr.start

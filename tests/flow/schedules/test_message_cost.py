@@ -1,4 +1,4 @@
-"""What the registration of a message costs: calls of the tables, and rows that are written (docs/messages.md)."""
+"""The cost of registering a message: calls of the tables, and rows that are written (docs/messages.md)."""
 
 from __future__ import annotations
 
@@ -89,6 +89,6 @@ def test_l16_a_registration_costs_what_the_documentation_says(what: str) -> None
 
 
 def test_l16_a_message_due_soon_also_pays_for_its_fire() -> None:
-    """The tick that would have prepared it has been: its fire is written, and its timer moved on, at once."""
+    """The tick that would have prepared it is over. So its fire is written, and its timer moved on, at once."""
     extra = cost(soon).rows - cost(plain).rows
     assert extra >= 2

@@ -1,4 +1,4 @@
-"""Messages from their registration to their end (L16), and data on its way (L13)."""
+"""Messages from their registration to their end (L16), and the path of their data (L13)."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_l13_large_data_is_in_the_bucket_of_the_app(world: World) -> None:
     world.message("big", due_time="1h", data_base64="AAAA" * 8000)
     assert shown(world, "big")["data_uri"].startswith("s3://our-own-bucket/data/")
     assert [uri[:20] for uri in world.payloads.data] == ["s3://our-own-bucket/"] * 2
-    # The same again is the same: nothing is replaced for data that lies elsewhere.
+    # The same deployment again changes nothing: data that is stored elsewhere is not replaced.
     assert "schedule demo.flights.nightly" in world.deploy(document)["kept"]
     world.put("nightly", schedule)
     schedule_state = world.ports.catalog.schedule_state(full("nightly"))

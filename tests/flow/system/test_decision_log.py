@@ -1,5 +1,6 @@
-"""One line of the log for each decision: of what schedule, job and run, what was decided, and why in the words of
-`why` (O2). A look that changes nothing says nothing anew, so that a crowd that waits does not fill the log."""
+"""One line of the log for each decision: the schedule, job and run, the decision, and the text of `why` (O2). A check
+that changes nothing writes no line, so many waiting jobs do not fill the log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Sluice measures about itself (O2), played in a world under a clock that is turned by hand."""
+"""The metrics of Sluice itself (O2), in a world whose clock the test moves."""
 
 from __future__ import annotations
 

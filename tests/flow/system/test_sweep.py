@@ -1,4 +1,4 @@
-"""The sweep finds what a lost hint, a dead Lambda or a lost event left behind (O3, W7)."""
+"""The sweep finds the work that a lost hint, a killed Lambda or a lost event left behind (O3, W7)."""
 
 from __future__ import annotations
 

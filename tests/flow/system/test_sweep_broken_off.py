@@ -1,4 +1,4 @@
-"""A tick that is killed in the middle of its sweep costs no row more than the wait for the next tick (O3)."""
+"""A tick that is killed in the middle of its sweep delays no row beyond the next tick (O3)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MANY = 120
 
 @pytest.fixture
 def stuck() -> QuickWorld:
-    """Jobs whose hints were all lost: overdue, and nobody has looked at them."""
+    """Jobs whose hints were all lost: overdue, and not checked."""
     world = QuickWorld(start_burst=2 * MANY)
     world.deploy(flights({f"s{number}": partitions() for number in range(MANY)}))
     world.upload(day(1))
@@ -28,7 +28,7 @@ def stuck() -> QuickWorld:
 
 
 def test_ticks_that_die_postpone_no_row(stuck: QuickWorld) -> None:
-    """Six ticks in a row die in their sweep; each leaves less to the next."""
+    """Six ticks in a row are killed in their sweep; each leaves fewer rows to the next."""
     points = wrap(stuck)
     for _ in range(6):
         points.armed, points.die_after = True, points.count + 90
@@ -54,7 +54,7 @@ def test_a_row_is_postponed_only_after_its_hint(stuck: QuickWorld) -> None:
 
 
 def test_a_sweep_ends_before_its_lambda_does(stuck: QuickWorld) -> None:
-    """Each call of a table takes a fifth of a second. What is not reached is hinted by the next tick."""
+    """Each call of a table takes a fifth of a second. The next tick hints the rows that were not reached."""
     stuck.tables.before_call = lambda: stuck.clock.wait_until(stuck.clock.now() + 200)
     began = stuck.clock.now()
 
