@@ -38,8 +38,8 @@ Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most
 ORDER = (
     *("apply", "convert", "get", "describe", "delete", "message", "upload"),
     *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill", "reprocess", "worker"),
-    *("why", "dry-run", "jobs", "runs", "records", "report"),
-    *("dead-letters", "versions", "datasets", "policies", "pools"),
+    *("why", "preview", "dry-run", "jobs", "runs", "logs", "records", "report"),
+    *("dead-letters", "versions", "datasets", "buckets", "policies", "pools"),
 )
 
 

@@ -40,7 +40,7 @@ class FakeEmr:
         self.lose_answers = 0  # how many starts succeed without an answer
         self.calls: list[str] = []
         self.called_at: list[Instant] = []
-        self.asked_together: list[int] = []  # the number of runs in each poll of several
+        self.polled_together: list[int] = []  # the number of runs in each poll of several
         self.reckons_after: Millis = 0  # the delay of a bill after the first poll of the ended run
         self.asked_about: list[str] = []  # the names of the runs that had ended when they were polled
 
@@ -82,7 +82,7 @@ class FakeEmr:
         return found.billed if found.reckoned_at <= self._clock.now() else ()
 
     def status_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
-        self.asked_together.append(len(runs))
+        self.polled_together.append(len(runs))
         return [self.status(run) for run in runs]
 
     def find(self, run: Run) -> str | None:

@@ -140,10 +140,10 @@ def test_a_flag_is_true_or_false(standing: Api) -> None:
     assert refused(standing, 400, "PUT", f"{APP}?dryrun=true", {"owner": "new"})["field"] == "dryrun"
 
 
-def test_a_dry_run_needs_no_namespace_and_creates_none(empty: Api) -> None:
+def test_a_dry_run_needs_no_namespace_and_creates_none(standing: Api) -> None:
     path = "/v1/namespaces/fresh/apps/flights"
-    before = empty.everything()
-    report = empty.put(f"{path}?dry_run=true", {"workflows": {"notify": WORKFLOW}})
+    before = standing.everything()
+    report = standing.put(f"{path}?dry_run=true", {"workflows": {"notify": WORKFLOW}})
     assert report["created"] == ["app fresh.flights", "workflow fresh.flights.notify"]
-    refused(empty, 404, "PUT", path, {"workflows": {"notify": WORKFLOW}})
-    assert empty.everything() == before
+    refused(standing, 404, "PUT", path, {"workflows": {"notify": WORKFLOW}})
+    assert standing.everything() == before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, field_validator, model_serializer, model_validator
 
 from chalicelib.core.documents import Described, Document
 from chalicelib.core.errors import invalid
@@ -96,6 +96,13 @@ class Dataset(Described):
         if self.glue_table is not None and self.single_writer:
             raise invalid("single_writer", "either glue_table or single_writer", "both")
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_a_default_of_rewritten(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The document without ``rewritten: ignore``. Code before this field can read it, and stored documents stay
+        equal."""
+        fields: dict[str, Any] = handler(self)
+        return {field: value for field, value in fields.items() if (field, value) != ("rewritten", "ignore")}
 
     @field_validator("prefix")
     @classmethod

@@ -29,7 +29,7 @@ def among(ports: Ports, refs: Sequence[Ref]) -> dict[Ref, Run]:
     return silent if len(silent) >= MIN_BATCH else {}
 
 
-def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
+def poll_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
     """Poll silent runs, target by target. Returns the refs whose answer was applied; the others need a poll alone."""
     if not silent:
         return frozenset()

@@ -43,7 +43,7 @@ def dispatch_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[R
     asked = run_follow.among(ports, left[:ONE_BY_ONE])
     rest = [ref for ref in left[:ONE_BY_ONE] if ref not in asked]
     failed += _one_by_one(ports, rest)
-    answered = run_follow.ask_together(ports, asked)  # last, because these calls take long
+    answered = run_follow.poll_together(ports, asked)  # last, because these calls take long
     return failed + _one_by_one(ports, [ref for ref in asked if ref not in answered])
 
 

@@ -108,7 +108,7 @@ def test_w1_a_run_unknown_to_its_target_is_lost_and_retriable() -> None:
     world = world_with(retries={"attempts": 2, "delay": "1m", "on": ["lost"]})
     run_id = begin(world)
     gone = RunUpdate("FAILED", world.clock.now(), "the target no longer knows this run", outcome="lost")
-    world.targets.emr.ask = lambda run: gone  # type: ignore[method-assign]
+    world.targets.emr.status = lambda run: gone  # type: ignore[method-assign]
     world.pass_by("12m")
     first = world.runs("clean")[0]
     assert (first.run_id, first.state, first.outcome) == (run_id, "RETRYING", "lost")
@@ -218,7 +218,7 @@ def test_w7_many_runs_without_news_are_polled_together() -> None:
 
     assert dispatch.dispatch_together(world.ports, refs, world.clock.now()) == []
 
-    assert world.targets.emr.asked_together == [12]
+    assert world.targets.emr.polled_together == [12]
     by_target = sorted(world.runs("clean"), key=lambda run: str(run.target_id))
     assert [run.state for run in by_target] == ["SUCCEEDED", "FAILED"] * 5 + ["SUCCEEDED", "RUNNING"]
     last = by_target[-1]
@@ -232,7 +232,7 @@ def test_w7_few_runs_without_news_are_polled_one_by_one() -> None:
         world.targets.emr.runs[f"jr{number:05d}"].state = "SUCCESS"
     refs = [Ref("run", (run.run_id, "001")) for run in world.runs("clean")]
     dispatch.dispatch_together(world.ports, refs, world.clock.now())
-    assert world.targets.emr.asked_together == []
+    assert world.targets.emr.polled_together == []
     assert states(world) == ["SUCCEEDED"] * 3
 
 
