@@ -34,6 +34,7 @@ def why_job(ports: Ports, job: Job) -> View:
         "state": job.state,
         "decision": type(decision).__name__.lower(),
         "why": decision.why,
+        "fired_by": _fired_by(ports, job),
         "arrived": list(verdict.arrived) if verdict else [],
         "missing": list(verdict.missing) if verdict and not verdict.met else [],
         "since": iso(job.created_at),
@@ -41,6 +42,12 @@ def why_job(ports: Ports, job: Job) -> View:
         "wakes": _wakes(job, known, verdict, until, now),
         "constraints": _constraints(job, known, now),
     }
+
+
+def _fired_by(ports: Ports, job: Job) -> str | None:
+    """What fired the first attempt of a retry; None for any other job, whose decision says what fires it."""
+    before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
+    return before.fired_by if before is not None else None
 
 
 def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
