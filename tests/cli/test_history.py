@@ -177,7 +177,18 @@ def test_show_prints_a_run_with_attempts_instants_and_events(api: PlayedApi, slu
 @pytest.mark.parametrize(
     ("fields", "shown"),
     [
-        ({"kind": "event", "type": "orders.closed", "payload": {"n": 1}}, "type=orders.closed"),
+        (
+            {"kind": "event", "type": "orders.closed", "payload": {"n": 1, "who": "Zoë"}},
+            'orders.closed  payload={"n": 1, "who": "Zoë"}',
+        ),
+        (
+            {"kind": "snapshot", "dataset": "demo.orders", "path": "s3://lake/o/", "snapshot": {"id": "7"}},
+            's3://lake/o/, snapshot={"id": "7"}',
+        ),
+        (
+            {"kind": "size", "dataset": "demo.raw", "path": "s3://lake/raw/a", "bytes": 2048},
+            "s3://lake/raw/a, bytes=2048",
+        ),
         (
             {"kind": "cloudwatch_alarm", "alarm": "disk full", "state": "ALARM", "previous_state": None},
             "alarm=disk full, state=ALARM",
@@ -193,7 +204,15 @@ def test_show_prints_the_fields_of_each_kind_of_event(
     api.play("GET", f"/v1/runs/{JOB}", view)
     page = sluice("runs", "show", JOB).stdout
     assert shown in page
-    assert "instant" not in page and "payload" not in page
+    assert "instant" not in page and "None" not in page
+
+
+def test_show_prints_an_event_that_came_twice_once(api: PlayedApi, sluice: Sluice) -> None:
+    [event] = run_page(run())["events"]
+    api.play("GET", f"/v1/runs/{JOB}", run_page(run()) | {"events": [event, event, event | {"id": "other"}]})
+    page = sluice("runs", "show", JOB).stdout
+    assert "Events (2)" in page
+    assert page.count("s3://lake/raw/flights/year=2013") == 2
 
 
 def test_h5_a_run_shows_its_deadline_and_how_long_it_waited(api: PlayedApi, sluice: Sluice) -> None:
