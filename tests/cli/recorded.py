@@ -194,7 +194,10 @@ def run_page(*history: View) -> View:
 def run_why(run_id: str = JOB) -> View:
     return {
         "run_id": run_id,
+        "kind": "run",
+        "schedule": CLEAN,
         "state": "RUNNING",
+        "at": None,
         "why": "the target is running it",
         "fired_by": run()["fired_by"],
         "waited_ms": 2000,

@@ -103,11 +103,11 @@ def get_run(run_id: str) -> dict[str, Any]:
 
 @route(routes, "GET", "/v1/runs/{run_id}/why")
 def why_run(run_id: str) -> dict[str, Any]:
-    """Explain what triggered a run, and why it is in its state."""
-    from chalicelib.flow import lookup
+    """Explain what triggered a run, and why it is in its state. For a job that ended without a run: how, when and
+    why."""
     from chalicelib.flow.views import explain
 
-    return explain.why_run(lookup.find_run(ports(), run_id)[-1])
+    return explain.why_work(ports(), run_id)
 
 
 def in_state(request: Request, read: Read) -> Read:
