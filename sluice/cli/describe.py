@@ -43,6 +43,8 @@ def describe(
     render.fields(console, [*_PAGES[wanted](view, parts), *_ownership(view)])
     for part in _PARTS[wanted]:
         (_DAG_RUNS if wanted is DAG else _BELOW[part])(console, parts[part])
+    if wanted in (POLICY, POOL):
+        _show_queues(console, view)
     if wanted is MESSAGE:  # a message has no list of records
         _ENDED(console, {"items": parts["why"].get("ended", ())})
 
@@ -126,11 +128,12 @@ def _dataset(view: Document, _: Parts) -> Pairs:
 
 
 def _policy(view: Document, _: Parts) -> Pairs:
-    line = view.get("line") or {}
+    parts = [f"{part['waiting']} waiting: {part['of']}" for part in view.get("parts", ())]
     return [
         ("allows", f"{view.get('max_events')} starts in any {view.get('interval')}"),
-        ("waiting", str(line.get("waiting", 0))),
-        ("next start", spell.both(line.get("next_at"), frame.now())),
+        ("waiting", str(view.get("waiting", 0))),
+        ("waits for", "\n".join(parts) if len(parts) > 1 else None),
+        ("next start", spell.both(view.get("next_start_at"), frame.now())),
     ]
 
 
@@ -145,6 +148,15 @@ def _pool(view: Document, _: Parts) -> Pairs:
         ("waiting", str(view.get("waiting", 0))),
         ("shares", "\n".join(parts) if len(parts) > 1 else None),
     ]
+
+
+def _show_queues(console: Console, view: Document) -> None:
+    """The first waiters of each queue of a policy or pool, in the order in which they are served."""
+    for part in view.get("parts", ()):
+        if part.get("queue"):
+            render.heading(console, f"{part['waiting']} waiting: {part['of']}")
+            tables.waiters(console, part["queue"])
+            tables.rest({"next_cursor": part["waiting"] > len(part["queue"])}, len(part["queue"]), "sluice jobs ...")
 
 
 def _message(view: Document, parts: Parts) -> Pairs:

@@ -90,7 +90,7 @@ def job(job_id: str = JOB, state: str = "PENDING_LAUNCH") -> View:
         "schedule": CLEAN,
         "kind": "gathering",
         "state": state,
-        "reason": "waits for a slot of workflow demo.flights.clean_flights: 2 of 2 in use, 4 waiting",
+        "reason": "waits for a slot of workflow demo.flights.clean_flights: 2 of 2 in use; position 3 of 4",
         "created_at": past(minutes=2.2),
         "due_at": None,
         "met_at": past(minutes=2),

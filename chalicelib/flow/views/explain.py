@@ -18,25 +18,28 @@ from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.flow import facts, lookup
 from chalicelib.flow.definitions import buckets, store
+from chalicelib.flow.views.queues import Queues, in_words
 from chalicelib.flow.views.views import View, ended_view, iso_of, record_view
 from chalicelib.ports import Ports
 
 MAX_ENDED = 5  # in the explanation of a schedule; the lists of records and of runs have all
 
 
-def why_job(ports: Ports, job: Job) -> View:
+def why_job(ports: Ports, job: Job, queues: Queues | None = None) -> View:
     """Why a job has not run yet and what would make it run, from a decision on the present facts."""
     now = ports.clock.now()
     known = facts.gather(ports, job)
     decision = check.decide(job, known, now)
     verdict = check.verdict_of(job, known.schedule, now) if known.schedule else None
     until = decision.until if isinstance(decision, check.Wait) else None
+    queue = (queues or Queues(ports)).of(job)
     return {
         "job_id": job.job_id,
         "schedule": job.schedule,
         "state": job.state,
         "decision": type(decision).__name__.lower(),
-        "why": decision.why,
+        "why": f"{decision.why}{in_words(queue)}",
+        "queue": queue,
         "fired_by": _fired_by(ports, job),
         "arrived": list(verdict.arrived) if verdict else [],
         "missing": list(verdict.missing) if verdict and not verdict.met else [],
@@ -61,7 +64,8 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     now = ports.clock.now()
     # A prepared fire is left out: it only waits for its instant.
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
-    waiting = [why_job(ports, job) for job in present]
+    queues = Queues(ports)
+    waiting = [why_job(ports, job, queues) for job in present]
     timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
     if schedule_state.mode != "enabled":
@@ -109,7 +113,11 @@ def why_work(ports: Ports, run_id: str) -> View:
     reason why the job waits, if it still does."""
     attempts = ports.runs.attempts(run_id)
     record = None if attempts else ports.runs.record(run_id)
-    return why_record(record) if record is not None else why_run(lookup.find_run(ports, run_id)[-1])
+    if record is not None:
+        return why_record(record)
+    run = lookup.find_run(ports, run_id)[-1]
+    view, queue = why_run(run), Queues(ports).of(run)
+    return {**view, "why": f"{view['why']}{in_words(queue)}"}
 
 
 def why_record(record: Record) -> View:

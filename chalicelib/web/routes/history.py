@@ -29,12 +29,12 @@ def health() -> dict[str, Any]:
 
 @route(routes, "GET", NS + "/jobs", query=PAGING)
 def list_jobs(ns: str) -> dict[str, Any]:
-    """List the waiting jobs of a namespace."""
+    """List the waiting jobs of a namespace, each with its place in its queue."""
     from chalicelib.flow.views.lists import jobs_of_namespace
-    from chalicelib.flow.views.views import job_view
+    from chalicelib.flow.views.queues import Queues
 
     _require_namespace(ns)
-    return listing(routes.current_request, partial(jobs_of_namespace, ports(), ns), job_view)
+    return listing(routes.current_request, partial(jobs_of_namespace, ports(), ns), Queues(ports()).job)
 
 
 @route(routes, "GET", NS + "/runs", query=("state", "day", *PAGING))
@@ -64,9 +64,9 @@ def list_records(ns: str) -> dict[str, Any]:
 def get_job(job_id: str) -> dict[str, Any]:
     """Read a waiting job."""
     from chalicelib.flow.lookup import find_job
-    from chalicelib.flow.views.views import job_view
+    from chalicelib.flow.views.queues import Queues
 
-    return job_view(find_job(ports(), job_id))
+    return Queues(ports()).job(find_job(ports(), job_id))
 
 
 @route(routes, "GET", "/v1/jobs/{job_id}/why")
