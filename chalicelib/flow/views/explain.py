@@ -18,6 +18,7 @@ from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.flow import facts, lookup
 from chalicelib.flow.definitions import buckets, store
+from chalicelib.flow.views import failures
 from chalicelib.flow.views.queues import Queues, in_words
 from chalicelib.flow.views.views import View, ended_view, iso_of, record_view
 from chalicelib.ports import Ports
@@ -115,7 +116,7 @@ def why_work(ports: Ports, run_id: str) -> View:
     record = None if attempts else ports.runs.record(run_id)
     if record is not None:
         return why_record(record)
-    run = lookup.find_run(ports, run_id)[-1]
+    run = failures.with_reason(ports, lookup.find_run(ports, run_id)[-1])
     view, queue = why_run(run), Queues(ports).of(run)
     return {**view, "why": f"{view['why']}{in_words(queue)}"}
 

@@ -98,7 +98,7 @@ def _shared(ports: Ports, policy: str, head: Sequence[Waiter]) -> list[str]:
         for row in members(ports, "pool", policy.partition(".")[0])
         for limit_name in pools.limits_of(row.name, Pool.model_validate(row.document))
     ]
-    found += [names.application_limit(application) for application in sorted(ports.settings.emr_run_limits)]
+    found += [names.application_limit(application) for application, _ in ports.settings.emr_run_limits]
     prefix = names.admission_limit(policy, "")
     for waiter in head:
         job = None if waiter.run else ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)

@@ -91,9 +91,10 @@ def cancel_job(job_id: str) -> dict[str, Any]:
 def get_run(run_id: str) -> dict[str, Any]:
     """Read a run with its attempts and the events that triggered it."""
     from chalicelib.flow import lookup
-    from chalicelib.flow.views import views
+    from chalicelib.flow.views import failures, views
 
-    attempts, prices = lookup.find_run(ports(), run_id), ports().settings.prices
+    attempts = [failures.with_reason(ports(), run) for run in lookup.find_run(ports(), run_id)]
+    prices = ports().settings.prices
     return {
         **views.run_view(attempts[-1], prices),
         "history": [views.run_view(run, prices) for run in attempts],

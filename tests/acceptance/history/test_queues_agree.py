@@ -111,6 +111,16 @@ def test_admission_with_a_group_is_counted_by_a_policy() -> None:
     assert told["parts"][1]["of"] == "admission, with permits of group demo.cluster"
 
 
+def test_admission_with_an_emr_application_is_counted() -> None:
+    world = QuickWorld(start_burst=1_000, emr_run_limits=(("00app", 6),))
+    schedules = {"low": partitions(1, "clean", by=["day"], policy="slow"), "high": partitions(9)}
+    world.deploy({**flights(schedules), "policies": POLICIES})
+    come(world, 1, 2, 3, 4)
+    told = view(world, "policy", "demo.slow")
+    agree(world, told)
+    assert [part["waiting"] for part in told["parts"]] == [1, 2]
+
+
 @pytest.mark.parametrize(("kind", "name"), [("policy", "demo.slow"), ("pool", "demo.p")])
 def test_an_empty_queue_has_no_waiters_and_no_next_start(kind: str, name: str) -> None:
     told = view(pooled(), kind, name)
