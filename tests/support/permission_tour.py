@@ -208,7 +208,7 @@ def _listed_application() -> None:
         [run] = world.runs("each")
         told_of = replace(run, target_id=f"{roles.LISTED_APPLICATION}/jr")
         with acting("check"):
-            for act in (world.targets.emr.ask, world.targets.emr.find):
+            for act in (world.targets.emr.status, world.targets.emr.find):
                 act(told_of)
             world.targets.measure({"emr_application": roles.LISTED_APPLICATION})
         for name in ("check", "run_state"):

@@ -170,7 +170,7 @@ def _tells_missing(bucket: str) -> Need:
 def _of_emr(name: str, args: tuple[Any, ...]) -> list[Need]:
     if name == "status_many":
         runs = list(args[0])
-        return [*_of_emr("find", (runs[0],)), *_of_emr("ask", (runs[0],))] if runs else []
+        return [*_of_emr("find", (runs[0],)), *_of_emr("status", (runs[0],))] if runs else []
     emr = Asked("emr-serverless")
     target = EmrServerlessTarget(emr, APPLICATION, roles.JOB_ROLE, roles.CONTROL, pause=lambda seconds: None)
     known = tuple(_of_stack(each) if isinstance(each, Run) else each for each in args)

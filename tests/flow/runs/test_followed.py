@@ -77,7 +77,7 @@ def test_w6_a_worker_cancelled_by_person_has_that_in_its_reason() -> None:
 def test_w7_a_failure_that_busy_emr_cannot_explain_does_not_wait() -> None:
     world = world_with(retries={"attempts": 2, "delay": "1m"})
     begin(world)
-    world.targets.emr.ask = lambda run: None  # type: ignore[method-assign]
+    world.targets.emr.status = lambda run: None  # type: ignore[method-assign]
     world.emr_says("jr00001", "FAILED", "no memory")
     run = world.runs("clean")[0]
     assert (run.state, run.reason) == ("RETRYING", "the target has not given the reason; see its log")
@@ -96,8 +96,8 @@ def test_w7_many_runs_are_polled_at_the_rate_that_emr_allows(what: str) -> None:
         world.finish()
     world.clock.pass_by("11m")
     began = world.clock.now()
-    ask = world.targets.emr.ask
-    world.targets.emr.ask = lambda run: (asked.append(world.clock.now() - began), ask(run))[1]  # type: ignore
+    ask = world.targets.emr.status
+    world.targets.emr.status = lambda run: (asked.append(world.clock.now() - began), ask(run))[1]  # type: ignore
 
     world.tick()
     world.pass_by("50s")

@@ -108,7 +108,7 @@ def test_w1_a_run_unknown_to_its_target_is_lost_and_retriable() -> None:
     world = world_with(retries={"attempts": 2, "delay": "1m", "on": ["lost"]})
     run_id = begin(world)
     gone = RunUpdate("FAILED", world.clock.now(), "the target no longer knows this run", outcome="lost")
-    world.targets.emr.ask = lambda run: gone  # type: ignore[method-assign]
+    world.targets.emr.status = lambda run: gone  # type: ignore[method-assign]
     world.pass_by("12m")
     first = world.runs("clean")[0]
     assert (first.run_id, first.state, first.outcome) == (run_id, "RETRYING", "lost")

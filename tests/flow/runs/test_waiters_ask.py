@@ -31,8 +31,8 @@ def begin(world: QuickWorld, number: int, state: str = "RUNNING") -> None:
 
 def questions(world: QuickWorld) -> list[int]:
     asked: list[int] = []
-    ask = world.targets.emr.ask
-    world.targets.emr.ask = lambda run: (asked.append(world.clock.now()), ask(run))[1]  # type: ignore[method-assign]
+    ask = world.targets.emr.status
+    world.targets.emr.status = lambda run: (asked.append(world.clock.now()), ask(run))[1]  # type: ignore[method-assign]
     return asked
 
 
@@ -96,17 +96,17 @@ def test_many_holders_are_polled_in_parts_at_the_rate_emr_allows() -> None:
     for run in world.targets.emr.runs.values():
         run.state = "SUCCESS"
     per_minute: dict[int, int] = {}
-    ask = world.targets.emr.ask
+    ask = world.targets.emr.status
 
     def asking(run: Any) -> Any:
         minute = world.clock.now() // MINUTE
         per_minute[minute] = per_minute.get(minute, 0) + 1
         return None  # the answer is that it still runs
 
-    world.targets.emr.ask = asking  # type: ignore[method-assign]
+    world.targets.emr.status = asking  # type: ignore[method-assign]
     world.pass_by("3m")
     assert max(per_minute.values()) <= 50
-    world.targets.emr.ask = ask  # type: ignore[method-assign]
+    world.targets.emr.status = ask  # type: ignore[method-assign]
     world.pass_by("2m")
 
     assert len(world.targets.emr.runs) == 71

@@ -49,8 +49,8 @@ def test_w7_an_active_run_without_news_is_polled_ever_less_often(world: World) -
     world.settle()
     world.emr_says("jr00001", "RUNNING")
     asked: list[int] = []
-    ask = world.targets.emr.ask
-    world.targets.emr.ask = lambda run: (asked.append(world.clock.now()), ask(run))[1]  # type: ignore[method-assign]
+    ask = world.targets.emr.status
+    world.targets.emr.status = lambda run: (asked.append(world.clock.now()), ask(run))[1]  # type: ignore[method-assign]
 
     world.pass_by("1h")
 
