@@ -107,10 +107,7 @@ def find_job(ports: Ports, job_id: str) -> Job:
     job = ports.jobs.find(job_id)
     if job is None or job.closed:
         run = ports.runs.attempts(job_id)
-        record = None if run else ports.runs.record(job_id)
-        hint = "it has become a run: ask for the run of the same id" if run else None
-        if record is not None:
-            hint = f"it was {record.kind.lower()} at {iso(record.recorded_at)}: {record.reason}"
+        hint = "it has become a run: ask for the run of the same id" if run else _ending(ports, job_id)
         raise errors.not_found("job", job_id, hint)
     return job
 
@@ -120,6 +117,13 @@ def find_run(ports: Ports, run_id: str) -> tuple[Run, ...]:
     attempts = ports.runs.attempts(run_id)
     if not attempts:
         waiting = ports.jobs.find(run_id)
-        hint = f"it is still a job: {waiting.reason}" if waiting and not waiting.closed else None
+        is_job = waiting is not None and not waiting.closed
+        hint = f"it is still a job: {waiting.reason}" if waiting is not None and is_job else _ending(ports, run_id)
         raise errors.not_found("run", run_id, hint)
     return attempts
+
+
+def _ending(ports: Ports, job_id: str) -> str | None:
+    """How a job ended that never became a run, from its record; None without one."""
+    record = ports.runs.record(job_id)
+    return f"it was {record.kind.lower()} at {iso(record.recorded_at)}: {record.reason}" if record else None

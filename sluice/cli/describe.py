@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from sluice import names, render, spell, states
-from sluice.cli import frame, tables
+from sluice.cli import frame, tables, why
 from sluice.cli.get import KindArgument
 from sluice.client import Client, Document
 from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW
@@ -43,6 +43,10 @@ def describe(
     render.fields(console, [*_PAGES[wanted](view, parts), *_ownership(view)])
     for part in _PARTS[wanted]:
         (_DAG_RUNS if wanted is DAG else _BELOW[part])(console, parts[part])
+    if wanted in (POLICY, POOL):
+        _show_queues(console, view)
+    if wanted is MESSAGE:  # a message has no list of records
+        _ENDED(console, {"items": parts["why"].get("ended", ())})
 
 
 # What is requested besides the definition, and shown below it.
@@ -68,7 +72,7 @@ def _is_history(path: str) -> bool:
 
 
 def _schedule(view: Document, parts: Parts) -> Pairs:
-    why = parts["why"]
+    reasons = parts["why"]
     timeout = view.get("timeout")
     after = f"{timeout.get('after')}, then {timeout.get('then')}" if isinstance(timeout, dict) else timeout
     by = f", one job per {'/'.join(view['by'])}" if view.get("by") else ""
@@ -76,8 +80,8 @@ def _schedule(view: Document, parts: Parts) -> Pairs:
         ("triggered by", f"{view.get('triggered_by')}{by}"),
         ("runs", view.get("workflow")),
         ("state", states.meaning(view.get("state"))),
-        ("now", why.get("why")),
-        ("next fire", spell.both(why.get("next_fire"), frame.now())),
+        ("now", reasons.get("why")),
+        ("next fire", spell.both(reasons.get("next_fire"), frame.now())),
         ("fires a day", f"{view['fires_per_day']:,}" if view.get("fires_per_day") else None),
         ("skips", "\n".join(spell.both(at, frame.now()) for at in view.get("skips") or ())),
         ("constraints", "\n".join(spell.constraint(rule) for rule in view.get("constraints", ()))),
@@ -124,11 +128,12 @@ def _dataset(view: Document, _: Parts) -> Pairs:
 
 
 def _policy(view: Document, _: Parts) -> Pairs:
-    line = view.get("line") or {}
+    parts = [f"{part['waiting']} waiting: {part['of']}" for part in view.get("parts", ())]
     return [
         ("allows", f"{view.get('max_events')} starts in any {view.get('interval')}"),
-        ("waiting", str(line.get("waiting", 0))),
-        ("next start", spell.both(line.get("next_at"), frame.now())),
+        ("waiting", str(view.get("waiting", 0))),
+        ("waits for", "\n".join(parts) if len(parts) > 1 else None),
+        ("next start", spell.both(view.get("next_start_at"), frame.now())),
     ]
 
 
@@ -143,6 +148,15 @@ def _pool(view: Document, _: Parts) -> Pairs:
         ("waiting", str(view.get("waiting", 0))),
         ("shares", "\n".join(parts) if len(parts) > 1 else None),
     ]
+
+
+def _show_queues(console: Console, view: Document) -> None:
+    """The first waiters of each queue of a policy or pool, in the order in which they are served."""
+    for part in view.get("parts", ()):
+        if part.get("queue"):
+            render.heading(console, f"{part['waiting']} waiting: {part['of']}")
+            tables.waiters(console, part["queue"])
+            tables.rest({"next_cursor": part["waiting"] > len(part["queue"])}, len(part["queue"]), "sluice jobs ...")
 
 
 def _message(view: Document, parts: Parts) -> Pairs:
@@ -230,6 +244,7 @@ _BELOW = {
 }
 
 
+_ENDED = _below(why.ENDED, tables.records)
 _DAG_RUNS = _below("Last runs", tables.dag_runs)
 
 

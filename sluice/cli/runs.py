@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 from uuid import uuid4
 
 import typer
@@ -170,25 +171,37 @@ def _show_attempts(console: Console, history: list[Document]) -> None:
 
 
 def _show_events(console: Console, events: list[Document]) -> None:
+    once = list({event.get("id") or str(event): event for event in events}.values())
     rows: list[tuple[render.Cell, ...]] = [
         (
             event.get("kind"),
-            event.get("dataset") or event.get("workflow"),
+            event.get("dataset") or event.get("workflow") or event.get("type"),
             spell.pairs(event.get("partition")),
             event.get("status"),
-            event.get("path") or event.get("run_id") or spell.pairs(_own_fields(event), ", "),
+            _source(event),
         )
-        for event in events
+        for event in once
     ]
-    render.heading(console, f"Events ({len(events)})")
+    render.heading(console, f"Events ({len(once)})")
     render.table(console, ("KIND", "OF", "PARTITION", "STATUS", "SOURCE…"), rows, indent=2)
 
 
-def _own_fields(event: Document) -> Document:
-    """The fields of an event that have no column of their own, such as the type of a custom event or the state of an
-    alarm. Also those of kinds of events that this command does not know."""
-    common = ("kind", "id", "instant", "dataset", "workflow", "partition", "status")
-    return {name: value for name, value in event.items() if name not in common and isinstance(value, str | int)}
+def _source(event: Document) -> str:
+    """Where an event comes from, then its payload as JSON."""
+    source = event.get("path") or event.get("run_id")
+    return ", ".join(part for part in (source, *_own_fields(event)) if part) or spell.NOTHING
+
+
+def _own_fields(event: Document) -> list[str]:
+    """The fields of an event that have no column of their own, such as the state of an alarm, the bytes of an object or
+    the payload of a custom event. Also those of kinds of events that this command does not know."""
+    common = ("kind", "id", "instant", "dataset", "workflow", "type", "partition", "status", "path", "run_id")
+    rest = {name: value for name, value in event.items() if name not in common and value not in (None, {}, [])}
+    return [f"{name}={_value(value)}" for name, value in rest.items()]
+
+
+def _value(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else str(value)
 
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a run, the same as that of its job.")]

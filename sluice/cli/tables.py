@@ -141,6 +141,12 @@ def jobs(console: Console, items: Sequence[View], now: datetime, indent: int = 0
     render.table(console, ("JOB", "STATE", "FOR", "PARTITION", "WHY…"), rows, indent)
 
 
+def waiters(console: Console, items: Sequence[View], indent: int = 2) -> None:
+    """A queue: the position of each job, and the attempt of a run that waits to be started."""
+    rows: Rows = [(str(item["position"]), item["job_id"], _number(item.get("attempt"))) for item in items]
+    render.table(console, ("#", "JOB", "ATTEMPT"), rows, indent)
+
+
 def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
     rows: Rows = [
         (

@@ -10,9 +10,11 @@ from rich.text import Text
 
 from sluice import names, render, spell
 from sluice.cli import frame, tables
-from sluice.client import Document, segment
+from sluice.client import Client, Document, segment
+from sluice.errors import ApiRefused
 from sluice.names import SCHEDULE
 
+ENDED = "Last that never ran, or was cancelled"
 IN_FULL = 3  # jobs of a schedule that are shown in full; the others get one line each
 
 app = typer.Typer(no_args_is_help=True, help="Explain why a job, run or schedule did or did not start.")
@@ -23,14 +25,8 @@ def job(
     job_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a job, as jobs and run print it.")],
     as_json: frame.Json = False,
 ) -> None:
-    """Show what arrived, what is missing, and what will wake a job."""
-    answer = frame.connect().get(f"/v1/jobs/{segment(job_id)}/why")
-    if as_json:
-        render.machine(answer)
-        return
-    console = render.stdout()
-    render.title(console, "job", answer["job_id"], render.state(answer.get("state")))
-    show_job(console, answer)
+    """Show what arrived, what is missing, and what will wake a job; or what became of it."""
+    _show_work(job_id, as_json, ("jobs", "runs"))
 
 
 @app.command()
@@ -38,22 +34,50 @@ def run(
     run_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a run, the same as that of its job.")],
     as_json: frame.Json = False,
 ) -> None:
-    """Show what triggered a run, and why it is in its state."""
-    answer = frame.connect().get(f"/v1/runs/{segment(run_id)}/why")
+    """Show what triggered a run, and why it is in its state; or why its job has not become a run."""
+    _show_work(run_id, as_json, ("runs", "jobs"))
+
+
+def _show_work(work_id: str, as_json: bool, kinds: tuple[str, str]) -> None:
+    """Show the work of an id: a waiting job, a run, or what became of a job that never ran. ``kinds`` is the order in
+    which to ask for them. If there is none, the error is that of the first."""
+    client = frame.connect()
+    try:
+        answer = client.get(f"/v1/{kinds[0]}/{segment(work_id)}/why")
+    except ApiRefused as refused:
+        other = _found(client, f"/v1/{kinds[1]}/{segment(work_id)}/why") if refused.code == "not_found" else None
+        if other is None:
+            raise
+        answer = other
     if as_json:
         render.machine(answer)
         return
     console = render.stdout()
-    render.title(console, "run", answer["run_id"], render.state(answer.get("state")))
+    state = render.state(answer.get("state"))
+    if "run_id" not in answer:
+        render.title(console, "job", answer["job_id"], state)
+        show_job(console, answer)
+        return
+    render.title(console, "job" if answer.get("kind") == "record" else "run", answer["run_id"], state)
     waited = answer.get("waited_ms")
     render.fields(
         console,
         [
             ("why", answer.get("why")),
+            ("ended", spell.both(answer.get("at"), frame.now())),
             ("fired by", answer.get("fired_by")),
             ("waited", None if waited is None else spell.duration(waited / 1000)),
         ],
     )
+
+
+def _found(client: Client, path: str) -> Document | None:
+    try:
+        return client.get(path)
+    except ApiRefused as refused:
+        if refused.code != "not_found":
+            raise
+        return None
 
 
 @app.command()
@@ -81,6 +105,9 @@ def schedule(
     if len(jobs) > IN_FULL:
         render.heading(console, f"and {spell.count(len(jobs) - IN_FULL, 'more job')}")
         tables.jobs(console, jobs[IN_FULL:], frame.now(), indent=2)
+    if answer.get("ended"):
+        render.heading(console, ENDED)
+        tables.records(console, answer["ended"], frame.now(), indent=2)
 
 
 def show_job(console: Console, answer: Document) -> None:
@@ -89,6 +116,7 @@ def show_job(console: Console, answer: Document) -> None:
         [
             ("decision", answer.get("decision")),
             ("why", answer.get("why")),
+            ("fired by", answer.get("fired_by")),
             ("arrived", _lines(answer.get("arrived"))),
             ("missing", _lines(answer.get("missing"), "yellow")),
             ("wakes by", answer.get("wakes")),

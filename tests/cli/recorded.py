@@ -90,7 +90,7 @@ def job(job_id: str = JOB, state: str = "PENDING_LAUNCH") -> View:
         "schedule": CLEAN,
         "kind": "gathering",
         "state": state,
-        "reason": "waits for a slot of workflow demo.flights.clean_flights: 2 of 2 in use, 4 waiting",
+        "reason": "waits for a slot of workflow demo.flights.clean_flights: 2 of 2 in use; position 3 of 4",
         "created_at": past(minutes=2.2),
         "due_at": None,
         "met_at": past(minutes=2),
@@ -194,7 +194,10 @@ def run_page(*history: View) -> View:
 def run_why(run_id: str = JOB) -> View:
     return {
         "run_id": run_id,
+        "kind": "run",
+        "schedule": CLEAN,
         "state": "RUNNING",
+        "at": None,
         "why": "the target is running it",
         "fired_by": run()["fired_by"],
         "waited_ms": 2000,

@@ -18,7 +18,9 @@ from tests.cli.recorded import (
     dataset,
     job,
     job_why,
+    message,
     partition,
+    record,
     run,
     run_page,
     run_why,
@@ -72,12 +74,74 @@ def test_why_schedule_with_many_jobs_lists_the_rest_briefly(api: PlayedApi, slui
     assert all(each["job_id"] in page for each in jobs)
 
 
-def test_a_job_that_has_become_a_run_is_shown_with_a_hint(api: PlayedApi, sluice: Sluice) -> None:
-    hint = "it has become a run: ask for the run of the same id"
+def ended_why(kind: str = "ABORTED") -> View:
+    """What the API says of a job that ended without a run."""
+    return {
+        "run_id": JOB,
+        "kind": "record",
+        "schedule": CLEAN,
+        "state": kind,
+        "at": "2026-11-20T11:00:00.000Z",
+        "why": "its timeout of 1d ended: waits for 1 partition of demo.weather",
+        "fired_by": None,
+        "waited_ms": 86_400_000,
+    }
+
+
+@pytest.mark.parametrize("word", ["job", "run"])
+def test_why_shows_what_became_of_a_job_that_never_ran(api: PlayedApi, sluice: Sluice, word: str) -> None:
+    hint = "it was aborted at 2026-11-20T11:00:00.000Z: its timeout"
     api.refuse("GET", f"/v1/jobs/{JOB}/why", 404, "not_found", f"no job named '{JOB}'", hint=hint)
+    api.play("GET", f"/v1/runs/{JOB}/why", ended_why())
+    done = sluice("why", word, JOB)
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[0] == f"job {JOB}  ABORTED"
+    assert "its timeout of 1d ended: waits for 1 partition of demo.weather" in done.stdout
+    assert "ended   2026-11-20 11:00:00.000 UTC" in done.stdout
+    assert json.loads(sluice("why", word, JOB, "--json").stdout) == ended_why()
+
+
+@pytest.mark.parametrize("word", ["job", "run"])
+def test_why_takes_the_id_of_a_job_and_of_its_run(api: PlayedApi, sluice: Sluice, word: str) -> None:
+    api.play("GET", f"/v1/jobs/{JOB}/why", job_why())
+    assert f"job {JOB}  PENDING_TRIGGER" in sluice("why", word, JOB).stdout
+    api.refuse("GET", f"/v1/jobs/{JOB}/why", 404, "not_found", f"no job named '{JOB}'", hint="it has become a run")
+    api.play("GET", f"/v1/runs/{JOB}/why", run_why())
+    assert f"run {JOB}  RUNNING" in sluice("why", word, JOB).stdout
+
+
+def test_why_of_an_unknown_id_is_refused_with_the_hint(api: PlayedApi, sluice: Sluice) -> None:
+    api.refuse("GET", f"/v1/jobs/{JOB}/why", 404, "not_found", f"no job named '{JOB}'", hint="see sluice jobs")
     done = sluice("why", "job", JOB)
-    assert done.exit_code == 1
-    assert done.stderr.splitlines() == [f"error: no job named '{JOB}'", f"  hint: {hint}"]
+    assert (done.exit_code, done.stderr.splitlines()) == (
+        1,
+        [f"error: no job named '{JOB}'", "  hint: see sluice jobs"],
+    )
+
+
+def test_why_and_describe_show_the_last_work_that_never_ran(api: PlayedApi, sluice: Sluice) -> None:
+    ended = [
+        record("CANCELLED", reason="cancelled by ada"),
+        record("SKIPPED", "b", reason="skipped on request", count=3),
+    ]
+    view = schedule_why() | {"ended": ended}
+    api.play("GET", f"{SCHEDULES}/clean/why", view)
+    page = sluice("why", "schedule", CLEAN).stdout
+    below = page.partition("Last that never ran, or was cancelled")[2]
+    for words in ("CANCELLED", "cancelled by ada", "SKIPPED", "skipped on request", "UTC (3 m ago)"):
+        assert words in below
+    messages = "/v1/namespaces/demo/apps/flights/messages"
+    api.play("GET", f"{messages}/backup", message())
+    api.play("GET", f"{messages}/backup/why", view)
+    api.lists[f"{messages}/backup/runs"] = []
+    assert "skipped on request" in sluice("describe", "message", "demo.flights.backup").stdout
+
+
+def test_why_of_a_retry_shows_what_fired_its_first_attempt(api: PlayedApi, sluice: Sluice) -> None:
+    api.play(
+        "GET", f"/v1/jobs/{JOB}/why", job_why() | {"fired_by": "trigger met: 1 event go", "why": "attempt 1 failed"}
+    )
+    assert "fired by   trigger met: 1 event go" in sluice("why", "job", JOB).stdout
 
 
 @pytest.mark.parametrize(
@@ -177,7 +241,18 @@ def test_show_prints_a_run_with_attempts_instants_and_events(api: PlayedApi, slu
 @pytest.mark.parametrize(
     ("fields", "shown"),
     [
-        ({"kind": "event", "type": "orders.closed", "payload": {"n": 1}}, "type=orders.closed"),
+        (
+            {"kind": "event", "type": "orders.closed", "payload": {"n": 1, "who": "Zoë"}},
+            'orders.closed  payload={"n": 1, "who": "Zoë"}',
+        ),
+        (
+            {"kind": "snapshot", "dataset": "demo.orders", "path": "s3://lake/o/", "snapshot": {"id": "7"}},
+            's3://lake/o/, snapshot={"id": "7"}',
+        ),
+        (
+            {"kind": "size", "dataset": "demo.raw", "path": "s3://lake/raw/a", "bytes": 2048},
+            "s3://lake/raw/a, bytes=2048",
+        ),
         (
             {"kind": "cloudwatch_alarm", "alarm": "disk full", "state": "ALARM", "previous_state": None},
             "alarm=disk full, state=ALARM",
@@ -193,7 +268,15 @@ def test_show_prints_the_fields_of_each_kind_of_event(
     api.play("GET", f"/v1/runs/{JOB}", view)
     page = sluice("runs", "show", JOB).stdout
     assert shown in page
-    assert "instant" not in page and "payload" not in page
+    assert "instant" not in page and "None" not in page
+
+
+def test_show_prints_an_event_that_came_twice_once(api: PlayedApi, sluice: Sluice) -> None:
+    [event] = run_page(run())["events"]
+    api.play("GET", f"/v1/runs/{JOB}", run_page(run()) | {"events": [event, event, event | {"id": "other"}]})
+    page = sluice("runs", "show", JOB).stdout
+    assert "Events (2)" in page
+    assert page.count("s3://lake/raw/flights/year=2013") == 2
 
 
 def test_h5_a_run_shows_its_deadline_and_how_long_it_waited(api: PlayedApi, sluice: Sluice) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
-from tests.cli.recorded import CLEAN, past, schedule
+from tests.cli.recorded import CLEAN, JOB, past, schedule
 from tests.cli.test_pause import described
 
 POLICIES = "/v1/namespaces/demo/policies"
@@ -23,6 +23,10 @@ POLICY: dict[str, Any] = {
     "updated_at": past(minutes=3),
     "updated_by": "tester",
 }
+
+
+def waiter(position: int, attempt: int | None = None) -> dict[str, Any]:
+    return {"position": position, "job_id": f"{JOB[:-1]}{position}", "schedule": CLEAN, "attempt": attempt}
 
 
 def test_l17_policies_are_listed_with_what_they_allow(api: PlayedApi, sluice: Sluice) -> None:
@@ -41,7 +45,17 @@ def test_l17_a_namespace_without_policies_says_so(api: PlayedApi, sluice: Sluice
 
 
 def test_l17_a_policy_is_described_with_its_queue(api: PlayedApi, sluice: Sluice) -> None:
-    api.play("GET", f"{POLICIES}/calm", {**POLICY, "line": {"waiting": 7, "next_at": past(minutes=-1)}})
+    parts = [
+        {"of": "the next start", "waiting": 1, "queue": [waiter(1)]},
+        {"of": "admission, with permits of pool demo.p", "waiting": 6, "queue": [waiter(1), waiter(2, attempt=3)]},
+    ]
+    view = {**POLICY, "waiting": 7, "next_start_at": past(minutes=-1.5), "parts": parts}
+    api.play("GET", f"{POLICIES}/calm", view)
+    page = sluice("describe", "policy", "demo.calm")
+    assert "1 waiting: the next start" in page.stdout
+    assert f"  2  {JOB[:-1]}2  3" in page.stdout, "the attempt of a run that waits again"
+    assert "2 shown; sluice jobs ... --limit 0 shows all" in page.stderr
+    assert "(in 1 m)" in page.stdout
     told = {line.strip().split("  ")[0]: line for line in sluice("describe", "policy", "demo.calm").stdout.splitlines()}
     assert told["allows"].endswith("20 starts in any 1m")
     assert told["waiting"].endswith("7")

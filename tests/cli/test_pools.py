@@ -23,9 +23,10 @@ POOL: dict[str, Any] = {
     "updated_at": past(minutes=3),
     "updated_by": "tester",
 }
+WAITER = {"position": 1, "job_id": JOB, "schedule": "demo.flights.clean", "attempt": None}
 PARTS = [
-    {"of": "everybody", "units": 48, "in_use": 40, "waiting": 3},
-    {"of": "demo.flights.report", "units": 16, "in_use": 8, "waiting": 0},
+    {"of": "everybody", "units": 48, "in_use": 40, "waiting": 3, "queue": [WAITER]},
+    {"of": "demo.flights.report", "units": 16, "in_use": 8, "waiting": 0, "queue": []},
 ]
 
 
@@ -42,6 +43,8 @@ def test_w3_a_pool_is_described_with_what_is_in_use(api: PlayedApi, sluice: Slui
     told = sluice("describe", "pool", "demo.cluster").stdout
     assert "40 of 48 in use, 3 waiting: everybody" in told
     assert "8 of 16 in use, 0 waiting: demo.flights.report" in told
+    assert f"3 waiting: everybody\n  #  JOB\n  1  {JOB}\n" in told
+    assert told.count("waiting: demo.flights.report") == 1, "no table of an empty queue"
 
 
 def test_c16_a_job_is_approved_or_refused_with_a_reason(api: PlayedApi, sluice: Sluice) -> None:

@@ -59,3 +59,27 @@ def test_l17_a_schedule_cannot_name_a_missing_policy(api: Api) -> None:
     body = {"workflow": "notify", "trigger": {"type": "time", "expression": "@daily"}, "policy": "nowhere"}
     error = api.refused(400, "PUT", f"{APP}/schedules/nightly", body)
     assert (error["code"], error["field"]) == ("unknown_reference", "policy")
+
+
+def test_l17_a_policy_and_the_jobs_tell_the_same_queue(api: Api) -> None:
+    api.put(ONE, {"max_events": 1, "interval": "10m"})
+    api.schedule("nightly", policy="calm", workflow="clean")
+    assert (api.get(ONE)["waiting"], api.get(ONE)["next_start_at"]) == (0, None)
+    for number in range(4):
+        api.post(f"{APP}/schedules/nightly/run", {}, idempotency_key=f"k{number}")
+        api.work()
+
+    told = api.get(ONE)
+    jobs = api.get(f"{NS}/jobs")["items"]
+    [part] = told["parts"]
+    assert told["waiting"] == part["waiting"] == len(jobs) == 3
+    assert told["next_start_at"] > told["updated_at"]
+    assert [each["position"] for each in part["queue"]] == [1, 2, 3]
+    places = {each["job_id"]: each["position"] for each in part["queue"]}
+    assert {job["job_id"]: job["queue"]["position"] for job in jobs} == places
+    for job in jobs:
+        assert job["queue"] == {"of": "policy demo.calm", "position": places[job["job_id"]], "waiting": 3}
+        assert job["reason"].endswith(f"; position {places[job['job_id']]} of 3 in its queue")
+        assert api.get(f"/v1/jobs/{job['job_id']}/why")["why"] == job["reason"]
+        assert api.get(f"/v1/jobs/{job['job_id']}") == job
+    assert api.get(f"{APP}/schedules/nightly/jobs")["items"] == jobs

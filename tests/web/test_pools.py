@@ -24,6 +24,7 @@ def test_w3_a_pool_is_put_read_with_its_use_and_deleted(api: Api) -> None:
     told = api.get(POOL)
     assert (told["size"], told["unit"], told["in_use"], told["waiting"]) == (4, "slots", 0, 0)
     assert [part["of"] for part in told["parts"]] == ["everybody", "demo.flights.spark"]
+    assert [part["queue"] for part in told["parts"]] == [[], []]
     assert [each["name"] for each in api.get(f"{NS}/pools")["items"]] == ["demo.cluster"]
 
     put(api)

@@ -277,3 +277,22 @@ def test_runs_are_found_by_state_and_day(api: Api) -> None:
         assert api.get(f"{path}?state=FAILED")["items"] == []
         assert api.get(f"{path}?day=2013-01-01")["items"] == []
     api.refused(404, "GET", f"{APP}/schedules/never/runs")
+
+
+def test_c14_why_of_work_that_never_ran_has_reason_and_time(api: Api) -> None:
+    both = {"type": "all", "triggers": [{"type": "event", "event": "one"}, {"type": "event", "event": "two"}]}
+    api.schedule("nightly", trigger=both, enabled=True)
+    api.post(f"{NS}/events", {"events": [{"type": "one"}]})
+    api.work()
+    [job] = api.get(f"{ONE}/jobs")["items"]
+    record = api.post(f"/v1/jobs/{job['job_id']}/cancel")
+
+    why = api.get(f"/v1/runs/{job['job_id']}/why")
+    assert (why["kind"], why["state"], why["why"]) == ("record", "DROPPED", record["reason"])
+    assert (why["at"], why["schedule"]) == (record["at"], "demo.flights.nightly")
+    for path in (f"/v1/runs/{job['job_id']}", f"/v1/jobs/{job['job_id']}", f"/v1/jobs/{job['job_id']}/why"):
+        assert api.refused(404, "GET", path)["hint"] == f"it was dropped at {record['at']}: {record['reason']}"
+    told = api.get(f"{ONE}/why")
+    assert told["ended"] == [record]
+    assert f"the last work was dropped at {record['at']}: {record['reason']}" in told["why"]
+    assert api.get(f"{ONE}/records")["items"] == api.get(f"{NS}/records")["items"] == [record]

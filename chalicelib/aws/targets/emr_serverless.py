@@ -16,6 +16,7 @@ from chalicelib.core.limits import names
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.costs import Usage
 from chalicelib.core.states import EMR_STATE, RunState
+from chalicelib.core.targets import emr_reason
 from chalicelib.core.targets.answers import Answer, NoAnswer, RunUpdate, Started
 from chalicelib.settings import Settings
 
@@ -31,7 +32,6 @@ MAX_PAGES_FOUND = 40  # pages of fifty runs: 2,000 runs created within a few min
 MAX_REFUSALS = 4  # throttled calls of one page: pauses of 1 + 2 + 4 seconds
 BETWEEN_ATTEMPTS = 0.2  # seconds, before the repeat of a call without an answer
 MAX_TAG = 256  # characters of a tag's value
-MAX_REASON = 4_000  # characters of the driver's last lines that a run row keeps
 
 # A start call answers within a second. After the timeout the next call has the same token.
 CALL: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
@@ -231,7 +231,7 @@ def _update(found: Mapping[str, Any], run: Run) -> RunUpdate | None:
     state = EMR_STATE.get(found["state"], "STARTING")
     if state == "STARTING":
         return None
-    reason = str(found.get("stateDetails") or "")[-MAX_REASON:] if state in ("FAILED", "CANCELLED") else ""
+    reason = emr_reason.of_details(str(found.get("stateDetails") or "")) if state in ("FAILED", "CANCELLED") else ""
     began, ended = _instant(found.get("startedAt")), _instant(found.get("endedAt"))
     reported = began if state == "RUNNING" else ended  # a listing has neither
     at = reported if reported is not None else round(found["updatedAt"].timestamp() * 1000)

@@ -90,24 +90,25 @@ def rank(priority: int, latest_start: Instant | None, created_at: Instant, job_i
 
 
 def why(ask: PermitRequest, state: LimitState) -> str:
-    """Why a job queues for this limit, as ``sluice why`` shows it: state, cause, and what changes it."""
-    ahead = f", {state.waiters} waiting" if state.waiters else ""
+    """Why a job queues for this limit, as ``sluice why`` shows it: state, cause, and what changes it.
+
+    Not how many jobs wait: a row keeps this text for as long as it queues. The views add the present place."""
     match ask:
         case Slots() if is_admission(ask.limit_name):
-            return f"waits for admission to {describe(ask.limit_name)}: other jobs are next{ahead}"
+            return f"waits for admission to {describe(ask.limit_name)}: other jobs are next"
         case Slots():
             fit = "; the pool never has as many: request less, or make it larger" if never_fits(ask) else ""
             if ask.overdrawn:
                 fit += f"; {ask.overdrawn} more are still in use in parts that were made smaller"
             in_use = f"{state.active} of {ask.limit} in use"
-            return f"waits for {_wanted(ask)} of {describe(ask.limit_name)}: {in_use}{ahead}{fit}"
+            return f"waits for {_wanted(ask)} of {describe(ask.limit_name)}: {in_use}{fit}"
         case RateWindow():
             rule = f"at most {ask.limit} runs claimed per {format_duration(ask.span)}"
             frees = iso(frees_at(ask, state))
-            return f"waits for the rate limit of {describe(ask.limit_name)}: {rule}, the next at {frees}{ahead}"
+            return f"waits for the rate limit of {describe(ask.limit_name)}: {rule}, the next at {frees}"
         case Pace():
             rule = ask.rule or f"one start every {format_duration(ask.spacing)}, burst {ask.burst}"
-            return f"waits for a permit of {describe(ask.limit_name)}: {rule}{ahead}"
+            return f"waits for a permit of {describe(ask.limit_name)}: {rule}"
 
 
 def _wanted(ask: Slots) -> str:

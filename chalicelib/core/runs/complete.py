@@ -71,21 +71,28 @@ def advance(run: Run, update: RunUpdate, now: Instant, retry_delay: Millis | Non
         billed=update.billed if states.is_terminal(state) and update.billed else run.billed,
     )
     if state == "RUNNING":
-        moved = replace(moved, started_at=update.at, running_seen_at=now, lease_until=workers.lease_until(run, now))
+        begun = _in_order(run, update.at)
+        moved = replace(moved, started_at=begun, running_seen_at=now, lease_until=workers.lease_until(run, now))
     else:
-        # If a retry is dropped, its RETRYING run becomes FAILED; the attempt ended earlier and keeps that instant.
-        moved = replace(moved, ended_at=update.at if run.ended_at is None else run.ended_at)
         if run.started_at is None and update.started_at is not None:
-            moved = replace(moved, started_at=update.started_at)
+            moved = replace(moved, started_at=_in_order(run, update.started_at))
         if state == "SUCCEEDED" and run.state == "STARTING":
             # No update reported the start. Schedules that wait for STARTED still get it, before COMPLETED.
-            begun = update.started_at if update.started_at is not None else update.at
+            begun = _in_order(run, update.started_at if update.started_at is not None else update.at)
             moved = replace(moved, started_at=begun, running_seen_at=now, announce=(*run.announce, "STARTED"))
+        # If a retry is dropped, its RETRYING run becomes FAILED; the attempt ended earlier and keeps that instant.
+        moved = replace(moved, ended_at=_in_order(moved, update.at) if run.ended_at is None else run.ended_at)
     # Only the row of a final attempt expires: an active run keeps its row, and so its permits, however long it runs.
     # A failed attempt with a retry is not final until the retry is claimed (`superseded`).
     over = states.is_terminal(state) and retry is None
     moved = replace(moved, announce=build.announced(moved), expires_at=now + HISTORY if over else None)
     return Advance(replace(moved, wake_at=wake_of(moved, now)), retry)
+
+
+def _in_order(run: Run, at: Instant) -> Instant:
+    """An instant of the target, not before the start request and the start. The target has a clock of its own, and its
+    events have whole seconds."""
+    return max(at, run.start_requested_at or at, run.started_at or at)
 
 
 def superseded(run: Run, now: Instant) -> Run:

@@ -12,6 +12,10 @@ from typing import Any
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.states import Outcome, RunState
 
+# The reason of a failed run for which its target gave none, or none yet.
+NOT_GIVEN = "the target gave no reason"
+NOT_YET_GIVEN = "the target has not given the reason; see its log"
+
 
 @dataclass(frozen=True, slots=True)
 class RunUpdate:

@@ -15,6 +15,7 @@ from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import EMR_STATE
+from chalicelib.core.targets import emr_reason
 from chalicelib.core.targets.answers import RunUpdate, StateChange
 from chalicelib.core.targets.logs import Log, NoLog, Uploaded
 from chalicelib.core.targets.polling import PollInterval
@@ -93,6 +94,14 @@ class EmrServerlessTarget(Target):
             return NoLog("the target has no run yet", "the run never started at the target")
         folder = f"logs/applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER"
         return Uploaded(folder, ("stderr", "stdout"), "EMR has uploaded no log yet; it does so while the run lives")
+
+    @classmethod
+    def wants_log(cls, reason: str) -> bool:
+        return not emr_reason.is_whole(reason)
+
+    @classmethod
+    def reason_with_log(cls, reason: str, streams: Mapping[str, str]) -> str:
+        return emr_reason.with_error(reason, streams)
 
     @model_serializer(mode="wrap")
     def _without_absent_poll(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -89,6 +89,18 @@ class Target(Document):
         """Where the log of a run is."""
         return NoLog(f"runs at {run.target_kind} write no log here")
 
+    @classmethod
+    def wants_log(cls, reason: str) -> bool:
+        """Whether the reason of a failed run lacks the error of its program, so that its log may have it."""
+        del reason
+        return False
+
+    @classmethod
+    def reason_with_log(cls, reason: str, streams: Mapping[str, str]) -> str:
+        """The reason of a failed run with the error of its program from its log."""
+        del streams
+        return reason
+
 
 class Delivered(Target):
     """A target without a lifecycle: it accepts or refuses a delivery and reports nothing afterwards."""

@@ -152,7 +152,8 @@ def _evaluate(
         state = trigger.evaluate(progress.get(next(numbered).id), now)
         return Verdict(state.met, state.arrived, state.missing, state.changes_at)
     verdicts = [_evaluate(child, progress, now, numbered) for child in trigger.triggers]
-    arrived = tuple(text for verdict in verdicts for text in verdict.arrived)
+    # An event that several leaves count is named once.
+    arrived = tuple(dict.fromkeys(text for verdict in verdicts for text in verdict.arrived))
     lacking = needed(trigger) - sum(verdict.met for verdict in verdicts)
     changes = [verdict.changes_at for verdict in verdicts if not verdict.met and verdict.changes_at is not None]
     missing = _missing(trigger, lacking, [verdict for verdict in verdicts if not verdict.met]) if lacking > 0 else ()

@@ -139,8 +139,9 @@ def _launch(
     units = returns.units_of(route.take, job.units)
     uri = ports.payloads.context_uri(job.job_id)
     made = claim.build_run(ready, facts, taken, uri, now, paces, units, route.appointment)
-    run = replace(made, waited_for=claim.waited_for(job, now))
     before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
+    fired_by = before.fired_by if before is not None else made.fired_by
+    run = replace(made, waited_for=claim.waited_for(job, now), fired_by=fired_by)
     last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
     if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:
         return None

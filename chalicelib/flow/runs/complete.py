@@ -16,7 +16,7 @@ from chalicelib.core.runs.complete import Advance
 from chalicelib.core.runs.costs import Usage, cost_usd
 from chalicelib.core.states import Outcome
 from chalicelib.core.targets import registry
-from chalicelib.core.targets.answers import RunUpdate, StateChange
+from chalicelib.core.targets.answers import NOT_GIVEN, NOT_YET_GIVEN, RunUpdate, StateChange
 from chalicelib.core.writes import Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest.apply import apply_to_all
@@ -193,10 +193,8 @@ def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) ->
         logger.exception("run details not available", extra={"run": run_id})  # a success does not wait for its bill
         return update
     if details is None:  # throttled: schedules that wait for the end of the run do not wait for its details
-        return replace(
-            update, reason="the target has not given the reason; see its log" if update.state == "FAILED" else ""
-        )
-    reason = details.reason or ("the target gave no reason" if update.state == "FAILED" else "")
+        return replace(update, reason=NOT_YET_GIVEN if update.state == "FAILED" else "")
+    reason = details.reason or (NOT_GIVEN if update.state == "FAILED" else "")
     return replace(update, reason=reason, billed=details.billed, started_at=details.started_at)
 
 

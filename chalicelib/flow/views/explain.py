@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from chalicelib.core import states
 from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.dags import rounds
 from chalicelib.core.fires import upcoming as fire_upcoming
@@ -11,29 +12,36 @@ from chalicelib.core.jobs import check, conditions, timeout
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.flow import facts, lookup
 from chalicelib.flow.definitions import buckets, store
-from chalicelib.flow.views.views import View, iso_of
+from chalicelib.flow.views import failures
+from chalicelib.flow.views.queues import Queues, in_words
+from chalicelib.flow.views.views import View, ended_view, iso_of, record_view
 from chalicelib.ports import Ports
 
+MAX_ENDED = 5  # in the explanation of a schedule; the lists of records and of runs have all
 
-def why_job(ports: Ports, job: Job) -> View:
+
+def why_job(ports: Ports, job: Job, queues: Queues | None = None) -> View:
     """Why a job has not run yet and what would make it run, from a decision on the present facts."""
     now = ports.clock.now()
     known = facts.gather(ports, job)
     decision = check.decide(job, known, now)
     verdict = check.verdict_of(job, known.schedule, now) if known.schedule else None
     until = decision.until if isinstance(decision, check.Wait) else None
+    queue = (queues or Queues(ports)).of(job)
     return {
         "job_id": job.job_id,
         "schedule": job.schedule,
         "state": job.state,
         "decision": type(decision).__name__.lower(),
-        "why": decision.why,
+        "why": f"{decision.why}{in_words(queue)}",
+        "queue": queue,
+        "fired_by": _fired_by(ports, job),
         "arrived": list(verdict.arrived) if verdict else [],
         "missing": list(verdict.missing) if verdict and not verdict.met else [],
         "since": iso(job.created_at),
@@ -43,14 +51,22 @@ def why_job(ports: Ports, job: Job) -> View:
     }
 
 
+def _fired_by(ports: Ports, job: Job) -> str | None:
+    """What fired the first attempt of a retry; None for any other job, whose decision says what fires it."""
+    before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
+    return before.fired_by if before is not None else None
+
+
 def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
-    """Why a schedule has not run: its state, the events that it waits for, and its waiting jobs."""
+    """Why a schedule has not run: its state, the events that it waits for, its waiting jobs, and in ``ended`` the last
+    work that never ran or was cancelled."""
     schedule_state, schedule = lookup.existing(ports, name)
     page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
     # A prepared fire is left out: it only waits for its instant.
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
-    waiting = [why_job(ports, job) for job in present]
+    queues = Queues(ports)
+    waiting = [why_job(ports, job, queues) for job in present]
     timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
     if schedule_state.mode != "enabled":
@@ -59,6 +75,10 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
         why = "; ".join(dict.fromkeys(str(job["why"]) for job in waiting[:3]))
     else:
         why = f"no event has arrived yet; trigger: {tree.describe(schedule.trigger)}"
+    ended, ran_at = _ended(ports, name)
+    if ended and not waiting and ended[0]["at"] > ran_at:
+        last = ended[0]
+        why = f"{why}; the last work was {str(last['kind']).lower()} at {last['at']}: {last['reason']}"
     if schedule_state.mode == "enabled":
         names_in = store.named(schedule.model_dump(mode="json"))
         datasets = [reference for reference in names_in if _names_a_dataset(reference)]
@@ -69,12 +89,50 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
         "why": why,
         "next_fire": iso_of(upcoming[0]) if upcoming else None,
         "jobs": waiting,
+        "ended": ended,
     }
+
+
+def _ended(ports: Ports, schedule: str) -> tuple[list[View], str]:
+    """The last work of a schedule that never ran, or whose run was aborted or cancelled, newest first. Also when its
+    last other run was claimed, or an empty text."""
+    runs = ports.runs.runs("schedule", schedule, MAX_ENDED, None).items
+    records = ports.runs.records("schedule", schedule, MAX_ENDED, None).items
+    cut = [run for run in runs if run.state in ("ABORTED", "CANCELLED")]
+    ended = [record_view(record) for record in records] + [ended_view(run) for run in cut]
+    ran_at = max((iso(run.claimed_at) for run in runs if run not in cut), default="")
+    return sorted(ended, key=lambda view: str(view["at"]), reverse=True)[:MAX_ENDED], ran_at
 
 
 def _names_a_dataset(name: str) -> bool:
     """Whether a name in a schedule is that of a dataset, which has two parts; that of a workflow has three."""
     return name.count(".") == 1 and " " not in name
+
+
+def why_work(ports: Ports, run_id: str) -> View:
+    """Why a run is in its state; or what became of a job that ended without one. Raises ``not_found`` (404) with the
+    reason why the job waits, if it still does."""
+    attempts = ports.runs.attempts(run_id)
+    record = None if attempts else ports.runs.record(run_id)
+    if record is not None:
+        return why_record(record)
+    run = failures.with_reason(ports, lookup.find_run(ports, run_id)[-1])
+    view, queue = why_run(run), Queues(ports).of(run)
+    return {**view, "why": f"{view['why']}{in_words(queue)}"}
+
+
+def why_record(record: Record) -> View:
+    """What became of a job that never became a run, with the reason and the instant on record."""
+    return {
+        "run_id": record.id,
+        "kind": "record",
+        "schedule": record.schedule,
+        "state": record.kind,
+        "why": record.reason,
+        "at": iso(record.recorded_at),
+        "fired_by": None,
+        "waited_ms": None if record.created_at is None else max(0, record.recorded_at - record.created_at),
+    }
 
 
 def why_run(run: Run) -> View:
@@ -88,7 +146,10 @@ def why_run(run: Run) -> View:
     }
     return {
         "run_id": run.run_id,
+        "kind": "run",
+        "schedule": run.schedule,
         "state": run.state,
+        "at": iso_of(run.ended_at) if states.is_terminal(run.state) else None,
         "why": run.reason or texts.get(run.state, "no reason was recorded"),
         "fired_by": run.fired_by,
         "waited_ms": waited(run),

@@ -128,6 +128,18 @@ def record_view(record: Record) -> View:
     }
 
 
+def ended_view(run: Run) -> View:
+    """A run that was aborted or cancelled, in the form of a record."""
+    return {
+        "id": run.run_id,
+        "kind": run.state,
+        "schedule": run.schedule,
+        "reason": run.reason,
+        "at": iso(run.ended_at if run.ended_at is not None else run.claimed_at),
+        "count": 1,
+    }
+
+
 def version_view(row: Version, before: Version | None) -> View:
     """A version of a schedule, with its author, its instant and the fields that it changed (L7)."""
     return {

@@ -197,8 +197,13 @@ def put_policy(ns: str, name: str) -> Response:
 
 @route(routes, "GET", NS + "/policies/{name}")
 def get_policy(ns: str, name: str) -> Response:
-    """Read a throttling policy."""
-    return _get("policy", f"{ns}.{name}")
+    """Read a throttling policy, with the jobs that wait for its starts in order."""
+    from chalicelib.flow.definitions.store import get
+    from chalicelib.flow.views.queues import of_policy
+    from chalicelib.flow.views.views import definition_view
+
+    row = get(ports(), "policy", f"{ns}.{name}")
+    return document({**definition_view(row), **of_policy(ports(), row)})
 
 
 @route(routes, "DELETE", NS + "/policies/{name}", headers=(IF_MATCH,), status=(204,))

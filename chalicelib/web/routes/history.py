@@ -29,12 +29,12 @@ def health() -> dict[str, Any]:
 
 @route(routes, "GET", NS + "/jobs", query=PAGING)
 def list_jobs(ns: str) -> dict[str, Any]:
-    """List the waiting jobs of a namespace."""
+    """List the waiting jobs of a namespace, each with its place in its queue."""
     from chalicelib.flow.views.lists import jobs_of_namespace
-    from chalicelib.flow.views.views import job_view
+    from chalicelib.flow.views.queues import Queues
 
     _require_namespace(ns)
-    return listing(routes.current_request, partial(jobs_of_namespace, ports(), ns), job_view)
+    return listing(routes.current_request, partial(jobs_of_namespace, ports(), ns), Queues(ports()).job)
 
 
 @route(routes, "GET", NS + "/runs", query=("state", "day", *PAGING))
@@ -64,9 +64,9 @@ def list_records(ns: str) -> dict[str, Any]:
 def get_job(job_id: str) -> dict[str, Any]:
     """Read a waiting job."""
     from chalicelib.flow.lookup import find_job
-    from chalicelib.flow.views.views import job_view
+    from chalicelib.flow.views.queues import Queues
 
-    return job_view(find_job(ports(), job_id))
+    return Queues(ports()).job(find_job(ports(), job_id))
 
 
 @route(routes, "GET", "/v1/jobs/{job_id}/why")
@@ -91,9 +91,10 @@ def cancel_job(job_id: str) -> dict[str, Any]:
 def get_run(run_id: str) -> dict[str, Any]:
     """Read a run with its attempts and the events that triggered it."""
     from chalicelib.flow import lookup
-    from chalicelib.flow.views import views
+    from chalicelib.flow.views import failures, views
 
-    attempts, prices = lookup.find_run(ports(), run_id), ports().settings.prices
+    attempts = [failures.with_reason(ports(), run) for run in lookup.find_run(ports(), run_id)]
+    prices = ports().settings.prices
     return {
         **views.run_view(attempts[-1], prices),
         "history": [views.run_view(run, prices) for run in attempts],
@@ -103,11 +104,11 @@ def get_run(run_id: str) -> dict[str, Any]:
 
 @route(routes, "GET", "/v1/runs/{run_id}/why")
 def why_run(run_id: str) -> dict[str, Any]:
-    """Explain what triggered a run, and why it is in its state."""
-    from chalicelib.flow import lookup
+    """Explain what triggered a run, and why it is in its state. For a job that ended without a run: how, when and
+    why."""
     from chalicelib.flow.views import explain
 
-    return explain.why_run(lookup.find_run(ports(), run_id)[-1])
+    return explain.why_work(ports(), run_id)
 
 
 def in_state(request: Request, read: Read) -> Read:

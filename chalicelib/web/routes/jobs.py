@@ -17,11 +17,11 @@ routes = Blueprint(__name__)
 def approve_job(job_id: str) -> dict[str, Any]:
     """Approve a job that waits for an approval. The identity that signs the request is recorded as the approver."""
     from chalicelib.flow.jobs.actions import approve
-    from chalicelib.flow.views.views import job_view
+    from chalicelib.flow.views.queues import Queues
     from chalicelib.web.bodies import Verdict
 
     request = routes.current_request
-    return job_view(approve(ports(), job_id, caller(request), parse(Verdict, request).reason))
+    return Queues(ports()).job(approve(ports(), job_id, caller(request), parse(Verdict, request).reason))
 
 
 @route(routes, "POST", "/v1/jobs/{job_id}/refuse", body="Verdict")

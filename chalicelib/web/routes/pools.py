@@ -44,13 +44,13 @@ def put_pool(ns: str, name: str) -> Response:
 
 @route(routes, "GET", POOLS + "/{name}")
 def get_pool(ns: str, name: str) -> Response:
-    """Read a pool, with its units in use and the number of waiting jobs."""
+    """Read a pool, with its units in use, and the jobs that wait for them in order."""
     from chalicelib.flow.definitions.store import get
-    from chalicelib.flow.limits.pools import view
+    from chalicelib.flow.views.queues import of_pool
     from chalicelib.flow.views.views import definition_view
 
     row = get(ports(), "pool", f"{ns}.{name}")
-    return document({**definition_view(row), **view(ports(), row)})
+    return document({**definition_view(row), **of_pool(ports(), row)})
 
 
 @route(routes, "DELETE", POOLS + "/{name}", headers=(IF_MATCH,), status=(204,))

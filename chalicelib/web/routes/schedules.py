@@ -83,11 +83,11 @@ def schedule_jobs(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the waiting jobs of a schedule."""
     from chalicelib.flow.lookup import existing
     from chalicelib.flow.views.lists import jobs_of_schedule
-    from chalicelib.flow.views.views import job_view
+    from chalicelib.flow.views.queues import Queues
 
     full = f"{ns}.{app}.{name}"
     existing(ports(), full)
-    return listing(routes.current_request, partial(jobs_of_schedule, ports(), full), job_view)
+    return listing(routes.current_request, partial(jobs_of_schedule, ports(), full), Queues(ports()).job)
 
 
 @route(routes, "GET", ONE + "/runs", query=("state", "day", *PAGING))

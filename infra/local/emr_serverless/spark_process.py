@@ -17,6 +17,8 @@ _POLL_S = 0.05
 # An environment variable that child processes inherit, by which all processes started here can be found again.
 _MARKER = "SLUICE_EMR_RUN_DIR"
 _LOG_BYTES_AT_MOST = 200_000
+# A line of Spark's own log below the level ERROR, which is no reason of a failure.
+_LOG_LINE = re.compile(r"(?:[\d/:., -]+ )?(?:TRACE|DEBUG|INFO|WARN|WARNING)\b|WARNING: |:: ")
 _EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception|Exit|Interrupt)\b(?::.*)?$")
 
 
@@ -89,13 +91,14 @@ def end_leftovers(below: Path) -> None:
 
 
 def last_exceptions(logs: Path, maximum: int = 3) -> str:
-    """The last exceptions in a driver's logs, newest first; the last lines of `stderr` if there are none.
+    """The last exceptions in a driver's logs, newest first; the last line of the job's output if there are none.
 
     Spark writes the output of a Python driver, tracebacks included, to `stdout`; the JVM writes to `stderr`.
     """
     written = [_last_lines(logs / name) for name in ("stdout", "stderr")]
     latest_first = [line for lines in written for line in reversed(lines) if _EXCEPTION.match(line)]
-    return "; ".join(list(dict.fromkeys(latest_first))[:maximum] or written[1][-maximum:])
+    own = [line for line in written[0] or written[1] if not _LOG_LINE.match(line)]
+    return "; ".join(list(dict.fromkeys(latest_first))[:maximum] or own[-1:])
 
 
 def _last_lines(log: Path) -> list[str]:

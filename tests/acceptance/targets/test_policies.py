@@ -64,7 +64,7 @@ def test_e3_higher_priority_goes_first_in_a_policy_as_why_shows() -> None:
     world.settle()
     reasons = {job.reason for job in world.jobs("low")}
     rule = "waits for a permit of policy demo.calm: at most 2 starts in any 1m"
-    assert reasons == {rule, f"{rule}, 1 waiting", f"{rule}, 2 waiting"}
+    assert reasons == {rule}
 
     world.upload(day(1, "weather", "x.csv"))
     world.settle()

@@ -113,7 +113,7 @@ def test_w3_a_queue_at_a_policy_pace_leaves_the_pool_to_others() -> None:
     come(world, 1, 2, 3, dataset="weather")
     assert (live(world, "slow"), live(world, "b")) == (1, 3)
     last = max(world.jobs("slow"), key=lambda job: str(job.rank))
-    why = "waits for admission to policy demo.slow: other jobs are next, 7 waiting"
+    why = "waits for admission to policy demo.slow: other jobs are next; position 7 of 7 in its queue"
     assert (last.held, explain.why_job(world.ports, last)["why"]) == (("workflow:demo.flights.one",), why)
     for number in range(2, 10):
         world.pass_by("62s")

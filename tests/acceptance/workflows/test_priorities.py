@@ -64,7 +64,9 @@ def test_w2_upstreams_inherit_priority_through_any_depth() -> None:
     )
     [waiting] = world.jobs("up")
     assert waiting.reason.endswith("; priority 9, inherited from demo.flights.report")
-    assert explain.why_job(world.ports, waiting)["why"].endswith("priority 9, inherited from demo.flights.report")
+    assert explain.why_job(world.ports, waiting)["why"].endswith(
+        "priority 9, inherited from demo.flights.report; position 1 of 2 in its queue"
+    )
     assert order_of(world, "plain", "up") == ["up", "plain"]
 
 

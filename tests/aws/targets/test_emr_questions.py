@@ -151,6 +151,19 @@ def test_w7_a_poll_gives_when_a_run_began_and_ended_at_target(
     assert (news.at, news.started_at) == (at, started_at)
 
 
+def test_w7_a_poll_gives_the_error_of_the_job_and_no_warning(emr: Emr, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, written = emr.started(1), datetime.fromtimestamp(NOON / 1000, UTC)
+    details = (
+        "Job failed, please check complete logs in configured logging destination. ExitCode: 1. Last few exceptions: "
+        "26/11/20 11:56:30 WARN NativeCodeLoader: Unable to load native-hadoop library; ValueError: hour 17 is missing"
+    )
+    found = {"state": "FAILED", "stateDetails": details, "endedAt": written, "updatedAt": written}
+    monkeypatch.setattr(emr.client, "get_job_run", lambda **_: {"jobRun": found})
+    news = emr.target.status(asked)
+    assert news is not None
+    assert news.reason == "exit code 1: ValueError: hour 17 is missing"
+
+
 @pytest.mark.parametrize(("timeout", "minutes"), [(0, 0), (12 * HOUR, 725), (MINUTE + 1, 7), (24 * HOUR, 1445)])
 def test_w12_emr_gets_a_limit_a_little_later_than_the_timeout(emr: Emr, timeout: int, minutes: int) -> None:
     asked = replace(emr.started(1), run_timeout=timeout)

@@ -198,7 +198,7 @@ def test_a_job_says_why_it_waits_where_it_is_blocked() -> None:
     known = throttled(LINE_READ, NIGHT_READ)
     assert claim.why_blocked(Route((), SLOT), known) == f"waits for a slot of workflow {NAME}: 1 of 1 in use"
     behind = claim.why_blocked(Route((), EMR_PACE, behind=NIGHT_PACE), known)
-    assert behind == "waits for a permit of policy demo.night: at most 1 starts in any 1s, 2 waiting"
+    assert behind == "waits for a permit of policy demo.night: at most 1 starts in any 1s"
     assert claim.why_blocked(Route((), None), known) == ""
 
 

@@ -1,0 +1,25 @@
+"""Why a run failed, with the error of its program from its log, if the target's reason lacks it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets import registry
+from chalicelib.core.targets.logs import Uploaded
+from chalicelib.ports import Ports
+
+
+def with_reason(ports: Ports, run: Run) -> Run:
+    """The run with the reason of its failure. The row keeps what the target said at the end of the run; the log may
+    come later, and has the whole error. It is read for an attempt that failed by itself, and only if its reason names
+    no error or was cut."""
+    target = registry.of_run(run)
+    if run.state not in ("FAILED", "RETRYING") or run.outcome is not None or not target.wants_log(run.reason):
+        return run
+    log = target.log_of(run)
+    if not isinstance(log, Uploaded):
+        return run
+    found = {stream: ports.payloads.log(f"{log.folder}/{stream}.gz") for stream in log.streams}
+    streams = {stream: text for stream, text in found.items() if text is not None}
+    return replace(run, reason=target.reason_with_log(run.reason, streams))

@@ -1,0 +1,123 @@
+"""Where a job stands in its queue, and the queues of a policy and of a pool: one count for all views."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chalicelib.core.limits import names, pools
+from chalicelib.core.limits.pools import Pool
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs.queued import waiter_of
+from chalicelib.flow.lookup import members
+from chalicelib.flow.views.views import iso_of, job_view
+from chalicelib.ports import Ports
+
+View = dict[str, Any]
+
+MAX_SHOWN = 20  # waiters of each queue in the view of a policy or pool
+MAX_COUNTED = 1_000  # waiters that are read to find a position; behind them a job has none
+
+
+class Queues:
+    """The queues of limits during one request: each is read at most once, however many of its jobs are shown."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._known: dict[str, tuple[LimitState, dict[Waiter, int]]] = {}
+
+    def of(self, row: Job | Run) -> View | None:
+        """The queue in which a job or run waits, how many wait there, and its position (None behind a thousand others);
+        None if it waits in none."""
+        waiter = waiter_of(row)
+        if waiter is None:
+            return None
+        state, positions = self._read(waiter.limit_name)
+        position = positions.get(waiter)
+        waiting = max(state.waiters, position or 1)
+        return {"of": names.describe(waiter.limit_name), "position": position, "waiting": waiting}
+
+    def job(self, job: Job) -> View:
+        """The view of a job, with its place in its queue."""
+        queue = self.of(job)
+        view = job_view(job)
+        return {**view, "reason": f"{view['reason']}{in_words(queue)}", "queue": queue}
+
+    def _read(self, limit_name: str) -> tuple[LimitState, dict[Waiter, int]]:
+        if limit_name not in self._known:
+            state = self._ports.jobs.limit_state(limit_name)
+            waiters = self._ports.jobs.head_of(limit_name, MAX_COUNTED)
+            self._known[limit_name] = state, {waiter: number for number, waiter in enumerate(waiters, 1)}
+        return self._known[limit_name]
+
+
+def in_words(queue: View | None) -> str:
+    """The place in a queue, which follows the reason why a job waits; empty for a job in no queue."""
+    if queue is None:
+        return ""
+    if queue["position"] is None:
+        return f"; one of {queue['waiting']} in its queue"
+    return f"; position {queue['position']} of {queue['waiting']} in its queue"
+
+
+def of_pool(ports: Ports, row: Definition) -> View:
+    """The use of a pool and its queues, in total and by share."""
+    pool = Pool.model_validate(row.document)
+    limit_names = list(pools.limits_of(row.name, pool))
+    use = pools.use_of(row.name, pool, {name: ports.jobs.limit_state(name) for name in limit_names})
+    for part, name in zip(use["parts"], limit_names, strict=True):
+        part["queue"] = _shown(_head(ports, name, part["waiting"]))
+    return use
+
+
+def of_policy(ports: Ports, row: Definition) -> View:
+    """The queues of a policy: of the jobs and runs that wait for its next start, and of the jobs that wait for
+    admission because they need permits of a pool, a group or an EMR application, too."""
+    state = ports.jobs.limit_state(names.policy_limit(row.name))
+    head = _head(ports, state.limit_name, state.waiters)
+    parts = [{"of": "the next start", "waiting": state.waiters, "queue": _shown(head)}]
+    for shared in _shared(ports, row.name, head):
+        admission = ports.jobs.limit_state(names.admission_limit(row.name, shared))
+        if admission.waiters:
+            queue = _shown(_head(ports, admission.limit_name, admission.waiters))
+            of = f"admission, with permits of {names.describe(shared)}"
+            parts.append({"of": of, "waiting": admission.waiters, "queue": queue})
+    waiting = sum(int(str(part["waiting"])) for part in parts)
+    next_at = max(state.head, ports.clock.now()) if waiting else None
+    return {"waiting": waiting, "next_start_at": iso_of(next_at), "parts": parts}
+
+
+def _shared(ports: Ports, policy: str, head: Sequence[Waiter]) -> list[str]:
+    """The limits with which jobs may need admission to a policy: those of the pools of its namespace, those of EMR
+    applications, and those with which the first waiters were admitted."""
+    found = [
+        limit_name
+        for row in members(ports, "pool", policy.partition(".")[0])
+        for limit_name in pools.limits_of(row.name, Pool.model_validate(row.document))
+    ]
+    found += [names.application_limit(application) for application, _ in ports.settings.emr_run_limits]
+    prefix = names.admission_limit(policy, "")
+    for waiter in head:
+        job = None if waiter.run else ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+        found += [held.removeprefix(prefix) for held in (job.held if job else ()) if held.startswith(prefix)]
+    return list(dict.fromkeys(found))
+
+
+def _head(ports: Ports, limit_name: str, waiting: int) -> tuple[Waiter, ...]:
+    return ports.jobs.head_of(limit_name, MAX_SHOWN) if waiting else ()
+
+
+def _shown(waiters: Sequence[Waiter]) -> list[View]:
+    """Waiters in the order in which they are served. ``attempt`` is that of a run that waits to be started again."""
+    return [
+        {
+            "position": number,
+            "job_id": waiter.job_id,
+            "schedule": waiter.job_schedule,
+            "attempt": waiter.run[1] if waiter.run else None,
+        }
+        for number, waiter in enumerate(waiters, 1)
+    ]

@@ -1,0 +1,81 @@
+"""The reason of a failed run is the error of its job, also where EMR cut it: the log of the driver has the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from chalicelib.flow.views import explain, failures
+from tests.acceptance.words import on, partition
+from tests.faults.memory_tables import QuickWorld
+from tests.support.world import EMR, day, flights
+
+ERROR = "ValueError: expected 24 hours of 2013-01-01, got 23: hour 17 is missing"
+OUTPUT = f"read 23 rows\nTraceback (most recent call last):\n  File x\n{ERROR}\n"
+CUT = "exit code 1: ValueError: expected 24 hours of 2013..."
+
+
+def failed(details: str, attempts: int = 1) -> QuickWorld:
+    world = QuickWorld()
+    retries = {"attempts": attempts, "delay": "30s"}
+    world.deploy(flights({"a": on(partition(), "once")}, once={"target": EMR, "retries": retries}))
+    world.upload(day(1))
+    world.settle()
+    world.finish("FAILED", details)
+    world.settle()
+    return world
+
+
+def logs(world: QuickWorld, output: str = OUTPUT) -> None:
+    """EMR uploads the log of the driver."""
+    for number in range(1, len(world.runs("a")) + 1):
+        folder = f"logs/applications/00app/jobs/jr{number:05d}/SPARK_DRIVER"
+        world.payloads.logs |= {f"{folder}/stdout.gz": output, f"{folder}/stderr.gz": "26/11/20 WARN x\n"}
+
+
+def why(world: QuickWorld) -> str:
+    return str(explain.why_work(world.ports, world.runs("a")[-1].run_id)["why"])
+
+
+@pytest.mark.parametrize("details", [CUT, "exit code 1"])
+def test_a_cut_reason_is_completed_as_soon_as_the_log_is_there(details: str) -> None:
+    world = failed(details)
+    assert why(world) == details
+    logs(world)
+    assert why(world) == f"exit code 1: {ERROR}"
+    assert failures.with_reason(world.ports, world.runs("a")[0]).reason == f"exit code 1: {ERROR}"
+
+
+def test_a_failure_without_details_has_the_error_of_its_log() -> None:
+    world = failed("")
+    assert why(world) == "the target gave no reason"
+    logs(world, "read 0 rows\nthe file is empty\n")
+    assert why(world) == "the file is empty"
+
+
+def test_a_whole_reason_is_not_looked_up_in_the_log() -> None:
+    world = failed("exit code 1: KeyError: 'flights'")
+    logs(world)
+    assert why(world) == "exit code 1: KeyError: 'flights'"
+
+
+def test_each_attempt_has_the_error_of_its_own_log() -> None:
+    world = failed(CUT, attempts=2)
+    logs(world)
+    [first] = world.runs("a")
+    assert failures.with_reason(world.ports, first).reason == f"exit code 1: {ERROR}"
+    world.pass_by("31s")
+    second = world.runs("a")[-1]
+    assert (second.attempt, failures.with_reason(world.ports, second)) == (2, second), "it runs"
+
+
+def test_a_run_that_ended_for_its_timeout_keeps_that_reason() -> None:
+    world = QuickWorld()
+    world.deploy(flights({"a": on(partition(), "once")}, once={"target": EMR, "timeout": "5m"}))
+    world.upload(day(1))
+    world.settle()
+    world.emr_says("jr00001", "RUNNING")
+    world.pass_by("8m")
+    [run] = world.runs("a")
+    logs(world)
+    assert run.outcome == "timed_out"
+    assert why(world) == run.reason

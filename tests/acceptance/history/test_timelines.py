@@ -1,0 +1,94 @@
+"""The timeline of a run: its instants are in the order of its steps, and a retry keeps what fired its first attempt."""
+
+from __future__ import annotations
+
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs import complete as completion
+from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.flow.runs import complete
+from chalicelib.flow.views import explain, views
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import partitions
+from tests.support.world import EMR, day, flights
+
+TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
+
+
+def begun(span: str = "728ms") -> QuickWorld:
+    """A run whose start is requested within a second, as it is in truth."""
+    world = QuickWorld()
+    world.deploy(flights({"a": partitions(workflow="twice", by=["day"])}, twice=TWICE))
+    world.pass_by(span)
+    world.upload(day(1))
+    world.settle()
+    return world
+
+
+def instants(run: Run) -> list[str]:
+    view = views.run_view(run)
+    shown = (view["claimed_at"], view["start_requested_at"], view["started_at"], view["ended_at"])
+    return [at for at in shown if at is not None]
+
+
+def hears(world: QuickWorld, state: str, back: int, **more: int) -> Run:
+    """EMR tells of a state by a clock that is ``back`` ms behind."""
+    [*_, run] = world.runs("a")
+    at = world.clock.now() - back
+    complete.advance_run(world.ports, run.run_id, run.attempt, RunUpdate(state, at, "broken", **more))  # type: ignore[arg-type]
+    return world.runs("a")[-1]
+
+
+def test_a_start_in_whole_seconds_is_not_before_its_request() -> None:
+    world = begun()
+    run = hears(world, "RUNNING", back=728)
+    assert run.start_requested_at is not None and run.started_at == run.start_requested_at
+    world.pass_by("300ms")
+    assert instants(hears(world, "SUCCEEDED", back=500)) == sorted(instants(world.runs("a")[-1]))
+
+
+def test_an_end_that_reports_an_earlier_start_is_in_order() -> None:
+    world = begun()
+    start = world.clock.now() - 900
+    run = hears(world, "FAILED", back=600, started_at=start)
+    assert len(instants(run)) == 4
+    assert instants(run) == sorted(instants(run))
+
+
+def test_a_start_after_its_request_keeps_the_clock_of_the_target() -> None:
+    world = begun()
+    world.pass_by("10s")
+    run = hears(world, "RUNNING", back=4_000)
+    assert run.started_at == world.clock.now() - 4_000
+    assert completion.advance(run, RunUpdate("RUNNING", world.clock.now()), world.clock.now(), None) is None
+
+
+def test_a_retry_keeps_what_fired_its_first_attempt() -> None:
+    world = begun()
+    world.finish("FAILED", "the file is empty")
+    world.settle()
+    [retry] = world.jobs("a")
+    told = explain.why_job(world.ports, retry)
+    [first] = world.runs("a")
+    assert first.fired_by.startswith("trigger met: 1 partition of demo.flights")
+    assert told["fired_by"] == first.fired_by
+    assert "attempt 1 of 2 failed: the file is empty" in retry.reason
+
+    world.pass_by("31s")
+    first, second = world.runs("a")
+    assert (second.attempt, second.state, second.fired_by) == (2, "STARTING", first.fired_by)
+    assert (first.state, first.reason) == ("RETRYING", "the file is empty")
+    assert views.events_view(world.ports, second) == views.events_view(world.ports, first)
+    assert explain.why_run(second)["fired_by"] == first.fired_by
+
+
+def test_a_retry_of_a_retry_still_names_the_first_cause() -> None:
+    world = QuickWorld()
+    three = {"target": EMR, "retries": {"attempts": 3, "delay": "30s"}}
+    world.deploy(flights({"a": partitions(workflow="thrice", by=["day"])}, thrice=three))
+    world.upload(day(1))
+    world.settle()
+    for _ in range(2):
+        world.finish("FAILED", "broken")
+        world.pass_by("31s")
+    assert [run.attempt for run in world.runs("a")] == [1, 2, 3]
+    assert len({run.fired_by for run in world.runs("a")}) == 1
