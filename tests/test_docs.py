@@ -105,6 +105,13 @@ def test_the_route_picture_is_that_of_the_code() -> None:
     assert routes.with_routes(page) == page, "run `python -m docs.pictures.routes`"
 
 
+def test_the_reference_is_that_of_the_models() -> None:
+    from docs.pictures import reference
+
+    page = reference.PAGE.read_text()
+    assert reference.with_fields(page) == page, "run `python -m docs.pictures.reference`"
+
+
 def test_the_first_app_of_the_readme_is_valid() -> None:
     blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.S | re.M)
     assert blocks
