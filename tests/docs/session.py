@@ -1,6 +1,7 @@
 """Pages that a reader follows command by command: played on the command line and the service of this checkout.
 
     <!-- file: app.yaml -->          the block below is written to this file; `add:` appends it
+    <!-- shell -->                   the block below is run by a shell
     <!-- then: 5m; runs succeed -->  what happens before the next block, see `Session.happens`
     ```console
     $ sluice why schedule shop.orders.clean
@@ -20,6 +21,7 @@ import io
 import os
 import re
 import shlex
+import subprocess
 import sys
 import tempfile
 import uuid
@@ -47,7 +49,7 @@ USER = "arn:aws:iam::123456789012:user/ada"
 WIDTH = "110"
 EMR_FAILED = "Job execution failed, please check complete logs in configured logging destination. "
 PART = re.compile(
-    r"^<!-- (?P<act>file|add|then): (?P<what>.+?) -->\n|^```(?P<language>\w*)\n(?P<text>.*?)^```\n",
+    r"^<!-- (?P<act>file|add|then|shell)(?:: (?P<what>.+?))? -->\n|^```(?P<language>\w*)\n(?P<text>.*?)^```\n",
     flags=re.S | re.M,
 )
 
@@ -57,6 +59,7 @@ class Session:
 
     def __init__(self, world: QuickWorld, folder: Path) -> None:
         self.world, self.folder = world, folder
+        self._variables: dict[str, str] = {}
         (folder / "jobs").symlink_to(ROOT / "jobs")
 
     def played(self, page: str) -> str:
@@ -71,6 +74,9 @@ class Session:
             self._writes = part["act"], part["what"]
         elif self._writes is not None:
             (act, name), self._writes = self._writes, None
+            if act == "shell":
+                subprocess.run(["bash", "-euc", part["text"]], cwd=self.folder, check=True)
+                return part[0]
             path = self.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("a" if act == "add" else "w") as file:
@@ -92,8 +98,12 @@ class Session:
         return told if re.fullmatch(left_out, printed) else printed
 
     def types(self, command: str) -> str:
-        """Run a command, and let what it sets going come to rest."""
-        name, *arguments = shlex.split(command)
+        """Run a command, and let what it sets going come to rest. ``NAME=$(sluice ...)`` keeps what it prints."""
+        variable = re.fullmatch(r"(\w+)=\$\((.+)\)", command)
+        if variable is not None:
+            self._variables[variable[1]] = self.types(variable[2]).rstrip("\n")
+            return ""
+        name, *arguments = shlex.split(re.sub(r"\$(\w+)", lambda found: self._variables[found[1]], command))
         assert name == "sluice", f"expected a command of sluice, got {command!r}"
         with contextlib.chdir(self.folder):
             result = CliRunner().invoke(command_line, arguments, catch_exceptions=False)
