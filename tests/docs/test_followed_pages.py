@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 
 from sluice.cli import app as command_line
 from sluice.testing import App
+from tests.docs import terminal_picture
 from tests.docs.session import ROOT, session
 from tests.jobs.test_python_of_emr import needs
 
@@ -94,3 +95,9 @@ def test_a_command_in_a_sentence_exists_with_its_options(page: Path, text: str) 
         command = command.commands[words.pop(0)]
     known = {option for each in command.params for option in each.opts}
     assert [word for word in words if word.startswith("-") and word not in known] == []
+
+
+def test_the_picture_of_a_terminal_is_that_of_its_command(tmp_path: Path) -> None:
+    drawn = terminal_picture.drawn(tmp_path)
+    assert drawn == terminal_picture.PICTURE.read_text(), "run `python -m tests.docs.terminal_picture`"
+    assert "font-face" not in drawn
