@@ -17,6 +17,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 REQUIREMENTS := requirements.txt requirements-dev.txt requirements.lock pyproject.toml
+DOCS_VENV := build/docs-venv
 TYPED := chalicelib sluice infra jobs benchmarks examples app.py
 
 export PATH := $(abspath $(BIN)):$(PATH)
@@ -29,7 +30,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo test test-long worlds lint mutants up down reset package deploy undeploy smoke bench example
+.PHONY: help venv lock demo test test-long worlds lint mutants up down reset package deploy undeploy smoke bench example docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,3 +98,13 @@ smoke: $(STAMP) ## use a deployed stack: STAGE=dev ACCEPT_COST=yes; without STAG
 
 bench: $(STAMP) ## measure: make bench ONLY=burst
 	$(BIN)/python -m benchmarks $(ONLY)
+
+docs: $(DOCS_VENV)/.installed ## build the documents as a site with a search: build/site/index.html
+	@$(DOCS_VENV)/bin/python -m infra.docs_site
+
+# An environment of its own: no other command needs what builds the site.
+$(DOCS_VENV)/.installed: docs/requirements.txt
+	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing. Install Python 3.11, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	test -x $(DOCS_VENV)/bin/python || $(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet -r docs/requirements.txt
+	@touch $@

@@ -10,9 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chalicelib.core.definitions.app import App
 from docs.pictures import states
-from sluice import yaml12
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -105,11 +103,11 @@ def test_the_route_picture_is_that_of_the_code() -> None:
     assert routes.with_routes(page) == page, "run `python -m docs.pictures.routes`"
 
 
-def test_the_first_app_of_the_readme_is_valid() -> None:
-    blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.S | re.M)
-    assert blocks
-    for block in blocks:
-        App.model_validate(yaml12.load(block))
+def test_the_reference_is_that_of_the_models() -> None:
+    from docs.pictures import reference
+
+    page = reference.PAGE.read_text()
+    assert reference.with_fields(page) == page, "run `python -m docs.pictures.reference`"
 
 
 def test_every_decision_is_listed() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TARGETS = (
-    "help venv demo test test-long worlds lint mutants up down reset package deploy undeploy bench example".split()
+    "help venv demo test test-long worlds lint mutants up down reset package deploy undeploy bench example docs".split()
 )
 
 

@@ -1,0 +1,218 @@
+"""Pages that a reader follows command by command: played on the command line and the service of this checkout.
+
+    <!-- file: app.yaml -->          the block below is written to this file; `add:` appends it
+    <!-- shell -->                   the block below is run by a shell
+    <!-- then: 5m; runs succeed -->  what happens before the next block, see `Session.happens`
+    ```console
+    $ sluice why schedule shop.orders.clean
+    ...what the command prints...
+    ```
+
+The service runs in memory from Monday, 2 March 2026, 12:00 UTC, and EMR is played. In an output, a line `...` stands
+for any lines. Commands that are not `sluice` stand in blocks without a language, and are not run.
+
+    python -m tests.docs.session docs/tutorial.md      writes the outputs anew
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import uuid
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chalice.test import Client as ChaliceClient
+from typer.testing import CliRunner
+
+from sluice.cli import app as command_line
+from sluice.cli import frame, runs, upload
+from sluice.client import Client
+from sluice.signing import Reply
+from tests.faults.memory_tables import QuickWorld
+
+ROOT = Path(__file__).parents[2]
+ADDRESS = "http://sluice.example/api"
+USER = "arn:aws:iam::123456789012:user/ada"
+WIDTH = "110"
+EMR_FAILED = "Job execution failed, please check complete logs in configured logging destination. "
+PART = re.compile(
+    r"^<!-- (?P<act>file|add|then|shell)(?:: (?P<what>.+?))? -->\n|^```(?P<language>\w*)\n(?P<text>.*?)^```\n",
+    flags=re.S | re.M,
+)
+
+
+class Session:
+    """One reader at a terminal, in a folder of their own."""
+
+    def __init__(self, world: QuickWorld, folder: Path) -> None:
+        self.world, self.folder = world, folder
+        self._variables: dict[str, str] = {}
+        (folder / "jobs").symlink_to(ROOT / "jobs")
+
+    def played(self, page: str) -> str:
+        """The page as it must be: with the output of each command."""
+        self._writes: tuple[str, str] | None = None
+        return PART.sub(self._part, page)
+
+    def _part(self, part: re.Match[str]) -> str:
+        if part["act"] == "then":
+            self.happens(part["what"])
+        elif part["act"]:
+            self._writes = part["act"], part["what"]
+        elif self._writes is not None:
+            (act, name), self._writes = self._writes, None
+            if act == "shell":
+                subprocess.run(["bash", "-euc", part["text"]], cwd=self.folder, check=True)
+                return part[0]
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("a" if act == "add" else "w") as file:
+                file.write(part["text"])
+        elif part["language"] == "console":
+            return f"```console\n{self._console(part['text'])}```\n"
+        return part[0]
+
+    def _console(self, block: str) -> str:
+        entries = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, flags=re.M)
+        assert "".join(f"$ {command}\n{output}" for command, output in entries) == block, f"no command first: {block}"
+        return "\n".join(f"$ {command}\n{self._output(command, told)}" for command, told in entries)
+
+    def _output(self, command: str, told: str) -> str:
+        """What a command prints; what the page says, if the two agree where the page leaves lines out."""
+        printed = self.types(command)
+        told = re.sub(r"\n+\Z", "\n", told)
+        left_out = re.escape(told).replace(re.escape("...\n"), r"(?:.*\n)*?")
+        return told if re.fullmatch(left_out, printed) else printed
+
+    def types(self, command: str) -> str:
+        """Run a command, and let what it sets going come to rest. ``NAME=$(sluice ...)`` keeps what it prints."""
+        variable = re.fullmatch(r"(\w+)=\$\((.+)\)", command)
+        if variable is not None:
+            self._variables[variable[1]] = self.types(variable[2]).rstrip("\n")
+            return ""
+        name, *arguments = shlex.split(re.sub(r"\$(\w+)", lambda found: self._variables[found[1]], command))
+        assert name == "sluice", f"expected a command of sluice, got {command!r}"
+        with contextlib.chdir(self.folder):
+            result = CliRunner().invoke(command_line, arguments, catch_exceptions=False)
+        self.world.settle()
+        return "".join(f"{line.rstrip()}\n" for line in result.output.splitlines())
+
+    def happens(self, steps: str) -> None:
+        """``5m``: a span passes, tick by tick. ``at 2026-03-03T05:59:00Z``: the clock turns to an instant before which
+        nothing falls due. ``runs start``, ``runs succeed``, ``runs fail: exit code 1``: all active runs do, at EMR.
+        ``run fails NAME: text``, ``run succeeds NAME``: those of one workflow do. ``driver prints: text``: the log of
+        the last run."""
+        for step in steps.split("; "):
+            self._step(step)
+            self.world.settle()
+
+    def _step(self, step: str) -> None:
+        act, _, text = step.partition(": ")
+        if re.fullmatch(r"(\d+[dhms])+", step):
+            self.world.pass_by(step)
+        elif act.startswith("at "):
+            self.world.clock.wait_until(_instant(act[3:]))
+            self.world.tick()
+        elif act == "driver prints":
+            last = list(self.world.targets.emr.runs.values())[-1]
+            folder = f"logs/applications/{self.world.ports.settings.emr_application_id}/jobs/{last.id}/SPARK_DRIVER"
+            self.world.payloads.logs[f"{folder}/stdout.gz"] = text + "\n"
+        else:
+            how = re.fullmatch(r"runs? (start|succeed|fail)s?( \w+)?", act)
+            assert how is not None, f"expected a step, got {step!r}"
+            state = {"start": "RUNNING", "succeed": "SUCCESS", "fail": "FAILED"}[how[1]]
+            self._move(state, f"{EMR_FAILED}{text}" if text else "", (how[2] or "").strip())
+
+    def _move(self, state: str, details: str, workflow: str) -> None:
+        live = [run for run in self.world.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING")]
+        named = [run for run in live if not workflow or run.request["workflow"].endswith(f".{workflow}")]
+        assert named, f"expected an active run for {state}, got none"
+        for run in named:
+            self.world.emr_says(run.id, state, details)
+
+
+class InProcess:
+    """Requests of the client, answered by the routes of the service in this process."""
+
+    def __init__(self) -> None:
+        from app import app
+
+        self._client = ChaliceClient(app)
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None) -> Reply:
+        # The log and the metrics of the service go where those of a Lambda go: not to the terminal.
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="IAMAuthorizer is not a supported in local mode")
+            path = url.removeprefix(ADDRESS)
+            answer = self._client.http.request(method, path, headers=dict(headers), body=content or b"")
+        return Reply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.body)
+
+
+class Bucket:
+    """S3 for `sluice upload`: an object is put, and its notification arrives."""
+
+    def __init__(self, world: QuickWorld) -> None:
+        self._world = world
+
+    def put_object(self, Bucket: str, Key: str, Body: Any) -> None:  # noqa: N803 (the names that boto3 has)
+        content = Body.read()
+        self._world.upload(Key, Bucket, len(content), text=content)
+
+
+@contextlib.contextmanager
+def session(folder: Path) -> Iterator[Session]:
+    """A reader on a new installation. The environment and the clock are those of the page until the end."""
+    world, numbers = _installation(), count(1)
+    client = Client(ADDRESS, InProcess())  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("SLUICE_NAMESPACE", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "SLUICE_API_URL"):
+            patch.delenv(name, raising=False)
+        patch.setenv("COLUMNS", WIDTH)
+        for module in [each for name, each in sys.modules.items() if name.startswith("chalicelib.web.routes.")]:
+            for name, value in (("ports", lambda: world.ports), ("caller", lambda request: USER)):
+                if hasattr(module, name):
+                    patch.setattr(module, name, value)
+        patch.setattr(Client, "from_environment", lambda: client)
+        patch.setattr(frame, "now", lambda: datetime.fromtimestamp(world.clock.now() / 1000, UTC))
+        patch.setattr(upload, "_s3", lambda: Bucket(world))
+        for module in (uuid, runs):
+            patch.setattr(module, "uuid4", lambda: uuid.UUID(int=next(numbers)))
+        yield Session(world, folder)
+
+
+def _installation() -> QuickWorld:
+    """A new installation, whose buckets have the names of the pages."""
+    world = QuickWorld()
+    buckets = {"lake_bucket": "sluice-lake", "control_bucket": "sluice-control"}
+    world.ports = replace(world.ports, settings=replace(world.ports.settings, **buckets))
+    world.payloads.context_uri = lambda run_id: f"s3://sluice-control/context/{run_id}.json"  # type: ignore[method-assign]
+    return world
+
+
+def _instant(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def main(pages: list[str]) -> None:
+    for page in pages:
+        with tempfile.TemporaryDirectory() as folder, session(Path(folder)) as reader:
+            path = ROOT / page
+            path.write_text(reader.played(path.read_text()))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("AWS_DEFAULT_REGION", "us-east-1")
+    main(sys.argv[1:])
