@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from chalicelib.core import states
 from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.dags import rounds
@@ -72,7 +74,7 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     if schedule_state.mode != "enabled":
         why = _not_enabled(schedule_state, len(waiting))
     elif waiting:
-        why = "; ".join(dict.fromkeys(str(job["why"]) for job in waiting[:3]))
+        why = "; ".join(_reasons(waiting[:3]))
     else:
         why = f"no event has arrived yet; trigger: {tree.describe(schedule.trigger)}"
     ended, ran_at = _ended(ports, name)
@@ -91,6 +93,14 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
         "jobs": waiting,
         "ended": ended,
     }
+
+
+def _reasons(waiting: Sequence[View]) -> list[str]:
+    """The reasons of some jobs, each once. Jobs of one queue differ in their position: that of the first is shown."""
+    first: dict[str, str] = {}
+    for job in waiting:
+        first.setdefault(str(job["why"]).removesuffix(in_words(job["queue"])), str(job["why"]))
+    return list(first.values())
 
 
 def _ended(ports: Ports, schedule: str) -> tuple[list[View], str]:
