@@ -210,16 +210,13 @@ def test_on_a_narrow_terminal_nothing_to_copy_is_truncated(
     assert f"{name}.m3k2j9x1.0123456789abcdef0123" in sluice("runs", "list", "-n", "demo").stdout
 
 
-def test_help_is_quick_because_slow_modules_are_imported_late() -> None:
-    code = "import sys, sluice.cli; print([m for m in ('botocore', 'yaml', 'urllib3') if m in sys.modules])"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
-
-
 def test_the_package_never_imports_the_service() -> None:
     """It is installed where the service is not, so it must live from its own dependencies."""
     root = Path(str(package.__file__)).parent
     allowed = {"botocore", "yaml", "rich", "typer", "sluice"} | set(sys.stdlib_module_names)
     for file in root.rglob("*.py"):
+        if file.is_relative_to(root / "testing") or file.name == "pytest_plugin.py":
+            continue  # these need the extra `testing`
         for node in ast.walk(ast.parse(file.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
