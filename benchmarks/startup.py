@@ -1,9 +1,9 @@
 """startup: how soon the command line answers, and how much of that is its own start.
 
-Each command is a process of its own, as a user starts it. `sluice why schedule` asks an API on this machine that answers
-at once, so the figure is that of the command line alone. *Own* is the CPU time beyond that of an interpreter that does
-nothing: a busy machine disturbs it less than the time on the clock. The commands take turns, so that other load affects
-all of them.
+Each command is a process of its own, as a user starts it. `sluice why schedule` asks an API on this machine that
+answers at once, so the figure is that of the command line alone. *Own* is the CPU time beyond that of an interpreter
+that does nothing: a busy machine disturbs it less than the time on the clock. The commands take turns, so that other
+load affects all of them.
 
 The budgets are part of the measurement: it fails when a median exceeds one.
 """
