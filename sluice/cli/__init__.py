@@ -38,6 +38,12 @@ ENTRIES = (
         DEFINE,
         "Convert schedules of another scheduler into an app document, and report what it does not carry over.",
     ),
+    Entry(
+        "validate",
+        "validate:validate",
+        DEFINE,
+        "Check app documents offline, and report every problem with its file and line.",
+    ),
     Entry("get", "get:get", DEFINE, "List definitions, or print one as YAML."),
     Entry("describe", "describe:describe", DEFINE, "Show one definition as a page, with its recent runs."),
     Entry("delete", "delete:delete", DEFINE, "Delete definitions; the API refuses while others refer to them."),
