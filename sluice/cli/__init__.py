@@ -27,6 +27,9 @@ DEFINE, ACT, LOOK = "Define", "Act", "Look"
 # Every command, in the order of the help. Its module is imported when it is used.
 ENTRIES = (
     Entry(
+        "init", "init:init", DEFINE, "Write a first app with a job and sample data, and print the commands that run it."
+    ),
+    Entry(
         "apply",
         "apply:apply",
         DEFINE,

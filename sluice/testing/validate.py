@@ -61,7 +61,7 @@ def _problems(world: App, content: Mapping[str, Any]) -> tuple[Problem, ...]:
         error = errors.from_validation(invalid, AppDocument)
         return tuple(Problem(each.message, each.field, each.hint, each.code) for each in error.each)
     try:
-        with world.acting():
+        with world.quiet(), world.acting():
             world.install(content)
             store.put(world.ports, "namespace", namespace, {}, world.user)
             deploy.deploy(world.ports, namespace, app, document, world.user)
