@@ -62,7 +62,7 @@ def test_apply_asks_before_it_creates_a_namespace(api: PlayedApi, file: str) -> 
     api.refuse("GET", NS, 404, "not_found", "no namespace named 'demo'")
     code, output = on_a_terminal("apply", file, answer="n\n")
     assert (code, queries(api), api.sent("PUT", NS)) == (1, [{"dry_run": "true"}], [])
-    assert "change demo.flights, and delete 2? [y/N]" in output
+    assert "change demo.flights, and delete 2?" in output
 
 
 def test_a_dry_run_in_a_pipe_lists_the_changes_of_a_part(api: PlayedApi, sluice: Sluice, file: str) -> None:
