@@ -22,7 +22,7 @@ class Command(TyperCommand):
         _show_help(self, ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return values.lightened(super().get_params(ctx))
+        return _prepared(super().get_params(ctx))
 
 
 class Group(TyperGroup):
@@ -32,7 +32,20 @@ class Group(TyperGroup):
         _show_help(self, ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return values.lightened(super().get_params(ctx))
+        return _prepared(super().get_params(ctx))
+
+
+def _prepared(params: list[Any]) -> list[Any]:
+    """The parameters with light readers, and with completion."""
+    for param in params:
+        param._custom_shell_complete = param._custom_shell_complete or _complete
+    return values.lightened(params)
+
+
+def _complete(context: Any, param: Any, incomplete: str) -> list[str]:
+    from sluice.cli import completion  # imported here, because only a shell asks for it
+
+    return completion.offered(context, param, incomplete)
 
 
 def _show_help(command: Any, context: Any) -> None:
