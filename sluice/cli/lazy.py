@@ -15,24 +15,22 @@ from typer.main import get_group as built_group
 from sluice.cli import values
 
 
-class Command(TyperCommand):
-    """A command with the help of `sluice.cli.help`, and with values read by `sluice.cli.values`."""
+class Quick:
+    """Added to a class of typer: the help of `sluice.cli.help`, values read by `sluice.cli.values`, and completion."""
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _show_help(self, ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _prepared(super().get_params(ctx))
+        return _prepared(super().get_params(ctx))  # type: ignore[misc]
 
 
-class Group(TyperGroup):
-    """A group of such commands."""
+class Command(Quick, TyperCommand):
+    pass
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:
-        _show_help(self, ctx)
 
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _prepared(super().get_params(ctx))
+class Group(Quick, TyperGroup):
+    pass
 
 
 def _prepared(params: list[Any]) -> list[Any]:
@@ -76,10 +74,17 @@ class Entry:
 
 
 def _group(of: typer.Typer) -> Any:
-    of.info.cls = Group
+    of.info.cls = _quick(of.info.cls, Group)
     for command in of.registered_commands:
-        command.cls = Command
+        command.cls = _quick(command.cls, Command)
     return built_group(of)
+
+
+def _quick(given: Any, otherwise: type[Any]) -> type[Any]:
+    """The class of a group or command: ``otherwise``, or one of its own with what `Quick` adds."""
+    if not isinstance(given, type) or given in (TyperGroup, TyperCommand):
+        return otherwise
+    return given if issubclass(given, Quick) else type(given.__name__, (Quick, given), {})
 
 
 class LazyGroup(Group):

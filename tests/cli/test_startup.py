@@ -10,6 +10,8 @@ import pytest
 import typer
 
 from sluice.cli import ENTRIES
+from sluice.cli.lazy import Entry, Quick
+from sluice.cli.reprocess import WithoutBegin
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
 from tests.cli.recorded import CLEAN, SCHEDULES
@@ -58,7 +60,7 @@ def test_a_command_imports_no_other_command() -> None:
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
-def test_the_list_of_commands_has_the_text_of_each(entry: object) -> None:
+def test_the_list_of_commands_has_the_text_of_each(entry: Entry) -> None:
     command = entry.load()
     first = " ".join(command.help.split("\n\n")[0].split())
     assert (entry.help, entry.name) == (first, entry.name)
@@ -76,3 +78,8 @@ def test_typer_is_replaced_only_where_values_are_plain() -> None:
     assert [str(path) for path in context.params["files"]] == ["a.py"]
     assert not isinstance(context.params["files"][0], str)
     assert isinstance(upload, typer.core.TyperCommand)
+
+
+def test_a_group_with_a_class_of_its_own_keeps_it() -> None:
+    [reprocess] = [entry.load() for entry in ENTRIES if entry.name == "reprocess"]
+    assert isinstance(reprocess, WithoutBegin) and isinstance(reprocess, Quick)
