@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sluice import checks, names, render, spell
-from sluice.cli import frame, progress, tables
+from sluice.cli import frame, tables, watch
 from sluice.client import Client, Document, segment
 from sluice.errors import WrongUsage
 from sluice.names import SCHEDULE
@@ -20,6 +20,7 @@ app = typer.Typer(no_args_is_help=True, help="Run a schedule for the past: begin
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")]
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a backfill.")]
+COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 
 
 @app.command()
@@ -152,14 +153,14 @@ def _follow(client: Client, path: str, begun: Document, as_json: bool) -> None:
     if not as_json:
         print(identity, flush=True)
     try:
-        view = progress.until_over(client, path, name, quiet=as_json)
+        view = watch.until_over(client, path, name, quiet=as_json)
     except KeyboardInterrupt:
         render.note(f"stopped waiting; the backfill continues: sluice backfill show {name} {identity}")
         raise typer.Exit(130) from None
     if as_json:
         render.machine(view)
     else:
-        counted = Text.assemble(render.state(view["state"]), f"  {progress.counts(view)}")
+        counted = Text.assemble(render.state(view["state"]), f"  {watch.counts(view)}")
         render.stdout().print(counted, soft_wrap=True)
     if view["state"] != "DONE" or view["succeeded"] < view["total"]:
         raise typer.Exit(1)
@@ -214,19 +215,15 @@ def _show(view: Document, as_json: bool) -> None:
         render.machine(view)
         return
     console, now = render.stdout(), frame.now()
-    render.title(
-        console,
-        "backfill",
-        view["backfill_id"],
-        render.state(view["state"]),
-        f"{progress.done(view)} of {view['total']}",
-    )
+    done = view["succeeded"] + view["failed"] + view["cancelled"]
+    render.title(console, "backfill", view["backfill_id"], render.state(view["state"]), f"{done} of {view['total']}")
+    counted = ", ".join(f"{view[what]} {what}" for what in COUNTS if view[what])
     facts: list[tuple[str, render.Cell]] = [
         ("schedule", view["schedule"]),
         ("reason", view.get("reason")),
         ("dataset", view.get("dataset")),
         ("runs", f"{_entry(view['first'])} to {_entry(view['last'])}, {view['concurrency']} at a time"),
-        ("counts", progress.counts(view)),
+        ("counts", counted),
         ("next", _entry(view.get("position"))),
         ("properties", spell.pairs(view.get("properties"), "\n")),
         ("begun", f"{spell.both(view['created_at'], now)} by {view['created_by']}"),

@@ -94,11 +94,11 @@ def look(client: Client, namespace: str, everything: bool) -> Snapshot:
     path = f"/v1/namespaces/{segment(namespace)}"
     runs = client.get(f"{path}/runs", {"limit": PAGE})
     jobs = client.get(f"{path}/jobs", {"limit": PAGE})
-    shown = [
+    shown_runs, shown_jobs = (
         [item for item in page["items"] if everything or not names.is_internal(str(item["schedule"]))]
         for page in (runs, jobs)
-    ]
-    return Snapshot(namespace, frame.now(), *shown, more_jobs=jobs.get("next_cursor") is not None)
+    )
+    return Snapshot(namespace, frame.now(), shown_runs, shown_jobs, jobs.get("next_cursor") is not None)
 
 
 def draw(console: Console, seen: Snapshot, rows: int | None = None) -> None:

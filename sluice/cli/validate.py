@@ -33,7 +33,8 @@ def validate(
 
     values = frame.pairs_of("--set", settings or [])
     check = _checker()
-    sources, problems = [], []
+    sources: list[documents.Source] = []
+    problems: list[Problem] = []
     for file in files:
         try:
             source = documents.source(file, values)

@@ -72,7 +72,8 @@ def _problems(world: App, content: Mapping[str, Any]) -> tuple[Problem, ...]:
 
 def _sorted(problems: Sequence[Problem], apps: set[str], defined: set[str]) -> Checked:
     """The problems of a document without those that follow from a problem of another document."""
-    own, elsewhere = [], []
+    own: list[Problem] = []
+    elsewhere: list[Problem] = []
     for problem in problems:
         named = _NAME.search(problem.message) if problem.code == "unknown_reference" else None
         if named is None or _is_misspelt(named[1], problem.hint or ""):

@@ -24,8 +24,8 @@ def of(state: str, **counts: int) -> dict[str, Any]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sluice.cli.progress.FIRST_PAUSE", 0.0)
-    monkeypatch.setattr("sluice.cli.progress.MAX_PAUSE", 0.0)
+    monkeypatch.setattr("sluice.cli.watch.FIRST_PAUSE", 0.0)
+    monkeypatch.setattr("sluice.cli.watch.MAX_PAUSE", 0.0)
 
 
 def test_l12_a_wait_prints_each_change_and_the_result(api: PlayedApi, sluice: Sluice) -> None:

@@ -113,7 +113,7 @@ def test_an_unreachable_api_is_exit_code_3(sluice: Sluice, monkeypatch: pytest.M
     monkeypatch.setenv("NO_PROXY", "*")
     done = sluice("get", "namespaces")
     assert done.exit_code == 3
-    assert f"error: no server answers at {url}" in done.stderr
+    assert f"error: expected an API at {url}, got no connection" in done.stderr
 
 
 def test_an_internal_error_is_shown_without_a_traceback(api: PlayedApi, sluice: Sluice) -> None:
