@@ -68,7 +68,7 @@ def _commands(group: Any, context: Any) -> dict[str, list[Row]]:
 def _name(param: Any) -> Text:
     name = param.metavar or str(param.name).upper()
     more = "..." if param.nargs == -1 and not name.endswith("...") else ""
-    return Text(name + more if param.required else f"[{name}]{more}", "cyan")
+    return Text(name + more if param.required or name.startswith("[") else f"[{name}]{more}", "cyan")
 
 
 def _option(param: Any) -> Row:

@@ -16,9 +16,9 @@ from tests.cli.played_api import Played, PlayedApi
 from tests.cli.recorded import CLEAN, SCHEDULES, run, schedule
 
 COMMANDS = [
-    *["apply", "convert", "get", "describe", "delete", "message", "upload"],
+    *["init", "apply", "convert", "validate", "get", "describe", "delete", "message", "upload"],
     *["enable", "disable", "pause", "resume", "run", "skip", "unskip", "event"],
-    *["why", "preview", "dry-run", "jobs", "runs", "logs", "records", "versions", "datasets", "buckets"],
+    *["why", "top", "preview", "dry-run", "jobs", "runs", "logs", "records", "versions", "datasets", "buckets"],
 ]
 
 MESSAGES = [f"message {word}" for word in ("put", "get", "list", "delete")]
