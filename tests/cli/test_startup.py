@@ -47,7 +47,7 @@ def test_help_and_wrong_usage_load_no_slow_module(args: list[str]) -> None:
     assert not modules & {*SLOW, "typer.rich_utils", "rich.markdown", "rich.traceback"}
 
 
-def test_a_command_with_keys_in_the_environment_needs_no_botocore(api: PlayedApi) -> None:
+def test_with_keys_in_the_environment_no_botocore_is_loaded(api: PlayedApi) -> None:
     api.play("GET", f"{SCHEDULES}/clean/why", {"schedule": CLEAN, "state": "enabled", "why": "waits", "jobs": []})
     modules = imported("why", "schedule", CLEAN)
     assert len(api.requests) == 1
