@@ -13,11 +13,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColu
 from rich.progress import Progress as Bar
 
 from benchmarks import machine, results
-from benchmarks.measurement import ALL, Results, load
+from benchmarks.measurement import ALL, Results, load, over_budget
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code 0 if all were measured, 1 if one failed (the others are stored), 2 for an unknown name."""
+    """Exit code 0 if all were measured, 1 if one failed (the others are stored) or exceeds its budget, 2 for an unknown
+    name."""
     console, errors = Console(width=max(Console().width, 120)), Console(stderr=True)
     unknown = [name for name in arguments if name not in ALL]
     if unknown:
@@ -39,6 +40,10 @@ def main(arguments: list[str]) -> int:
             console.print(table, "")
         # Written after each measurement, so that an interruption loses only one.
         results.write(results.merge(results.read(), measured, origin))
+        exceeded = over_budget(name, measured)
+        for text in exceeded:
+            errors.print(f"bench: {text}", style="red")
+        failed += bool(exceeded)
         loads = f"load before {origin.measured_at['load']}, after {origin.measured_at['load_after']}"
         console.print(f"{name}: {time.monotonic() - begun:.0f} s, {loads}\n")
     return 1 if failed else 0

@@ -4,7 +4,11 @@ takes.
 It has two functions, and is listed in `ALL`:
 
     def measure(progress: Progress) -> Results       JSON values by their keys in the results, usually one def
-    tables(results: Results) -> list[Table]      the same for people, with units"""
+    tables(results: Results) -> list[Table]      the same for people, with units
+
+It may have a third, which names what exceeds a budget; then `make bench` fails, and stores the results nevertheless:
+
+    def over_budget(results: Results) -> list[str]"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from typing import Any, Protocol, cast
 from rich.table import Table
 
 # In the order of execution: measurements that other load disturbs come first.
-ALL = ("event", "burst", "steady", "registration", "emitters", "tick", "cold_start", "cost", "history")
+ALL = ("event", "burst", "steady", "registration", "emitters", "tick", "cold_start", "startup", "cost", "history")
 
 
 Results = dict[str, Any]
@@ -30,6 +34,12 @@ class Measurement(Protocol):
     def measure(self, progress: Progress) -> Results: ...
 
     def tables(self, results: Results) -> list[Table]: ...
+
+
+def over_budget(name: str, results: Results) -> list[str]:
+    """What exceeds the budgets of a measurement; nothing if it has none."""
+    found: list[str] = getattr(load(name), "over_budget", lambda results: [])(results)
+    return found
 
 
 def load(name: str) -> Measurement:

@@ -85,6 +85,11 @@ def _cold_start(found: Mapping[str, Any]) -> str:
     return _markdown(heads, [_picked(one, names) for one in found.get("cold_start", ())])
 
 
+def _startup(found: Mapping[str, Any]) -> str:
+    rows = [_picked(one, ("command", "wall_ms", "own_ms")) for one in found.get("startup", ())]
+    return _markdown(("command", "wall ms", "own CPU ms"), rows)
+
+
 def _history(found: Mapping[str, Any]) -> str:
     rows: list[Row] = []
     for size in found.get("history", {"sizes": ()})["sizes"]:
@@ -125,6 +130,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "emitters": _emitters,
     "tick": _tick,
     "cold_start": _cold_start,
+    "startup": _startup,
     "cost": _cost,
     "history": _history,
     "capacity": _capacity,

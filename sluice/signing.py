@@ -1,6 +1,7 @@
 """Signed HTTP requests (SigV4, service ``execute-api``), with the credentials of the environment.
 
-botocore is imported at the first request, because the import takes longer than all of ``sluice --help``.
+Keys in the environment need only the standard library. botocore, which finds all others, is imported when it is needed:
+its import takes longer than all of ``sluice --help``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sluice.errors import NotReachable, WrongUsage
+from sluice.plain_http import NoAnswer, NoConnection, PlainHttp, keys_of
 
 CONNECT_SECONDS = 5.0
 # API Gateway ends a request after 29 s with an answer; one more second lets the client receive it.
@@ -46,13 +48,60 @@ class SignedHttp:
         connect_seconds: float = CONNECT_SECONDS,
         read_seconds: float = READ_SECONDS,
     ) -> None:
+        region = _known_region(url, os.environ if environment is None else environment)
+        keys = keys_of(url, os.environ)
+        self._sender: _Plain | _Botocore
+        if region and keys:
+            self._sender = _Plain(PlainHttp(url, keys, region, connect_seconds, read_seconds))
+            self.region = region
+        else:
+            self._sender = _Botocore(url, region, connect_seconds, read_seconds)
+            self.region = self._sender.region
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None) -> Reply:
+        """Send one request and return the answer with any status. Raises `NotReachable` without an answer."""
+        return self._sender.send(method, url, headers, content)
+
+
+class _Plain:
+    """The usual case, without botocore."""
+
+    def __init__(self, http: PlainHttp) -> None:
+        self._http = http
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None) -> Reply:
+        origin = _origin(url)
+        try:
+            return Reply(*self._http.send(method, url, headers, content))
+        except NoConnection as refused:
+            error = refused.__cause__
+            if isinstance(error, TimeoutError):
+                raise NotReachable(f"expected a connection to {origin} in time, got none", hint=_ADDRESS_HINT) from None
+            if type(error).__module__ == "ssl":
+                raise NotReachable(
+                    f"expected a trusted connection to {origin}, got an error: {error}", hint=_ADDRESS_HINT
+                ) from None
+            message = f"expected an API at {origin}, got no connection"
+            raise NotReachable(message, hint=_START_HINT) from None
+        except NoAnswer as lost:
+            if isinstance(lost.__cause__, TimeoutError):
+                raise NotReachable(f"expected an answer from {origin} in time, got none", hint=_UNKNOWN_HINT) from None
+            raise Broken(
+                f"expected an answer from {origin}, got none: it closed the connection", hint=_UNKNOWN_HINT
+            ) from None
+
+
+class _Botocore:
+    """Every other case: profiles, roles, renewed credentials, proxies, and certificates of one's own."""
+
+    def __init__(self, url: str, region: str | None, connect_seconds: float, read_seconds: float) -> None:
         import botocore.httpsession
         import botocore.session
         from botocore.utils import get_environ_proxies
 
         session = botocore.session.Session()
         self._credentials: Any = _credentials(session)
-        self.region = _region(url, os.environ if environment is None else environment, session)
+        self.region = region or _region_of(session)
         self._http: Any = botocore.httpsession.URLLib3Session(
             timeout=(connect_seconds, read_seconds),
             verify=session.get_config_variable("ca_bundle") or True,
@@ -65,23 +114,29 @@ class SignedHttp:
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
 
+        origin = _origin(url)
         request = AWSRequest(method=method, url=url, headers=dict(headers), data=content)
         # Frozen at each request: botocore renews the credentials of a role during a long `run --wait`.
         SigV4Auth(self._credentials.get_frozen_credentials(), "execute-api", self.region).add_auth(request)
         try:
             answer = self._http.send(request.prepare())
         except exceptions.EndpointConnectionError:
-            raise NotReachable(f"no server answers at {_origin(url)}", hint=_START_HINT) from None
+            message = f"expected an API at {origin}, got no connection"
+            raise NotReachable(message, hint=_START_HINT) from None
         except exceptions.ConnectTimeoutError:
-            raise NotReachable(f"no connection to {_origin(url)} in time", hint=_ADDRESS_HINT) from None
+            raise NotReachable(f"expected a connection to {origin} in time, got none", hint=_ADDRESS_HINT) from None
         except exceptions.ReadTimeoutError:
-            raise NotReachable(f"no answer from {_origin(url)} in time", hint=_UNKNOWN_HINT) from None
+            raise NotReachable(f"expected an answer from {origin} in time, got none", hint=_UNKNOWN_HINT) from None
         except exceptions.SSLError as error:
-            raise NotReachable(f"no trusted connection to {_origin(url)}: {error}", hint=_ADDRESS_HINT) from None
+            raise NotReachable(
+                f"expected a trusted connection to {origin}, got an error: {error}", hint=_ADDRESS_HINT
+            ) from None
         except exceptions.ConnectionClosedError:
-            raise Broken(f"{_origin(url)} closed the connection before an answer", hint=_UNKNOWN_HINT) from None
+            raise Broken(
+                f"expected an answer from {origin}, got none: it closed the connection", hint=_UNKNOWN_HINT
+            ) from None
         except (exceptions.HTTPClientError, exceptions.ProxyConnectionError) as error:
-            raise NotReachable(f"no answer from {_origin(url)}: {error}", hint=_ADDRESS_HINT) from None
+            raise NotReachable(f"expected an answer from {origin}, got an error: {error}", hint=_ADDRESS_HINT) from None
         return Reply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
 
 
@@ -101,7 +156,9 @@ def _credentials(session: Any) -> Any:
     try:
         found = session.get_credentials()
     except BotoCoreError as error:  # such as a profile that does not exist
-        raise WrongUsage(f"expected AWS credentials for signing requests, got: {error}", None, _KEYS_HINT) from None
+        raise WrongUsage(
+            f"expected AWS credentials for signing requests, got an error: {error}", None, _KEYS_HINT
+        ) from None
     if found is None:
         raise WrongUsage("expected AWS credentials for signing requests, got none", "AWS_ACCESS_KEY_ID", _KEYS_HINT)
     return found
@@ -110,13 +167,14 @@ def _credentials(session: Any) -> Any:
 _KEYS_HINT = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (local: source .local/endpoints.env)"
 
 
-def _region(url: str, environment: Mapping[str, str], session: Any) -> str:
+def _known_region(url: str, environment: Mapping[str, str]) -> str | None:
     """The region of the API. The host's own region comes first, because a signature for another region is refused."""
     named = _REGION_IN_HOST.search(urlsplit(url).netloc)
-    if named:
-        return named.group(1)
-    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
-    region = region or session.get_config_variable("region")
+    return named.group(1) if named else environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION") or None
+
+
+def _region_of(session: Any) -> str:
+    region = session.get_config_variable("region")
     if not region:
         hint = "set AWS_REGION to the region of the API, such as us-east-1"
         raise WrongUsage("expected the AWS region of the API, got none", "AWS_REGION", hint)

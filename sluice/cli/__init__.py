@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.metadata import PackageNotFoundError, version
-from typing import Annotated
+import gc
 
-import typer
+# A command imports much, and keeps all of it: the collector finds nothing there, and takes a tenth of the time.
+gc.set_threshold(50_000)
 
-from sluice.cli import (
-    apply,
-    backfill,
-    buckets,
-    convert,
-    dags,
-    datasets,
-    dead_letters,
-    delete,
-    describe,
-    dry_run,
-    event,
-    get,
-    jobs,
-    logs,
-    message,
-    occurrences,
-    policies,
-    pools,
-    preview,
-    records,
-    report,
-    reprocess,
-    run,
-    runs,
-    schedules,
-    upload,
-    versions,
-    why,
-    worker,
-)
-from sluice.cli.frame import Commands
+from typing import Annotated  # noqa: E402 - the imports are what takes time
+
+import typer  # noqa: E402
+
+from sluice.cli.frame import Commands  # noqa: E402
+from sluice.cli.lazy import Entry  # noqa: E402
 
 HELP = """Schedules for data workflows on AWS: deploy them, run them, and find out why they did or did not run.
 
@@ -53,9 +27,98 @@ EPILOG = """[bold]Examples[/bold]
 [bold]Exit codes[/bold]
   0 success, 1 error from the server, 2 wrong usage, 3 server not reachable"""
 
+DEFINE, ACT, LOOK = "Define", "Act", "Look"
+
+# Every command, in the order of the help. Its module is imported when it is used.
+ENTRIES = (
+    Entry(
+        "init", "init:init", DEFINE, "Write a first app with a job and sample data, and print the commands that run it."
+    ),
+    Entry(
+        "apply",
+        "apply:apply",
+        DEFINE,
+        "Deploy apps: create and replace what the files contain, and delete what they no longer contain.",
+    ),
+    Entry(
+        "convert",
+        "convert:convert",
+        DEFINE,
+        "Convert schedules of another scheduler into an app document, and report what it does not carry over.",
+    ),
+    Entry(
+        "validate",
+        "validate:validate",
+        DEFINE,
+        "Check app documents offline, and report every problem with its file and line.",
+    ),
+    Entry("get", "get:get", DEFINE, "List definitions, or print one as YAML."),
+    Entry("describe", "describe:describe", DEFINE, "Show one definition as a page, with its recent runs."),
+    Entry("delete", "delete:delete", DEFINE, "Delete definitions; the API refuses while others refer to them."),
+    Entry("message", "message:app", DEFINE, "Create, show, list and delete messages."),
+    Entry("upload", "upload:upload", DEFINE, "Upload code for the jobs of an app; print the address of each file."),
+    Entry("enable", "schedules:enable", ACT, "Enable schedules: their triggers fire from now on."),
+    Entry("disable", "schedules:disable", ACT, "Disable schedules; waiting jobs are dropped, active runs continue."),
+    Entry("pause", "schedules:pause", ACT, "Pause schedules; resume continues them."),
+    Entry("resume", "schedules:resume", ACT, "Resume paused schedules."),
+    Entry("run", "run:run", ACT, "Run a schedule now or later, without its trigger; print the job's id."),
+    Entry("skip", "occurrences:skip", ACT, "Skip one occurrence of a schedule."),
+    Entry("unskip", "occurrences:unskip", ACT, "Cancel the skip of an occurrence."),
+    Entry("event", "event:event", ACT, "Post custom events, which can trigger schedules."),
+    Entry("backfill", "backfill:app", ACT, "Run a schedule for the past: begin, list, show and cancel backfills."),
+    Entry(
+        "reprocess",
+        "reprocess:app",
+        ACT,
+        "Run partitions again with everything downstream of them: DATASET PARTITION, or begin, list, show, cancel.",
+    ),
+    Entry("worker", "worker:app", ACT, "Execute the runs of a pool on this machine."),
+    Entry("dags", "dags:app", ACT, "List DAGs, show their runs, run a DAG, run parts again."),
+    Entry("why", "why:app", LOOK, "Explain why a job, run or schedule did or did not start."),
+    Entry("top", "top:top", LOOK, "Show live what runs, what waits and why, and the throughput; q or ctrl-c ends it."),
+    Entry(
+        "preview",
+        "preview:preview",
+        LOOK,
+        "Show the next fires of a schedule; of a disabled one, as if it were enabled now.",
+    ),
+    Entry("dry-run", "dry_run:dry_run", LOOK, "Apply events to a schedule's trigger, and show what fires."),
+    Entry("jobs", "jobs:app", LOOK, "List waiting jobs; cancel, approve or refuse one."),
+    Entry("runs", "runs:app", LOOK, "List runs, or show one with its attempts."),
+    Entry("logs", "logs:logs", LOOK, "Print the last log lines of a run."),
+    Entry(
+        "records",
+        "records:records",
+        LOOK,
+        "List work that was aborted, expired, skipped, dropped or coalesced, newest first, and why.",
+    ),
+    Entry(
+        "report",
+        "report:report",
+        LOOK,
+        "Show the report of a day: runs, success, lateness, durations and cost of each workflow.",
+    ),
+    Entry("dead-letters", "dead_letters:app", LOOK, "List events that could not be delivered; redrive or drop them."),
+    Entry("versions", "versions:versions", LOOK, "List the versions of a schedule, newest first."),
+    Entry("datasets", "datasets:datasets", LOOK, "List datasets, or the partitions of one dataset."),
+    Entry(
+        "policies",
+        "policies:policies",
+        LOOK,
+        "List throttling policies. ``sluice describe policy NAME`` shows one with its queue.",
+    ),
+    Entry("pools", "pools:pools", LOOK, "List pools. ``sluice describe pool NAME`` shows one with its use."),
+    Entry("buckets", "buckets:buckets", LOOK, "Show where code, data, run contexts and logs go."),
+)
+
+
+class Sluice(Commands):
+    entries = ENTRIES
+
+
 app = typer.Typer(
     name="sluice",
-    cls=Commands,
+    cls=Sluice,
     help=HELP,
     epilog=EPILOG,
     no_args_is_help=True,
@@ -66,6 +129,8 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
         try:
             print(f"sluice {version('sluice')}")
         except PackageNotFoundError:
@@ -80,40 +145,3 @@ def main(
     ] = False,
 ) -> None:
     pass
-
-
-# The help lists the groups in this order.
-DEFINE, ACT, LOOK = "Define", "Act", "Look"
-app.command(rich_help_panel=DEFINE)(apply.apply)
-app.command(rich_help_panel=DEFINE)(convert.convert)
-app.command(rich_help_panel=DEFINE)(get.get)
-app.command(rich_help_panel=DEFINE)(describe.describe)
-app.command(rich_help_panel=DEFINE)(delete.delete)
-app.add_typer(message.app, name="message", rich_help_panel=DEFINE)
-app.command(rich_help_panel=DEFINE)(upload.upload)
-app.command(rich_help_panel=ACT)(schedules.enable)
-app.command(rich_help_panel=ACT)(schedules.disable)
-app.command(rich_help_panel=ACT)(schedules.pause)
-app.command(rich_help_panel=ACT)(schedules.resume)
-app.command(rich_help_panel=ACT)(run.run)
-app.command(rich_help_panel=ACT)(occurrences.skip)
-app.command(rich_help_panel=ACT)(occurrences.unskip)
-app.command(rich_help_panel=ACT)(event.event)
-app.add_typer(backfill.app, name="backfill", rich_help_panel=ACT)
-app.add_typer(reprocess.app, name="reprocess", rich_help_panel=ACT)
-app.add_typer(worker.app, name="worker", rich_help_panel=ACT)
-app.add_typer(dags.app, name="dags", rich_help_panel=ACT)
-app.add_typer(why.app, name="why", rich_help_panel=LOOK)
-app.command(rich_help_panel=LOOK)(preview.preview)
-app.command("dry-run", rich_help_panel=LOOK)(dry_run.dry_run)
-app.add_typer(jobs.app, name="jobs", rich_help_panel=LOOK)
-app.add_typer(runs.app, name="runs", rich_help_panel=LOOK)
-app.command(rich_help_panel=LOOK)(logs.logs)
-app.command(rich_help_panel=LOOK)(records.records)
-app.command(rich_help_panel=LOOK)(report.report)
-app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=LOOK)
-app.command(rich_help_panel=LOOK)(versions.versions)
-app.command(rich_help_panel=LOOK)(datasets.datasets)
-app.command(rich_help_panel=LOOK)(policies.policies)
-app.command(rich_help_panel=LOOK)(pools.pools)
-app.command(rich_help_panel=LOOK)(buckets.buckets)

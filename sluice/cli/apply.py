@@ -49,7 +49,7 @@ def apply(
 
     values = pairs_of("--set", settings or [])
     apps = [documents.source(file, values) for file in files]
-    names = [_name_of(source.path, source.document) for source in apps]  # read all files before the first request
+    names = [name_of(source.path, source.document) for source in apps]  # read all files before the first request
     client = connect()
     query = {"dry_run": True if dry_run else None, "update_schedules": update_schedules}
     asks = sys.stdin.isatty() and not (yes or dry_run or as_json)
@@ -70,7 +70,7 @@ def apply(
             _show(name, report, dry_run, namespace if new else None)
 
 
-def _placed(problem: Problem, source: Source) -> Problem:
+def placed(problem: Problem, source: Source) -> Problem:
     """A problem of a document, with the file and the line of its field."""
     if problem.field is None or source.line_of(problem.field) is None:
         return problem
@@ -86,7 +86,7 @@ def _ask(name: str, plan: Document, new_namespace: str | None) -> None:
     confirm(f"change {name}{deleted}?", yes=False)
 
 
-def _name_of(file: str, document: Document) -> str:
+def name_of(file: str, document: Document) -> str:
     for field in ("namespace", "app"):
         value = document.get(field)
         if not isinstance(value, str) or not value or "." in value:
@@ -111,7 +111,7 @@ def _deploy(client: Client, name: str, source: Source, query: Mapping[str, bool 
     try:
         return client.put(path_of(APP, name), source.document, query)
     except ApiRefused as refused:
-        refused.problems = tuple(_placed(problem, source) for problem in refused.problems)
+        refused.problems = tuple(placed(problem, source) for problem in refused.problems)
         refused.field = refused.problems[0].field
         raise
 

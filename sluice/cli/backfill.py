@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from sluice import checks, names, render, spell
-from sluice.cli import frame, tables
-from sluice.client import Document, segment
+from sluice.cli import frame, tables, watch
+from sluice.client import Client, Document, segment
 from sluice.errors import WrongUsage
 from sluice.names import SCHEDULE
 
@@ -51,6 +52,9 @@ def begin(
         typer.Option("--property", "-p", metavar="KEY=VALUE", help="A property of these runs only; repeatable."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Show what would run; start nothing.")] = False,
+    wait: Annotated[
+        bool, typer.Option("--wait", "-w", metavar="", help="Wait for its end; exit 1 unless every run succeeds.")
+    ] = False,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     as_json: frame.Json = False,
@@ -65,8 +69,11 @@ def begin(
         "dry_run": dry_run,
     }
     # The key makes a repeat after a lost answer the same backfill.
-    answer = frame.connect().post(path, body, key=uuid.uuid4().hex)
-    if as_json:
+    client = frame.connect()
+    answer = client.post(path, body, key=uuid.uuid4().hex)
+    if wait and not dry_run:
+        _follow(client, f"{path}/{segment(answer['backfill_id'])}", answer, as_json)
+    elif as_json:
         render.machine(answer)
     elif dry_run:
         _show_plan(answer)
@@ -138,6 +145,25 @@ def cancel(
     # Repeatable: the request is idempotent.
     answer = frame.connect().request("POST", path, {}, {"runs": "cancel" if runs else None}, repeatable=True).body
     _show(answer, as_json)
+
+
+def _follow(client: Client, path: str, begun: Document, as_json: bool) -> None:
+    """Wait for the end of a backfill. Exit code 1 unless every run of it succeeded."""
+    identity, name = str(begun["backfill_id"]), str(begun["schedule"])
+    if not as_json:
+        print(identity, flush=True)
+    try:
+        view = watch.until_over(client, path, name, quiet=as_json)
+    except KeyboardInterrupt:
+        render.note(f"stopped waiting; the backfill continues: sluice backfill show {name} {identity}")
+        raise typer.Exit(130) from None
+    if as_json:
+        render.machine(view)
+    else:
+        counted = Text.assemble(render.state(view["state"]), f"  {watch.counts(view)}")
+        render.stdout().print(counted, soft_wrap=True)
+    if view["state"] != "DONE" or view["succeeded"] < view["total"]:
+        raise typer.Exit(1)
 
 
 def _path(schedule: str, namespace: str | None, app_name: str | None) -> str:

@@ -9,15 +9,18 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
-from typer.core import TyperGroup, TyperOption
+from typer.core import TyperOption
 
 from sluice import render
-from sluice.client import Client
+from sluice.cli.lazy import LazyGroup
 from sluice.errors import Failure, Unexpected, WrongUsage
+
+if TYPE_CHECKING:
+    from sluice.client import Client
 
 Json = Annotated[bool, typer.Option("--json", metavar="", help="Print the API's JSON and nothing else.")]
 Namespace = Annotated[
@@ -35,15 +38,10 @@ Everything = Annotated[bool, typer.Option("--all", metavar="", help="Also nodes 
 
 Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most; 0 for all.", show_default=True)
 
-ORDER = (
-    *("apply", "convert", "get", "describe", "delete", "message", "upload"),
-    *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill", "reprocess", "worker"),
-    *("why", "preview", "dry-run", "jobs", "runs", "logs", "records", "report"),
-    *("dead-letters", "versions", "datasets", "buckets", "policies", "pools"),
-)
-
 
 def connect() -> Client:
+    from sluice.client import Client  # imported here, because help and wrong usage need no client
+
     return Client.from_environment()
 
 
@@ -114,13 +112,8 @@ def _as_api(failure: Failure) -> dict[str, Any]:
     return error | {"problems": [asdict(problem) for problem in failure.problems]}
 
 
-class Commands(TyperGroup):
+class Commands(LazyGroup):
     """The top-level command. Every exception ends in an exit code: that of the error, or 0."""
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The commands in the order of the help; typer would put groups behind commands."""
-        known = [name for name in ORDER if name in self.commands]
-        return [*known, *(name for name in self.commands if name not in known)]
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters without those for shell completion: they are in the manual, not in every help text."""

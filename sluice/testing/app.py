@@ -37,7 +37,7 @@ from chalicelib.flow.views import explain
 from chalicelib.log import logger
 from chalicelib.settings import Settings
 from sluice import documents
-from sluice.errors import ApiRefused, WrongUsage
+from sluice.errors import ApiRefused, Problem, WrongUsage
 from sluice.refusals import refusal
 from sluice.testing.clock import HandClock
 from sluice.testing.engine import Act, Engine, make_ports, stopwatch
@@ -116,7 +116,7 @@ class App(Engine):
         content = _document(source, values)
         namespace, app = str(content.get("namespace", self.namespace)), str(content.get("app", self.app))
         with self.acting():
-            self._install(content)
+            self.install(content)
             store.put(self.ports, "namespace", namespace, {}, self.user)
             document = app_document.App.model_validate(content)
             report = deploy.deploy(self.ports, namespace, app, document, self.user)
@@ -356,7 +356,7 @@ class App(Engine):
             dataset = self._dataset(self.dataset(where))
         return dataset.bucket, dataset.prefix + key
 
-    def _install(self, content: Mapping[str, Any]) -> None:
+    def install(self, content: Mapping[str, Any]) -> None:
         """Add the buckets, EMR applications and roles that the document names to the settings of the installation."""
         settings = self.ports.settings
         found = {
@@ -406,6 +406,7 @@ def _refusals() -> Iterator[None]:
 
 def _refused(error: errors.SluiceError) -> ApiRefused:
     refused = refusal(error.status, error.code, error.message, error.field, error.hint)
+    refused.problems = tuple(Problem(each.message, each.field, each.hint, each.code) for each in error.each)
     for name, text in (("field", error.field), ("hint", error.hint)):
         if text:
             refused.add_note(f"{name}: {text}")

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import subprocess
 import sys
+import termios
 
 SCRIPT = "import sys; sys.argv[0] = 'sluice'; from sluice.cli import app; app()"
 
 
-def on_a_terminal(*args: str, answer: str = "") -> tuple[int, str]:
-    """The exit code and all output of a command, once it has read ``answer``."""
+def on_a_terminal(*args: str, answer: str = "", wait_for: str = "") -> tuple[int, str]:
+    """The exit code and all output of a command, once it has read ``answer``: at once, or after ``wait_for`` has been
+    printed."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen([sys.executable, "-c", SCRIPT, *args], stdin=theirs, stdout=theirs, stderr=theirs)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, *args],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(theirs, termios.TIOCSCTTY, 0),  # so that ctrl-c reaches the command
+    )
     os.close(theirs)
-    os.write(ours, answer.encode())
-    output = b""
+    if not wait_for:
+        os.write(ours, answer.encode())
+    output, answered = b"", not wait_for
     while True:
         try:
             part = os.read(ours, 65_536)
@@ -25,5 +36,8 @@ def on_a_terminal(*args: str, answer: str = "") -> tuple[int, str]:
         if not part:
             break
         output += part
+        if not answered and wait_for.encode() in output:
+            os.write(ours, answer.encode())
+            answered = True
     os.close(ours)
     return process.wait(), output.decode().replace("\r\n", "\n")

@@ -72,6 +72,14 @@ def test_the_client_and_the_plugin_load_no_service(site: Path, tmp_path: Path) -
     assert run(site, tmp_path, "-c", code).stdout == "set()\n"
 
 
+def test_an_installed_command_line_writes_and_validates_an_app(site: Path, tmp_path: Path) -> None:
+    script = "import sys; sys.argv[0] = 'sluice'; from sluice.cli import app; app()"
+    assert run(site, tmp_path, "-c", script, "init", "first").returncode == 0
+    done = run(site, tmp_path, "-c", script, "validate", "first/app.yaml", "--set", "job=s3://code/daily_sales.py")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "first/app.yaml: demo.orders is valid  1 workflow, 1 schedule, 1 dataset\n"
+
+
 def test_another_chalicelib_is_named(site: Path, tmp_path: Path) -> None:
     (tmp_path / "chalicelib").mkdir()
     (tmp_path / "chalicelib" / "__init__.py").touch()
