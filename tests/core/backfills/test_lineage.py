@@ -31,7 +31,7 @@ def graph(documents: dict[str, dict[str, Any]]) -> dict[str, list[Follower]]:
             for key in leaf.trigger.event_keys():
                 rows.setdefault(key, []).append(Subscription(key, full, 1, 1, leaf.id, 0))
         for key, own in rows.items():
-            found.setdefault(key, []).append(Follower(full, schedule, tuple(own), workflow_version=3))
+            found.setdefault(key, []).append(Follower(full, schedule, tuple(own), 1, 1, workflow_version=3))
     return found
 
 
