@@ -61,7 +61,7 @@ def side_by_side(world: QuickWorld, first: Act, second: Act, calls: tuple[int, i
         by_thread[threading.get_ident()].before_call()
 
     emr = world.targets.emr
-    plain = {name: getattr(emr, name) for name in ("start", "ask", "find", "cancel")}
+    plain = {name: getattr(emr, name) for name in ("start", "status", "find", "cancel")}
     for name, method in plain.items():
         setattr(emr, name, lambda *args, method=method: (before_call(), method(*args))[1])
     world.tables.before_call = before_call
