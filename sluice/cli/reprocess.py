@@ -46,9 +46,9 @@ COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 
 @app.command(BEGIN)
 def begin(
-    dataset: Annotated[str | None, typer.Argument(metavar="[DATASET]", help="A dataset, such as demo.flights.")] = None,
+    dataset: Annotated[str | None, typer.Argument(metavar="DATASET", help="A dataset, such as demo.flights.")] = None,
     partition: Annotated[
-        str | None, typer.Argument(metavar="[PARTITION]", help="Such as year=2013/month=1/day=5.")
+        str | None, typer.Argument(metavar="PARTITION", help="Such as year=2013/month=1/day=5.")
     ] = None,
     run: Annotated[
         str | None, typer.Option("--run", metavar="ID", help="Begin with this run, also a run of a DAG.")

@@ -301,6 +301,28 @@ def test_l21_a_run_of_a_dag_runs_again_with_its_nodes(world: World) -> None:
     assert seen(world, reprocess_id)["state"] == "DONE"
 
 
+def test_l21_the_fires_of_a_dag_run_it_again(world: World) -> None:
+    graph = {"nodes": {"clean": {"workflow": "clean"}}, "enabled": True}
+    time = {"type": "time", "expression": "0 2 * * *"}
+    world.deploy(flights({}) | {"dags": {"nightly": {**graph, "trigger": time}}})
+    reprocess_id = begin(world, fires=TWO_DAYS)
+    work_off(world)
+    assert [iso(run.nominal_at or 0)[:10] for run in world.runs("nightly~")] == ["2026-01-01", "2026-01-02"]
+    assert len(world.targets.emr.runs) == 2
+    view = seen(world, reprocess_id)
+    assert (view["state"], view["fires"]["schedule"]) == ("DONE", full("nightly"))
+
+
+def test_l21_a_node_of_a_dag_is_no_start(world: World) -> None:
+    graph = {"nodes": {"clean": {"workflow": "clean"}}, "enabled": True}
+    world.deploy(flights({}) | {"dags": {"daily": {**graph, "trigger": {"type": "partition", "dataset": "flights"}}}})
+    world.upload(day(1))
+    work_off(world)
+    node = next(run.name.rpartition("-")[0] for run in world.targets.emr.runs.values())
+    with pytest.raises(SluiceError, match=r"a run outside DAGs, or one of a DAG's start"):
+        begin(world, run=node)
+
+
 def test_l21_a_start_that_cannot_run_again_is_refused(world: World) -> None:
     lake(world, CHAIN | {"nightly": NIGHTLY})
     world.upload(day(2))
