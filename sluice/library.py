@@ -320,8 +320,8 @@ def _work(document: Document) -> Work:
 
 def _reprocessing(document: Document) -> Reprocessing:
     done = sum(int(document[count]) for count in ("succeeded", "failed", "cancelled"))
-    own = (str(document[field]) for field in ("reprocess_id", "namespace", "state"))
-    return Reprocessing(*own, int(document["total"]), done, document)
+    own, namespace, state = (str(document[field]) for field in ("reprocess_id", "namespace", "state"))
+    return Reprocessing(own, namespace, state, int(document["total"]), done, document)
 
 
 def _start(
