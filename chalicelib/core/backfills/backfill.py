@@ -16,7 +16,7 @@ from chalicelib.core import ids, states
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.events import build, correlation
-from chalicelib.core.instants import Instant, iso, parse_instant, parse_when
+from chalicelib.core.instants import MINUTE, Instant, iso, parse_instant, parse_when
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillState, PlanPart
 from chalicelib.core.rows.event import Event
@@ -35,6 +35,9 @@ MAX_ENTRIES = 10_000
 PART = 100
 # Jobs created in one transaction, which writes the backfill and expects the schedule state besides.
 BATCH_SIZE = 50
+
+# How often the step of a DAG is checked: no transaction of a node's run knows the re-processing (L21).
+DAG_CHECK = MINUTE
 
 EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
 
@@ -201,6 +204,11 @@ def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ende
     return Step(moved, tuple(hand_out))
 
 
+def is_dag_step(row: Backfill) -> bool:
+    """Whether a backfill is the step of a re-processing that starts a DAG: its entries end with the runs of the DAG."""
+    return row.namespace is not None and ids.is_of_dag(row.schedule)
+
+
 def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:
     """The job of an entry. Its id and sort key follow from the entry, so each generation has it once."""
     return Job(
@@ -274,7 +282,9 @@ def status_event(row: Backfill, entry: str, run: Run | None) -> Event:
     of the parent step for them; None if there is none, or if it is no longer stored."""
     values = dict(zip(row.keys, values_of(entry), strict=True)) if row.keys else None
     if run is not None:
-        return replace(build.status_event(run, "COMPLETED"), partition=values)
+        # The run of a DAG's start stands for the runs of its nodes, one of which has the upstream workflow.
+        key = status_key(row.upstream or "", "COMPLETED")
+        return replace(build.status_event(run, "COMPLETED"), partition=values, workflow=row.upstream, key=key)
     return Event(
         id=ids.event_id("reprocess", row.schedule, row.id, entry),
         kind="program_status",

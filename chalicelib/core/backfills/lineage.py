@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from chalicelib.core import ids
 from chalicelib.core.backfills.backfill import MAX_ENTRIES
@@ -31,15 +32,26 @@ Unit = tuple[Values, str]  # what a run is for: a partition, or without one the 
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """A workflow that runs when a schedule does: its own, or that of a node, if the schedule starts a DAG. ``who`` says
+    in words what runs it, and ``version`` is the present one of its definition."""
+
+    workflow: str
+    schedule: str
+    who: str
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Follower:
-    """A schedule with its subscriptions to one event key, and the present version of its workflow's definition."""
+    """A schedule with its subscriptions to one event key, and the workflows that run when it does."""
 
     name: str
     schedule: Schedule
     rows: tuple[Subscription, ...]
     generation: int
     version: int
-    workflow_version: int = 0
+    sources: tuple[Source, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +108,9 @@ class _Found:
     parent: _Place | None
 
 
-def announced_keys(schedule: Schedule) -> tuple[str, ...]:
+def announced_keys(follower: Follower) -> tuple[str, ...]:
     """The event keys under which the runs of a schedule announce that they go well."""
-    return tuple(status_key(schedule.workflow, status) for status in STATUSES)
+    return tuple(status_key(source.workflow, status) for source in follower.sources for status in STATUSES)
 
 
 def plan(
@@ -133,10 +145,9 @@ def _walk(graph: Graph, events: Sequence[Event], origin: Origin | None, downstre
         open_ends += _begun(origin, found)
     while open_ends and downstream:
         place, (partition, at) = open_ends.popleft()
-        own = found[place].follower
-        for status in STATUSES:
-            event = status_event(own, status, dict(partition))
-            why = f"counts {status} of {own.schedule.workflow}, which {own.name} runs"
+        for source, status in product(found[place].follower.sources, STATUSES):
+            event = status_event(source, status, dict(partition))
+            why = f"counts {status} of {source.workflow}, which {source.who} runs"
             open_ends += _reached(graph, event, at, place, why, found)
     return found
 
@@ -170,19 +181,19 @@ def _reached(
             yield place, unit
 
 
-def status_event(follower: Follower, status: str, partition: Mapping[str, str]) -> Event:
-    """A status of a run of this schedule for a partition, as triggers count it."""
+def status_event(source: Source, status: str, partition: Mapping[str, str]) -> Event:
+    """A status of a run of this workflow for a partition, as triggers count it."""
     return Event(
-        id=ids.event_id("program_status", follower.name, status),
+        id=ids.event_id("program_status", source.schedule, status),
         kind="program_status",
-        key=status_key(follower.schedule.workflow, status),
+        key=status_key(source.workflow, status),
         instant=0,
         accepted_at=0,
         partition=partition or None,
-        workflow=follower.schedule.workflow,
+        workflow=source.workflow,
         status=status,
-        schedule=follower.name,
-        payload={"workflow_version": follower.workflow_version} if follower.workflow_version else None,
+        schedule=source.schedule,
+        payload={"workflow_version": source.version} if source.version else None,
     )
 
 

@@ -13,11 +13,13 @@ from functools import partial
 from chalicelib.core import errors, ids
 from chalicelib.core.backfills import backfill as entries
 from chalicelib.core.backfills import lineage, reprocess
-from chalicelib.core.backfills.lineage import Follower, Origin, Step
+from chalicelib.core.backfills.lineage import Follower, Origin, Source, Step
 from chalicelib.core.backfills.request import Backfill as BackfillRequest
 from chalicelib.core.backfills.request import FireRange
 from chalicelib.core.backfills.request import Reprocess as NewRequest
 from chalicelib.core.dags import rounds
+from chalicelib.core.dags import status as dag_status
+from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, invalid
@@ -117,13 +119,13 @@ def _of_fires(ports: Ports, namespace: str, request_data: NewRequest, fires: Fir
 
 def _steps_from(ports: Ports, origin: Origin, request_data: NewRequest) -> tuple[Step, ...]:
     downstream = request_data.scope == "downstream"
-    first = lineage.announced_keys(origin.follower.schedule) if downstream else ()
+    first = lineage.announced_keys(origin.follower) if downstream else ()
     return lineage.plan(_graph(ports, first, downstream), (), downstream, request_data.upto, origin)
 
 
 def _follower_of(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> Follower:
     name, generation, version = schedule_state.schedule, schedule_state.generation, schedule_state.version
-    return Follower(name, schedule, (), generation, version, _workflow_version(ports, schedule))
+    return Follower(name, schedule, (), generation, version, _sources(ports, name, schedule))
 
 
 def begin(ports: Ports, namespace: str, request_data: NewRequest, by: str, request_id: str) -> Reprocess:
@@ -279,9 +281,7 @@ def _graph(ports: Ports, first: Sequence[str], downstream: bool) -> dict[str, li
             hint = "re-process with scope only, then what follows it"
             raise invalid("dataset", f"at most {MAX_READ} schedules downstream of {first[0]}", f"{known} or more", hint)
         for follower in graph[key] if downstream else ():
-            wanted += [
-                each for each in lineage.announced_keys(follower.schedule) if each not in graph and each not in wanted
-            ]
+            wanted += [each for each in lineage.announced_keys(follower) if each not in graph and each not in wanted]
     return graph
 
 
@@ -296,11 +296,29 @@ def _followers(ports: Ports, key: str) -> Iterator[Follower]:
         schedule = lookup.definition_of(ports, state)
         if living and schedule is not None:
             first = living[0]
-            yield Follower(name, schedule, living, first.generation, first.version, _workflow_version(ports, schedule))
+            sources = _sources(ports, name, schedule)
+            yield Follower(name, schedule, living, first.generation, first.version, sources)
 
 
-def _workflow_version(ports: Ports, schedule: Schedule) -> int:
-    definition = (
-        None if ids.is_dag_graph(schedule.workflow) else ports.catalog.definition("workflow", schedule.workflow)
+def _sources(ports: Ports, name: str, schedule: Schedule) -> tuple[Source, ...]:
+    """The workflows that run when a schedule does. Of a DAG's start: those of the nodes that run if all goes well."""
+    if not ids.is_dag_graph(schedule.workflow):
+        return (Source(schedule.workflow, name, name, _version(ports, schedule.workflow)),)
+    graph = ports.catalog.definition("dag", schedule.workflow)
+    if graph is None:
+        return ()
+    dag, own = Dag.model_validate(graph.document), ids.dag_of(name)
+    return tuple(
+        Source(
+            dag.nodes[node].workflow,
+            ids.dag_node(schedule.workflow, node),
+            f"node {node} of {own}",
+            _version(ports, dag.nodes[node].workflow),
+        )
+        for node in dag_status.succeeding(dag)
     )
+
+
+def _version(ports: Ports, workflow: str) -> int:
+    definition = ports.catalog.definition("workflow", workflow)
     return definition.version if definition is not None else 0

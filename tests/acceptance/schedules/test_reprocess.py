@@ -36,7 +36,7 @@ def work_off(world: World, failing: str = "") -> None:
         world.settle()
         living = [run for run in world.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING")]
         for run in living:
-            failed = bool(failing) and f".{failing}." in run.name
+            failed = bool(failing) and f".{failing}." in run.name.replace("~", ".")
             world.emr_says(run.id, "FAILED" if failed else "SUCCESS", "the last line")
         if not living:
             return
@@ -294,7 +294,7 @@ def test_l21_a_run_of_a_dag_runs_again_with_its_nodes(world: World) -> None:
     work_off(world)
     [first] = world.runs("daily~")
     reprocess_id = begin(world, run=first.run_id)
-    work_off(world)
+    minutes(world)
     second = world.runs("daily~")[1]
     assert second.correlation == first.correlation == FIRST
     assert len(world.targets.emr.runs) == 4, "two nodes, twice"
@@ -306,7 +306,7 @@ def test_l21_the_fires_of_a_dag_run_it_again(world: World) -> None:
     time = {"type": "time", "expression": "0 2 * * *"}
     world.deploy(flights({}) | {"dags": {"nightly": {**graph, "trigger": time}}})
     reprocess_id = begin(world, fires=TWO_DAYS)
-    work_off(world)
+    minutes(world)
     assert [iso(run.nominal_at or 0)[:10] for run in world.runs("nightly~")] == ["2026-01-01", "2026-01-02"]
     assert len(world.targets.emr.runs) == 2
     view = seen(world, reprocess_id)
@@ -370,3 +370,95 @@ def test_l21_no_half_of_a_match_waits_downstream(world: World) -> None:
     assert [len(world.runs(name)) for name in names] == [4, 2, 4]
     assert [world.jobs(name) for name in names] == [[], [], []]
     assert world.jobs("silent") == waiting, "it watches the feed, and neither runs again nor starts to wait"
+
+
+# -- a DAG as a step ---------------------------------------------------------------------------------------------------
+
+JOINED_AND_WEATHER = [after("join", "x")["trigger"], {"type": "partition", "dataset": "weather"}]
+OF_NODES = {
+    "after_join": after("join", "report", by=BY_DAY),
+    "both": after("join", "notify", by=BY_DAY) | {"trigger": {"type": "all", "triggers": JOINED_AND_WEATHER}},
+}
+
+
+def dag_lake(world: World) -> str:
+    """A DAG, and two schedules that wait for the workflow of its last node, have run for a day. Returns its run."""
+    nodes = {"clean": {"workflow": "clean"}, "join": {"workflow": "join"}, "mend": {"workflow": "mend"}}
+    edges = [{"from": "clean", "to": "join"}, {"from": "join", "to": "mend", "on": ["FAILED"]}]
+    graph = {"nodes": nodes, "edges": edges, "trigger": {"type": "partition", "dataset": "flights"}, "by": BY_DAY}
+    schedules = {**OF_NODES, "mended": after("mend", "report", by=BY_DAY)}
+    document = flights(schedules, report={"target": EMR}, mend={"target": EMR})
+    world.deploy({**document, "dags": {"daily": {**graph, "enabled": True}}})
+    world.upload(day(1))
+    world.upload(day(1, "weather", "x.csv"))
+    minutes(world)
+    assert [len(world.runs(name)) for name in OF_NODES] == [1, 1]
+    return world.runs("daily~")[0].run_id
+
+
+def minutes(world: World, failing: str = "") -> None:
+    """Runs end and minutes pass: the step of a DAG is checked once in each."""
+    for _ in range(4):
+        work_off(world, failing)
+        world.clock.pass_by("61s")
+        world.tick()
+
+
+@pytest.mark.parametrize("start", ["partition", "run"])
+def test_l21_what_follows_the_nodes_of_a_dag_runs_again(world: World, start: str) -> None:
+    """Once, after the nodes, with the correlation of the first time. No half of a match waits for the other dataset."""
+    first = dag_lake(world)
+    asked = {"run": first} if start == "run" else {}
+    reprocess_id = begin(world, **asked)
+    steps = [(step["schedule"], step["after"]) for step in seen(world, reprocess_id)["steps"]]
+    assert steps == [(full("daily~"), []), (full("after_join"), [0]), (full("both"), [0])]
+    world.settle()
+    assert world.runs("daily~")[1].state == "SUCCEEDED", "the DAG has begun"
+    assert seen(world, reprocess_id)["steps"][0]["state"] == "running", "its nodes have not ended"
+
+    minutes(world)
+    view = seen(world, reprocess_id)
+    assert (view["state"], view["steps"][1]["why"]) == (
+        "DONE", f"counts COMPLETED of {full('join')}, which node join of {full('daily')} runs",
+    )  # fmt: skip
+    assert again(world, *OF_NODES) == [(name, FIRST) for name in OF_NODES]
+    assert [world.jobs(name) for name in OF_NODES] == [[], []]
+    assert world.runs("mended") == [], "no run failed"
+
+
+def test_l21_only_of_a_dag_starts_nothing_after_its_nodes(world: World) -> None:
+    dag_lake(world)
+    reprocess_id = begin(world, scope="only")
+    minutes(world)
+    assert seen(world, reprocess_id)["state"] == "DONE"
+    assert [len(world.runs(name)) for name in ("daily~", *OF_NODES)] == [2, 1, 1]
+    assert [world.jobs(name) for name in OF_NODES] == [[], []]
+
+
+def test_l21_a_failed_node_skips_what_follows_its_dag(world: World) -> None:
+    dag_lake(world)
+    reprocess_id = begin(world)
+    minutes(world, failing="clean")
+    view = seen(world, reprocess_id)
+    assert (view["state"], [step["state"] for step in view["steps"]]) == ("FAILED", ["failed", "skipped", "skipped"])
+    assert [len(world.runs(name)) for name in OF_NODES] == [1, 1]
+
+
+def test_l21_cancelling_the_step_of_a_dag_leaves_its_nodes(world: World) -> None:
+    dag_lake(world)
+    reprocess_id = begin(world)
+    world.settle()
+    reprocess.stop(world.ports, "demo", reprocess_id, False, "tester")
+    minutes(world)
+    assert seen(world, reprocess_id)["state"] == "CANCELLED"
+    assert [len(world.runs(name)) for name in OF_NODES] == [1, 1]
+
+
+def test_l21_a_new_day_of_the_dag_counts_after_it_ran_again(world: World) -> None:
+    dag_lake(world)
+    begin(world)
+    minutes(world)
+    world.upload(day(2))
+    world.upload(day(2, "weather", "x.csv"))
+    minutes(world)
+    assert [len(world.runs(name)) for name in ("daily~", *OF_NODES)] == [3, 3, 3]
