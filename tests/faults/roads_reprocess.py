@@ -9,11 +9,13 @@ from chalicelib.core.backfills.request import Reprocess as Wish
 from chalicelib.flow.backfills import reprocess, reprocess_view
 from chalicelib.flow.definitions import store
 from tests.faults.dying import RECOVERY, Scenario, finish, passes, people, upload
+from tests.support import dags
 from tests.support.fakes import EmrRun
 from tests.support.schedules import BY_DAY, after, at, at_most, partitions
 from tests.support.world import World, flights, full
 
 CHAIN = {"clean": partitions(by=BY_DAY, **at_most(1)), "join": after("clean", "join", by=BY_DAY)}
+GRAPH = dags.dag("a -> b", nodes={"a": {"workflow": "clean"}, "b": {"workflow": "join"}}, by=BY_DAY)
 ASKED = {"dataset": "flights", "from": {"year": 2013}, "concurrency": 2, "properties": {"again": "yes"}}
 
 
@@ -82,6 +84,17 @@ def _written_again(world: World) -> None:
     _first_time(world)
 
 
+def _dag_again(world: World) -> None:
+    """A DAG of two nodes, and a schedule that waits for the workflow of the second."""
+    people(world, lambda: dags.put(world, GRAPH))
+    _first_time(world)
+    _repaired(world)
+    _begin(world)
+    for _ in range(2):
+        finish(world)
+        passes(world, "1m")
+
+
 def _nothing_waits(world: World) -> bool:
     return [world.jobs(name) for name in CHAIN] == [[], []]
 
@@ -115,6 +128,13 @@ def _is(*ends: tuple[str, ...], entries: int = 1) -> Any:
 
 
 REPROCESSED = {
+    "a DAG that is processed again, with what follows a node": Scenario(
+        {"join": after("join", "join", by=BY_DAY) | {"workflow": "notify"}},
+        _dag_again,
+        [({"daily~": ["SUCCEEDED"] * 2, "join": ["SUCCEEDED"] * 2}, 4)],
+        messages=2,
+        holds=_is(("DONE", "succeeded", "succeeded")),
+    ),
     "a partition that is processed again, with its join": Scenario(
         CHAIN,
         _again,
