@@ -6,9 +6,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sluice.errors import ApiRefused, Failure, NotReachable, WrongUsage
-    from sluice.library import Client, Record, Report, Why, Work
+    from sluice.library import Client, Record, Report, Reprocessing, Why, Work
 
-__all__ = ["ApiRefused", "Client", "Failure", "NotReachable", "Record", "Report", "Why", "Work", "WrongUsage"]
+__all__ = [
+    "ApiRefused",
+    "Client",
+    "Failure",
+    "NotReachable",
+    "Record",
+    "Report",
+    "Reprocessing",
+    "Why",
+    "Work",
+    "WrongUsage",
+]
 
 _ERRORS = ("ApiRefused", "Failure", "NotReachable", "WrongUsage")
 

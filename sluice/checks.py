@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -30,6 +31,11 @@ def instant(text: object, field: str) -> str:
         moment = None
     hint = f"add the time zone, such as {moment.isoformat()}Z for UTC" if moment else None
     raise WrongUsage(f"expected an instant with a time zone, such as 2026-11-22T05:00:00Z, got {text!r}", field, hint)
+
+
+def day_or_instant(text: str, field: str) -> str:
+    """The instant in a text; a day such as 2026-01-01 is its first instant in UTC."""
+    return f"{text}T00:00:00Z" if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else instant(text, field)
 
 
 def only(option: str, given: Sequence[str] | None) -> str | None:

@@ -26,6 +26,8 @@ from sluice.errors import WrongUsage
 from sluice.refusals import NotFound
 from sluice.signing import SignedHttp
 
+Bound = Mapping[str, str | int] | str | datetime  # of partitions, by their first keys, or an instant
+
 # RETRYING is missing because another attempt follows it.
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
 FIRST_PAUSE, MAX_PAUSE = 0.25, 3.0  # seconds between two requests; the pause grows
@@ -78,6 +80,26 @@ class Why:
     why: str
     waiting: tuple[Work, ...]
     document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Reprocessing:
+    """A re-processing: ``done`` of ``total`` runs have ended. ``document`` is the whole answer, with its ``steps``."""
+
+    id: str
+    namespace: str
+    state: str
+    total: int
+    done: int
+    document: Document
+
+    @property
+    def ended(self) -> bool:
+        return self.state != "RUNNING"
+
+    @property
+    def succeeded(self) -> bool:
+        return self.state == "DONE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +176,42 @@ class Client(transport.Client):
             backfill = self.post(f"{path}/backfills", body, key=key)
             work = self._handed_out(path, backfill)
         return self.wait(work.id, timeout) if wait else work
+
+    def reprocess(
+        self,
+        dataset: str | None = None,
+        partition: Mapping[str, str | int] | None = None,
+        run: str | None = None,
+        schedule: str | None = None,
+        since: Bound | None = None,
+        until: Bound | None = None,
+        scope: str = "downstream",
+        upto: str | None = None,
+        concurrency: int = 1,
+        properties: Mapping[str, Any] | None = None,
+        wait: bool = False,
+        timeout: float | None = None,
+    ) -> Reprocessing:
+        """Run again, with everything downstream of it (or ``scope="only"``): partitions of a ``dataset``, a ``run``, or
+        the fires of a ``schedule``. ``since`` and ``until`` bound partitions, both included, or fires, from an instant
+        to another that is excluded.
+
+        ``wait``: until the end, at most ``timeout`` seconds. Check ``succeeded`` of the answer.
+        """
+        start = _start(dataset, partition, run, schedule, since, until)
+        body = {**start, "scope": scope, "concurrency": concurrency, "properties": dict(properties or {})}
+        if upto is not None:
+            body["upto"] = upto
+        namespace = (dataset or run or schedule or "").partition(".")[0]
+        path = f"{names.path_of(names.NAMESPACE, namespace)}/reprocess"
+        begun = _reprocessing(self.post(path, body, key=uuid.uuid4().hex))
+        if not wait:
+            return begun
+        for _ in self._pauses(timeout, f"the end of re-processing {begun.id}"):
+            last = _reprocessing(self.get(f"{path}/{segment(begun.id)}"))
+            if last.ended:
+                return last
+        raise AssertionError("unreachable: the pauses end with TimeoutError")
 
     def wait(self, work_id: str, timeout: float | None = None) -> Work:
         """The run of a job once it has ended, with all its retries. Raises TimeoutError after ``timeout`` seconds, and
@@ -262,6 +320,41 @@ def _work(document: Document) -> Work:
     work_id = document.get("run_id") or document.get("job_id")
     why = document.get("why") or document.get("reason") or ""
     return Work(str(work_id), str(document.get("schedule", "")), str(document.get("state", "")), str(why), document)
+
+
+def _reprocessing(document: Document) -> Reprocessing:
+    done = sum(int(document[count]) for count in ("succeeded", "failed", "cancelled"))
+    own, namespace, state = (str(document[field]) for field in ("reprocess_id", "namespace", "state"))
+    return Reprocessing(own, namespace, state, int(document["total"]), done, document)
+
+
+def _start(
+    dataset: str | None,
+    partition: Mapping[str, str | int] | None,
+    run: str | None,
+    schedule: str | None,
+    since: Bound | None,
+    until: Bound | None,
+) -> Document:
+    """What a re-processing begins with, as the API takes it. Raises `WrongUsage` unless it is one thing."""
+    starts = {"dataset": dataset, "run": run, "schedule": schedule}
+    given = [name for name, start in starts.items() if start is not None]
+    if len(given) != 1:
+        raise WrongUsage(f"expected one of dataset, run and schedule, got {' and '.join(given) or 'none'}", "dataset")
+    bounds = {name: bound for name, bound in (("from", since), ("to", until)) if bound is not None}
+    if schedule is not None:
+        instants = {name: _instant(bound) for name, bound in bounds.items() if not isinstance(bound, Mapping)}
+        if len(instants) != 2:
+            raise WrongUsage("expected since and until of a schedule as instants, got something else", "since")
+        return {"fires": {"schedule": _full(schedule), **instants}}
+    if run is not None:
+        if bounds or partition is not None:
+            raise WrongUsage("expected since and until of a dataset or a schedule, got them with a run", "since")
+        return {"run": run}
+    values = {name: dict(bound) for name, bound in bounds.items() if isinstance(bound, Mapping)}
+    if len(values) != len(bounds):
+        raise WrongUsage("expected since and until of a dataset as partitions, got an instant", "since")
+    return {"dataset": dataset, **({"partition": dict(partition)} if partition is not None else {}), **values}
 
 
 def _names(report: Document, change: str) -> tuple[str, ...]:

@@ -75,6 +75,11 @@ def pairs(values: Mapping[str, Any] | None, separator: str = "/") -> str:
     return separator.join(f"{key}={value}" for key, value in values.items()) if values else NOTHING
 
 
+def entry(given: Mapping[str, Any] | str | None) -> str:
+    """An entry of a plan: a partition in the form of its path, or an instant to the second."""
+    return exact(given).replace(".000", "") if isinstance(given, str) else pairs(given)
+
+
 def words(name: str | None) -> str:
     """``since_last_run`` as ``since last run``."""
     return (name or NOTHING).replace("_", " ")

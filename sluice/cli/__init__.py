@@ -70,7 +70,7 @@ ENTRIES = (
         "reprocess",
         "reprocess:app",
         ACT,
-        "Run partitions again with everything downstream of them: DATASET PARTITION, or begin, list, show, cancel.",
+        "Run partitions, a run or fires again with everything downstream.",
     ),
     Entry("worker", "worker:app", ACT, "Execute the runs of a pool on this machine."),
     Entry("dags", "dags:app", ACT, "List DAGs, show their runs, run a DAG, run parts again."),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import uuid
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -107,8 +106,8 @@ def list_backfills(
             spell.ago(item["created_at"], now),
             f"{item['succeeded'] + item['failed'] + item['cancelled']}/{item['total']}",
             str(item["failed"]) if item["failed"] else None,
-            _entry(item["first"]),
-            _entry(item["last"]),
+            spell.entry(item["first"]),
+            spell.entry(item["last"]),
             item.get("reason"),
         )
         for item in answer["items"]
@@ -181,7 +180,7 @@ def _what(since: str | None, until: str | None, named: list[str], dataset: str |
             raise WrongUsage(
                 "expected both ends of an interval, or --partition", "--from" if not since else "--to", hint
             )
-        return {"from": _instant(since, "--from"), "to": _instant(until, "--to")}
+        return {"from": checks.day_or_instant(since, "--from"), "to": checks.day_or_instant(until, "--to")}
     request: Document = {"dataset": dataset} if dataset else {}
     if named:
         request["values"] = [_values(text, "--partition") for text in named]
@@ -192,11 +191,6 @@ def _what(since: str | None, until: str | None, named: list[str], dataset: str |
     return {"partitions": request}
 
 
-def _instant(text: str, option: str) -> str:
-    """The instant in a text; a day is its first instant in UTC."""
-    return f"{text}T00:00:00Z" if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else checks.instant(text, option)
-
-
 def _values(text: str, option: str) -> dict[str, str]:
     return frame.pairs_of(option, text.strip("/").split("/"))
 
@@ -204,7 +198,7 @@ def _values(text: str, option: str) -> dict[str, str]:
 def _show_plan(plan: Document) -> None:
     console = render.stdout()
     render.title(console, "backfill of", plan["schedule"], spell.count(plan["total"], "run"))
-    first, last = ([_entry(entry) for entry in plan[end]] for end in ("first", "last"))
+    first, last = ([spell.entry(entry) for entry in plan[end]] for end in ("first", "last"))
     more = plan["total"] - len(first) - len(last)
     between = [f"({more} more)"] if more > 0 else []
     render.fields(console, [("runs", "\n".join([*first, *between, *last]))])
@@ -222,9 +216,9 @@ def _show(view: Document, as_json: bool) -> None:
         ("schedule", view["schedule"]),
         ("reason", view.get("reason")),
         ("dataset", view.get("dataset")),
-        ("runs", f"{_entry(view['first'])} to {_entry(view['last'])}, {view['concurrency']} at a time"),
+        ("runs", f"{spell.entry(view['first'])} to {spell.entry(view['last'])}, {view['concurrency']} at a time"),
         ("counts", counted),
-        ("next", _entry(view.get("position"))),
+        ("next", spell.entry(view.get("position"))),
         ("properties", spell.pairs(view.get("properties"), "\n")),
         ("begun", f"{spell.both(view['created_at'], now)} by {view['created_by']}"),
         ("ended", spell.both(view.get("ended_at"), now)),
@@ -236,12 +230,5 @@ def _show(view: Document, as_json: bool) -> None:
 def _show_under_way(console: Console, jobs: list[Document]) -> None:
     if jobs:
         render.heading(console, "Under way")
-        rows: list[tuple[render.Cell, ...]] = [(job["job_id"], job["state"], _entry(job["entry"])) for job in jobs]
+        rows: list[tuple[render.Cell, ...]] = [(job["job_id"], job["state"], spell.entry(job["entry"])) for job in jobs]
         render.table(console, ("JOB", "STATE", "OF"), rows, indent=2)
-
-
-def _entry(entry: Any) -> str:
-    """An instant to the second, or a partition in the form of its path."""
-    if isinstance(entry, dict):
-        return spell.pairs(entry)
-    return spell.exact(entry).replace(".000", "")

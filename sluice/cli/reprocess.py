@@ -9,11 +9,11 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from sluice import names, render, spell
-from sluice.cli import frame, tables
-from sluice.client import Document, segment
+from sluice import checks, names, render, spell
+from sluice.cli import frame, progress, tables
+from sluice.client import Client, Document, segment
 from sluice.errors import WrongUsage
-from sluice.names import DATASET, NAMESPACE, WORKFLOW
+from sluice.names import DATASET, NAMESPACE, SCHEDULE, WORKFLOW
 
 BEGIN = "begin"
 
@@ -21,15 +21,16 @@ BEGIN = "begin"
 class WithoutBegin(TyperGroup):
     """``sluice reprocess DATASET PARTITION`` is short for ``sluice reprocess begin DATASET PARTITION``."""
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        short = bool(args) and args[0] not in self.commands and not args[0].startswith("-")
-        return super().resolve_command(ctx, [BEGIN, *args] if short else args)
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        short = bool(args) and args[0] not in self.commands and args[0] not in ctx.help_option_names
+        return super().parse_args(ctx, [BEGIN, *args] if short else args)
 
 
 app = typer.Typer(
     cls=WithoutBegin,
     no_args_is_help=True,
-    help="Run partitions again with everything downstream of them: DATASET PARTITION, or begin, list, show, cancel.",
+    help="Run partitions, a run or fires again with everything downstream. DATASET PARTITION, or begin, list, show, "
+    "cancel.",
 )
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="The id of a re-processing.")]
@@ -37,20 +38,36 @@ Place = Annotated[
     str | None,
     typer.Option("--namespace", "-n", metavar="NS", envvar="SLUICE_NAMESPACE", help="The namespace of its dataset."),
 ]
+Wait = Annotated[
+    bool, typer.Option("--wait", "-w", metavar="", help="Show the progress until the end; exit 1 unless all succeed.")
+]
 COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 
 
 @app.command(BEGIN)
 def begin(
-    dataset: Annotated[str, typer.Argument(metavar="DATASET", help="A dataset, such as demo.flights.")],
+    dataset: Annotated[str | None, typer.Argument(metavar="DATASET", help="A dataset, such as demo.flights.")] = None,
     partition: Annotated[
-        str | None, typer.Argument(metavar="[PARTITION]", help="Such as year=2013/month=1/day=5.")
+        str | None, typer.Argument(metavar="PARTITION", help="Such as year=2013/month=1/day=5.")
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", metavar="ID", help="Begin with this run, also a run of a DAG.")
+    ] = None,
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            "--schedule", "-s", metavar="NAME", help="Begin with the fires of a schedule, from --from to --to."
+        ),
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--from", metavar="PARTITION", help="The first partition, such as year=2013/month=1.")
+        str | None,
+        typer.Option(
+            "--from", metavar="PARTITION|WHEN", help="The first partition (year=2013/month=1), or an instant."
+        ),
     ] = None,
     until: Annotated[
-        str | None, typer.Option("--to", metavar="PARTITION", help="The last partition, included.")
+        str | None,
+        typer.Option("--to", metavar="PARTITION|WHEN", help="The last partition, included, or an instant, excluded."),
     ] = None,
     only: Annotated[bool, typer.Option("--only", metavar="", help="Run nothing downstream.")] = False,
     downstream: Annotated[
@@ -70,30 +87,50 @@ def begin(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", metavar="", help="Show what would run, and why; start nothing.")
     ] = False,
+    wait: Wait = False,
     namespace: frame.Namespace = None,
     app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Run partitions of a dataset again; print the id of the re-processing."""
+    """Run partitions of a dataset, a run, or fires again; print the id of the re-processing."""
+    if wait and dry_run:
+        raise WrongUsage("expected one of --wait and --dry-run, got both", "--wait")
     if only + downstream + (upto is not None) > 1:
         raise WrongUsage("expected one of --only, --downstream and --upto, got several", "--upto")
-    full = names.full_name(DATASET, dataset, namespace, app_name, "DATASET")
+    if sum(start is not None for start in (dataset, run, schedule)) != 1:
+        got = "none" if dataset is run is schedule else "several"
+        raise WrongUsage(f"expected one of DATASET, --run and --schedule, got {got}", "DATASET")
+    if run is not None:
+        if since is not None or until is not None:
+            raise WrongUsage("expected --from and --to without --run, got both", "--run")
+        start: Document = {"run": run}
+        place = run.partition(".")[0]
+    elif schedule is not None:
+        full = names.full_name(SCHEDULE, schedule, namespace, app_name, "--schedule")
+        start, place = {"fires": {"schedule": full, **_interval(since, until)}}, full.partition(".")[0]
+    else:
+        full = names.full_name(DATASET, dataset or "", namespace, app_name, "DATASET")
+        start, place = {"dataset": full, **_what(partition, since, until)}, full.partition(".")[0]
     body: Document = {
-        "dataset": full,
-        **_what(partition, since, until),
+        **start,
         "scope": "only" if only else "downstream",
         "concurrency": concurrency,
         "properties": frame.pairs_of("--property", properties or []),
         "dry_run": dry_run,
     }
     if upto is not None:
-        body["upto"] = names.full_name(WORKFLOW, upto, full.partition(".")[0], app_name, "--upto")
+        body["upto"] = names.full_name(WORKFLOW, upto, place, app_name, "--upto")
+    client = frame.connect()
     # The key makes a repeat after a lost answer the same re-processing.
-    answer = frame.connect().post(_path(full.partition(".")[0]), body, key=uuid.uuid4().hex)
-    if as_json:
+    answer = client.post(path_of(place), body, key=uuid.uuid4().hex)
+    if wait:
+        if not as_json:
+            print(answer["reprocess_id"], flush=True)
+        _follow(client, answer, as_json)
+    elif as_json:
         render.machine(answer)
     elif dry_run:
-        _show_plan(answer)
+        show_plan(answer)
     else:
         print(answer["reprocess_id"])
         if render.stderr().is_terminal:
@@ -105,7 +142,7 @@ def list_reprocesses(
     namespace: Place = None, limit: Annotated[int, frame.Limit] = 20, as_json: frame.Json = False
 ) -> None:
     """List the re-processings of a namespace, newest first."""
-    answer = frame.connect().listing(_path(frame.needed_namespace(namespace)), most=limit or None)
+    answer = frame.connect().listing(path_of(frame.needed_namespace(namespace)), most=limit or None)
     if as_json:
         render.machine(answer)
         return
@@ -120,22 +157,26 @@ def list_reprocesses(
             spell.ago(item["created_at"], now),
             _done(item),
             str(item["failed"]) if item["failed"] else None,
-            item["dataset"],
-            spell.pairs(item["first"]),
-            spell.pairs(item["last"]),
+            _start(item),
+            spell.entry(item["first"]),
+            spell.entry(item["last"]),
         )
         for item in answer["items"]
     ]
-    columns = ("REPROCESSING", "STATE", "BEGUN", "DONE", "FAILED", "DATASET", "FIRST", "LAST")
+    columns = ("REPROCESSING", "STATE", "BEGUN", "DONE", "FAILED", "OF", "FIRST", "LAST")
     render.table(render.stdout(), columns, rows)
     tables.rest(answer, len(rows), "sluice reprocess list ...")
 
 
 @app.command()
-def show(reprocess_id: Id, namespace: Place = None, as_json: frame.Json = False) -> None:
+def show(reprocess_id: Id, wait: Wait = False, namespace: Place = None, as_json: frame.Json = False) -> None:
     """Show the progress of a re-processing, step by step."""
-    path = f"{_path(frame.needed_namespace(namespace))}/{segment(reprocess_id)}"
-    _show(frame.connect().get(path), as_json)
+    client = frame.connect()
+    view = client.get(f"{path_of(frame.needed_namespace(namespace))}/{segment(reprocess_id)}")
+    if wait:
+        _follow(client, view, as_json)
+    else:
+        _show(view, as_json)
 
 
 @app.command()
@@ -146,14 +187,41 @@ def cancel(
     as_json: frame.Json = False,
 ) -> None:
     """Cancel a re-processing: it starts no more runs. Active runs continue, unless --runs cancels them."""
-    path = f"{_path(frame.needed_namespace(namespace))}/{segment(reprocess_id)}/cancel"
+    path = f"{path_of(frame.needed_namespace(namespace))}/{segment(reprocess_id)}/cancel"
     # Repeatable: the request is idempotent.
     answer = frame.connect().request("POST", path, {}, {"runs": "cancel" if runs else None}, repeatable=True).body
     _show(answer, as_json)
 
 
-def _path(namespace: str) -> str:
+def path_of(namespace: str) -> str:
+    """The path of the re-processings of a namespace."""
     return f"{names.path_of(NAMESPACE, namespace)}/reprocess"
+
+
+def _follow(client: Client, view: Document, as_json: bool) -> None:
+    """Show the progress until the end. Exits with 1 unless every step has succeeded."""
+    path = f"{path_of(view['namespace'])}/{segment(view['reprocess_id'])}"
+    try:
+        last = progress.until_over(client, path, quiet=as_json)
+    except KeyboardInterrupt:
+        render.note(f"stopped following; it continues: sluice reprocess cancel {view['reprocess_id']} ends it")
+        raise typer.Exit(130) from None
+    _show(last, as_json)
+    if last["state"] != "DONE":
+        raise typer.Exit(1)
+
+
+def _interval(since: str | None, until: str | None) -> Document:
+    if since is None or until is None:
+        hint = "--from 2026-01-01 --to 2026-02-01"
+        raise WrongUsage("expected both ends of an interval", "--from" if since is None else "--to", hint)
+    return {"from": checks.day_or_instant(since, "--from"), "to": checks.day_or_instant(until, "--to")}
+
+
+def _start(view: Document) -> str:
+    """What a re-processing begins with."""
+    fires = view.get("fires")
+    return str(view.get("dataset") or view.get("run") or (fires["schedule"] if fires else ""))
 
 
 def _what(partition: str | None, since: str | None, until: str | None) -> Document:
@@ -174,9 +242,10 @@ def _done(view: Document) -> str:
     return f"{view['succeeded'] + view['failed'] + view['cancelled']}/{view['total']}"
 
 
-def _show_plan(plan: Document) -> None:
-    console = render.stdout()
-    render.title(console, "re-processing of", plan["dataset"], spell.count(plan["total"], "run"))
+def show_plan(plan: Document, console: Console | None = None) -> None:
+    """Print the steps of a dry run, and why each runs."""
+    console = console or render.stdout()
+    render.title(console, "re-processing of", _start(plan), spell.count(plan["total"], "run"))
     rows: list[tuple[render.Cell, ...]] = [
         (str(step["step"]), step["schedule"], str(step["total"]), _partitions(step), step["why"])
         for step in plan["steps"]
@@ -186,7 +255,7 @@ def _show_plan(plan: Document) -> None:
 
 def _partitions(step: Document) -> str:
     """The first and the last partition of a step."""
-    shown = [spell.pairs(each) for each in (*step["first"], *step["last"])]
+    shown = [spell.entry(each) for each in (*step["first"], *step["last"])]
     return shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
 
 
@@ -196,11 +265,16 @@ def _show(view: Document, as_json: bool) -> None:
         return
     console, now = render.stdout(), frame.now()
     render.title(console, "re-processing", view["reprocess_id"], render.state(view["state"]), f"{_done(view)} runs")
-    first, last = spell.pairs(view["first"]), spell.pairs(view["last"])
+    first, last = spell.entry(view["first"]), spell.entry(view["last"])
+    fires = view.get("fires")
     facts: list[tuple[str, render.Cell]] = [
         ("dataset", view["dataset"]),
+        ("run", view.get("run")),
+        ("fires of", fires["schedule"] if fires else None),
         ("reason", view.get("reason")),
-        ("partitions", f"{first if first == last else f'{first} to {last}'}, {view['concurrency']} at a time"),
+        ("of", first if first == last else f"{first} to {last}"),
+        ("at a time", str(view["concurrency"])),
+        ("progress", progress.bar(view)),
         ("counts", _counts(view)),
         ("properties", spell.pairs(view.get("properties"), "\n")),
         ("begun", f"{spell.both(view['created_at'], now)} by {view['created_by']}"),

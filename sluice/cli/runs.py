@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Annotated, Any
 from uuid import uuid4
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from sluice import names, render, spell
-from sluice.cli import frame, logs, search, tables
-from sluice.client import Document, segment
+from sluice.cli import frame, logs, reprocess, search, tables
+from sluice.client import Client, Document, segment
+from sluice.errors import ApiRefused, WrongUsage
 from sluice.names import SCHEDULE
 
 app = typer.Typer(no_args_is_help=True, help="List runs, or show one with its attempts.")
@@ -228,13 +231,71 @@ def ping(run_id: Id, as_json: frame.Json = False) -> None:
 
 
 @app.command()
-def rerun(run_id: Id, as_json: frame.Json = False) -> None:
-    """Run a finished run again, with its properties, data and context."""
-    answer = frame.connect().post(f"/v1/runs/{segment(run_id)}/rerun", key=uuid4().hex)
+def rerun(
+    run_id: Id,
+    downstream: Annotated[
+        bool, typer.Option("--downstream", metavar="", help="Then run everything downstream again, in order.")
+    ] = False,
+    only: Annotated[bool, typer.Option("--only", metavar="", help="Start nothing downstream.")] = False,
+    as_json: frame.Json = False,
+) -> None:
+    """Run a finished run again, with its properties, data and context.
+
+    A terminal asks what is to become of the schedules that follow it. Without a terminal and without an option, its
+    status counts for them as the status of any run does.
+    """
+    if downstream and only:
+        raise WrongUsage("expected one of --only and --downstream, got both", "--only")
+    client = frame.connect()
+    scope = "downstream" if downstream else "only" if only else None
+    if scope is None and not as_json and sys.stdin.isatty():
+        scope = _asked_scope(client, run_id)
+    if scope is not None:
+        _reprocess(client, run_id, scope, as_json)
+        return
+    answer = client.post(f"/v1/runs/{segment(run_id)}/rerun", key=uuid4().hex)
     if as_json:
         render.machine(answer)
         return
     render.note(f"runs again as {answer['job_id']}")
+
+
+def _reprocess(client: Client, run_id: str, scope: str, as_json: bool) -> None:
+    body = {"run": run_id, "scope": scope}
+    answer = client.post(reprocess.path_of(run_id.partition(".")[0]), body, key=uuid4().hex)
+    if as_json:
+        render.machine(answer)
+        return
+    print(answer["reprocess_id"])
+    if render.stderr().is_terminal:
+        render.note(f"sluice reprocess show {answer['reprocess_id']} -n {answer['namespace']} --wait")
+
+
+def _asked_scope(client: Client, run_id: str) -> str | None:
+    """What the user wants to become of the downstream; None if there is none, as for a node of a DAG. Ends the command
+    with exit code 1 if the user wants nothing to run."""
+    try:
+        plan = client.post(reprocess.path_of(run_id.partition(".")[0]), {"run": run_id, "dry_run": True})
+    except ApiRefused as refusal:
+        if (refusal.code, refusal.field) == ("invalid", "run"):
+            return None
+        raise
+    following = len({step["schedule"] for step in plan["steps"]}) - 1
+    if following < 1:
+        return None
+    console = render.stderr()
+    reprocess.show_plan(plan, console)
+    verb = "follows" if following == 1 else "follow"
+    question = f"{spell.count(following, 'schedule')} {verb} this run: run "
+    choices = (("d", "bold"), "ownstream too, ", ("o", "bold"), "nly this run, or ", ("N", "bold"), "othing? ")
+    console.print(Text.assemble(question, *choices), end="", soft_wrap=True)
+    answer = sys.stdin.readline().strip().lower()
+    if answer in ("d", "downstream"):
+        return "downstream"
+    if answer in ("o", "only"):
+        return "only"
+    render.note("nothing was changed")
+    raise typer.Exit(1)
 
 
 app.command("logs")(logs.logs)

@@ -282,6 +282,8 @@ def reprocess(state: str = "RUNNING", **changed: Any) -> View:
         "state": state,
         "reason": None,
         "dataset": "demo.flights",
+        "run": None,
+        "fires": None,
         "first": day,
         "last": day,
         "concurrency": 1,

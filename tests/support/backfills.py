@@ -47,10 +47,10 @@ def counts(world: World, name: str, backfill_id: str) -> dict[str, int]:
 
 
 def about(run: Run) -> str:
-    """The day, or the values of the partition, that a run of a backfill processes."""
+    """The day, or the values of the partition, that a run of a backfill processes; or the run that it follows."""
     if run.nominal_at is not None:
         return iso(run.nominal_at)[:10]
-    return "/".join((run.event.partition or {}).values()) if run.event else ""
+    return ("/".join((run.event.partition or {}).values()) or run.event.run_id or "") if run.event else ""
 
 
 def ran(world: World, name: str) -> list[Run]:

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from tests.cli import recorded
-from tests.support.schedules import BY_DAY, after
+from tests.support.schedules import BY_DAY, after, at
 from tests.web.conftest import APP, NS, Api, installation, settle_in
 
 ALL = f"{NS}/reprocess"
 DAY = {"year": "2013", "month": "1", "day": "1"}
 ONE = {"dataset": "flights", "partition": DAY}
+FIRES = {"schedule": "demo.flights.nightly", "from": "2026-01-01T00:00:00Z", "to": "2026-01-03T00:00:00Z"}
 
 
 @pytest.fixture(scope="module")
@@ -26,6 +27,7 @@ def api() -> Iterator[Api]:
         trigger = {"type": "partition", "dataset": "flights"}
         made.schedule("daily", trigger=trigger, workflow="clean", by=BY_DAY, enabled=True)
         made.put(f"{APP}/schedules/next", after("clean", "join", by=BY_DAY))
+        made.put(f"{APP}/schedules/nightly", at("0 2 * * *"))
         yield made
 
 
@@ -69,6 +71,18 @@ def test_l21_a_dry_run_lists_the_steps_and_stores_nothing(api: Api) -> None:
     assert api.everything() == before
 
 
+def test_l21_fires_of_a_range_are_planned_and_run_again(api: Api) -> None:
+    told = api.answer(api.send("POST", ALL, {"fires": FIRES, "scope": "only"}), 201)
+    assert (told["dataset"], told["run"], told["total"]) == (None, None, 2)
+    assert told["fires"] == {
+        "schedule": "demo.flights.nightly",
+        "from": "2026-01-01T00:00:00.000Z",
+        "to": "2026-01-03T00:00:00.000Z",
+    }
+    assert (told["first"], told["last"]) == ("2026-01-01T02:00:00.000Z", "2026-01-02T02:00:00.000Z")
+    api.post(f"{ALL}/{told['reprocess_id']}/cancel")
+
+
 def test_l21_one_idempotency_key_is_one_reprocessing(api: Api) -> None:
     first, again = (api.post(ALL, ONE, idempotency_key="k") for _ in range(2))
     assert first == again
@@ -78,7 +92,13 @@ def test_l21_one_idempotency_key_is_one_reprocessing(api: Api) -> None:
 @pytest.mark.parametrize(
     ("body", "field", "words"),
     [
-        ({"partition": DAY}, "dataset", "expected a value, got nothing"),
+        ({"partition": DAY}, "dataset", "expected one of dataset, run and fires, got 'none'"),
+        (ONE | {"run": "demo.flights.daily.1.x"}, "run", "got 'dataset and run'"),
+        ({"run": "demo.flights.daily.1.x", "partition": DAY}, "dataset", "a dataset with partition"),
+        ({"fires": {"schedule": "demo.flights.daily", "from": "2026-01-01T00:00:00Z"}}, "fires.to", "expected a value"),
+        ({"fires": FIRES | {"from": "yesterday"}}, "fires.from", "expected"),
+        ({"fires": FIRES | {"to": "2026-01-01T00:00:00Z"}}, "fires.to", "an instant after"),
+        ({"fires": FIRES | {"schedule": "demo.flights.daily"}}, "fires.from", "a schedule with a time in its trigger"),
         ({"dataset": "flights"}, "partition", "either a partition or bounds"),
         (ONE | {"from": {"year": 2013}}, "partition", "either a partition or bounds"),
         (ONE | {"scope": "all"}, "scope", "'downstream' or 'only'"),

@@ -15,8 +15,8 @@ from typing import Literal
 from chalicelib.core import ids, states
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
-from chalicelib.core.events import correlation
-from chalicelib.core.instants import Instant, iso, parse_instant, parse_when
+from chalicelib.core.events import build, correlation
+from chalicelib.core.instants import MINUTE, Instant, iso, parse_instant, parse_when
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillState, PlanPart
 from chalicelib.core.rows.event import Event
@@ -35,6 +35,9 @@ MAX_ENTRIES = 10_000
 PART = 100
 # Jobs created in one transaction, which also writes the backfill and expects the schedule state.
 BATCH_SIZE = 50
+
+# How often the step of a DAG is checked: no transaction of a node's run knows the re-processing (L21).
+DAG_CHECK = MINUTE
 
 EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
 
@@ -201,6 +204,11 @@ def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ende
     return Step(moved, tuple(hand_out))
 
 
+def is_dag_step(row: Backfill) -> bool:
+    """Whether a backfill is the step of a re-processing that starts a DAG: its entries end with the runs of the DAG."""
+    return row.namespace is not None and ids.is_of_dag(row.schedule)
+
+
 def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:
     """The job of an entry. Its id and sort key follow from the entry, so each generation has it once."""
     return Job(
@@ -217,6 +225,27 @@ def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created
         event=event,
         backfill=row.id,
         reason=f"backfill {row.id}",
+        wake_at=now,
+    )
+
+
+def job_of_run(row: Backfill, run: Run, now: Instant) -> Job:
+    """The job of a step that begins with a run (L21): the data, properties and correlation of that run."""
+    return Job(
+        schedule=row.schedule,
+        generation=row.generation,
+        sort_key=sort_keys.backfill(row.id, 0),
+        job_id=job_id(row, 0, row.generation),
+        kind="backfill",
+        state="PENDING_CONSTRAINTS",
+        created_at=now,
+        accepted_at=now,
+        correlation=run.correlation,
+        properties={**run.request.properties, **row.properties},
+        event=run.event,
+        backfill=row.id,
+        rerun_of=run.rerun_of or run.run_id,
+        reason=f"runs {run.run_id} again",
         wake_at=now,
     )
 
@@ -248,9 +277,14 @@ def partition_event(row: Backfill, values: tuple[str, ...]) -> Event:
     )
 
 
-def status_event(row: Backfill, entry: str) -> Event:
-    """The event of an entry of a downstream step: the upstream has completed for these values (L21)."""
+def status_event(row: Backfill, entry: str, run: Run | None) -> Event:
+    """The event of an entry of a downstream step: the upstream has completed for these values (L21). ``run`` is the run
+    of the parent step for them; None if there is none, or if it is no longer stored."""
     values = dict(zip(row.keys, values_of(entry), strict=True)) if row.keys else None
+    if run is not None:
+        # The run of a DAG's start stands for the runs of its nodes, one of which has the upstream workflow.
+        key = status_key(row.upstream or "", "COMPLETED")
+        return replace(build.status_event(run, "COMPLETED"), partition=values, workflow=row.upstream, key=key)
     return Event(
         id=ids.event_id("reprocess", row.schedule, row.id, entry),
         kind="program_status",
@@ -261,6 +295,15 @@ def status_event(row: Backfill, entry: str) -> Event:
         workflow=row.upstream,
         status="COMPLETED",
     )
+
+
+def is_for(entry: str, keys: Sequence[str], parent_entry: str, parent_keys: Sequence[str]) -> bool:
+    """Whether an entry follows from an entry of its parent step: both name the same values of the keys they share, or
+    the same fire."""
+    if not keys:
+        return entry == parent_entry
+    known = dict(zip(parent_keys, values_of(parent_entry), strict=True))
+    return all(known.get(key) == value for key, value in zip(keys, values_of(entry), strict=True))
 
 
 def values_of(entry: str) -> tuple[str, ...]:

@@ -1,13 +1,16 @@
 """The plan of a re-processing (L21): which schedules run again, for which partitions, and in which order.
 
-The plan depends on the subscriptions alone. A schedule runs again if its trigger counts the event of the partition, or
-a status of a run that runs again. Sluice derives its correlation from the partition, as for the first run.
+The plan follows from the subscriptions alone. A schedule runs again if its trigger counts the event of the partition,
+or a status of a run that runs again. Its correlation follows from the partition, as it did the first time. A plan may
+also begin with a schedule itself: with one of its runs, or with its fires.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from chalicelib.core import ids
 from chalicelib.core.backfills.backfill import MAX_ENTRIES
@@ -25,24 +28,39 @@ MAX_STEPS = 100
 STATUSES = ("COMPLETED", "STARTED")
 
 Values = tuple[tuple[str, str], ...]  # a partition: its keys with their values, in order
+Unit = tuple[Values, str]  # what a run is for: a partition, or without one the instant of a fire (RFC 3339), or neither
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A workflow that runs when a schedule does: its own, or that of a node, if the schedule starts a DAG. ``who`` says
+    in words what runs it, and ``version`` is the present one of its definition."""
+
+    workflow: str
+    schedule: str
+    who: str
+    version: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A schedule with its subscriptions to one event key, and the present version of its workflow's definition."""
+    """A schedule with its subscriptions to one event key, and the workflows that run when it does."""
 
     name: str
     schedule: Schedule
     rows: tuple[Subscription, ...]
-    workflow_version: int = 0
+    generation: int
+    version: int
+    sources: tuple[Source, ...]
 
-    @property
-    def generation(self) -> int:
-        return self.rows[0].generation
 
-    @property
-    def version(self) -> int:
-        return self.rows[0].version
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A schedule with which a plan begins, for these units, whatever its trigger counts. ``why`` says so in words."""
+
+    follower: Follower
+    units: tuple[Unit, ...]
+    why: str
 
 
 Graph = Mapping[str, Sequence[Follower]]  # the followers of each event key
@@ -50,10 +68,12 @@ Graph = Mapping[str, Sequence[Follower]]  # the followers of each event key
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A schedule that runs again, once for each of ``entries``: the values of ``keys``, joined by ``/``.
+    """A schedule that runs again, once for each of ``entries``: the values of ``keys``, joined by ``/``, or the instant
+    of a fire.
 
-    ``after`` are the numbers of the steps that must have succeeded before. ``upstream`` is the workflow whose status
-    starts the schedule; None for a schedule that counts the partition itself. ``why`` is the reason, for users.
+    ``after`` are the numbers of the steps that must have succeeded. ``upstream`` is the workflow whose status starts
+    the schedule, and ``parent`` the number of the step that runs it; None for a first step. ``why`` says the reason in
+    words.
     """
 
     schedule: str
@@ -65,6 +85,7 @@ class Step:
     after: tuple[int, ...]
     upstream: str | None
     why: str
+    parent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,50 +103,67 @@ class _Found:
     follower: Follower
     upstream: str | None
     why: str
-    partitions: dict[Values, None]
+    units: dict[Unit, None]
     causes: dict[_Place, None]
+    parent: _Place | None
 
 
-def announced_keys(schedule: Schedule) -> tuple[str, ...]:
-    """The event keys of the statuses that successful runs of a schedule announce."""
-    return tuple(status_key(schedule.workflow, status) for status in STATUSES)
+def announced_keys(follower: Follower) -> tuple[str, ...]:
+    """The event keys under which the runs of a schedule announce that they go well."""
+    return tuple(status_key(source.workflow, status) for source in follower.sources for status in STATUSES)
 
 
-def plan(graph: Graph, events: Sequence[Event], downstream: bool = True, upto: str | None = None) -> tuple[Step, ...]:
-    """The steps that run the schedules of these partition events again, each after all steps that start it.
+def plan(
+    graph: Graph,
+    events: Sequence[Event],
+    downstream: bool = True,
+    upto: str | None = None,
+    origin: Origin | None = None,
+) -> tuple[Step, ...]:
+    """The steps that run the schedules of these partition events again, or the ``origin``, each after all steps that
+    start it.
 
     Without ``downstream`` the plan has only the schedules that count the events themselves. With ``upto`` it has only
     the steps of that workflow, and those that lead to them. Raises `SluiceError` (``invalid``) if the plan does not
     contain the workflow, and for a plan that is too large.
     """
-    found = _walk(graph, events, downstream)
+    found = _walk(graph, events, origin, downstream)
     numbers = {place: number for number, place in enumerate(_in_order(found))}
     _check_size(found)
     steps = tuple(_step(place, found[place], numbers) for place in numbers)
     return steps if upto is None else _leading_to(steps, upto)
 
 
-def _walk(graph: Graph, events: Sequence[Event], downstream: bool) -> dict[_Place, _Found]:
-    """All steps that the events reach, each with the steps that start it."""
+def _walk(graph: Graph, events: Sequence[Event], origin: Origin | None, downstream: bool) -> dict[_Place, _Found]:
+    """Every place that an event or the origin reaches, with the places that lead to it."""
     found: dict[_Place, _Found] = {}
-    open_ends: list[tuple[_Place, Values]] = []
+    open_ends: deque[tuple[_Place, Unit]] = deque()
     for event in events:
         why = f"counts partitions of {event.dataset}"
-        open_ends += _reached(graph, event, None, None, why, found)
+        open_ends += _reached(graph, event, "", None, why, found)
+    if origin is not None:
+        open_ends += _begun(origin, found)
     while open_ends and downstream:
-        place, partition = open_ends.pop(0)
-        own = found[place].follower
-        for status in STATUSES:
-            event = status_event(own, status, dict(partition))
-            why = f"counts {status} of {own.schedule.workflow}, which {own.name} runs"
-            open_ends += _reached(graph, event, place, own.schedule.workflow, why, found)
+        place, (partition, at) = open_ends.popleft()
+        for source, status in product(found[place].follower.sources, STATUSES):
+            event = status_event(source, status, dict(partition))
+            why = f"counts {status} of {source.workflow}, which {source.who} runs"
+            open_ends += _reached(graph, event, at, place, why, found)
     return found
 
 
+def _begun(origin: Origin, found: dict[_Place, _Found]) -> Iterator[tuple[_Place, Unit]]:
+    for unit in origin.units:
+        place = _Place(origin.follower.name, tuple(key for key, _ in unit[0]))
+        found.setdefault(place, _Found(origin.follower, None, origin.why, {}, {}, None)).units[unit] = None
+        yield place, unit
+
+
 def _reached(
-    graph: Graph, event: Event, cause: _Place | None, upstream: str | None, why: str, found: dict[_Place, _Found]
-) -> Iterator[tuple[_Place, Values]]:
-    """Add the schedules that count an event to ``found``. Yields each new pair of a schedule and a partition."""
+    graph: Graph, event: Event, at: str, cause: _Place | None, why: str, found: dict[_Place, _Found]
+) -> Iterator[tuple[_Place, Unit]]:
+    """Note the schedules that count an event; ``at`` is the fire from which it follows. Yields each schedule and unit
+    that is new."""
     for follower in graph.get(event.key, ()):
         if not gather.touched(follower.schedule, event, follower.rows)[0]:
             continue
@@ -133,29 +171,29 @@ def _reached(
         values = correlate(by, event) if by else dict(event.partition or {})
         if values is None:
             continue  # the event lacks a correlation key: it did not count the first time either
-        partition = tuple(values.items())
+        unit = (tuple(values.items()), "" if values else at)
         place = _Place(follower.name, tuple(values))
-        known = found.setdefault(place, _Found(follower, upstream, why, {}, {}))
+        known = found.setdefault(place, _Found(follower, event.workflow, why, {}, {}, cause))
         if cause is not None:
             known.causes[cause] = None
-        if partition not in known.partitions:
-            known.partitions[partition] = None
-            yield place, partition
+        if unit not in known.units:
+            known.units[unit] = None
+            yield place, unit
 
 
-def status_event(follower: Follower, status: str, partition: Mapping[str, str]) -> Event:
-    """The event of a status that a run of this schedule for a partition announces, as triggers count it."""
+def status_event(source: Source, status: str, partition: Mapping[str, str]) -> Event:
+    """A status of a run of this workflow for a partition, as triggers count it."""
     return Event(
-        id=ids.event_id("program_status", follower.name, status),
+        id=ids.event_id("program_status", source.schedule, status),
         kind="program_status",
-        key=status_key(follower.schedule.workflow, status),
+        key=status_key(source.workflow, status),
         instant=0,
         accepted_at=0,
         partition=partition or None,
-        workflow=follower.schedule.workflow,
+        workflow=source.workflow,
         status=status,
-        schedule=follower.name,
-        payload={"workflow_version": follower.workflow_version} if follower.workflow_version else None,
+        schedule=source.schedule,
+        payload={"workflow_version": source.version} if source.version else None,
     )
 
 
@@ -192,10 +230,11 @@ def _step(place: _Place, found: _Found, numbers: Mapping[_Place, int]) -> Step:
         generation=found.follower.generation,
         version=found.follower.version,
         keys=place.keys,
-        entries=tuple("/".join(value for _, value in partition) for partition in found.partitions),
+        entries=tuple("/".join(value for _, value in partition) or at for partition, at in found.units),
         after=tuple(sorted(number for cause in found.causes if (number := numbers[cause]) < own)),
         upstream=found.upstream,
         why=found.why,
+        parent=None if found.parent is None or numbers[found.parent] > own else numbers[found.parent],
     )
 
 
@@ -208,14 +247,18 @@ def _leading_to(steps: Sequence[Step], workflow: str) -> tuple[Step, ...]:
         if number in wanted:
             wanted.update(steps[number].after)
     kept = {number: place for place, number in enumerate(sorted(wanted))}
-    return tuple(replace(steps[number], after=tuple(kept[cause] for cause in steps[number].after)) for number in kept)
+    chosen = [(steps[number], steps[number].parent) for number in kept]
+    return tuple(
+        replace(step, after=tuple(kept[cause] for cause in step.after), parent=None if parent is None else kept[parent])
+        for step, parent in chosen
+    )
 
 
 def _check_size(found: Mapping[_Place, _Found]) -> None:
     if len(found) > MAX_STEPS:
         hint = "re-process a part with upto, then what follows that workflow"
         raise invalid("dataset", f"at most {MAX_STEPS} schedules in one re-processing", f"{len(found)} schedules", hint)
-    most = max((len(each.partitions) for each in found.values()), default=0)
+    most = max((len(each.units) for each in found.values()), default=0)
     if most > MAX_ENTRIES:
         raise invalid("partitions", f"at most {MAX_ENTRIES} runs of one schedule", f"{most} partitions")
 

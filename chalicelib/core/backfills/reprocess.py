@@ -22,7 +22,7 @@ from chalicelib.core.text import count_of
 @dataclass(frozen=True, slots=True)
 class StoredStep:
     """A step as the row stores it. ``plan``, ``total``, ``first`` and ``last`` are of its backfill; the counts are set
-    when the backfill has ended."""
+    when the backfill has ended. ``parent`` is -1 for a step without one."""
 
     schedule: str
     workflow: str
@@ -41,6 +41,7 @@ class StoredStep:
     succeeded: int = 0
     failed: int = 0
     cancelled: int = 0
+    parent: int = -1
 
     @property
     def ran(self) -> bool:
@@ -69,6 +70,7 @@ def store(reprocess_id: str, steps: Sequence[Step]) -> tuple[tuple[StoredStep, .
                 after=step.after,
                 upstream=step.upstream or "",
                 why=step.why,
+                parent=-1 if step.parent is None else step.parent,
             )
         )
     return tuple(stored), tuple(rows)
@@ -149,8 +151,9 @@ def _ended(step: StoredStep, current: Backfill | None, state: ReprocessState) ->
 def backfill_of(row: Reprocess, number: int, now: Instant) -> Backfill:
     """The backfill of a step. Its schedule has the generation and version of the plan: if the schedule has been
     replaced since, the backfill ends (C13)."""
-    step = steps_of(row)[number]
-    first = not step.upstream
+    steps = steps_of(row)
+    step = steps[number]
+    first, has_parent = not step.upstream, step.parent >= 0
     return Backfill(
         schedule=step.schedule,
         id=ids.step_of(row.id, number),
@@ -166,11 +169,16 @@ def backfill_of(row: Reprocess, number: int, now: Instant) -> Backfill:
         created_at=now,
         by=row.by,
         properties=row.properties,
-        dataset=row.dataset if first else None,
+        since=row.since if first else None,
+        until=row.until if first else None,
+        dataset=(row.dataset or None) if first else None,
         keys=row.keys if first else step.keys,
         base=row.base if first else "",
         upstream=step.upstream or None,
         namespace=row.namespace,
+        run=(row.run or None) if first else None,
+        parent_schedule=steps[step.parent].schedule if has_parent else None,
+        parent=ids.step_of(row.id, step.parent) if has_parent else None,
         wake_at=now,
     )
 

@@ -80,14 +80,25 @@ class Backfill(Document):
         return self
 
 
+class FireRange(Document):
+    """The fires of a schedule with a time in its trigger, or of such a DAG, by its full name: from ``from`` (included)
+    to ``to`` (excluded)."""
+
+    schedule: StoredReference
+    from_: Moment = Field(alias="from")
+    to: Moment
+
+
 class Reprocess(Document):
-    """The request for a re-processing: a ``partition`` of a dataset, or the registered ones between ``from`` and ``to``
-    (both included). ``scope: only`` runs the schedules of the partitions alone, ``downstream`` everything after them
-    too, and ``upto`` what leads to that workflow (its full name). With ``dry_run`` Sluice returns the plan and stores
-    nothing.
+    """The request for a re-processing. It begins with a ``partition`` of a dataset, or the registered ones between
+    ``from`` and ``to`` (both included); with a ``run``, also that of a DAG's start; or with ``fires``. ``scope: only``
+    runs the first schedules alone, ``downstream`` everything after them too, and ``upto`` what leads to that workflow
+    (its full name). With ``dry_run`` Sluice returns the plan and stores nothing.
     """
 
-    dataset: Reference
+    dataset: Reference | None = None
+    run: str | None = Field(default=None, min_length=1, max_length=1_000)
+    fires: FireRange | None = None
     partition: Values | None = None
     from_: Values | None = Field(default=None, alias="from")
     to: Values | None = None
@@ -98,9 +109,16 @@ class Reprocess(Document):
     dry_run: bool = False
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> Reprocess:
+    def _one_start(self) -> Reprocess:
         bounds = self.from_ is not None or self.to is not None
-        if bounds == (self.partition is not None):
+        starts = {"dataset": self.dataset, "run": self.run, "fires": self.fires}
+        given = [name for name, start in starts.items() if start is not None]
+        if len(given) != 1:
+            got = " and ".join(given) or "none"
+            raise invalid(given[-1] if given else "dataset", "one of dataset, run and fires", got)
+        if self.dataset is None and (bounds or self.partition is not None):
+            raise invalid("dataset", "a dataset with partition, from or to", f"{given[0]} with it")
+        if self.dataset is not None and bounds == (self.partition is not None):
             got = "both" if bounds else "neither"
             raise invalid("partition", "either a partition or bounds (from, to)", got)
         if self.scope == "only" and self.upto is not None:

@@ -99,6 +99,15 @@ def node_states(
     return found
 
 
+def succeeding(dag: Dag) -> list[str]:
+    """The nodes that run if every run succeeds, in an order in which they may. A failure alone leads to the others."""
+    found: list[str] = []
+    for node in definition_dag.in_order(dag):
+        if all(edge.from_ in found and "COMPLETED" in edge.on for edge in dag.into(node)):
+            found.append(node)
+    return found
+
+
 def state_of(nodes: Mapping[str, NodeStatus]) -> DagState:
     """The state of the DAG run: RUNNING while a node is active, else SUCCEEDED if all nodes succeeded or were
     skipped."""

@@ -30,8 +30,9 @@ class Backfill(StoredRow):
     one of partitions. ``cancel_runs``: the active runs are cancelled, too. At ``wake_at`` Sluice checks the ``live``
     entries.
 
-    ``namespace`` is that of its re-processing, if it is a step of one; ``upstream`` is then the workflow whose status
-    starts the schedule, if it is not the first step.
+    ``namespace`` is that of its re-processing, if it is a step of one. Of a first step, ``run`` is the run that runs
+    again, if it begins with a run. Of another, ``upstream`` is the workflow whose status starts the schedule, and
+    ``parent_schedule`` and ``parent`` are the schedule and the id of the backfill that runs it.
     """
 
     schedule: str
@@ -55,6 +56,9 @@ class Backfill(StoredRow):
     base: str = ""
     upstream: str | None = None
     namespace: str | None = None
+    run: str | None = None
+    parent_schedule: str | None = None
+    parent: str | None = None
     next: int = 0
     live: Mapping[str, int] = field(default_factory=dict)
     succeeded: int = 0

@@ -17,7 +17,8 @@ StepState = Literal["waiting", "running", "succeeded", "failed", "skipped", "can
 
 @dataclass(frozen=True, slots=True)
 class Reprocess(StoredRow):
-    """One re-processing of partitions of ``dataset``, from ``first`` to ``last``. Each of ``steps`` is a stored
+    """One re-processing: of partitions of ``dataset``, of a ``run``, or of the fires of ``schedule`` in ``[since,
+    until)``. ``first`` and ``last`` are the bounds of its first step. Each of ``steps`` is a stored
     `core/backfills/reprocess.py::StoredStep`. At most one step runs at a time, as a backfill with ``concurrency``.
 
     ``cancel_runs``: active runs are cancelled, too. At ``wake_at`` Sluice checks the running step.
@@ -35,6 +36,10 @@ class Reprocess(StoredRow):
     concurrency: int
     created_at: Instant
     by: str = ""
+    run: str = ""
+    schedule: str = ""
+    since: Instant | None = None
+    until: Instant | None = None
     properties: Mapping[str, Any] = field(default_factory=dict)
     reason: str = ""
     cancel_runs: bool = False

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chalicelib.core import ids, states
+from chalicelib.core.dags import rounds
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits import returns
@@ -206,17 +207,31 @@ def wake_of(run: Run, now: Instant) -> Instant | None:
     return costs.next_check(run, now) if states.is_terminal(run.state) else follow.next_poll(run, now)
 
 
-def heard_by(run: Run, rows: Sequence[Subscription]) -> list[Subscription]:
-    """The subscriptions to which a status of this run is announced: all of them, for most runs.
+def heard_by(run: Run, rows: Sequence[Subscription], start: Run | None) -> list[Subscription]:
+    """The subscriptions to which a status of this run is announced: all of them, for most runs. ``start`` is the run
+    that began its DAG run, if `start_of` names one.
 
-    For a run of a re-processing, the plan starts the downstream runs. So its statuses only wake jobs that wait for a
-    constraint, and start the nodes of its own DAG (L21)."""
-    if run.backfill is None or ids.reprocess_of(run.backfill) is None:
+    The plan of a re-processing starts what follows its runs, and what follows the nodes of a DAG that it runs. So their
+    statuses only wake jobs that wait for a constraint, and start the nodes of their own DAG (L21)."""
+    begun_by = (start or run).backfill
+    if begun_by is None or ids.reprocess_of(begun_by) is None:
         return list(rows)
+    return [row for row in rows if _hears_anyway(run, row)]
+
+
+def start_of(run: Run, rows: Sequence[Subscription]) -> str | None:
+    """The id of the run that began the DAG run of a node, if `heard_by` depends on it: a schedule outside the DAG waits
+    for the status. None for a node that a user runs again, whose status counts as always."""
+    value = rounds.which(run.correlation)
+    if value is None or all(_hears_anyway(run, row) for row in rows):
+        return None
+    round_ = rounds.parse(value)
+    return round_.dag_run if round_.number == 1 and not round_.alone and run.rerun_of is None else None
+
+
+def _hears_anyway(run: Run, row: Subscription) -> bool:
     own = ids.dag_of(run.schedule) if ids.is_of_dag(run.schedule) else None
-    return [
-        row for row in rows if row.leaf == WAKE or (ids.is_of_dag(row.schedule) and ids.dag_of(row.schedule) == own)
-    ]
+    return row.leaf == WAKE or (ids.is_of_dag(row.schedule) and ids.dag_of(row.schedule) == own)
 
 
 def _retry(run: Run, reason: str, due: Instant) -> Job:

@@ -13,6 +13,7 @@ from chalicelib.core import errors, ids, states
 from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.backfills.backfill import EntryState, Step
 from chalicelib.core.backfills.request import Backfill as NewRequest
+from chalicelib.core.dags.status import DagState
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill
@@ -23,12 +24,15 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.writes import Create, ExpectMode, Put, Replace, WakeBackfill, Write
-from chalicelib.flow import lookup
+from chalicelib.flow import dag_states, lookup
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.runs import cancel
 from chalicelib.ports import MAX_RACES, Ports
+
+# The state of an entry whose run has started a DAG, by the state of the DAG run.
+OF_DAG: dict[DagState, EntryState] = {"RUNNING": "running", "SUCCEEDED": "succeeded", "FAILED": "failed"}
 
 
 def preview(ports: Ports, name: str, request_data: NewRequest) -> Plan:
@@ -120,7 +124,10 @@ def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, Entr
         found = () if waits else ports.runs.attempts(job_id)
         attempts = [run for run in found if run.backfill == row.id]
         recorded = not waits and not attempts and ports.runs.record(job_id) is not None
-        seen[entry] = backfill.entry_state(attempts, waits, recorded, lives_in == generation)
+        state = backfill.entry_state(attempts, waits, recorded, lives_in == generation)
+        if state == "succeeded" and backfill.is_dag_step(row) and row.state == "RUNNING":
+            state = OF_DAG[dag_states.state_of(ports, attempts[-1])]
+        seen[entry] = state
     return seen
 
 
@@ -132,6 +139,8 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
         row = replace(row, version=schedule_state.version)
     generation = schedule_state.generation if schedule_state is not None and ended is None else row.generation
     step = backfill.advance(row, entry_states(ports, row, generation), generation, ended, now)
+    if backfill.is_dag_step(row) and step.row.state == "RUNNING" and step.row.wake_at is None:
+        step = replace(step, row=replace(step.row, wake_at=now + backfill.DAG_CHECK))
     jobs = _jobs(ports, step, schedule_state, now)
     plan: list[Write] = [Replace(step.row), *map(Create, jobs)]
     if jobs and schedule_state is not None:
@@ -147,7 +156,7 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
         ports.hints.send([ref_of(job) for job in jobs], now, now)
     if step.row.expires_at is not None:
         _end_plan(ports, step.row, step.row.expires_at)
-    return step.row.wake_at is None
+    return step.row.wake_at is None or step.row.wake_at > now
 
 
 def _reprocess(ports: Ports, row: Backfill) -> Reprocess | None:
@@ -167,6 +176,8 @@ def _end_plan(ports: Ports, row: Backfill, at: Instant) -> None:
 def _jobs(ports: Ports, step: Step, schedule_state: ScheduleState | None, now: Instant) -> list[Job]:
     if not step.hand_out:
         return []
+    if step.row.run is not None:
+        return [backfill.job_of_run(step.row, run, now) for run in ports.runs.attempts(step.row.run)[-1:]]
     schedule = lookup.definition_of(ports, schedule_state)
     entries, by = Entries(ports, step.row), schedule.by if schedule else ()
     # The instants differ by a millisecond each, so that jobs which queue do so in the order of the plan.
@@ -185,6 +196,8 @@ def _ended_because(ports: Ports, row: Backfill, schedule_state: ScheduleState | 
     """
     if schedule_state is None or not schedule_state.exists:
         return "the schedule was deleted"
+    if row.run is not None and not row.live and not ports.runs.attempts(row.run):
+        return f"run {row.run} is no longer stored"
     if schedule_state.generation == row.generation:
         return None
     before = lookup.definition_of(ports, replace(schedule_state, version=row.version))

@@ -14,6 +14,7 @@ from chalicelib.core.instants import Instant, iso, parse_instant
 from chalicelib.core.names import dataset_name
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
 from chalicelib.ports import Ports
@@ -131,6 +132,7 @@ class Entries:
     def __init__(self, ports: Ports, row: Backfill) -> None:
         self._ports, self._row = ports, row
         self._parts: dict[int, tuple[str, ...]] = {}
+        self._parent: Entries | None = None
 
     def __getitem__(self, index: int) -> str:
         number, offset = divmod(index, backfill.PART)
@@ -143,9 +145,32 @@ class Entries:
         """The event for the run of an entry: the fire of that instant, the event of the registered partition, or the
         status of the upstream of a step."""
         if self._row.upstream is not None:
-            return backfill.status_event(self._row, self[index])
+            return backfill.status_event(self._row, self[index], self._upstream_run(index))
         if self._row.dataset is None:
             return backfill.fire_event(self._row, self[index])
         values = backfill.values_of(self[index])
         known = self._ports.catalog.partition(self._row.dataset, values)
         return known.event if known is not None else backfill.partition_event(self._row, values)
+
+    def _upstream_run(self, index: int) -> Run | None:
+        """The last attempt of the run in the parent step from which an entry follows, None if there is none."""
+        parent = self._parent_entries()
+        number = parent.number_for(self[index], self._row.keys, index) if parent is not None else None
+        if parent is None or number is None:
+            return None
+        attempts = self._ports.runs.attempts(backfill.job_id(parent._row, number, parent._row.generation))
+        return attempts[-1] if attempts else None
+
+    def number_for(self, entry: str, keys: tuple[str, ...], near: int) -> int | None:
+        """The number of the entry from which an entry of a later step follows. Both plans have one order in most
+        cases, so the search begins ``near``."""
+        total = self._row.total
+        numbers = [near, *range(total)] if near < total else range(total)
+        return next((each for each in numbers if backfill.is_for(entry, keys, self[each], self._row.keys)), None)
+
+    def _parent_entries(self) -> Entries | None:
+        row = self._row
+        if self._parent is None and row.parent is not None and row.parent_schedule is not None:
+            parent = self._ports.jobs.backfill(row.parent_schedule, row.parent)
+            self._parent = Entries(self._ports, parent) if parent is not None else None
+        return self._parent

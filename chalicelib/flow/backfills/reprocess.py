@@ -1,4 +1,4 @@
-"""Run partitions again with everything downstream of them (L21): a series of backfills, one step after another.
+"""Run partitions, a run or fires again with everything downstream (L21): a series of backfills, one after another.
 
 Nothing polls: the transaction that ends the backfill of a step also wakes the re-processing. One transaction writes the
 state of the steps and the next backfill. So a crash at any point loses no step and begins none twice.
@@ -13,20 +13,28 @@ from functools import partial
 from chalicelib.core import errors, ids
 from chalicelib.core.backfills import backfill as entries
 from chalicelib.core.backfills import lineage, reprocess
-from chalicelib.core.backfills.lineage import Follower, Step
+from chalicelib.core.backfills.lineage import Follower, Origin, Source, Step
+from chalicelib.core.backfills.request import Backfill as BackfillRequest
+from chalicelib.core.backfills.request import FireRange
 from chalicelib.core.backfills.request import Reprocess as NewRequest
+from chalicelib.core.dags import rounds
+from chalicelib.core.dags import status as dag_status
+from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, invalid
-from chalicelib.core.instants import Instant
+from chalicelib.core.instants import Instant, iso
 from chalicelib.core.names import dataset_name
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.reprocess import Reprocess
-from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription
+from chalicelib.core.text import count_of
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.writes import Create, Put, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.backfills import backfill
+from chalicelib.flow.backfills import plan as backfill_plan
+from chalicelib.flow.runs import again
 from chalicelib.ports import MAX_RACES, Ports
 
 MAX_READ = 500  # schedules whose subscriptions a walk reads; a plan has fewer
@@ -34,33 +42,90 @@ MAX_READ = 500  # schedules whose subscriptions a walk reads; a plan has fewer
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps of a re-processing, and the partitions with which it begins."""
+    """The steps of a re-processing, and what it begins with: partitions of a ``dataset``, a ``run``, or the fires of a
+    ``schedule`` in ``[since, until)``. ``entries`` are those of its first step."""
 
-    dataset: str
-    keys: tuple[str, ...]
-    base: str
-    partitions: tuple[str, ...]
+    entries: tuple[str, ...]
     steps: tuple[Step, ...]
+    keys: tuple[str, ...] = ()
+    dataset: str = ""
+    base: str = ""
+    run: str = ""
+    schedule: str = ""
+    since: Instant | None = None
+    until: Instant | None = None
 
 
 def preview(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
     """The plan that a re-processing would have. Stores nothing. Raises `SluiceError` if nothing would run."""
     lookup.require(ports, "namespace", namespace)
-    name = dataset_name(request_data.dataset, namespace)
+    if request_data.run is not None:
+        return _of_run(ports, namespace, request_data, request_data.run)
+    if request_data.fires is not None:
+        return _of_fires(ports, namespace, request_data, request_data.fires)
+    name = dataset_name(request_data.dataset or "", namespace)
     stored = ports.catalog.definition("dataset", name)
     if stored is None:
         raise errors.unknown_reference("dataset", "dataset", name)
     dataset = Dataset.model_validate(stored.document)
     chosen = _partitions(ports, name, dataset, request_data)
     events = [_event(ports, name, dataset, values) for values in chosen]
-    graph = _graph(ports, partition_key(name), request_data.scope == "downstream")
+    graph = _graph(ports, [partition_key(name)], request_data.scope == "downstream")
     found = lineage.plan(graph, events, request_data.scope == "downstream", request_data.upto)
     if not found:
         hint = "sluice enable the schedules first; sluice backfill runs a disabled one"
         raise invalid("dataset", f"a dataset whose partitions start an enabled schedule, such as {name}", name, hint)
     steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step.upstream is None else step for step in found)
     base = f"s3://{dataset.bucket}/{dataset.prefix}"
-    return Plan(name, dataset.keys, base, tuple("/".join(values) for values in chosen), steps)
+    return Plan(tuple("/".join(values) for values in chosen), steps, dataset.keys, name, base)
+
+
+def _of_run(ports: Ports, namespace: str, request_data: NewRequest, run_id: str) -> Plan:
+    """The plan that begins with a run. Raises ``not_found`` (404) if the namespace has no such run, and ``conflict``
+    (409) if the run cannot run again."""
+    if not run_id.startswith(f"{namespace}."):
+        raise errors.not_found("run", run_id, f"name a run of the namespace {namespace}, or another namespace")
+    run = lookup.find_run(ports, run_id)[-1]
+    schedule_state, schedule = again.schedule_of(ports, run)
+    if ids.is_dag_node(run.schedule):
+        hint = "sluice dags rerun runs a node again; the run of the DAG can be re-processed"
+        raise invalid("run", "a run outside DAGs, or one of a DAG's start", f"a run of the node {run.schedule}", hint)
+    values = rounds.without(run.partition) or rounds.without(run.correlation) or {}
+    nominal = iso(run.nominal_at) if run.nominal_at is not None and not values else ""
+    follower = _follower_of(ports, schedule_state, schedule)
+    origin = Origin(follower, ((tuple(values.items()), nominal),), f"runs {run_id} again")
+    steps = _steps_from(ports, origin, request_data)
+    return Plan(steps[0].entries, steps, steps[0].keys, run=run_id)
+
+
+def _of_fires(ports: Ports, namespace: str, request_data: NewRequest, fires: FireRange) -> Plan:
+    """The plan that begins with the fires of a schedule, or of a DAG. Raises `SluiceError` if it has none."""
+    name = fires.schedule
+    if not name.startswith(f"{namespace}."):
+        raise invalid("fires.schedule", f"a schedule of the namespace {namespace}", name)
+    is_dag = name.count(".") == 2 and ports.catalog.definition("dag", name) is not None
+    schedule_state, schedule = lookup.existing(ports, ids.dag_start(name) if is_dag else name)
+    wanted = BackfillRequest.model_validate({"from": fires.from_, "to": fires.to})
+    try:
+        plan = backfill_plan.make(ports, schedule_state, schedule, wanted, ports.clock.now())
+    except SluiceError as error:
+        raise error.under("fires") from None
+    since, until = plan.since or 0, plan.until or 0
+    why = f"fires {count_of(len(plan.entries), 'time')} from {iso(since)} to {iso(until)}"
+    units = tuple(((), entry) for entry in plan.entries)
+    steps = _steps_from(ports, Origin(_follower_of(ports, schedule_state, schedule), units, why), request_data)
+    return Plan(plan.entries, steps, schedule=schedule_state.schedule, since=since, until=until)
+
+
+def _steps_from(ports: Ports, origin: Origin, request_data: NewRequest) -> tuple[Step, ...]:
+    downstream = request_data.scope == "downstream"
+    first = lineage.announced_keys(origin.follower) if downstream else ()
+    return lineage.plan(_graph(ports, first, downstream), (), downstream, request_data.upto, origin)
+
+
+def _follower_of(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> Follower:
+    name, generation, version = schedule_state.schedule, schedule_state.generation, schedule_state.version
+    return Follower(name, schedule, (), generation, version, _sources(ports, name, schedule))
 
 
 def begin(ports: Ports, namespace: str, request_data: NewRequest, by: str, request_id: str) -> Reprocess:
@@ -77,12 +142,16 @@ def begin(ports: Ports, namespace: str, request_data: NewRequest, by: str, reque
             dataset=plan.dataset,
             keys=plan.keys,
             base=plan.base,
-            first=plan.partitions[0],
-            last=plan.partitions[-1],
+            first=plan.entries[0],
+            last=plan.entries[-1],
             steps=(),
             concurrency=request_data.concurrency,
             created_at=now,
             by=by,
+            run=plan.run,
+            schedule=plan.schedule,
+            since=plan.since,
+            until=plan.until,
             properties=request_data.properties,
             wake_at=now,
         )
@@ -200,21 +269,19 @@ def _of_the_dataset(step: Step, keys: Sequence[str], chosen: Sequence[tuple[str,
     return replace(step, entries=entries.entries_of(keys, chosen, by))
 
 
-def _graph(ports: Ports, first: str, downstream: bool) -> dict[str, list[Follower]]:
-    """The followers of an event key and, if ``downstream``, of each status that their runs announce, and so on."""
+def _graph(ports: Ports, first: Sequence[str], downstream: bool) -> dict[str, list[Follower]]:
+    """The followers of these event keys, and of each event that their runs announce, and so on."""
     graph: dict[str, list[Follower]] = {}
-    wanted, known = [first], 0
+    wanted, known = list(first), 0
     while wanted:
         key = wanted.pop(0)
         graph[key] = list(_followers(ports, key))
         known += len(graph[key])
         if known > MAX_READ:
             hint = "re-process with scope only, then what follows it"
-            raise invalid("dataset", f"at most {MAX_READ} schedules downstream of {first}", f"{known} or more", hint)
+            raise invalid("dataset", f"at most {MAX_READ} schedules downstream of {first[0]}", f"{known} or more", hint)
         for follower in graph[key] if downstream else ():
-            wanted += [
-                each for each in lineage.announced_keys(follower.schedule) if each not in graph and each not in wanted
-            ]
+            wanted += [each for each in lineage.announced_keys(follower) if each not in graph and each not in wanted]
     return graph
 
 
@@ -228,11 +295,30 @@ def _followers(ports: Ports, key: str) -> Iterator[Follower]:
         living = tuple(row for row in own if state is not None and row.generation == state.generation)
         schedule = lookup.definition_of(ports, state)
         if living and schedule is not None:
-            yield Follower(name, schedule, living, _workflow_version(ports, schedule))
+            first = living[0]
+            sources = _sources(ports, name, schedule)
+            yield Follower(name, schedule, living, first.generation, first.version, sources)
 
 
-def _workflow_version(ports: Ports, schedule: Schedule) -> int:
-    definition = (
-        None if ids.is_dag_graph(schedule.workflow) else ports.catalog.definition("workflow", schedule.workflow)
+def _sources(ports: Ports, name: str, schedule: Schedule) -> tuple[Source, ...]:
+    """The workflows that run when a schedule does. Of a DAG's start: those of the nodes that run if all goes well."""
+    if not ids.is_dag_graph(schedule.workflow):
+        return (Source(schedule.workflow, name, name, _version(ports, schedule.workflow)),)
+    graph = ports.catalog.definition("dag", schedule.workflow)
+    if graph is None:
+        return ()
+    dag, own = Dag.model_validate(graph.document), ids.dag_of(name)
+    return tuple(
+        Source(
+            dag.nodes[node].workflow,
+            ids.dag_node(schedule.workflow, node),
+            f"node {node} of {own}",
+            _version(ports, dag.nodes[node].workflow),
+        )
+        for node in dag_status.succeeding(dag)
     )
+
+
+def _version(ports: Ports, workflow: str) -> int:
+    definition = ports.catalog.definition("workflow", workflow)
     return definition.version if definition is not None else 0

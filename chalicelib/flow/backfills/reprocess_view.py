@@ -7,10 +7,10 @@ from typing import Any
 from chalicelib.core import ids
 from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.backfills.reprocess import StoredStep
-from chalicelib.core.instants import iso
+from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.flow.backfills.reprocess import Plan
-from chalicelib.flow.backfills.view import backfill_view
+from chalicelib.flow.backfills.view import EntryView, backfill_view
 from chalicelib.ports import Ports
 
 View = dict[str, Any]
@@ -27,9 +27,9 @@ def reprocess_view(ports: Ports, row: Reprocess) -> View:
         "namespace": row.namespace,
         "state": row.state,
         "reason": row.reason or None,
-        "dataset": row.dataset,
-        "first": _partition(row.first, row.keys),
-        "last": _partition(row.last, row.keys),
+        **_start(row.dataset, row.run, row.schedule, row.since, row.until),
+        "first": _entry(row.first, row.keys),
+        "last": _entry(row.last, row.keys),
         "concurrency": row.concurrency,
         "properties": dict(row.properties),
         "total": sum(step["total"] for step in steps),
@@ -45,8 +45,8 @@ def plan_view(namespace: str, plan: Plan) -> View:
     """What a re-processing would run, in order, and why: each step with the first and last few of its partitions."""
     return {
         "namespace": namespace,
-        "dataset": plan.dataset,
-        "partitions": len(plan.partitions),
+        **_start(plan.dataset, plan.run, plan.schedule, plan.since, plan.until),
+        "partitions": len(plan.entries),
         "total": sum(len(step.entries) for step in plan.steps),
         "steps": [
             {
@@ -64,10 +64,17 @@ def plan_view(namespace: str, plan: Plan) -> View:
     }
 
 
+def _start(dataset: str, run: str, schedule: str, since: Instant | None, until: Instant | None) -> View:
+    """What a re-processing begins with: one of a dataset, a run, and the fires of a schedule."""
+    bounds = {"from": _iso(since), "to": _iso(until)}
+    name = ids.dag_of(schedule) if ids.is_of_dag(schedule) else schedule
+    return {"dataset": dataset or None, "run": run or None, "fires": {"schedule": name, **bounds} if name else None}
+
+
 def _shown(
     entries: tuple[str, ...], upstream: str | None, own: tuple[str, ...], of_dataset: tuple[str, ...]
-) -> list[dict[str, str]]:
-    return [_partition(entry, of_dataset if upstream is None else own) for entry in entries]
+) -> list[EntryView]:
+    return [_entry(entry, of_dataset if upstream is None else own) for entry in entries]
 
 
 def _step_view(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> View:
@@ -99,5 +106,10 @@ def _counts(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> dict
     return {"waiting": left, "running": 0, **ended}
 
 
-def _partition(entry: str, keys: tuple[str, ...]) -> dict[str, str]:
-    return dict(zip(keys, backfill.values_of(entry), strict=True)) if keys else {}
+def _entry(entry: str, keys: tuple[str, ...]) -> EntryView:
+    """A partition by its keys, or the instant of a fire; an empty partition for a run that has neither."""
+    return dict(zip(keys, backfill.values_of(entry), strict=True)) if keys else entry or {}
+
+
+def _iso(instant: Instant | None) -> str | None:
+    return iso(instant) if instant is not None else None

@@ -6,31 +6,31 @@ upstreams that do not. Then the round proceeds like the first one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.rounds import Round
-from chalicelib.core.dags.status import UNDER_WAY, Again, NodeRows, NodeStatus
+from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.events import build, correlation
+from chalicelib.core.events import build
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import HISTORY, WAKE, ScheduleState
+from chalicelib.core.rows.schedule import HISTORY, WAKE
 from chalicelib.core.schedules import lifecycle
-from chalicelib.core.states import is_terminal
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
+from chalicelib.flow.dag_states import graph_of, node_keys, node_states, node_states_of
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
-from chalicelib.ports import MAX_RACES, Page, Ports, RowRequest
+from chalicelib.ports import MAX_RACES, Page, Ports
 
 View = dict[str, Any]
 MAX_RERUNS = 100
@@ -124,82 +124,6 @@ def advance(ports: Ports, run_id: str) -> None:
     ports.ledger.commit([Replace(after)])
 
 
-def node_states(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeStatus]:
-    """The status of each node of a DAG run."""
-    [found] = node_states_of(ports, [(run, dag, row)])
-    return found
-
-
-def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]) -> list[dict[str, NodeStatus]]:
-    """The statuses of the nodes of several DAG runs, read together."""
-    names = {ids.dag_node(run.workflow, node) for run, dag, _ in whole for node in dag.nodes}
-    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in sorted(names)])
-    schedule_states = {name: seen.catalog.schedule_state(name) for name in names}
-    node_keys = [_node_keys(run, dag, row, schedule_states) for run, dag, row in whole]
-    flat = [key for keys in node_keys for key in keys.values() if key is not None]
-    # Jobs are read before runs, so that a job which becomes a run between the reads is found as that run.
-    seen = seen.prefetch.read(seen, [("job", key.schedule, key.generation, key.sort_key) for key in flat])
-    more: list[RowRequest] = [("run", key.run_id, 1) for key in flat]
-    seen = seen.prefetch.read(seen, [*more, *(("record", key.run_id) for key in flat)])
-    found = []
-    for (run, dag, row), keys in zip(whole, node_keys, strict=True):
-        latest = dag_status.rounds(dag, run.run_id, row)
-        rows = {node: _rows_of(ports, seen, key) for node, key in keys.items()}
-        gone = [node for node, key in keys.items() if key is None or not key.lives]
-        found.append(dag_status.node_states(dag, latest, rows, gone))
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class _NodeKey:
-    """The keys of a node's job and run in its latest round. ``lives``: the node still has the schedule with which the
-    DAG run began."""
-
-    schedule: str
-    generation: int
-    sort_key: str
-    run_id: str
-    lives: bool
-
-
-def _node_keys(
-    run: Run, dag: Dag, row: DagRun | None, schedule_states: Mapping[str, ScheduleState | None]
-) -> dict[str, _NodeKey | None]:
-    found: dict[str, _NodeKey | None] = {}
-    for node, round_ in dag_status.rounds(dag, run.run_id, row).items():
-        name = ids.dag_node(run.workflow, node)
-        schedule_state = schedule_states[name]
-        if schedule_state is None:
-            found[node] = None
-            continue
-        generation = dag_status.generation_at(schedule_state, run.claimed_at)
-        run_id = ids.job_id(name, generation, str(round_))
-        lives = schedule_state.mode == "enabled" and schedule_state.generation == generation
-        found[node] = _NodeKey(
-            name, generation, correlation.gathering_key(dag_status.correlation_of(round_)), run_id, lives
-        )
-    return found
-
-
-def _rows_of(ports: Ports, seen: Ports, key: _NodeKey | None) -> NodeRows:
-    if key is None:
-        return NodeRows()
-    job = seen.jobs.job(key.schedule, key.generation, key.sort_key)
-    first = seen.runs.run(key.run_id, 1)
-    # A later attempt or a redrive follows only an attempt that has ended without success.
-    has_more = first is not None and is_terminal(first.state) and first.state != "SUCCEEDED"
-    last = ports.runs.attempts(key.run_id)[-1] if has_more else first
-    return NodeRows(job if job is not None and not job.closed else None, last, seen.runs.record(key.run_id))
-
-
-def graph_of(ports: Ports, run: Run) -> Dag:
-    """The graph with which a DAG run began. Sluice keeps the graphs because it keeps the runs."""
-    row = ports.catalog.definition("dag", run.workflow)
-    if row is None:
-        raise errors.not_found("graph", run.workflow)
-    return Dag.model_validate(row.document)
-
-
 def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None) -> None:
     """Raise SluiceError if a re-run cannot begin: the node does not exist or would never start, a node of the DAG run
     is active, or the graph was deleted."""
@@ -221,8 +145,8 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
             raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {edge.from_}")
     names = [ids.dag_node(run.workflow, dag_node) for dag_node in dag.nodes]
     schedule_states = {name: ports.catalog.schedule_state(name) for name in names}
-    node_keys = _node_keys(run, dag, row, schedule_states)
-    if not all((key := node_keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
+    keys = node_keys(run, dag, row, schedule_states)
+    if not all((key := keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
         hint = "start a new run of the present DAG"
         raise SluiceError("conflict", "expected a graph that still exists, got one that was deleted", None, hint)
 

@@ -14,7 +14,8 @@ from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.targets import registry
 from chalicelib.core.writes import ExpectMode
 from chalicelib.flow import requests
-from chalicelib.flow.lookup import existing, find_run
+from chalicelib.flow.lookup import find_run
+from chalicelib.flow.runs import again
 from chalicelib.flow.runs import cancel as cancelling
 from chalicelib.ports import Ports
 
@@ -56,14 +57,10 @@ def rerun(ports: Ports, run_id: str, request_id: str) -> str:
     ended, or if the schedule runs another workflow now.
     """
     run = find_run(ports, run_id)[-1]
-    if not states.is_terminal(run.state) or run.state == "RETRYING":
-        raise SluiceError("conflict", f"expected a run that has ended, got one that is {run.state}", None, "cancel it")
+    again.check_ended(run)
 
     def make() -> requests.NewRequest:
-        schedule_state, schedule = existing(ports, run.schedule)
-        if schedule.workflow != run.workflow:
-            why = f"schedule {run.schedule} runs {schedule.workflow} now"
-            raise SluiceError("conflict", f"expected a schedule that still runs {run.workflow}, but {why}", None, None)
+        schedule_state, _ = again.schedule_of(ports, run)
         job = _job(run, schedule_state.generation, request_id, ports.clock.now())
         return requests.NewRequest(job, [ExpectMode(schedule_state, CLAIMABLE["run_now"])])
 

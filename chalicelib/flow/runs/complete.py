@@ -124,7 +124,9 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
             hold_failing(ports, run)
         event = build.status_event(run, run.announce[0])
         page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
-        apply_to_all(ports, event, complete.heard_by(run, page.items), now)
+        begun_by = complete.start_of(run, page.items)
+        start = ports.runs.run(begun_by, 1) if begun_by is not None else None
+        apply_to_all(ports, event, complete.heard_by(run, page.items, start), now)
         # A conflict means that the run moved on, or that another invocation announced the same page: read it again.
         notices_due = (
             notices.of_run(ports, run, "failed", now) if run.announce[0] == "FAILED" and not page.cursor else []

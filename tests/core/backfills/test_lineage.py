@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chalicelib.core.backfills import lineage
-from chalicelib.core.backfills.lineage import Follower, Step
+from chalicelib.core.backfills.lineage import Follower, Source, Step
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.event import Event
@@ -31,7 +31,8 @@ def graph(documents: dict[str, dict[str, Any]]) -> dict[str, list[Follower]]:
             for key in leaf.trigger.event_keys():
                 rows.setdefault(key, []).append(Subscription(key, full, 1, 1, leaf.id, 0))
         for key, own in rows.items():
-            found.setdefault(key, []).append(Follower(full, schedule, tuple(own), workflow_version=3))
+            source = Source(schedule.workflow, full, full, version=3)
+            found.setdefault(key, []).append(Follower(full, schedule, tuple(own), 1, 1, (source,)))
     return found
 
 

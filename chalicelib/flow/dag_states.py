@@ -1,0 +1,99 @@
+"""The states of the nodes of DAG runs, read from their jobs, runs and records (W4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from chalicelib.core import errors, ids
+from chalicelib.core.dags import status as dag_status
+from chalicelib.core.dags.status import DagState, NodeRows, NodeStatus
+from chalicelib.core.definitions.dag import Dag
+from chalicelib.core.events import correlation
+from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.states import is_terminal
+from chalicelib.ports import Ports, RowRequest
+
+
+def state_of(ports: Ports, run: Run) -> DagState:
+    """The state of the DAG run that the run of a DAG's start has begun."""
+    return dag_status.state_of(node_states(ports, run, graph_of(ports, run), ports.runs.dag_run(run.run_id)))
+
+
+def node_states(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeStatus]:
+    """The status of each node of a DAG run."""
+    [found] = node_states_of(ports, [(run, dag, row)])
+    return found
+
+
+def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]) -> list[dict[str, NodeStatus]]:
+    """The statuses of the nodes of several DAG runs, read together."""
+    names = {ids.dag_node(run.workflow, node) for run, dag, _ in whole for node in dag.nodes}
+    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in sorted(names)])
+    schedule_states = {name: seen.catalog.schedule_state(name) for name in names}
+    keys_of = [node_keys(run, dag, row, schedule_states) for run, dag, row in whole]
+    flat = [key for keys in keys_of for key in keys.values() if key is not None]
+    # Jobs are read first, so that a job which becomes a run meanwhile is found as that run.
+    seen = seen.prefetch.read(seen, [("job", key.schedule, key.generation, key.sort_key) for key in flat])
+    more: list[RowRequest] = [("run", key.run_id, 1) for key in flat]
+    seen = seen.prefetch.read(seen, [*more, *(("record", key.run_id) for key in flat)])
+    found = []
+    for (run, dag, row), keys in zip(whole, keys_of, strict=True):
+        latest = dag_status.rounds(dag, run.run_id, row)
+        rows = {node: _rows_of(ports, seen, key) for node, key in keys.items()}
+        gone = [node for node, key in keys.items() if key is None or not key.lives]
+        found.append(dag_status.node_states(dag, latest, rows, gone))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class NodeKey:
+    """The keys of a node's job and run in its latest round. ``lives`` means that the schedule of the node is still the
+    one with which the DAG run began."""
+
+    schedule: str
+    generation: int
+    sort_key: str
+    run_id: str
+    lives: bool
+
+
+def node_keys(
+    run: Run, dag: Dag, row: DagRun | None, schedule_states: Mapping[str, ScheduleState | None]
+) -> dict[str, NodeKey | None]:
+    """The key of each node of a DAG run; None for one without a schedule."""
+    found: dict[str, NodeKey | None] = {}
+    for node, round_ in dag_status.rounds(dag, run.run_id, row).items():
+        name = ids.dag_node(run.workflow, node)
+        schedule_state = schedule_states[name]
+        if schedule_state is None:
+            found[node] = None
+            continue
+        generation = dag_status.generation_at(schedule_state, run.claimed_at)
+        run_id = ids.job_id(name, generation, str(round_))
+        lives = schedule_state.mode == "enabled" and schedule_state.generation == generation
+        found[node] = NodeKey(
+            name, generation, correlation.gathering_key(dag_status.correlation_of(round_)), run_id, lives
+        )
+    return found
+
+
+def _rows_of(ports: Ports, seen: Ports, key: NodeKey | None) -> NodeRows:
+    if key is None:
+        return NodeRows()
+    job = seen.jobs.job(key.schedule, key.generation, key.sort_key)
+    first = seen.runs.run(key.run_id, 1)
+    # A later attempt or a redrive follows only an attempt that has ended without success.
+    has_more = first is not None and is_terminal(first.state) and first.state != "SUCCEEDED"
+    last = ports.runs.attempts(key.run_id)[-1] if has_more else first
+    return NodeRows(job if job is not None and not job.closed else None, last, seen.runs.record(key.run_id))
+
+
+def graph_of(ports: Ports, run: Run) -> Dag:
+    """The graph with which a DAG run began. Sluice keeps the graphs because it keeps the runs."""
+    row = ports.catalog.definition("dag", run.workflow)
+    if row is None:
+        raise errors.not_found("graph", run.workflow)
+    return Dag.model_validate(row.document)

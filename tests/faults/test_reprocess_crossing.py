@@ -1,0 +1,165 @@
+"""A re-processing, and what users do meanwhile, in every order (L21, C13); and a rewritten day (T22).
+
+The road of a re-processing (its first step starts, ends, and the next begins) is cut before each of its calls in turn,
+and there, as on another machine, it is cancelled, or a schedule of it is deleted, replaced, disabled or enabled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from chalicelib.core.backfills.request import Reprocess as Wish
+from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.core.instants import HOUR
+from chalicelib.flow.backfills import reprocess, reprocess_view
+from chalicelib.flow.ingest import objects
+from tests.faults import invariants
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.test_disable_crossing import Cut, _cut, _let_time_pass
+from tests.faults.turns import every_order, side_by_side
+from tests.support.schedules import BY_DAY, after, at_most, partitions
+from tests.support.world import World, day, flights
+
+CHAIN = {"clean": partitions(by=BY_DAY, **at_most(1)), "join": after("clean", "join", by=BY_DAY)}
+ASKED = {"dataset": "flights", "partition": {"year": "2013", "month": "1", "day": "1"}}
+
+
+@dataclass(frozen=True)
+class Doing:
+    """What a user does. ``ends``: nothing of the re-processing starts once that is acknowledged."""
+
+    act: Callable[[World], Any]
+    ends: bool = False
+    states: tuple[str, ...] = ("DONE",)
+
+
+def _stop(runs: bool) -> Callable[[World], Any]:
+    return lambda world: [
+        reprocess.stop(world.ports, "demo", row.id, runs, "tester") for row in world.ports.jobs.reprocesses("demo")
+    ]
+
+
+DOINGS = {
+    "cancel": Doing(_stop(runs=False), ends=True, states=("CANCELLED",)),
+    "cancel with its runs": Doing(_stop(runs=True), ends=True, states=("CANCELLED",)),
+    "delete": Doing(lambda world: world.delete("join"), states=("FAILED", "DONE")),
+    "replace": Doing(lambda world: world.put("join", CHAIN["join"] | {"by": []}), states=("FAILED", "DONE")),
+    "disable": Doing(lambda world: world.disable("clean")),
+    "enable": Doing(lambda world: world.enable("clean")),
+}
+
+
+@pytest.mark.parametrize("doing", DOINGS)
+def test_l21_c13_a_reprocessing_and_user_actions_cross(doing: str) -> None:
+    calls = _cross(None, DOINGS[doing])
+    for before in range(1, calls + 1):
+        try:
+            _cross(before, DOINGS[doing])
+        except AssertionError as error:
+            raise AssertionError(f"{doing} before call {before} of {calls}: {error}") from error
+    print(f"{doing} on the road of a re-processing: {calls} places where they may cross")
+    assert calls >= 60
+
+
+def _cross(before: int | None, doing: Doing) -> int:
+    """One order of things. Returns how many calls the road takes."""
+    world = QuickWorld(**SMALL)
+    world.deploy(flights(CHAIN))
+    world.upload(day(1))
+    for _ in range(3):
+        world.settle()
+        world.finish()
+    assert [len(world.runs(name)) for name in CHAIN] == [1, 1]
+    reprocess_id = reprocess.begin(world.ports, "demo", Wish.model_validate(ASKED), "tester", "r1").id
+    plain = world.ports
+    started: list[set[str]] = []
+
+    def act() -> None:
+        cut_ports, world.ports = world.ports, plain
+        doing.act(world)
+        on_record = {run.request.name for name in CHAIN for run in world.runs(name) if run.calls > 0}
+        started.append(on_record | set(world.targets.emr.calls))
+        world.ports = cut_ports
+
+    cut = Cut(before, act)
+    world.ports = _cut(world.ports, cut)
+    world.settle()
+    world.finish()  # the step ends, and the next one begins
+    world.settle()
+    world.ports = plain
+    if before is None:
+        act()
+    for _ in range(3):
+        _let_time_pass(world, finishing=True)
+
+    invariants.check_rest(world)
+    view = reprocess_view.reprocess_view(plain, reprocess.existing(plain, "demo", reprocess_id))
+    runs = [run for name in CHAIN for run in world.runs(name) if run.backfill is not None]
+    cancelled = [run for run in runs if run.state == "CANCELLED"]
+    # A call that was in flight when a schedule closed may be found alive, and is then cancelled, on record.
+    assert view["state"] in (doing.states if not cancelled else (*doing.states, "FAILED")), view
+    assert sum(view[count] for count in ("succeeded", "failed", "cancelled")) == view["total"] == 2
+    assert view["succeeded"] == sum(run.state == "SUCCEEDED" for run in runs)
+    assert len({run.backfill for run in runs if run.state != "ABORTED"}) == len(
+        [run for run in runs if run.state != "ABORTED"]
+    ), "no step runs twice"
+    assert [world.jobs(name) for name in CHAIN] == [[], []], "nothing is left waiting"
+    if doing.ends:
+        assert set(world.targets.emr.calls) <= started[0], "only what was on record as called may pass"
+    return cut.count
+
+
+# -- rewritten: again --------------------------------------------------------------------------------------------------
+
+
+def rewritten(schedules: dict[str, Any]) -> QuickWorld:
+    """A world in which the first day is ready, and may be written again."""
+    world = QuickWorld(**SMALL)
+    document = flights(schedules)
+    document["datasets"]["flights"]["rewritten"] = "again"
+    world.deploy(document)
+    return world
+
+
+@pytest.mark.parametrize("later", [0, 1], ids=["one notification twice", "two of different hours"])
+def test_t22_notifications_of_a_rewrite_side_by_side(later: int) -> None:
+    """Each time at which the day was written counts once, in whichever order two Lambdas make their calls."""
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        world = rewritten({"daily": partitions(9)})
+        first = world.clock.now()
+        _notice(world, first)()
+        world.clock.pass_by("3h")
+        left = side_by_side(world, _notice(world, first + HOUR), _notice(world, first + (1 + later) * HOUR), calls)
+        assert world.jobs("daily")[0].leaves["0"].count == 2 + later, calls
+        return left
+
+    played = list(every_order(play, 1))
+    print(f"{len(played)} orders of two notifications")
+    assert len(played) >= 20
+
+
+def test_t22_a_rewrite_beside_the_first_notification_counts() -> None:
+    """The rewrite may be handled before the first flag, whose notification is late: then it is the first to count."""
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        world = rewritten({"daily": partitions(9)})
+        first = world.clock.now()
+        world.clock.pass_by("3h")
+        left = side_by_side(world, _notice(world, first), _notice(world, first + HOUR), calls)
+        [job] = world.jobs("daily")
+        applied = world.ports.jobs.events_of(job.job_id, job.schedule, job.generation)
+        assert first + HOUR in {event.instant for event in applied}, "the last data is an event, in every order"
+        assert len(applied) == job.leaves["0"].count <= 2, calls
+        return left
+
+    assert len(list(every_order(play, 1))) >= 20
+
+
+def _notice(world: World, at: int) -> Callable[[], Any]:
+    return lambda: objects.match_object(world.ports, ObjectCreated("lake-bucket", day(1), at))
