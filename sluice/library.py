@@ -89,6 +89,37 @@ class Record:
     document: Document
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A schedule that a re-processing runs again, and why. A plan has no state yet."""
+
+    schedule: str
+    state: str | None
+    why: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reprocessing:
+    """Partitions that run again with what lies downstream of them. A dry run has neither ``id`` nor ``state``."""
+
+    id: str | None
+    dataset: str
+    state: str | None
+    total: int
+    steps: tuple[Step, ...]
+    document: Document
+
+    @property
+    def ended(self) -> bool:
+        return self.state not in (None, "RUNNING")
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether every run of every step has succeeded."""
+        return self.ended and self.document.get("succeeded") == self.total
+
+
 class Client(transport.Client):
     """A client of one API: of ``SLUICE_API_URL``, or of ``url``. Names are full: ``namespace.app.name``.
 
@@ -131,25 +162,19 @@ class Client(transport.Client):
         wait: bool = False,
         timeout: float | None = None,
     ) -> Work:
-        """Run a schedule now, or ``at`` an instant. With ``partition``, run it for this partition of its dataset, as a
-        backfill of one; the partition need not be registered.
+        """Run a schedule now, or ``at`` an instant. ``partition`` is the correlation of the run, for a schedule with
+        ``by``; downstream schedules get it, too.
 
         ``wait``: until the run has ended, at most ``timeout`` seconds. Check ``succeeded`` of the answer. A lost answer
         does no harm: the request is repeated under the same key.
         """
+        body: Document = {"properties": dict(properties or {})}
+        if at is not None:
+            body["at"] = _instant(at)
+        if partition is not None:
+            body["partition"] = dict(partition)
         path = names.path_of(names.SCHEDULE, _full(schedule))
-        key = uuid.uuid4().hex
-        if partition is None:
-            body: Document = {"properties": dict(properties or {})}
-            if at is not None:
-                body["at"] = _instant(at)
-            work = _work(self.post(f"{path}/run", body, key=key))
-        elif at is not None:
-            raise WrongUsage("expected at or partition, got both", "at", "a partition is run now")
-        else:
-            body = {"partitions": {"values": [dict(partition)]}, "properties": dict(properties or {})}
-            backfill = self.post(f"{path}/backfills", body, key=key)
-            work = self._handed_out(path, backfill)
+        work = _work(self.post(f"{path}/run", body, key=uuid.uuid4().hex))
         return self.wait(work.id, timeout) if wait else work
 
     def wait(self, work_id: str, timeout: float | None = None) -> Work:
@@ -192,6 +217,58 @@ class Client(transport.Client):
         except NotFound:
             self.post(f"/v1/jobs/{segment(work_id)}/cancel", repeatable=True)
 
+    def reprocess(
+        self,
+        dataset: str,
+        partition: Mapping[str, str | int] | None = None,
+        first: Mapping[str, str | int] | None = None,
+        last: Mapping[str, str | int] | None = None,
+        only: bool = False,
+        upto: str | None = None,
+        concurrency: int = 1,
+        properties: Mapping[str, Any] | None = None,
+        dry_run: bool = False,
+        wait: bool = False,
+        timeout: float | None = None,
+    ) -> Reprocessing:
+        """Run a partition of a dataset again, or the registered ones from ``first`` to ``last``, with everything
+        downstream, in order. ``only`` runs nothing downstream; ``upto`` names the last workflow that runs. A dry run
+        returns the plan and starts nothing."""
+        full = names.full_name(names.DATASET, dataset, field="dataset")
+        named = {"partition": partition, "from": first, "to": last}
+        body: Document = {
+            "dataset": full,
+            **{field: dict(values) for field, values in named.items() if values is not None},
+            "scope": "only" if only else "downstream",
+            "concurrency": concurrency,
+            "properties": dict(properties or {}),
+            "dry_run": dry_run,
+        }
+        if upto is not None:
+            body["upto"] = names.full_name(names.WORKFLOW, upto, field="upto")
+        namespace = full.partition(".")[0]
+        begun = _reprocessing(self.post(_reprocess_path(namespace), body, key=uuid.uuid4().hex))
+        if begun.id is None or not wait:
+            return begun
+        for _ in self._pauses(timeout, f"the end of re-processing {begun.id}"):
+            if (now := self.reprocessing(namespace, begun.id)).ended:
+                return now
+        raise AssertionError("unreachable: the pauses end with TimeoutError")
+
+    def reprocessing(self, namespace: str, reprocess_id: str) -> Reprocessing:
+        """The present progress of a re-processing."""
+        return _reprocessing(self.get(f"{_reprocess_path(namespace)}/{segment(reprocess_id)}"))
+
+    def cancel_reprocessing(self, namespace: str, reprocess_id: str, runs: bool = False) -> Reprocessing:
+        """Start no more runs of a re-processing; ``runs`` also cancels the active ones."""
+        path = f"{_reprocess_path(namespace)}/{segment(reprocess_id)}/cancel"
+        query = {"runs": "cancel" if runs else None}
+        return _reprocessing(self.request("POST", path, {}, query, repeatable=True).body)
+
+    def reprocessings(self, namespace: str, most: int | None = None) -> Iterator[Reprocessing]:
+        """The re-processings of a namespace, newest first."""
+        return (_reprocessing(item) for item in self._items(namespace, "reprocess", {}, most))
+
     def runs(
         self, name: str, state: str | None = None, day: str | None = None, most: int | None = None
     ) -> Iterator[Work]:
@@ -227,20 +304,6 @@ class Client(transport.Client):
         except NotFound:
             self.put(path, {})
 
-    def _handed_out(self, path: str, backfill: Document) -> Work:
-        """The job of a backfill of one partition, or its run if that has ended already."""
-        backfill_id = str(backfill["backfill_id"])
-        for _ in self._pauses(60.0, f"the job of backfill {backfill_id}"):
-            for entry in backfill.get("active") or ():
-                return Work(str(entry["job_id"]), str(backfill["schedule"]), str(entry["state"]), "", backfill)
-            if backfill.get("state") != "RUNNING":
-                for item in self.pages(f"{path}/runs", most=transport.PAGE):
-                    for run in item.get("items", ()):
-                        if run.get("backfill") == backfill_id:
-                            return _work(run)
-            backfill = self.get(f"{path}/backfills/{segment(backfill_id)}")
-        raise AssertionError("unreachable: the pauses end with TimeoutError")
-
     def _pauses(self, timeout: float | None, what: str) -> Iterator[None]:
         """One turn at once, and further ones after growing pauses. Raises TimeoutError at the end of the time."""
         left, span = timeout, FIRST_PAUSE
@@ -258,6 +321,19 @@ def _work(document: Document) -> Work:
     work_id = document.get("run_id") or document.get("job_id")
     why = document.get("why") or document.get("reason") or ""
     return Work(str(work_id), str(document.get("schedule", "")), str(document.get("state", "")), str(why), document)
+
+
+def _reprocess_path(namespace: str) -> str:
+    return f"{names.path_of(names.NAMESPACE, namespace)}/reprocess"
+
+
+def _reprocessing(document: Document) -> Reprocessing:
+    steps = tuple(
+        Step(str(step["schedule"]), step.get("state"), str(step.get("reason") or step["why"]), int(step["total"]))
+        for step in document["steps"]
+    )
+    found_id, state = document.get("reprocess_id"), document.get("state")
+    return Reprocessing(found_id, str(document["dataset"]), state, int(document["total"]), steps, document)
 
 
 def _names(report: Document, change: str) -> tuple[str, ...]:
