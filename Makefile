@@ -17,7 +17,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 REQUIREMENTS := requirements.txt requirements-dev.txt requirements.lock pyproject.toml
-TYPED := chalicelib sluice infra jobs benchmarks examples app.py
+TYPED := chalicelib sluice infra jobs job_library benchmarks examples app.py
 
 export PATH := $(abspath $(BIN)):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -16,7 +16,7 @@ from pyspark.ml.evaluation import BinaryClassificationEvaluator
 from pyspark.ml.feature import VectorAssembler
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from run_context import ContextError, RunContext
+from sluice_job import ContextError, RunContext
 
 INPUTS = (*FEATURES, "hour", "distance")
 BASELINE = "route_late_share"  # the baseline of a model: the share of late flights of the same route in the week before

@@ -11,7 +11,7 @@ from typing import Any
 from flight_models import departed, fit, month_of, write_text
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from run_context import ContextError, RunContext, run_job
+from sluice_job import ContextError, RunContext, run_job
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:

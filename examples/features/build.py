@@ -33,7 +33,7 @@ BATCH_SIZE = 2  # runs of the workflow, as the app's constraint has it
 HANDED_OUT = 3  # by the backfill: one stands ready when another ends
 TWICE = date(2013, 2, 9)  # the snow storm's second day
 SCHEDULE, REPORT = "/apps/features/schedules/nightly", "/apps/features/schedules/report"
-JOBS = ("build_features.py", "features_report.py", "flight_features.py", "run_context.py")
+JOBS = ("build_features.py", "features_report.py", "flight_features.py")
 PATIENCE = 600.0  # seconds
 
 

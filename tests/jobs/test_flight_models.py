@@ -15,7 +15,7 @@ import training_set
 from flight_models import INPUTS, Model, Month, area, fit, month_of, probability, read_model, write_text
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from run_context import ContextError, RunContext
+from sluice_job import ContextError, RunContext
 
 from examples.flights import data
 
