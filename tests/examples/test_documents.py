@@ -46,10 +46,10 @@ def test_h4_every_job_of_a_document_exists_with_its_imports(example: str) -> Non
         if target["type"] != "emr_serverless":
             continue
         job, *beside = (uri.removeprefix(VALUES["code"]) for uri in (target["entry_point"], *target["py_files"]))
-        ours = {path.stem for path in (ROOT / "jobs").glob("*.py")}
+        ours = {path.stem: path for folder in ("jobs", "job_library") for path in (ROOT / folder).glob("*.py")}
         wanted, found = {Path(job).stem}, set[str]()
         while wanted - found:
-            text = "".join((ROOT / "jobs" / f"{name}.py").read_text() for name in wanted - found)
+            text = "".join(ours[name].read_text() for name in wanted - found)
             found |= wanted
             wanted |= {name for name in re.findall(r"^from (\w+) import", text, flags=re.M) if name in ours}
         assert found == {Path(job).stem, *(Path(name).stem for name in beside)}
