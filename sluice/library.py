@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sluice import client as transport
 from sluice import names
@@ -30,6 +30,12 @@ FIRST_PAUSE, MAX_PAUSE = 0.25, 3.0  # seconds between two requests; the pause gr
 # A lookup may miss work for a moment while it changes from a job to a run. After so many misses in a row it is gone;
 # after two, if the API says what became of it.
 MISSES, MISSES_WITH_WORD = 8, 2
+
+
+class HasDocument(Protocol):
+    """What makes an app document, such as `sluice.builder.App`."""
+
+    def document(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,18 +140,19 @@ class Client(transport.Client):
 
     def apply(
         self,
-        source: str | os.PathLike[str] | Mapping[str, Any],
+        source: str | os.PathLike[str] | Mapping[str, Any] | HasDocument,
         values: Mapping[str, str] | None = None,
         dry_run: bool = False,
         update_schedules: bool | None = None,
     ) -> Report:
-        """Deploy an app: a YAML or JSON file, whose placeholders ``values`` fill, or a document. Creates the namespace
-        if it does not exist. A dry run checks and reports, and stores nothing."""
+        """Deploy an app: a YAML or JSON file, whose placeholders ``values`` fill, a document, or a builder. Creates
+        the namespace if it does not exist. A dry run checks and reports, and stores nothing."""
         from sluice import documents  # a parser of YAML is slow to load
 
-        given = isinstance(source, Mapping)
-        document = dict(source) if isinstance(source, Mapping) else documents.load(os.fspath(source), values)
-        where = "document" if given else str(source)
+        if isinstance(source, str | os.PathLike):
+            document, where = documents.load(os.fspath(source), values), str(source)
+        else:
+            document, where = dict(source if isinstance(source, Mapping) else source.document()), "document"
         namespace, app = (_name_in(document, field, where) for field in ("namespace", "app"))
         if not dry_run:
             self._ensure_namespace(namespace)
