@@ -18,7 +18,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 REQUIREMENTS := requirements.txt requirements-dev.txt requirements.lock pyproject.toml
 DOCS_VENV := build/docs-venv
-TYPED := chalicelib sluice infra jobs benchmarks examples app.py
+TYPED := chalicelib sluice infra jobs job_library benchmarks examples app.py
 
 export PATH := $(abspath $(BIN)):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

@@ -21,6 +21,7 @@ from sluice.errors import Failure
 
 Document = dict[str, Any]
 JOBS = Path(__file__).parents[1] / "jobs"
+LIBRARY = Path(__file__).parents[1] / "job_library" / "sluice_job.py"  # what the jobs import
 LOOK_EVERY = 1.0  # seconds
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
 
@@ -58,10 +59,11 @@ class Stage:
         self.console.print(f"[bold]{what}[/] {told}", highlight=False, soft_wrap=True)
 
     def upload_jobs(self, *names: str) -> str:
-        """Upload files of ``jobs/`` to the control bucket. Returns the URI of their folder."""
+        """Upload files of ``jobs/``, and the library that they import, to the control bucket. Returns the URI of their
+        folder."""
         folder = f"code/{self.name}/"
-        for name in names:
-            self.s3.put_object(Bucket=self.control, Key=folder + name, Body=(JOBS / name).read_bytes())
+        for path in (*(JOBS / name for name in names), LIBRARY):
+            self.s3.put_object(Bucket=self.control, Key=folder + path.name, Body=path.read_bytes())
         return f"s3://{self.control}/{folder}"
 
     def deploy(self, app: str, document: Path, values: Mapping[str, str], **added: Any) -> Document:

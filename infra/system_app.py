@@ -24,8 +24,9 @@ from sluice.errors import Failure
 
 ROOT = Path(__file__).resolve().parent.parent
 APP = ROOT / "sluice" / "system_app.yaml"
-JOBS = tuple(
-    ROOT / "jobs" / name for name in ("history_compact.py", "history_report.py", "history_days.py", "run_context.py")
+JOBS = (
+    *(ROOT / "jobs" / name for name in ("history_compact.py", "history_report.py", "history_days.py")),
+    ROOT / "job_library" / "sluice_job.py",
 )
 PATH = "/v1/namespaces/system"
 

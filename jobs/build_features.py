@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from flight_features import days_before, read_days, transform
 from pyspark.sql import Observation, SparkSession
 from pyspark.sql import functions as F
-from run_context import ContextError, Day, RunContext, run_job
+from sluice_job import ContextError, Day, RunContext, run_job
 
 ZONE = "America/New_York"
 

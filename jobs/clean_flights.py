@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
-from run_context import Day, RunContext, run_job
+from sluice_job import Day, RunContext, run_job
 
 # The time zone of all three origins (EWR, JFK, LGA), in which hhmm fields are written.
 ZONE = "America/New_York"

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
-from run_context import RunContext, run_job
+from sluice_job import RunContext, run_job
 
 DAY = "year int, month int, day int"
 FLIGHTS_SCHEMA = f"origin string, cancelled boolean, dep_delay int, {DAY}"

@@ -11,7 +11,7 @@ from typing import Any
 from flight_models import BASELINE, EVALUATION, area, departed, month_of, probability, read_model
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from run_context import ContextError, RunContext, run_job
+from sluice_job import ContextError, RunContext, run_job
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from flight_features import read
 from flight_models import area, departed, fit, month_of, probability
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from run_context import ContextError, RunContext, run_job
+from sluice_job import ContextError, RunContext, run_job
 from training_set import prepared
 
 STRENGTHS = (0.0, 0.001, 0.01, 0.1)
@@ -21,7 +21,7 @@ STRENGTHS = (0.0, 0.001, 0.01, 0.1)
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
     """Prepare the month, then train and evaluate one model per strength."""
     month, strengths = month_of(context), context.properties.get("strengths", STRENGTHS)
-    if not strengths or not all(isinstance(strength, int | float) for strength in strengths):
+    if not strengths or not all(isinstance(strength, (int, float)) for strength in strengths):
         raise ContextError(f"run {context.run_id}: expected 'strengths' to be a list of numbers, got {strengths!r}")
     rows = departed(prepared(read(spark, month.under(context.root("months"))).coalesce(1), month), None).cache()
     trained, held = rows.where(~F.col("holdout")), rows.where("holdout")

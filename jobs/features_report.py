@@ -11,7 +11,7 @@ from typing import Any
 from flight_features import FEATURES
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from run_context import RunContext, run_job
+from sluice_job import RunContext, run_job
 
 FIFTH = 0.2
 ROUNDED = 4

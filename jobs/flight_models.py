@@ -16,7 +16,7 @@ from pyspark.ml.evaluation import BinaryClassificationEvaluator
 from pyspark.ml.feature import VectorAssembler
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from run_context import ContextError, RunContext
+from sluice_job import ContextError, RunContext
 
 INPUTS = (*FEATURES, "hour", "distance")
 BASELINE = "route_late_share"  # the baseline of a model: the share of late flights of the same route in the week before
@@ -76,14 +76,8 @@ class Month(NamedTuple):
 
 def month_of(context: RunContext) -> Month:
     """The month of a run: from its correlation or its events, else from the run that triggered it."""
-    run: RunContext | None = context
-    while run is not None:
-        for keys in (run.correlation, *(event.partition for event in run.events)):
-            if keys and {"year", "month"} <= keys.keys():
-                return Month(int(keys["year"]), int(keys["month"]))
-        run = run.upstream
-    hint = "trigger it by a partition with the keys year and month"
-    raise ContextError(f"run {context.run_id}: expected a month among its partitions, got none; {hint}")
+    keys = context.partition("year", "month")
+    return Month(int(keys["year"]), int(keys["month"]))
 
 
 def departed(rows: DataFrame, origin: str | None) -> DataFrame:

@@ -11,7 +11,7 @@ from typing import Any
 from history_days import INSTANTS, LINE_SCHEMA, Days, day_of, read_lines
 from pyspark.sql import DataFrame, Observation, SparkSession, Window
 from pyspark.sql import functions as F
-from run_context import RunContext, run_job
+from sluice_job import RunContext, run_job
 
 KEY = ("kind", "id", "attempt")
 UNREADABLE = "_unreadable"

@@ -13,7 +13,7 @@ from typing import Any
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from run_context import ContextError, RunContext
+from sluice_job import ContextError, RunContext
 
 # One line of the lake, as in `docs/history.md`. Instants and durations in ms. Fields are added but never changed: in a
 # day that is older than a field, the field is null.

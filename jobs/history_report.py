@@ -12,7 +12,7 @@ from typing import Any
 from history_days import COMPACT_SCHEMA, Days, day_of, read_parquet
 from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from run_context import RunContext, run_job
+from sluice_job import RunContext, run_job
 
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 # The rank of a percentile is exact to a ten-thousandth: the p99 of a million runs to a hundred of them.

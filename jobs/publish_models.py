@@ -10,7 +10,7 @@ from typing import Any
 
 from flight_models import EVALUATION, month_of, read_model, write_text
 from pyspark.sql import SparkSession
-from run_context import RunContext, run_job
+from sluice_job import RunContext, run_job
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:

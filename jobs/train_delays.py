@@ -11,14 +11,12 @@ from typing import Any
 from flight_models import departed, fit, month_of, write_text
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
-from run_context import ContextError, RunContext, run_job
+from sluice_job import RunContext, run_job
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
     """Train on the days that are not held out."""
-    month, origin = month_of(context), context.properties.get("origin")
-    if not isinstance(origin, str) or not origin:
-        raise ContextError(f"run {context.run_id}: expected the property 'origin', such as JFK, got {origin!r}")
+    month, origin = month_of(context), context.text("origin")
     rows = spark.read.parquet(month.under(context.root("training_set"))).where(~F.col("holdout"))
     model = fit(departed(rows, origin).cache(), origin)
     output = f"{month.under(context.root('output'))}origin={origin}/"

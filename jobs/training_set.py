@@ -12,7 +12,7 @@ from flight_features import read, transform
 from flight_models import Month, month_of
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
-from run_context import RunContext, run_job
+from sluice_job import RunContext, run_job
 
 
 def prepared(raw: DataFrame, month: Month) -> DataFrame:

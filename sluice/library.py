@@ -17,7 +17,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from sluice import client as transport
 from sluice import names
@@ -34,6 +34,12 @@ FIRST_PAUSE, MAX_PAUSE = 0.25, 3.0  # seconds between two requests; the pause gr
 # How many requests in a row must find neither job nor run before the work counts as gone. A lookup may miss a job that
 # is becoming a run for a moment. If the API explains what happened to the job, two requests suffice.
 MISSES, MISSES_WITH_WORD = 8, 2
+
+
+class HasDocument(Protocol):
+    """What makes an app document, such as `sluice.builder.App`."""
+
+    def document(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +89,6 @@ class Why:
 
 
 @dataclass(frozen=True, slots=True)
-class Reprocessing:
-    """A re-processing: ``done`` of ``total`` runs have ended. ``document`` is the whole answer, with its ``steps``."""
-
-    id: str
-    namespace: str
-    state: str
-    total: int
-    done: int
-    document: Document
-
-    @property
-    def ended(self) -> bool:
-        return self.state != "RUNNING"
-
-    @property
-    def succeeded(self) -> bool:
-        return self.state == "DONE"
-
-
-@dataclass(frozen=True, slots=True)
 class Record:
     """Work that never became a run: its kind, such as ``ABORTED``, its reason, and when."""
 
@@ -112,6 +98,38 @@ class Record:
     reason: str
     at: datetime
     document: Document
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A schedule that a re-processing runs again, and why. A plan has no state yet."""
+
+    schedule: str
+    state: str | None
+    why: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reprocessing:
+    """Data, a run or fires that run again with everything downstream: ``done`` of ``total`` runs have ended. A dry run
+    has neither ``id`` nor ``state``. ``document`` is the whole answer of the API."""
+
+    id: str | None
+    namespace: str
+    state: str | None
+    total: int
+    done: int
+    steps: tuple[Step, ...]
+    document: Document
+
+    @property
+    def ended(self) -> bool:
+        return self.state not in (None, "RUNNING")
+
+    @property
+    def succeeded(self) -> bool:
+        return self.state == "DONE"
 
 
 class Client(transport.Client):
@@ -128,18 +146,19 @@ class Client(transport.Client):
 
     def apply(
         self,
-        source: str | os.PathLike[str] | Mapping[str, Any],
+        source: str | os.PathLike[str] | Mapping[str, Any] | HasDocument,
         values: Mapping[str, str] | None = None,
         dry_run: bool = False,
         update_schedules: bool | None = None,
     ) -> Report:
-        """Deploy an app: a YAML or JSON file, whose placeholders ``values`` fill, or a document. Creates the namespace
-        if it does not exist. A dry run checks and reports, and stores nothing."""
+        """Deploy an app: a YAML or JSON file, whose placeholders ``values`` fill, a document, or a builder. Creates
+        the namespace if it does not exist. A dry run checks and reports, and stores nothing."""
         from sluice import documents  # a YAML parser is slow to load
 
-        given = isinstance(source, Mapping)
-        document = dict(source) if isinstance(source, Mapping) else documents.load(os.fspath(source), values)
-        where = "document" if given else str(source)
+        if isinstance(source, str | os.PathLike):
+            document, where = documents.load(os.fspath(source), values), str(source)
+        else:
+            document, where = dict(source if isinstance(source, Mapping) else source.document()), "document"
         namespace, app = (_name_in(document, field, where) for field in ("namespace", "app"))
         if not dry_run:
             self._ensure_namespace(namespace)
@@ -156,25 +175,19 @@ class Client(transport.Client):
         wait: bool = False,
         timeout: float | None = None,
     ) -> Work:
-        """Run a schedule now, or ``at`` an instant. With ``partition``, run it for this partition of its dataset, as a
-        backfill of one; the partition need not be registered.
+        """Run a schedule now, or ``at`` an instant. ``partition`` is the correlation of the run, for a schedule with
+        ``by``; downstream schedules get it, too.
 
         ``wait`` waits until the run has ended, for at most ``timeout`` seconds; then check ``succeeded``. After a lost
         answer, the client repeats the request with the same idempotency key.
         """
+        body: Document = {"properties": dict(properties or {})}
+        if at is not None:
+            body["at"] = _instant(at)
+        if partition is not None:
+            body["partition"] = dict(partition)
         path = names.path_of(names.SCHEDULE, _full(schedule))
-        key = uuid.uuid4().hex
-        if partition is None:
-            body: Document = {"properties": dict(properties or {})}
-            if at is not None:
-                body["at"] = _instant(at)
-            work = _work(self.post(f"{path}/run", body, key=key))
-        elif at is not None:
-            raise WrongUsage("expected at or partition, got both", "at", "a partition is run now")
-        else:
-            body = {"partitions": {"values": [dict(partition)]}, "properties": dict(properties or {})}
-            backfill = self.post(f"{path}/backfills", body, key=key)
-            work = self._handed_out(path, backfill)
+        work = _work(self.post(f"{path}/run", body, key=uuid.uuid4().hex))
         return self.wait(work.id, timeout) if wait else work
 
     def reprocess(
@@ -185,30 +198,34 @@ class Client(transport.Client):
         schedule: str | None = None,
         since: Bound | None = None,
         until: Bound | None = None,
-        scope: str = "downstream",
+        only: bool = False,
         upto: str | None = None,
         concurrency: int = 1,
         properties: Mapping[str, Any] | None = None,
+        dry_run: bool = False,
         wait: bool = False,
         timeout: float | None = None,
     ) -> Reprocessing:
-        """Run again, with everything downstream of it (or ``scope="only"``): partitions of a ``dataset``, a ``run``, or
-        the fires of a ``schedule``. ``since`` and ``until`` bound partitions, both included, or fires, from an instant
-        to another that is excluded.
+        """Run again, with everything downstream of it: partitions of a ``dataset``, a ``run``, or the fires of a
+        ``schedule``. ``since`` and ``until`` bound partitions, both included, or fires, from an instant to another that
+        is excluded. ``only`` runs nothing downstream; ``upto`` names the last workflow that runs.
 
-        ``wait``: until the end, at most ``timeout`` seconds. Check ``succeeded`` of the answer.
+        A dry run returns the plan and starts nothing. ``wait`` waits until the end, for at most ``timeout`` seconds;
+        then check ``succeeded``.
         """
         start = _start(dataset, partition, run, schedule, since, until)
+        scope = "only" if only else "downstream"
         body = {**start, "scope": scope, "concurrency": concurrency, "properties": dict(properties or {})}
         if upto is not None:
-            body["upto"] = upto
+            body["upto"] = names.full_name(names.WORKFLOW, upto, field="upto")
+        if dry_run:
+            body["dry_run"] = True
         namespace = (dataset or run or schedule or "").partition(".")[0]
-        path = f"{names.path_of(names.NAMESPACE, namespace)}/reprocess"
-        begun = _reprocessing(self.post(path, body, key=uuid.uuid4().hex))
-        if not wait:
+        begun = _reprocessing(namespace, self.post(_reprocess_path(namespace), body, key=uuid.uuid4().hex))
+        if begun.id is None or not wait:
             return begun
         for _ in self._pauses(timeout, f"the end of re-processing {begun.id}"):
-            last = _reprocessing(self.get(f"{path}/{segment(begun.id)}"))
+            last = self.reprocessing(namespace, begun.id)
             if last.ended:
                 return last
         raise AssertionError("unreachable: the pauses end with TimeoutError")
@@ -254,6 +271,20 @@ class Client(transport.Client):
         except NotFound:
             self.post(f"/v1/jobs/{segment(work_id)}/cancel", repeatable=True)
 
+    def reprocessing(self, namespace: str, reprocess_id: str) -> Reprocessing:
+        """The present progress of a re-processing."""
+        return _reprocessing(namespace, self.get(f"{_reprocess_path(namespace)}/{segment(reprocess_id)}"))
+
+    def cancel_reprocessing(self, namespace: str, reprocess_id: str, runs: bool = False) -> Reprocessing:
+        """Start no more runs of a re-processing; ``runs`` also cancels the active ones."""
+        path = f"{_reprocess_path(namespace)}/{segment(reprocess_id)}/cancel"
+        query = {"runs": "cancel" if runs else None}
+        return _reprocessing(namespace, self.request("POST", path, {}, query, repeatable=True).body)
+
+    def reprocessings(self, namespace: str, most: int | None = None) -> Iterator[Reprocessing]:
+        """The re-processings of a namespace, newest first."""
+        return (_reprocessing(namespace, item) for item in self._items(namespace, "reprocess", {}, most))
+
     def runs(
         self, name: str, state: str | None = None, day: str | None = None, most: int | None = None
     ) -> Iterator[Work]:
@@ -289,20 +320,6 @@ class Client(transport.Client):
         except NotFound:
             self.put(path, {})
 
-    def _handed_out(self, path: str, backfill: Document) -> Work:
-        """The job of a backfill of one partition, or its run if the run has ended already."""
-        backfill_id = str(backfill["backfill_id"])
-        for _ in self._pauses(60.0, f"the job of backfill {backfill_id}"):
-            for entry in backfill.get("active") or ():
-                return Work(str(entry["job_id"]), str(backfill["schedule"]), str(entry["state"]), "", backfill)
-            if backfill.get("state") != "RUNNING":
-                for item in self.pages(f"{path}/runs", most=transport.PAGE):
-                    for run in item.get("items", ()):
-                        if run.get("backfill") == backfill_id:
-                            return _work(run)
-            backfill = self.get(f"{path}/backfills/{segment(backfill_id)}")
-        raise AssertionError("unreachable: the pauses end with TimeoutError")
-
     def _pauses(self, timeout: float | None, what: str) -> Iterator[None]:
         """Yields at once, and then after each of the growing pauses. Raises TimeoutError after ``timeout`` seconds."""
         left, span = timeout, FIRST_PAUSE
@@ -322,10 +339,19 @@ def _work(document: Document) -> Work:
     return Work(str(work_id), str(document.get("schedule", "")), str(document.get("state", "")), str(why), document)
 
 
-def _reprocessing(document: Document) -> Reprocessing:
-    done = sum(int(document[count]) for count in ("succeeded", "failed", "cancelled"))
-    own, namespace, state = (str(document[field]) for field in ("reprocess_id", "namespace", "state"))
-    return Reprocessing(own, namespace, state, int(document["total"]), done, document)
+def _reprocess_path(namespace: str) -> str:
+    return f"{names.path_of(names.NAMESPACE, namespace)}/reprocess"
+
+
+def _reprocessing(namespace: str, document: Document) -> Reprocessing:
+    """A re-processing, or the plan of one, as the API returns it."""
+    done = sum(int(document.get(count, 0)) for count in ("succeeded", "failed", "cancelled"))
+    steps = tuple(
+        Step(str(step["schedule"]), step.get("state"), str(step.get("reason") or step["why"]), int(step["total"]))
+        for step in document["steps"]
+    )
+    found_id, state = document.get("reprocess_id"), document.get("state")
+    return Reprocessing(found_id, namespace, state, int(document["total"]), done, steps, document)
 
 
 def _start(
@@ -336,7 +362,7 @@ def _start(
     since: Bound | None,
     until: Bound | None,
 ) -> Document:
-    """What a re-processing begins with, as the API takes it. Raises `WrongUsage` unless it is one thing."""
+    """The start of a re-processing, as the API takes it. Raises `WrongUsage` unless it is exactly one."""
     starts = {"dataset": dataset, "run": run, "schedule": schedule}
     given = [name for name, start in starts.items() if start is not None]
     if len(given) != 1:

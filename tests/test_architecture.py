@@ -127,7 +127,7 @@ def _is_under(module: str, names: tuple[str, ...]) -> bool:
                 *["chalicelib.ports", "chalicelib.wiring", "chalicelib.log"],
             ],
         ),
-        ("jobs", ["pyspark", "run_context", "history_days", "flight_features", "flight_models", "training_set"]),
+        ("jobs", ["pyspark", "sluice_job", "history_days", "flight_features", "flight_models", "training_set"]),
     ],
 )
 def test_a_package_imports_only_what_is_below_it(folder: str, allowed: list[str]) -> None:

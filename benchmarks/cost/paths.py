@@ -12,7 +12,7 @@ from chalicelib.core.instants import MINUTE
 EMR = {
     "type": "emr_serverless",
     "entry_point": f"s3://{CONTROL}/code/clean_flights.py",
-    "py_files": [f"s3://{CONTROL}/code/run_context.py"],
+    "py_files": [f"s3://{CONTROL}/code/sluice_job.py"],
 }
 SQS = {"type": "sqs", "queue_url": "https://sqs.us-east-1.amazonaws.com/123456789012/sluice-target-notify"}
 KEYS = ["year", "month", "day"]

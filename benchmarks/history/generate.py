@@ -13,7 +13,7 @@ from typing import Any
 from history_days import LINE_SCHEMA, day_of
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from run_context import RunContext, run_job
+from sluice_job import RunContext, run_job
 
 LINES_AN_OBJECT = 3_000
 WORKFLOWS, SCHEDULES = 2_000, 10_000

@@ -14,6 +14,7 @@ from typing import Any
 from benchmarks.machine import ROOT
 
 JOBS = ROOT / "jobs"
+LIBRARY = ROOT / "job_library" / "sluice_job.py"
 HERE = Path(__file__).parent
 HEAP = "2g"
 
@@ -38,7 +39,7 @@ def submit(folder: Path, job: str, properties: dict[str, str]) -> Submitted:
     command = [str(home / "bin" / "spark-submit"), "--master", "local[*]", "--driver-memory", HEAP]
     command += ["--conf", "spark.ui.enabled=false", "--conf", f"spark.local.dir={folder}/spark"]
     command += ["--conf", f"spark.sql.warehouse.dir={folder}/warehouse"]
-    command += ["--py-files", f"{JOBS / 'run_context.py'},{JOBS / 'history_days.py'}", str(script)]
+    command += ["--py-files", f"{LIBRARY},{JOBS / 'history_days.py'}", str(script)]
     command += ["--sluice-context", str(context)]
     surroundings = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
     surroundings |= {"SPARK_LOCAL_IP": "127.0.0.1"}

@@ -38,6 +38,7 @@ HEADERS: dict[str, Json] = {
     IDEMPOTENCY_KEY: {"type": "string", "description": "repeats of a request with the same key count as one request"},
 }
 NULLABLE: Json = {"type": ["string", "null"]}
+FAULT = "An error: what was expected, what was received, and what to do."
 PROBLEM: Json = {
     "type": "object",
     "required": ["code", "message", "field", "hint"],
@@ -61,12 +62,6 @@ ERROR: Json = {
         }
     },
 }
-PAGE: Json = {
-    "type": "object",
-    "required": ["items", "next_cursor"],
-    "properties": {"items": {"type": "array"}, "next_cursor": NULLABLE},
-}
-VIEW: Json = {"type": "object"}
 
 
 @route(routes, "GET", "/v1/openapi.json")
@@ -89,8 +84,8 @@ def describe(app: Chalice) -> Json:
         "info": {"title": "Sluice", "version": "1", "description": "A serverless scheduler for data workflows on AWS."},
         "paths": paths,
         "components": {
-            "schemas": _schemas(bodies) | {"Error": ERROR, "Problem": PROBLEM, "Page": PAGE, "View": VIEW},
-            "responses": {"Error": _json("Error", "An error: what was expected, what was received, and what to do.")},
+            "schemas": _schemas(bodies) | {"Error": ERROR, "Problem": PROBLEM},
+            "responses": {"Error": {"description": FAULT, **_content(SCHEMAS + "Error")}},
             "securitySchemes": {
                 "sigv4": {"type": "apiKey", "in": "header", "name": "Authorization", "description": "AWS Signature 4"}
             },
@@ -101,9 +96,7 @@ def describe(app: Chalice) -> Json:
 
 def _operation(path: str, method: str, view: Any, takes: Takes) -> Json:
     summary, _, rest = (inspect.getdoc(view) or "").replace("``", "`").partition(". ")
-    answered = "Page" if {"cursor", "count"} & set(takes.query) else "View"
-    good = {str(status): {"description": "Done."} if status == 204 else _json(answered, "Done.")
-            for status in takes.status}  # fmt: skip
+    good = {str(status): {"description": "Done.", **_answer(view.__name__, status)} for status in takes.status}
     operation: Json = {
         "operationId": view.__name__,
         "summary": summary.rstrip("."),
@@ -118,8 +111,28 @@ def _operation(path: str, method: str, view: Any, takes: Takes) -> Json:
     if rest:
         operation["description"] = " ".join(rest.split())
     if takes.body:
-        operation["requestBody"] = {"required": method == "PUT" or _needs_a_field(takes.body), **_content(takes.body)}
+        operation["requestBody"] = {
+            "required": method == "PUT" or _needs_a_field(takes.body),
+            **_content(SCHEMAS + takes.body),
+        }
     return operation
+
+
+def _answer(operation: str, status: int) -> Json:
+    """The content of an answer. Raises KeyError for an operation that `answers.ANSWERS` does not know."""
+    from chalicelib.web.answers import ANSWERS, ByStatus, Pages
+
+    if status == 204:
+        return {}
+    known = ANSWERS[operation]
+    if isinstance(known, ByStatus):
+        known = known.of(status)
+    if not isinstance(known, Pages):
+        return _content(SCHEMAS + known.__name__)
+    items = {"type": "array", "items": {"$ref": SCHEMAS + known.item.__name__}}
+    properties = {"items": items, "next_cursor": NULLABLE, **known.more}
+    page = {"type": "object", "required": list(properties), "properties": properties}
+    return {"content": {"application/json": {"schema": page}}}
 
 
 def _tag(path: str) -> str:
@@ -144,12 +157,15 @@ def _needs_a_field(body: str) -> bool:
 
 
 def _schemas(names: set[str]) -> Json:
-    """The JSON Schemas of the bodies and of all documents within them."""
+    """The JSON Schemas of the bodies, the answers, and all documents within them."""
     from pydantic.json_schema import models_json_schema
 
+    from chalicelib.web import answers
     from chalicelib.web.bodies import BODIES
 
-    models = [(BODIES[name], "validation") for name in sorted(names)]
+    # Both by the schema of what is read: a default is no required field, and each part has one name for both.
+    models = [*(BODIES[name] for name in sorted(names)), *answers.models()]
+    models = [(model, "validation") for model in models]  # type: ignore[misc]
     _, found = models_json_schema(models, ref_template=SCHEMAS + "{model}")  # type: ignore[arg-type]
     schemas: Json = found["$defs"]
     _tell_apart(schemas, schemas)
@@ -173,9 +189,5 @@ def _types(schema: Json) -> list[str]:
     return [type_schema["const"]] if "const" in type_schema else type_schema.get("enum", [])
 
 
-def _content(schema: str) -> Json:
-    return {"content": {"application/json": {"schema": {"$ref": SCHEMAS + schema}}}}
-
-
-def _json(schema: str, description: str) -> Json:
-    return {"description": description, **_content(schema)}
+def _content(ref: str) -> Json:
+    return {"content": {"application/json": {"schema": {"$ref": ref}}}}

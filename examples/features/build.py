@@ -34,7 +34,7 @@ BATCH_SIZE = 2  # concurrent runs of the workflow, as in the app's constraint
 HANDED_OUT = 3  # concurrency of the backfill: one more, so that a job waits when a run ends
 TWICE = date(2013, 2, 9)  # the second day of the snow storm
 SCHEDULE, REPORT = "/apps/features/schedules/nightly", "/apps/features/schedules/report"
-JOBS = ("build_features.py", "features_report.py", "flight_features.py", "run_context.py")
+JOBS = ("build_features.py", "features_report.py", "flight_features.py")
 PATIENCE = 600.0  # seconds
 
 

@@ -29,6 +29,7 @@ from sluice.errors import NotReachable
 
 HERE = Path(__file__).parent
 JOBS = HERE.parents[1] / "jobs"
+LIBRARY = HERE.parents[1] / "job_library" / "sluice_job.py"
 COMPLETE = (date(2013, 1, 1), date(2013, 1, 2), date(2013, 2, 8))  # the last one with a snow storm
 WITHOUT_WEATHER = date(2013, 2, 9)
 LOOK_EVERY = 1.0  # seconds
@@ -51,7 +52,7 @@ class Demo:
     def deploy(self) -> None:
         """Upload the jobs to the control bucket, and deploy the app."""
         code = f"code/{self.name}/"
-        for job in sorted(JOBS.glob("*.py")):
+        for job in [*sorted(JOBS.glob("*.py")), LIBRARY]:
             self.s3.put_object(Bucket=self.control, Key=code + job.name, Body=job.read_bytes())
         values = {
             "namespace": self.name,

@@ -31,7 +31,7 @@ NODES = ("prepare", "jfk", "lga", "ewr", "evaluate", "publish")
 PRIORITIES = {"jfk": 9, "lga": 7, "ewr": 5, "experiment": 0}
 JOBS = (
     "training_set.py", "train_delays.py", "explore_delays.py", "evaluate_models.py", "publish_models.py",
-    "flight_features.py", "flight_models.py", "run_context.py",
+    "flight_features.py", "flight_models.py",
 )  # fmt: skip
 PATIENCE = 600.0  # seconds
 

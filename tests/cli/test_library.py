@@ -113,29 +113,11 @@ def test_a_wait_for_dropped_work_says_what_happened(api: PlayedApi, client: Clie
     assert refused.value.hint == "it was aborted: refused by ada"
 
 
-def test_a_run_of_a_partition_is_a_backfill_of_one(api: PlayedApi, client: Client) -> None:
-    handed_out = recorded.backfill() | {"active": [{"job_id": JOB, "entry": {"day": "1"}, "state": "running"}]}
-    api.play("POST", f"{CLEAN_PATH}/backfills", Played(202, recorded.backfill() | {"active": []}))
-    api.play("GET", f"{CLEAN_PATH}/backfills/0a1b2c3d4e5f6071", handed_out)
-    api.play("GET", RUN, run("SUCCEEDED"))
-    assert client.run(CLEAN, partition={"day": 1}, wait=True).succeeded
-    [sent] = api.sent("POST", f"{CLEAN_PATH}/backfills")
-    assert sent.body == {"partitions": {"values": [{"day": 1}]}, "properties": {}}
-    assert sent.headers["idempotency-key"]
-
-
-def test_a_run_of_a_partition_that_ended_is_found(api: PlayedApi, client: Client) -> None:
-    over = recorded.backfill("SUCCEEDED") | {"active": []}
-    api.play("POST", f"{CLEAN_PATH}/backfills", over)
-    mine = run("SUCCEEDED", backfill="0a1b2c3d4e5f6071")
-    api.lists[f"{CLEAN_PATH}/runs"] = [run("FAILED", backfill=None), mine]
-    assert client.run(CLEAN, partition={"day": 1}).document == mine
-
-
-def test_a_partition_at_an_instant_is_wrong_usage(api: PlayedApi, client: Client) -> None:
-    with pytest.raises(WrongUsage, match="expected at or partition, got both"):
-        client.run(CLEAN, partition={"day": 1}, at="2h")
-    assert api.requests == []
+def test_a_run_of_a_partition_sends_it_as_correlation(api: PlayedApi, client: Client) -> None:
+    api.play("POST", f"{CLEAN_PATH}/run", Played(202, WAITING))
+    client.run(CLEAN, partition={"day": 1})
+    [sent] = api.sent("POST", f"{CLEAN_PATH}/run")
+    assert sent.body == {"properties": {}, "partition": {"day": 1}}
 
 
 def test_why_of_a_schedule_names_its_waiting_jobs(api: PlayedApi, client: Client) -> None:

@@ -22,7 +22,7 @@ JANUARY = (datetime(2026, 1, 1, tzinfo=UTC), "2026-02-01T00:00:00Z")
     [
         ({"dataset": "demo.flights", "partition": DAY}, {"dataset": "demo.flights", "partition": DAY}),
         ({"dataset": "demo.flights", "since": {"year": 2013}}, {"dataset": "demo.flights", "from": {"year": 2013}}),
-        ({"run": RUN, "scope": "only"}, {"run": RUN, "scope": "only"}),
+        ({"run": RUN, "only": True}, {"run": RUN, "scope": "only"}),
         ({"schedule": "demo.flights.nightly", "since": JANUARY[0], "until": JANUARY[1]},
          {"fires": {"schedule": "demo.flights.nightly", "from": "2026-01-01T00:00:00+00:00", "to": JANUARY[1]}}),
         ({"run": RUN, "upto": "demo.flights.join", "concurrency": 3, "properties": {"mode": "deep"}},

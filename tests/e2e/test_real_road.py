@@ -73,8 +73,9 @@ def channel(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Road]
 
 
 def test_a_real_day_is_cleaned_and_its_join_waits_for_weather(channel: Road) -> None:
-    for job in ("clean_flights.py", "delays_by_weather.py", "daily_report.py", "run_context.py"):
+    for job in ("clean_flights.py", "delays_by_weather.py", "daily_report.py"):
         channel.code(job, (ROOT / "jobs" / job).read_text())
+    channel.code("sluice_job.py", (ROOT / "job_library" / "sluice_job.py").read_text())
     values = {"namespace": channel.name, "prefix": channel.prefix, "lake": channel.lake}
     app = documents.load(
         str(ROOT / "examples" / "flights" / "app.yaml"),

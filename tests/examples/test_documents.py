@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,7 @@ from examples.backups.logs import busiest
 from examples.backups.run import URGENT, Wish, schedule_name, schedule_of
 from examples.features import build
 from examples.retraining import retrain
+from examples.stage import Stage
 from sluice import documents
 
 ROOT = Path(__file__).parents[2]
@@ -46,13 +48,36 @@ def test_h4_every_job_of_a_document_exists_with_its_imports(example: str) -> Non
         if target["type"] != "emr_serverless":
             continue
         job, *beside = (uri.removeprefix(VALUES["code"]) for uri in (target["entry_point"], *target["py_files"]))
-        ours = {path.stem for path in (ROOT / "jobs").glob("*.py")}
+        ours = {path.stem: path for folder in ("jobs", "job_library") for path in (ROOT / folder).glob("*.py")}
         wanted, found = {Path(job).stem}, set[str]()
         while wanted - found:
-            text = "".join((ROOT / "jobs" / f"{name}.py").read_text() for name in wanted - found)
+            text = "".join(ours[name].read_text() for name in wanted - found)
             found |= wanted
             wanted |= {name for name in re.findall(r"^from (\w+) import", text, flags=re.M) if name in ours}
         assert found == {Path(job).stem, *(Path(name).stem for name in beside)}
+
+
+class Uploads:
+    """A client of S3 that keeps the names of what it gets."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803
+        assert Body
+        self.names.add(Key.rpartition("/")[2])
+
+
+@pytest.mark.parametrize("example", ["features.build", "retraining.retrain"])
+def test_h4_an_example_uploads_its_jobs_and_their_library(example: str) -> None:
+    stage, uploads = object.__new__(Stage), Uploads()
+    stage.name, stage.control, stage.s3 = "demo-1", "control", uploads
+    folder = stage.upload_jobs(*importlib.import_module(f"examples.{example}").JOBS)
+    assert folder == "s3://control/code/demo-1/"
+    for workflow in load(example.partition(".")[0])["workflows"].values():
+        target = workflow["target"]
+        files = [target.get("entry_point"), *target.get("py_files", ())]
+        assert {file.removeprefix(VALUES["code"]) for file in files if file} <= uploads.names
 
 
 def test_h4_a_night_of_the_example_is_a_fire_of_its_schedule() -> None:

@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
 # spark-submit adds jobs/ by itself and by --py-files; the examples are imported from the root.
-sys.path[:0] = [str(ROOT / "jobs"), str(ROOT)]
+sys.path[:0] = [str(ROOT / "jobs"), str(ROOT / "job_library"), str(ROOT)]
 
 Document = dict[str, Any]
 
@@ -121,7 +121,7 @@ def document() -> Callable[..., Document]:
 @pytest.fixture
 def run(spark: SparkSession, lake: Lake, document: Callable[..., Document]) -> Callable[..., dict[str, Any]]:
     """Runs a job's work on a context that is written to the lake and read back. Returns the job's summary."""
-    from run_context import RunContext
+    from sluice_job import RunContext
 
     def start(work: Callable[..., dict[str, Any]], properties: dict[str, str], **changes: Any) -> dict[str, Any]:
         written = json.dumps(document(properties=properties, **changes)).encode()

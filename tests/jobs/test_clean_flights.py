@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from clean_flights import DUPLICATE, SOURCE, transform, work
 from pyspark.sql import Row, SparkSession
-from run_context import Day
+from sluice_job import Day
 
 from examples.flights import data
 

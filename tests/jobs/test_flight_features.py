@@ -14,7 +14,7 @@ from features_report import work as report
 from flight_features import FEATURES, GROUPS, RAW, WINDOW_DAYS, transform
 from pyspark.errors import AnalysisException
 from pyspark.sql import Row, SparkSession
-from run_context import ContextError, RunContext
+from sluice_job import ContextError, RunContext
 
 from examples.features.expected import expected
 from examples.flights import data

@@ -16,7 +16,7 @@ import pytest
 from history_compact import BYTES_A_FILE, MAX_FILES, files_for, transform, work
 from history_days import LINE_SCHEMA, Days, day_of
 from pyspark.sql import Row, SparkSession
-from run_context import ContextError, RunContext
+from sluice_job import ContextError, RunContext
 
 from chalicelib.core import instants as core_instants
 from chalicelib.core.history import lines as history_lines

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from run_context import ContextError, Day, RunContext
+from sluice_job import ContextError, Day, RunContext
 
 ROOT = Path(__file__).parents[2]
 jsonschema = importlib.import_module("jsonschema")  # the package has no types
@@ -122,7 +122,7 @@ def test_a_run_without_exactly_one_day_says_what_was_found(document: Any) -> Non
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"schema": 2}, "expected schema 1, got 2; use the run_context.py that belongs"),
+        ({"schema": 2}, "expected schema 1, got 2; use the sluice_job.py that belongs"),
         ({"run_id": None}, "expected run_id to be a text, got None"),
         ({"attempt": True}, "expected attempt to be an integer, got True"),
         ({"events": {}}, "expected events to be a list, got {}"),

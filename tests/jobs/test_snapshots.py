@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_context import ContextError, Increment, RunContext
+from sluice_job import ContextError, Increment, RunContext
 
 ROOT = Path(__file__).parents[2]
 jsonschema = importlib.import_module("jsonschema")  # the package has no types

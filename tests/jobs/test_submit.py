@@ -33,7 +33,7 @@ def submit(lake: Any, job: str, context: dict[str, Any]) -> subprocess.Completed
     home = Path(pyspark.__file__).parent
     command = [str(home / "bin" / "spark-submit"), "--master", "local[2]"]
     command += [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
-    command += ["--py-files", str(JOBS / "run_context.py"), str(JOBS / f"{job}.py")]
+    command += ["--py-files", str(JOBS.parent / "job_library" / "sluice_job.py"), str(JOBS / f"{job}.py")]
     command += ["--sluice-context", "s3://lake/context/r1.json"]
     surroundings = os.environ | {"SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
     return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=surroundings)

@@ -17,6 +17,7 @@ from moto import mock_aws
 from app import app
 from chalicelib.wiring import ports
 from tests.support import tables
+from tests.web import answer_schemas
 
 MAX_ROUNDS = 50
 NS = "/v1/namespaces/demo"
@@ -41,7 +42,14 @@ class Api:
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="IAMAuthorizer is not a supported in local mode")
-            return self.client.http.request(method, path, headers=sent, body=data)
+            answer = self.client.http.request(method, path, headers=sent, body=data)
+        if answer.status_code < 300:
+            self.seen(method, path, answer.status_code, json.loads(answer.body) if answer.body else None)
+        return answer
+
+    def seen(self, method: str, path: str, status: int, body: Any) -> None:
+        """Compare an answer with what the OpenAPI document says about it."""
+        answer_schemas.check(method, path, status, body)
 
     def get(self, path: str) -> Any:
         return self.answer(self.send("GET", path), 200)

@@ -22,7 +22,7 @@ EMR = {
     "type": "emr_serverless",
     "entry_point": "s3://acme-analytics-prod-code-eu-west-1/jobs/clean_flights/3.14.0/clean_flights.py",
     "arguments": ["--mode", "incremental", "--warehouse", "s3://acme-analytics-prod-lake-eu-west-1/warehouse/flights/"],
-    "py_files": ["s3://acme-analytics-prod-code-eu-west-1/jobs/clean_flights/3.14.0/run_context.py"],
+    "py_files": ["s3://acme-analytics-prod-code-eu-west-1/jobs/clean_flights/3.14.0/sluice_job.py"],
     "spark": {
         "spark.executor.cores": "4",
         "spark.executor.memory": "16g",

@@ -1,0 +1,740 @@
+"""The answers of the API as models, from which the OpenAPI document gets their schemas.
+
+`ANSWERS` names the answer of each operation. The models describe and check nothing at run time: `tests/web` compares
+each answer of the tests with them. A newer release may add fields, so a model accepts more than it lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from chalicelib.core.definitions.dag import Dag
+from chalicelib.core.definitions.data import Carried
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.documents import Described
+from chalicelib.core.limits.policies import Policy
+from chalicelib.core.limits.pools import Pool
+from chalicelib.core.rows.backfill import BackfillOrder, BackfillState
+from chalicelib.core.rows.reprocess import ReprocessState, StepState
+from chalicelib.core.rows.run import RecordKind
+from chalicelib.core.states import JobKind, JobState, Mode, Outcome, RunState
+from chalicelib.core.targets.registry import AnyTarget
+
+At = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Keys = dict[str, str]  # a partition
+Properties = dict[str, Any]
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class StoredFields(Answer):
+    """What every stored document has besides its own fields."""
+
+    name: str
+    kind: str
+    version: int
+    updated_at: At
+    updated_by: str
+
+
+class StoredNamespace(Described, StoredFields):
+    """A stored namespace."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class StoredApp(Described, StoredFields):
+    """A stored app. ``deployed`` is its last deployment; ``uri`` the document as it was deployed."""
+
+    model_config = ConfigDict(extra="allow")
+    deployed: Properties | None = None
+
+
+class StoredWorkflow(Workflow, StoredFields):
+    """A stored workflow."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class StoredDataset(Dataset, StoredFields):
+    """A stored dataset."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class StoredPolicy(Policy, StoredFields):
+    """A stored policy."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class StoredPool(Pool, StoredFields):
+    """A stored pool. ``in_use``, ``waiting`` and ``parts`` are its present use; a list leaves them out."""
+
+    model_config = ConfigDict(extra="allow")
+    in_use: int | None = None
+    waiting: int | None = None
+    parts: list[Properties] | None = None
+
+
+class StoredSchedule(Schedule, StoredFields):
+    """A stored schedule, with its mode as ``state``. ``fires_per_day`` is that of its times."""
+
+    model_config = ConfigDict(extra="allow")
+    state: Mode
+    enabled: bool
+    pause_reason: str | None
+    skips: list[At]
+    triggered_by: str
+    generation: int
+    fires_per_day: float | None = None
+    dag: str | None = None
+
+
+class StoredDag(Dag, StoredFields):
+    """A stored DAG, with the mode of its start as ``state``; a list leaves out what is present state."""
+
+    model_config = ConfigDict(extra="allow")
+    state: Mode | None = None
+    enabled: bool | None = None
+    triggered_by: str | None = None
+    schedules: list[str] | None = None
+
+
+class StoredMessage(Described, Carried, StoredFields):
+    """A stored message and its next fire."""
+
+    model_config = ConfigDict(extra="allow")
+    schedule: Any
+    due_time: str | None
+    repeats: int | None
+    ttl: str | None
+    zone: str
+    next_fire: At | None
+    target: AnyTarget | None = None
+    workflow: str | None = None
+
+
+class Change(Answer):
+    """What a PUT did: ``created``, ``updated`` or ``unchanged``."""
+
+    name: str
+    kind: str
+    did: str
+    version: int
+
+
+class Deployment(Answer):
+    """What a deployment did, or would do: the parts as ``kind name``. ``changes`` are the fields that differ."""
+
+    name: str
+    created: list[str]
+    replaced: list[str]
+    deleted: list[str]
+    kept: list[str]
+    untouched: list[str]
+    changes: Properties | None = None
+
+
+class BulkChange(Answer):
+    changed: list[str]
+    unchanged: list[str]
+    failed: list[Properties]
+
+
+class PartOfDag(Answer):
+    """The DAG run that a run or job is a part of."""
+
+    name: str
+    run_id: str
+    round: int
+    node: str | None
+
+
+class GivenApproval(Answer):
+    by: str
+    at: At
+    role: str | None = Field(default=None, alias="for")
+
+
+class Job(Answer):
+    """A job that waits. ``queued_in`` is the limit in whose queue it stands, ``holds`` are its permits."""
+
+    job_id: str
+    schedule: str
+    kind: JobKind
+    state: JobState
+    reason: str
+    created_at: At
+    due_at: At | None
+    nominal_at: At | None
+    met_at: At | None
+    wake_at: At | None
+    queued_in: str | None
+    holds: list[str]
+    correlation: Keys | None
+    dag: PartOfDag | None
+    attempt: int
+    inherited_priority: int | None
+    approvals: list[GivenApproval]
+    backfill: str | None
+    progress: dict[str, int]
+
+
+class StateOfConstraint(Answer):
+    type: str
+    met: bool
+    why: str
+    until: At | None
+
+
+class WhyJob(Answer):
+    """Why a job has not run: the decision on the present facts, and what would change it."""
+
+    job_id: str
+    schedule: str
+    state: JobState
+    decision: str
+    why: str
+    arrived: list[str]
+    missing: list[str]
+    since: At
+    correlation: Keys | None
+    wakes: str
+    constraints: list[StateOfConstraint]
+
+
+class WhySchedule(Answer):
+    schedule: str
+    state: Mode
+    why: str
+    next_fire: At | None
+    jobs: list[WhyJob]
+
+
+class WhyRun(Answer):
+    run_id: str
+    state: RunState
+    why: str
+    fired_by: str
+    waited_ms: int
+
+
+class Accepted(Answer):
+    """A job that a request has begun."""
+
+    job_id: str
+    state: str
+    reason: str
+
+
+class Refused(Answer):
+    """A job that a refusal has ended."""
+
+    job_id: str
+    state: Literal["ABORTED"]
+    reason: str
+
+
+class Billed(Answer):
+    """What a target has billed for a run, in hours, and in dollars at list price."""
+
+    cost_usd: float | None
+
+
+class Run(Answer):
+    """An attempt of a run. Its instants are in the order of its life, from that of its job to ``ended_at``."""
+
+    run_id: str
+    attempt: int
+    attempts: int
+    schedule: str
+    workflow: str
+    workflow_version: int | None
+    state: RunState
+    reason: str
+    fired_by: str
+    kind: JobKind
+    number: int | None
+    waited_for: str | None
+    waited_ms: int
+    start_by: At | None
+    end_by: At | None
+    billed: Billed | None
+    backfill: str | None
+    rerun_of: str | None
+    outcome: Outcome | None
+    metrics: dict[str, Any] | None
+    priority: int
+    correlation: Keys | None
+    partition: Keys | None
+    dag: PartOfDag | None
+    properties: Properties
+    target: Properties
+    target_id: str | None
+    context: str
+    created_at: At
+    nominal_at: At | None
+    due_at: At | None
+    late: bool
+    lateness_ms: int | None
+    accepted_at: At | None
+    claimed_at: At
+    start_requested_at: At | None
+    started_at: At | None
+    ended_at: At | None
+    start_calls: int
+
+
+class EventOfRun(Answer):
+    """An event that started a run, with the fields of its kind: see docs/run-context.md. ``instant`` is in ms."""
+
+    kind: str
+    id: str
+    instant: int
+
+
+class RunInFull(Run):
+    """The last attempt of a run, with the events that started it, and all attempts as its history."""
+
+    events: list[EventOfRun]
+    history: list[Run]
+
+
+class Record(Answer):
+    """Work that never became a run, and why."""
+
+    id: str
+    kind: RecordKind
+    schedule: str
+    reason: str
+    at: At
+    count: int
+
+
+class Logs(Answer):
+    """The last lines of each stream of an attempt; without lines, ``why``."""
+
+    run_id: str
+    attempt: int
+    state: RunState
+    streams: dict[str, list[str]]
+    why: str | None
+    exit_code: int | None = None
+    reported_at: At | None = None
+
+
+class VersionOfSchedule(Answer):
+    version: int
+    created_at: At
+    created_by: str
+    changes: list[str]
+    definition: Properties
+
+
+class Step(Answer):
+    at: At
+    event: str
+    touched: bool
+    fires: bool
+    why: str
+    arrived: list[str]
+    missing: list[str]
+
+
+class OpenMatch(Answer):
+    why: str
+    changes_at: At | None
+    correlation: Keys | None
+
+
+class DryRunOfTrigger(Answer):
+    """The state of a trigger after each event."""
+
+    steps: list[Step]
+    fires: int
+    left: list[OpenMatch]
+    why: str
+
+
+class RegisteredPartition(Answer):
+    dataset: str
+    partition: Keys
+    path: str
+    ready_at: At
+    put_at: At
+    object: str | None
+    snapshot: Properties | None = None
+
+
+class AcceptedEvent(Answer):
+    id: str
+    type: str
+    event_id: str
+
+
+class AcceptedEvents(Answer):
+    accepted: list[AcceptedEvent]
+
+
+class ActiveEntry(Answer):
+    job_id: str
+    entry: Any
+    state: str
+
+
+class StoredBackfill(Answer):
+    """The progress of a backfill. ``first`` and ``last`` are partitions, ``from`` and ``to`` instants."""
+
+    backfill_id: str
+    schedule: str
+    state: BackfillState
+    reason: str | None
+    order: BackfillOrder
+    concurrency: int
+    dataset: str | None
+    total: int | None
+    launched: int
+    waiting: int | None
+    running: int
+    succeeded: int
+    failed: int
+    cancelled: int
+    position: Any
+    properties: Properties
+    active: list[ActiveEntry]
+    created_at: At
+    created_by: str
+    ended_at: At | None
+    first: Any = None
+    last: Any = None
+    from_: At | None = Field(default=None, alias="from")
+    to: At | None = None
+
+
+class PlanOfBackfill(Answer):
+    """What a backfill would run: the first and the last few of its entries."""
+
+    schedule: str
+    dataset: str | None = None
+    total: int | None
+    first: list[Any]
+    last: list[Any]
+
+
+class StepOfReprocess(Answer):
+    step: int
+    schedule: str
+    workflow: str
+    after: list[int]
+    why: str
+    total: int
+
+
+class StoredStepOfReprocess(StepOfReprocess):
+    state: StepState
+    reason: str | None
+    backfill_id: str | None
+    waiting: int
+    running: int
+    succeeded: int
+    failed: int
+    cancelled: int
+
+
+class PlannedStepOfReprocess(StepOfReprocess):
+    first: list[Keys]
+    last: list[Keys]
+
+
+class StoredReprocess(Answer):
+    """The progress of a re-processing. The counts of its steps add up to ``total``."""
+
+    reprocess_id: str
+    namespace: str
+    state: ReprocessState
+    reason: str | None
+    dataset: str
+    first: Keys | None
+    last: Keys | None
+    concurrency: int
+    properties: Properties
+    total: int
+    waiting: int
+    running: int
+    succeeded: int
+    failed: int
+    cancelled: int
+    steps: list[StoredStepOfReprocess]
+    created_at: At
+    created_by: str
+    ended_at: At | None
+
+
+class PlanOfReprocess(Answer):
+    """What a re-processing would run, and why."""
+
+    namespace: str
+    dataset: str
+    partitions: int
+    total: int
+    steps: list[PlannedStepOfReprocess]
+
+
+class BegunDag(Answer):
+    dag: str
+    run_id: str
+
+
+class StateOfNode(Answer):
+    """The state of a node. A list of DAG runs leaves out ``attempt`` and ``round``."""
+
+    state: str
+    why: str
+    run_id: str | None
+    started_at: At | None
+    ended_at: At | None
+    attempt: int | None = None
+    round: int | None = None
+
+
+class RerunOfDag(Answer):
+    round: int
+    at: At
+    by: str
+    what: str
+    request: str
+    node: str | None = None
+
+
+class RunOfDag(Answer):
+    run_id: str
+    dag: str
+    graph: str
+    state: str
+    fired_by: str
+    partition: Keys | None
+    nominal_at: At | None
+    started_at: At
+    ended_at: At | None
+    reruns: list[RerunOfDag]
+    nodes: dict[str, StateOfNode]
+
+
+class DeadLetter(Answer):
+    """An event that could not be delivered."""
+
+    run_id: str
+    attempt: int
+    schedule: str
+    workflow: str
+    target: str
+    reason: str
+    tries: int
+    size: int
+    nominal_at: At | None
+    first_try_at: At
+    failed_at: At
+
+
+class Redriven(Answer):
+    run_id: str
+    attempt: int
+
+
+class RedrivenLetters(Answer):
+    redriven: list[str]
+    refused: list[Any]
+    more: bool
+
+
+class Lease(Answer):
+    """A run that a worker has claimed, until ``expires_at`` unless it sends heartbeats."""
+
+    lease: str
+    run_id: str
+    attempt: int
+    schedule: str
+    workflow: str
+    arguments: list[str]
+    properties: Properties
+    priority: int
+    context: Properties
+    expires_at: At
+    heartbeat_seconds: float
+
+
+class Leases(Answer):
+    leases: list[Lease]
+    wait: float
+    retry_after: float
+
+
+class StateOfLease(Answer):
+    """The answer to a heartbeat. With ``cancel`` the worker ends its work."""
+
+    lease: str
+    state: RunState
+    cancel: bool
+    reason: str | None
+    expires_at: At
+
+
+class ReportedEnd(Answer):
+    run_id: str
+    attempt: int
+    state: RunState
+    reason: str | None = None
+
+
+class ReportOfWorkflow(Answer):
+    """The line of a workflow in the report of a day: see docs/history.md."""
+
+    namespace: str
+    workflow: str
+
+
+class OpenApiDocument(Answer):
+    """A document of OpenAPI 3.1."""
+
+    openapi: str
+    info: Properties
+    paths: Properties
+    components: Properties
+    security: list[Properties]
+
+
+class Health(Answer):
+    """The state of the API, and the buckets of the installation."""
+
+    status: str
+    lake: str | None = None
+    control: str | None = None
+
+
+class Preview(Answer):
+    """The next fires: their nominal instants, and when each is due."""
+
+    items: list[At]
+    due: list[At]
+    next_cursor: None
+    description: str
+    fires_per_day: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """A page of items, with what else the page has."""
+
+    item: type[Answer]
+    more: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ByStatus:
+    """An answer to a dry run (200), and one to a request that began something (201)."""
+
+    planned: type[Answer]
+    begun: type[Answer]
+
+    def of(self, status: int) -> type[Answer]:
+        return {200: self.planned, 201: self.begun}[status]
+
+
+# Operation -> its answer.
+ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
+    "health": Health,
+    "openapi": OpenApiDocument,
+    **{f"put_{kind}": Change for kind in ("namespace", "workflow", "dataset", "policy", "pool")},
+    "list_namespaces": Pages(StoredNamespace),
+    "get_namespace": StoredNamespace,
+    "list_apps": Pages(StoredApp),
+    "get_app": StoredApp,
+    "deploy_app": Deployment,
+    "change_schedules": BulkChange,
+    "list_workflows": Pages(StoredWorkflow),
+    "get_workflow": StoredWorkflow,
+    "workflow_runs": Pages(Run),
+    "list_datasets": Pages(StoredDataset),
+    "get_dataset": StoredDataset,
+    "list_partitions": Pages(RegisteredPartition),
+    "register_partition": RegisteredPartition,
+    "list_policies": Pages(StoredPolicy),
+    "get_policy": StoredPolicy,
+    "list_pools": Pages(StoredPool),
+    "get_pool": StoredPool,
+    "list_schedules": Pages(StoredSchedule),
+    **{f"{act}_schedule": StoredSchedule for act in ("get", "put", "enable", "disable", "pause", "resume")},
+    "skip_occurrence": StoredSchedule,
+    "unskip_occurrence": StoredSchedule,
+    "schedule_jobs": Pages(Job),
+    "schedule_runs": Pages(Run),
+    "schedule_records": Pages(Record),
+    "schedule_versions": Pages(VersionOfSchedule),
+    "why_schedule": WhySchedule,
+    "preview": Preview,
+    "dry_run": DryRunOfTrigger,
+    "run_now": Accepted,
+    "begin_backfill": ByStatus(PlanOfBackfill, StoredBackfill),
+    "list_backfills": Pages(StoredBackfill),
+    "show_backfill": StoredBackfill,
+    "cancel_backfill": StoredBackfill,
+    "begin_reprocess": ByStatus(PlanOfReprocess, StoredReprocess),
+    "list_reprocesses": Pages(StoredReprocess),
+    "show_reprocess": StoredReprocess,
+    "cancel_reprocess": StoredReprocess,
+    "list_dags": Pages(StoredDag),
+    **{f"{act}_dag": StoredDag for act in ("get", "put", "enable", "disable")},
+    "run_dag": BegunDag,
+    "list_dag_runs": Pages(RunOfDag),
+    "show_dag_run": RunOfDag,
+    "rerun_dag": RunOfDag,
+    "list_messages": Pages(StoredMessage),
+    "get_message": StoredMessage,
+    "put_message": StoredMessage,
+    "message_runs": Pages(Run),
+    "why_message": WhySchedule,
+    "list_jobs": Pages(Job),
+    "get_job": Job,
+    "why_job": WhyJob,
+    "approve_job": Job,
+    "refuse_job": Refused,
+    "cancel_job": Record,
+    "list_runs": Pages(Run),
+    "get_run": RunInFull,
+    "why_run": WhyRun,
+    "read_logs": Logs,
+    "cancel_run": Run,
+    "ping_run": Run,
+    "rerun_run": Accepted,
+    "list_records": Pages(Record),
+    "read_report": Pages(ReportOfWorkflow, {"day": {"type": "string", "format": "date"}}),
+    "post_events": AcceptedEvents,
+    "list_dead_letters": Pages(DeadLetter),
+    "redrive_dead_letter": Redriven,
+    "redrive_dead_letters": RedrivenLetters,
+    "claim_runs": Leases,
+    "beat_heart": StateOfLease,
+    "report_end": ReportedEnd,
+    "release_run": ReportedEnd,
+}
+
+
+def models() -> list[type[Answer]]:
+    """Every model that an answer has."""
+    found: dict[type[Answer], None] = {}
+    for known in ANSWERS.values():
+        if isinstance(known, Pages):
+            found[known.item] = None
+        elif isinstance(known, ByStatus):
+            found |= {known.planned: None, known.begun: None}
+        else:
+            found[known] = None
+    return list(found)

@@ -1,0 +1,223 @@
+"""A tour of the API: every route is called at least once with success, on one installation."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import boto3
+
+from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.flow.runs import complete
+from chalicelib.wiring import ports
+from tests.support.dags import dag
+from tests.support.schedules import BY_DAY, after
+from tests.web.conftest import APP, NS, WEEKDAYS, Api
+from tests.web.test_approvals import ADA, BY_OWNER, says
+from tests.web.test_dead_letters import MISSING
+
+EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
+DAY = {"year": "2013", "month": "1", "day": "1"}
+FLIGHTS = {"type": "partition", "dataset": "flights"}
+ANN = {"worker": "ann"}
+
+
+def walk(api: Api) -> None:
+    """Call every route. The app ``demo.flights`` is deployed."""
+    _definitions(api)
+    _schedules(api)
+    _runs(api)
+    _approvals(api)
+    _workers(api)
+    _dead_letters(api)
+    _backfills(api)
+    _dags(api)
+    _messages(api)
+    _reports(api)
+    _deletions(api)
+
+
+def _definitions(api: Api) -> None:
+    for path in ("/v1/health", "/v1/openapi.json", "/v1/namespaces", NS, f"{NS}/apps", APP):
+        api.get(path)
+    api.put(f"{NS}", {"description": "the demo", "tags": {"team": "a"}})
+    app = {"workflows": {"w": {"target": EMR}}, "schedules": {"s": {"workflow": "w", "trigger": WEEKDAYS}}}
+    api.put(f"{NS}/apps/orders?dry_run=true", app)
+    api.put(f"{NS}/apps/orders", app)
+    api.put(f"{NS}/apps/orders", app | {"owner": "ada"})
+    api.put(f"{APP}/workflows/join", {"target": EMR, "retries": {"attempts": 2}, "pool": None})
+    bucket = {"bucket": "lake", "prefix": "raw/x/", "keys": ["day"]}
+    documents = {
+        f"{NS}/datasets": ("x", bucket),
+        f"{NS}/policies": ("calm", {"max_events": 5}),
+        f"{NS}/pools": ("spark", {"size": 5, "shares": {"orders": {"reserved": 2}}}),
+        f"{APP}/workflows": ("other", {"target": EMR}),
+    }
+    for path, (name, document) in documents.items():
+        api.put(f"{path}/{name}", document)
+        api.get(f"{path}/{name}")
+        api.get(path)
+    api.post(f"{NS}/datasets/flights/partitions", {"partition": DAY})
+    api.get(f"{NS}/datasets/flights/partitions")
+
+
+def _schedules(api: Api) -> None:
+    api.schedule("daily", workflow="clean", trigger=FLIGHTS, by=BY_DAY, enabled=True, policy="calm")
+    queue = {"type": "sqs", "queue_url": api.sqs.create_queue(QueueName="target")["QueueUrl"]}
+    api.schedule("nightly", enabled=True, notify=[{"on": ["failed"], "to": queue}], deadline={"end_within": "2h"})
+    one = f"{APP}/schedules/nightly"
+    api.schedule("nightly", enabled=True, priority=3)
+    for path in ("", "/jobs", "/runs", "/records", "/why", "/versions", "/preview?count=2"):
+        api.get(one + path)
+    api.get(f"{APP}/schedules")
+    skipped = {"at": "2100-01-01T05:00:00Z"}
+    for action, body in (("pause", {}), ("resume", None), ("skip", skipped), ("unskip", skipped)):
+        api.post(f"{one}/{action}", body)
+    api.post(f"{one}/dry-run", {"events": [{"type": "time"}]})
+    api.post(f"{APP}/schedules/daily/dry-run", {"events": [FLIGHTS | {"partition": DAY}]})
+    for action in ("disable", "enable"):
+        api.post(f"{one}/{action}")
+    api.post(f"{APP}/bulk", {"action": "disable", "workflow": "clean"})
+    api.post(f"{APP}/bulk", {"action": "enable", "workflow": "clean"})
+    api.post(f"{NS}/events", {"events": [{"type": "closed", "payload": {"n": 1}}]})
+
+
+def _runs(api: Api) -> None:
+    later = api.post(f"{APP}/schedules/nightly/run", {"at": "2100-01-01T05:00:00Z"})["job_id"]
+    for path in ("", "/why"):
+        api.get(f"/v1/jobs/{later}{path}")
+    api.get(f"{APP}/schedules/nightly/why")
+    api.get(f"{NS}/jobs")
+    api.post(f"/v1/jobs/{later}/cancel")
+    run = api.post(f"{APP}/schedules/daily/run", {"partition": DAY, "properties": {"a": [1]}})["job_id"]
+    api.work()
+    for path in ("", "/why", "/logs"):
+        api.get(f"/v1/runs/{run}{path}")
+    api.post(f"/v1/runs/{run}/ping")
+    api.post(f"/v1/runs/{run}/cancel")
+    _ends(api, run, "FAILED")
+    again = api.post(f"/v1/runs/{run}/rerun")
+    api.work()
+    assert again
+    sent = api.post(f"{APP}/schedules/nightly/run")["job_id"]
+    api.work()
+    for path in ("", "/why", "/logs"):
+        api.get(f"/v1/runs/{sent}{path}")
+    for path in (f"{NS}/runs", f"{NS}/records", f"{APP}/schedules/daily/runs", f"{APP}/workflows/clean/runs"):
+        api.get(path)
+    api.get(f"{NS}/policies/calm")
+
+
+def _ends(api: Api, run_id: str, state: Any) -> None:
+    found = ports().runs.attempts(run_id)[-1]
+    complete.advance_run(ports(), found.run_id, found.attempt, RunUpdate(state, ports().clock.now(), "as it said"))
+    api.work()
+
+
+def _approvals(api: Api) -> None:
+    for verdict in ("approve", "refuse"):
+        api.schedule(f"asks-{verdict}", constraints=[BY_OWNER])
+        job = api.post(f"{APP}/schedules/asks-{verdict}/run")["job_id"]
+        api.work()
+        api.get(f"/v1/jobs/{job}/why")
+        status, body = says(ADA, job, verdict)
+        assert status == 200
+        api.seen("POST", f"/v1/jobs/{job}/{verdict}", status, body)
+        api.work()
+
+
+def _workers(api: Api) -> None:
+    api.put(f"{APP}/workflows/pulled", {"target": {"type": "worker", "pool": "etl", "arguments": ["--fast"]}})
+    api.schedule("pull", workflow="pulled", enabled=True)
+    for end in ("report", "release"):
+        api.post(f"{APP}/schedules/pull/run")
+        api.work()
+        [lease] = api.post("/v1/workers/demo.etl/claim", {**ANN, "wait": 0})["leases"]
+        path = f"/v1/leases/{lease['lease']}"
+        if end == "report":
+            api.post(f"{path}/heartbeat", {**ANN, "message": "half", "metrics": {"rows": 7}})
+        api.post(f"{path}/{end}", ANN | ({"state": "succeeded", "output": "one"} if end == "report" else {}))
+        api.get(f"/v1/runs/{lease['run_id']}")
+        api.get(f"/v1/runs/{lease['run_id']}/logs")
+        api.work()
+
+
+def _dead_letters(api: Api) -> None:
+    letters = f"{NS}/dead-letters"
+    api.put(f"{APP}/workflows/lost", {"target": {"type": "sqs", "queue_url": MISSING}})
+    made = []
+    for name in ("one", "two", "three"):
+        api.schedule(name, workflow="lost")
+        made.append(api.post(f"{APP}/schedules/{name}/run")["job_id"])
+        api.work()
+    api.get(letters)
+    target = api.sqs.create_queue(QueueName="target")["QueueUrl"]
+    api.put(f"{APP}/workflows/lost", {"target": {"type": "sqs", "queue_url": target}})
+    api.post(f"{letters}/{made[0]}/redrive")
+    api.post(f"{letters}/redrive", {"schedule": "flights.two"})
+    api.delete(f"{letters}/{made[2]}")
+
+
+def _backfills(api: Api) -> None:
+    api.put(f"{APP}/schedules/next", after("clean", "join", by=BY_DAY))
+    every = f"{APP}/schedules/daily/backfills"
+    part = {"partitions": {"values": [DAY]}}
+    api.post(every, part | {"dry_run": True})
+    begun = api.post(every, part)["backfill_id"]
+    api.work()
+    api.get(every)
+    api.get(f"{every}/{begun}")
+    api.post(f"{every}/{begun}/cancel")
+    again = {"dataset": "flights", "partition": DAY}
+    api.post(f"{NS}/reprocess", again | {"dry_run": True})
+    begun = api.post(f"{NS}/reprocess", again)["reprocess_id"]
+    api.get(f"{NS}/reprocess")
+    api.get(f"{NS}/reprocess/{begun}")
+    api.post(f"{NS}/reprocess/{begun}/cancel")
+
+
+def _dags(api: Api) -> None:
+    one = f"{APP}/dags/whole"
+    nodes = {"a": {"workflow": "clean"}, "b": {"workflow": "join"}}
+    api.put(one, dag("a -> b", nodes=nodes, by=[], enabled=True))
+    begun = api.post(f"{one}/run")["run_id"]
+    api.work()
+    api.get(one)
+    api.get(f"{APP}/dags")
+    api.get(f"{one}/runs")
+    run = api.get(f"{one}/runs/{begun}")
+    _ends(api, run["nodes"]["a"]["run_id"], "FAILED")
+    api.get(f"/v1/runs/{run['nodes']['a']['run_id']}")
+    api.post(f"{one}/runs/{begun}/rerun", {"from": "a"})
+    api.work()
+    for action in ("disable", "enable"):
+        api.post(f"{one}/{action}")
+
+
+def _messages(api: Api) -> None:
+    one = f"{APP}/messages/backup"
+    target = api.sqs.create_queue(QueueName="target")["QueueUrl"]
+    body = {"schedule": "0 5 * * *", "data": {"n": 1}, "target": {"type": "sqs", "queue_url": target}}
+    api.put(one, body)
+    for path in (one, f"{APP}/messages", f"{one}/runs", f"{one}/why"):
+        api.get(path)
+
+
+def _reports(api: Api) -> None:
+    del api
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="lake-bucket")
+    root = "history_report/json/day=2026-03-02/as_of=20260303T011500.000Z/"
+    line = json.dumps({"workflow": "demo.flights.clean", "runs": 1, "cost_usd": None})
+    s3.put_object(Bucket="lake-bucket", Key=f"{root}namespace=demo/part-00000-x.c000.json", Body=line.encode())
+    s3.put_object(Bucket="lake-bucket", Key=f"{root}_SUCCESS", Body=b"")
+
+
+def _deletions(api: Api) -> None:
+    api.get(f"{NS}/reports?day=2026-03-02")
+    for path in ("messages/backup", "dags/whole", "schedules/next", "schedules/daily", "workflows/other"):
+        api.delete(f"{APP}/{path}")
+    for path in ("apps/orders", "datasets/x", "policies/calm", "pools/spark"):
+        api.delete(f"{NS}/{path}")
+    api.put("/v1/namespaces/gone")
+    api.delete("/v1/namespaces/gone")
