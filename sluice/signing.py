@@ -65,23 +65,29 @@ class SignedHttp:
         from botocore.auth import SigV4Auth
         from botocore.awsrequest import AWSRequest
 
+        origin = _origin(url)
         request = AWSRequest(method=method, url=url, headers=dict(headers), data=content)
         # Frozen at each request: botocore renews the credentials of a role during a long `run --wait`.
         SigV4Auth(self._credentials.get_frozen_credentials(), "execute-api", self.region).add_auth(request)
         try:
             answer = self._http.send(request.prepare())
         except exceptions.EndpointConnectionError:
-            raise NotReachable(f"no server answers at {_origin(url)}", hint=_START_HINT) from None
+            message = f"expected an API at {origin}, got no connection"
+            raise NotReachable(message, hint=_START_HINT) from None
         except exceptions.ConnectTimeoutError:
-            raise NotReachable(f"no connection to {_origin(url)} in time", hint=_ADDRESS_HINT) from None
+            raise NotReachable(f"expected a connection to {origin} in time, got none", hint=_ADDRESS_HINT) from None
         except exceptions.ReadTimeoutError:
-            raise NotReachable(f"no answer from {_origin(url)} in time", hint=_UNKNOWN_HINT) from None
+            raise NotReachable(f"expected an answer from {origin} in time, got none", hint=_UNKNOWN_HINT) from None
         except exceptions.SSLError as error:
-            raise NotReachable(f"no trusted connection to {_origin(url)}: {error}", hint=_ADDRESS_HINT) from None
+            raise NotReachable(
+                f"expected a trusted connection to {origin}, got an error: {error}", hint=_ADDRESS_HINT
+            ) from None
         except exceptions.ConnectionClosedError:
-            raise Broken(f"{_origin(url)} closed the connection before an answer", hint=_UNKNOWN_HINT) from None
+            raise Broken(
+                f"expected an answer from {origin}, got none: it closed the connection", hint=_UNKNOWN_HINT
+            ) from None
         except (exceptions.HTTPClientError, exceptions.ProxyConnectionError) as error:
-            raise NotReachable(f"no answer from {_origin(url)}: {error}", hint=_ADDRESS_HINT) from None
+            raise NotReachable(f"expected an answer from {origin}, got an error: {error}", hint=_ADDRESS_HINT) from None
         return Reply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
 
 
@@ -101,7 +107,9 @@ def _credentials(session: Any) -> Any:
     try:
         found = session.get_credentials()
     except BotoCoreError as error:  # such as a profile that does not exist
-        raise WrongUsage(f"expected AWS credentials for signing requests, got: {error}", None, _KEYS_HINT) from None
+        raise WrongUsage(
+            f"expected AWS credentials for signing requests, got an error: {error}", None, _KEYS_HINT
+        ) from None
     if found is None:
         raise WrongUsage("expected AWS credentials for signing requests, got none", "AWS_ACCESS_KEY_ID", _KEYS_HINT)
     return found

@@ -51,8 +51,8 @@ def test_version_is_printed(sluice: Sluice) -> None:
     ("args", "words"),
     [
         (("aply", "x"), "did you mean 'apply'?"),
-        (("run", CLEAN, "--fast"), "no such option: --fast"),
-        (("run",), "missing argument"),
+        (("run", CLEAN, "--fast"), "expected an option of sluice run, got '--fast'"),
+        (("run",), "expected the argument NAME, got nothing"),
         (("get", "shedules"), "expected one of namespaces, apps"),
         (("get", "shedules"), "hint: did you mean schedules?"),
         (("get", "schedule", "clean"), "expected a schedule as namespace.app.schedule, got 'clean'"),
@@ -113,7 +113,7 @@ def test_an_unreachable_api_is_exit_code_3(sluice: Sluice, monkeypatch: pytest.M
     monkeypatch.setenv("NO_PROXY", "*")
     done = sluice("get", "namespaces")
     assert done.exit_code == 3
-    assert f"error: no server answers at {url}" in done.stderr
+    assert f"error: expected an API at {url}, got no connection" in done.stderr
 
 
 def test_an_internal_error_is_shown_without_a_traceback(api: PlayedApi, sluice: Sluice) -> None:
@@ -149,8 +149,8 @@ def test_errors_leave_stdout_clean_for_machines(api: PlayedApi, sluice: Sluice) 
             2,
             {
                 "code": "wrong_usage",
-                "message": "missing argument 'NAME'",
-                "field": None,
+                "message": "expected the argument NAME, got nothing",
+                "field": "NAME",
                 "hint": "sluice run --help",
             },
         ),

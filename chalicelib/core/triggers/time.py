@@ -108,6 +108,14 @@ class TimeTrigger(TimedLeaf):
     def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
         return occurrences.next_due(self, anchor, after, until)
 
+    def past_field(self, now: Instant) -> str | None:
+        after = now - 1 if self.is_due_at(now) else now
+        if self.next_due(now, after) is not None:
+            return None
+        if self.end is not None and parse_when(self.end, now) < now:
+            return "end"
+        return "due_time" if self.expression is None else "expression"
+
     def describe(self) -> str:
         return occurrences.describe(self)
 
