@@ -124,7 +124,7 @@ def _yaml_hint(error: yaml.MarkedYAMLError) -> str | None:
     if "'\\t'" in problem:
         return "indent with spaces: YAML forbids tabs"
     if "mapping values are not allowed" in problem:
-        return "check the indentation of this line, and put a text that contains ': ' in quotes"
+        return "indent this line as its neighbours, put a space after each colon, and put a text with ': ' in quotes"
     if "undefined alias" in problem or "alias" in str(error.context):
         return "put a text that begins with * in quotes, such as '*/15 * * * *'"
     if "cannot start any token" in problem:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,11 +23,28 @@ def served() -> Iterator[Served]:
         yield served
 
 
+@pytest.fixture(scope="module")
+def stored(served: Served) -> list[Any]:
+    """What is stored before the first wrong input."""
+    return served.api.everything()
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)
-def test_a_wrong_input_gets_the_answer_of_its_page(served: Served, tmp_path: Path, example: Example) -> None:
-    before = served.api.everything()
+def test_a_wrong_input_gets_the_answer_of_its_page(
+    served: Served, stored: list[Any], tmp_path: Path, example: Example
+) -> None:
     assert answer(served, example, tmp_path) == example.console
-    assert served.api.everything() == before
+    assert served.api.everything() == stored
+
+
+@pytest.mark.parametrize(
+    "example",
+    [each for each in EXAMPLES if each.arguments[0] == "apply" and not any("dry" in word for word in each.arguments)],
+    ids=lambda example: example.id,
+)
+def test_a_dry_run_gives_the_answer_of_the_deployment(served: Served, tmp_path: Path, example: Example) -> None:
+    dry = replace(example, command=f"{example.command} --dry-run")
+    assert answer(served, dry, tmp_path) == example.console
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.id)

@@ -23,7 +23,8 @@ def check(schedule: Schedule, now: Instant, before: Schedule | None = None) -> N
         problems.add(_past("ttl", schedule.ttl, now, "correct or remove the ttl"))
     if before is None or before.trigger != schedule.trigger:
         for field, value in tree.past_fields(schedule.trigger, now):
-            hint = "correct it, or remove the schedule: it would never fire"
+            bounds = ", its start or its end" if field.endswith(".expression") else ""
+            hint = f"correct it{bounds}, or remove the schedule: it would never fire"
             problems.add(_past(field, value, now, hint))
     problems.end()
 

@@ -36,7 +36,8 @@ def only_clean(*names: str, **schedules: Any) -> dict[str, Any]:
 
 
 def test_l8_the_catalog_is_checked_as_it_will_be(world: World) -> None:
-    """What is put is there, what is removed is gone: its row, its place in lists, and its rows in the index."""
+    """What is put is there, also if it is disabled. What is removed is gone: its row, its place in lists, and its rows
+    in the index."""
     world.deploy(flights({"goes": after("join", "clean"), "stays": after("join", "clean"), "turns": partitions()}))
     document = only_clean(stays=after("clean", "clean"), new=after("clean", "clean"), off=after("clean", "clean"))
     document["schedules"]["off"]["enabled"] = False
@@ -48,7 +49,7 @@ def test_l8_the_catalog_is_checked_as_it_will_be(world: World) -> None:
     assert seen.subscriptions(status_key(FULL, "COMPLETED"), 10, None).items == ()
     assert seen.subscriptions(partition_key("demo.flights"), 10, None).items == ()
     rows = seen.subscriptions(status_key("demo.flights.clean", "COMPLETED"), 10, None).items
-    assert [row.schedule for row in rows] == ["demo.flights.stays", "demo.flights.new"]
+    assert [row.schedule for row in rows] == ["demo.flights.stays", "demo.flights.new", "demo.flights.off"]
     version = seen.version(rows[0].schedule, rows[0].version)
     assert version is not None
     assert version.definition["workflow"] == "demo.flights.clean"
