@@ -64,7 +64,8 @@ def plain_source(path: str) -> Source:
     """The object in a file. A dollar sign in a text has no special meaning."""
     parsed, tree = _parse(path, _read(path))
     if not isinstance(parsed, dict):
-        raise WrongUsage(f"expected an object in {path}, got {_word_for(parsed)}")
+        hint = "write names with their values, such as `due_time: 10m`"
+        raise WrongUsage(f"expected an object in {path}, got {_word_for(parsed)}", None, hint)
     return Source(path, _Filler(path, tree, None).filled(parsed), tree)
 
 
@@ -78,7 +79,8 @@ def load_list(path: str, key: str) -> list[Document]:
         raise WrongUsage(f"expected a list of {key} in {path}, got {_word_for(listed)}", None, hint)
     for number, item in enumerate(listed):
         if not isinstance(item, dict):
-            raise WrongUsage(f"expected an object, got {_word_for(item)}", f"{path}: {key}.{number}")
+            hint = "write names with their values, such as `type: ...`"
+            raise WrongUsage(f"expected an object, got {_word_for(item)}", f"{path}: {key}.{number}", hint)
     filled = _Filler(path, tree, None).filled(parsed)
     plain: list[Document] = filled[key] if is_under else filled
     return plain
@@ -88,7 +90,8 @@ def _read(path: str) -> str:
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except OSError as error:
-        raise WrongUsage(f"expected a readable file, got {path}: {error.strerror}") from None
+        hint = "correct the path, or write - and pipe the document in"
+        raise WrongUsage(f"expected a readable file, got {path}: {error.strerror}", None, hint) from None
     except UnicodeDecodeError:
         raise WrongUsage(f"expected text in UTF-8, got other bytes in {path}") from None
 
@@ -121,19 +124,31 @@ def _yaml_hint(error: yaml.MarkedYAMLError) -> str | None:
     if "'\\t'" in problem:
         return "indent with spaces: YAML forbids tabs"
     if "mapping values are not allowed" in problem:
-        return "check the indentation of this line, and put a text that contains ': ' in quotes"
-    if "undefined alias" in problem:
+        return "indent this line as its neighbours, put a space after each colon, and put a text with ': ' in quotes"
+    if "undefined alias" in problem or "alias" in str(error.context):
         return "put a text that begins with * in quotes, such as '*/15 * * * *'"
     if "cannot start any token" in problem:
         return "put a text that begins with @, %, ` or a quote in quotes, such as '@daily'"
     return None
 
 
+def _json_hint(error: json.JSONDecodeError) -> str:
+    before, here = error.doc[: error.pos].rstrip(), error.doc[error.pos :].lstrip()
+    if before.endswith(",") and here[:1] in ("}", "]"):
+        return f"remove the comma before {here[0]}"
+    if "double quotes" in error.msg and here[:1] != '"':
+        return 'put the name in double quotes, such as "namespace"'
+    if "',' delimiter" in error.msg:
+        return "add the comma, or close what is open, before this place"
+    return "correct this line; true, false and null are the only words without quotes"
+
+
 def _parse_json(path: str, text: str) -> tuple[Any, Any]:
     try:
         parsed = json.loads(text)
     except json.JSONDecodeError as error:
-        raise WrongUsage(f"expected JSON, got {error.msg.lower()}", f"{path}, line {error.lineno}") from None
+        where, hint = f"{path}, line {error.lineno}", _json_hint(error)
+        raise WrongUsage(f"expected JSON, got an error: {error.msg.lower()}", where, hint) from None
     try:
         return parsed, yaml12.compose(text.replace("\t", " "))
     except (yaml.YAMLError, RecursionError):

@@ -55,7 +55,8 @@ def _playable(event: Document, where: str) -> Document:
     kind = checks.one_of(_text(event, "type", f"{where}.type"), tuple(NEEDED), f"{where}.type")
     for field in NEEDED[kind]:
         if event.get(field) is None:
-            raise WrongUsage(f"expected a value, got nothing: an event of type {kind} needs it", f"{where}.{field}")
+            hint = f"add {field}: an event of type {kind} needs {' and '.join(NEEDED[kind])}"
+            raise WrongUsage("expected a value, got nothing", f"{where}.{field}", hint)
     played = {**event, "type": kind}
     if event.get("at") is not None:
         played["at"] = checks.instant(event["at"], f"{where}.at")
@@ -72,7 +73,7 @@ def _values(partition: Any, where: str) -> dict[str, str]:
         raise WrongUsage(f"expected partition keys and values, got {partition!r}", where, "such as {year: 2013}")
     for key, value in partition.items():
         if isinstance(value, bool) or not isinstance(value, str | int):
-            raise WrongUsage(f"expected text or a whole number, got {value!r}", f"{where}.{key}")
+            raise WrongUsage(f"expected text or a whole number, got {value!r}", f"{where}.{key}", "put it in quotes")
     return {key: str(value) for key, value in partition.items()}
 
 
@@ -83,7 +84,8 @@ def _raisable(event: Document, where: Callable[[str], str]) -> Document:
     for field in ("type", "id"):
         _text(raised, field, where(field))
     if not isinstance(event.get("payload", {}), dict):
-        raise WrongUsage(f"expected an object, got {event['payload']!r}", where("payload"))
+        hint = "write names with their values, such as {order: 7}"
+        raise WrongUsage(f"expected an object, got {event['payload']!r}", where("payload"), hint)
     if "timestamp" in event:
         raised["timestamp"] = checks.instant(event["timestamp"], where("timestamp"))
     return raised
@@ -92,7 +94,8 @@ def _raisable(event: Document, where: Callable[[str], str]) -> Document:
 def _text(event: Document, field: str, where: str) -> str:
     value = event.get(field)
     if not isinstance(value, str) or not value:
-        raise WrongUsage(f"expected the {field} of the event, got {value!r}", where)
+        got = "nothing" if value is None else repr(value)
+        raise WrongUsage(f"expected the {field} of the event, got {got}", where, f"add {field}: a text")
     return value
 
 
@@ -101,7 +104,9 @@ def _object(text: str) -> Document:
     try:
         payload = json.loads(text)
     except json.JSONDecodeError as error:
-        raise WrongUsage(f"expected JSON, got {error.msg.lower()}", f"--payload, column {error.colno}", hint) from None
+        raise WrongUsage(
+            f"expected JSON, got an error: {error.msg.lower()}", f"--payload, column {error.colno}", hint
+        ) from None
     if not isinstance(payload, dict):
         raise WrongUsage(f"expected a JSON object, got {text}", "--payload", hint)
     return payload

@@ -413,6 +413,7 @@ def _instant(at: str | datetime) -> str:
 def _name_in(document: Mapping[str, Any], field: str, where: str) -> str:
     value = document.get(field)
     if not isinstance(value, str) or not value or "." in value:
+        got = "nothing" if value is None else repr(value)
         hint = f"add `{field}: name` at the top of the document"
-        raise WrongUsage(f"expected the name of its {field}, got {value!r}", f"{where}: {field}", hint)
+        raise WrongUsage(f"expected the name of its {field}, got {got}", f"{where}: {field}", hint)
     return value

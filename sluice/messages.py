@@ -82,4 +82,4 @@ def _json(text: str, field: str, hint: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         where = f"{field}, line {error.lineno}, column {error.colno}"
-        raise WrongUsage(f"expected JSON, got {error.msg.lower()}", where, hint) from None
+        raise WrongUsage(f"expected JSON, got an error: {error.msg.lower()}", where, hint) from None

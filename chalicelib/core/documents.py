@@ -8,7 +8,7 @@ from functools import reduce
 from operator import or_
 from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import duration
@@ -59,6 +59,14 @@ def _check_duration(text: str) -> str:
     return text
 
 
+def _refuse_number(given: object) -> object:
+    """Return the value, but raise ``invalid`` for a number: it has no unit."""
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        hint = f"a number has no unit: write {given}s for seconds, or {given}m for minutes"
+        raise invalid("", "a duration such as 90s, 1h30m, 2d or PT5M", given, hint)
+    return given
+
+
 Name = Annotated[str, AfterValidator(check_name)]
 
 
@@ -68,7 +76,7 @@ StoredReference = Annotated[str, AfterValidator(_check_stored)]  # also the name
 Reference = Annotated[str, AfterValidator(check_reference)]
 
 
-Duration = Annotated[str, AfterValidator(_check_duration)]
+Duration = Annotated[str, BeforeValidator(_refuse_number, json_schema_input_type=str), AfterValidator(_check_duration)]
 
 
 Tags = Annotated[dict[str, str], Field(max_length=50)]

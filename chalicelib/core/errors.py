@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
-from chalicelib.core.fields import Location, fields_at, is_tag, nearest
+from chalicelib.core.fields import Location, elsewhere, fields_at, is_tag, nearest
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
-MAX_LISTED = 15  # fields of an object that a hint lists
+MAX_LISTED = 40  # fields of an object that a hint lists
 
 # code -> HTTP status. The codes are public: they never change their meaning.
 STATUS = {
@@ -131,7 +131,10 @@ def invalid(field: str, expected: str, got: object, hint: str | None = None) -> 
     return SluiceError("invalid", f"expected {expected}, got {_short(got)}", field, hint)
 
 
-def not_found(kind: str, name: str, hint: str | None = None) -> SluiceError:
+def not_found(kind: str, name: str, hint: str | None = None, known: Iterable[str] = ()) -> SluiceError:
+    """An error for a name that nothing has. ``known`` are the names that exist: the hint has the nearest of them."""
+    near = get_close_matches(name, list(known), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else hint
     return SluiceError("not_found", f"no {kind} named {name!r}", None, hint)
 
 
@@ -205,8 +208,9 @@ def _unknown_field(
     known = fields_at(model, fault["loc"][:-1]) if model is not None else ()
     near = nearest(name, known)
     hint = "remove it, or check its spelling"
-    if near is not None:
-        hint = f"did you mean {near!r}?"
+    moved = elsewhere(model, fault["loc"][:-1], name) if model is not None and near is None else None
+    if near is not None or moved is not None:
+        hint = f"did you mean {near or moved!r}?"
     elif 0 < len(known) <= MAX_LISTED:
         hint = f"remove it; the fields are {', '.join(known)}"
     return SluiceError("unknown_field", f"unknown field {name!r}", field, hint), near
@@ -269,7 +273,8 @@ def _hint(fault: Mapping[str, Any]) -> str | None:
     given = fault.get("input")
     match fault["type"]:
         case "literal_error" if isinstance(given, str):
-            return _did_you_mean(given, re.findall(r"'([^']*)'", fault["ctx"]["expected"]))
+            near = _did_you_mean(given, re.findall(r"'([^']*)'", fault["ctx"]["expected"]))
+            return near or "write one of these words"
         case "unknown_type":
             kinds = fault["msg"].partition("one of ")[2].split(", ")
             return _type_hint(given, kinds) if kinds != [""] else None
@@ -279,7 +284,27 @@ def _hint(fault: Mapping[str, Any]) -> str | None:
             return "put it in brackets: a list of one" if not isinstance(given, dict) else "begin each item with '- '"
         case "dict_type" | "model_type" | "model_attributes_type" if isinstance(given, list):
             return "remove the '- ': write names with their values"
+        case kind if kind in _HINTS:
+            return _HINTS[kind].format(**(fault.get("ctx") or {}))
     return None
+
+
+# What to do about a value, by the type of the fault, where the value itself does not matter.
+_HINTS = {
+    "int_type": "write digits only, such as 3",
+    "int_parsing": "write digits only, such as 3",
+    "int_from_float": "leave out the fraction",
+    "float_type": "write a number, such as 1.5",
+    "float_parsing": "write a number, such as 1.5",
+    "bool_type": "write true or false",
+    "bool_parsing": "write true or false",
+    "too_short": "add an item",
+    "too_long": "leave out some of them",
+    "string_too_long": "shorten it",
+    "string_too_short": "lengthen it",
+    "greater_than_equal": "write {ge} or more",
+    "less_than_equal": "write {le} or less",
+}
 
 
 def _type_hint(given: object, kinds: Sequence[str]) -> str | None:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Location = tuple[int | str, ...]
 
+CUTOFF, CUTOFF_OF_SHORT = 0.6, 0.7  # the least similarity of two words; short words are similar to many others
+MAX_BELOW = 3  # levels below an object at which a misplaced field is searched
+
 # Words of other schedulers for the fields and types of Sluice. A synonym counts only where Sluice's word is valid.
 SYNONYMS = {
     "and": ("all",),
@@ -53,8 +56,48 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     for other in SYNONYMS.get(word.lower().replace("-", "_"), ()):
         if other in listed:
             return other
-    near = get_close_matches(_plain(word), list(plain), n=1)
+    near = get_close_matches(_plain(word), list(plain), n=1, cutoff=CUTOFF if len(word) > 3 else CUTOFF_OF_SHORT)
     return plain[near[0]] if near else None
+
+
+def elsewhere(model: type[BaseModel], location: Location, word: str) -> str | None:
+    """The path of the field that was meant by a word which stands in the wrong object: further down, or further up.
+    ``NAME`` in the path stands for a name that the user chooses."""
+    path = [str(part) for part in location if not is_tag(part)]
+    for name in (word, *SYNONYMS.get(word.lower().replace("-", "_"), ())):
+        below = _below(model, location, name)
+        if below is not None:
+            return ".".join([*path, *below])
+    for depth in range(len(location) - 1, -1, -1):
+        if word in fields_at(model, location[:depth]):
+            return ".".join([*(str(part) for part in location[:depth] if not is_tag(part)), word])
+    return None
+
+
+def _below(model: type[BaseModel], location: Location, word: str) -> tuple[str, ...] | None:
+    """The shortest path to a field of this name, from a location on."""
+    found: Any = model
+    for part in location:
+        found = _step(found, part)
+    level: list[tuple[tuple[str, ...], Any]] = [((), found)]
+    for _ in range(MAX_BELOW):
+        following: list[tuple[tuple[str, ...], Any]] = []
+        for path, annotation in level:
+            for step, inner in _steps(annotation):
+                if step == word:
+                    return (*path, step)
+                following.append(((*path, step), inner))
+        level = following
+    return None
+
+
+def _steps(annotation: Any) -> Iterator[tuple[str, Any]]:
+    """The fields of an annotated value, each with its annotation. An object with names of the user has ``NAME``."""
+    for each in _members(annotation):
+        for name, field in getattr(each, "model_fields", {}).items():
+            yield field.alias or name, field.annotation
+        if get_origin(each) is dict and len(get_args(each)) == 2:
+            yield "NAME", get_args(each)[1]
 
 
 def _plain(word: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from chalicelib.core import errors, ids
 from chalicelib.core.dags import rounds
@@ -18,6 +18,8 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.ports import Kind, Page, Ports
+
+MAX_KNOWN = 1_000  # names among which the one that was meant is searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +57,37 @@ def existing(ports: Ports, name: str) -> tuple[ScheduleState, Schedule]:
     schedule_state = ports.catalog.schedule_state(name)
     schedule = definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None or not schedule_state.exists:
-        raise errors.not_found("schedule", name)
+        raise missing(ports, "schedule", name)
     return schedule_state, schedule
+
+
+# How the command line lists the definitions of a kind. {} is the app or the namespace.
+_LISTS = {
+    "namespace": "sluice get namespaces",
+    "app": "sluice get apps -n {}",
+    "dataset": "sluice get datasets -n {}",
+    "policy": "sluice get policies -n {}",
+    "pool": "sluice get pools -n {}",
+    "workflow": "sluice get workflows -a {}",
+    "schedule": "sluice get schedules -a {}",
+    "dag": "sluice get dags -a {}",
+}
+
+
+def missing(ports: Ports, kind: Kind | Literal["schedule"], name: str) -> SluiceError:
+    """The error ``not_found`` (404) for a definition, with the nearest name, or the app or namespace that is missing
+    too."""
+    parent = name.rpartition(".")[0]
+    above: Kind = "app" if parent.count(".") else "namespace"
+    if parent and ports.catalog.definition(above, parent) is None:
+        reason = missing(ports, above, parent)
+        return errors.not_found(kind, name, f"{reason.message}: {reason.hint}")
+    known = (
+        [full for full in ports.catalog.schedules(parent, MAX_KNOWN, None).items if ids.DAG not in full]
+        if kind == "schedule"
+        else [row.name for row in ports.catalog.definitions(kind, parent, MAX_KNOWN, None).items]
+    )
+    return errors.not_found(kind, name, f"{_LISTS[kind].format(parent)} lists what is there", known)
 
 
 def workflow_of(ports: Ports, name: str) -> Workflow | None:
@@ -78,7 +109,12 @@ T = TypeVar("T")
 def require(ports: Ports, kind: Kind, name: str) -> None:
     """Raise ``not_found`` (404) if a definition, such as a namespace or an app, does not exist."""
     if ports.catalog.definition(kind, name) is None:
-        raise errors.not_found(kind, name, f"create the {kind} first")
+        error = missing(ports, kind, name)
+        raise (
+            error
+            if error.hint and "did you mean" in error.hint
+            else errors.not_found(kind, name, f"create the {kind} first")
+        )
 
 
 def schedules_of(ports: Ports, app: str, beginning: str = "") -> list[str]:
@@ -107,7 +143,7 @@ def find_job(ports: Ports, job_id: str) -> Job:
     job = ports.jobs.find(job_id)
     if job is None or job.closed:
         run = ports.runs.attempts(job_id)
-        hint = "it has become a run: ask for the run of the same id" if run else _ending(ports, job_id)
+        hint = "it has become a run: ask for the run of the same id" if run else _ending(ports, "jobs", job_id)
         raise errors.not_found("job", job_id, hint)
     return job
 
@@ -118,12 +154,17 @@ def find_run(ports: Ports, run_id: str) -> tuple[Run, ...]:
     if not attempts:
         waiting = ports.jobs.find(run_id)
         is_job = waiting is not None and not waiting.closed
-        hint = f"it is still a job: {waiting.reason}" if waiting is not None and is_job else _ending(ports, run_id)
+        hint = f"it is still a job: {waiting.reason}" if waiting is not None and is_job else None
+        hint = hint or _ending(ports, "runs list", run_id)
         raise errors.not_found("run", run_id, hint)
     return attempts
 
 
-def _ending(ports: Ports, job_id: str) -> str | None:
-    """How a job ended that never became a run, from its record; None without one."""
+def _ending(ports: Ports, command: str, job_id: str) -> str:
+    """How a job ended that never became a run, from its record; without one, the command that lists the jobs or runs of
+    the schedule that the id names."""
     record = ports.runs.record(job_id)
-    return f"it was {record.kind.lower()} at {iso(record.recorded_at)}: {record.reason}" if record else None
+    if record is not None:
+        return f"it was {record.kind.lower()} at {iso(record.recorded_at)}: {record.reason}"
+    parsed = ids.parse_job_id(job_id)
+    return f"sluice {command} -s {parsed.schedule if parsed else 'NAME'} lists those of its schedule"

@@ -25,6 +25,6 @@ def filters(request: Request, ns: str, app: str) -> Filters:
 
     tag, workflow, state = query(request, "tag"), query(request, "workflow"), query(request, "state")
     if state is not None and state not in STATES:
-        raise invalid("state", f"one of {', '.join(STATES)}", state)
+        raise invalid("state", f"one of {', '.join(STATES)}", state, "use one of these, or leave state out")
     named = full_name(check_reference(workflow, "workflow"), ns, app) if workflow is not None else None
     return Filters(parse_tag(tag) if tag is not None else None, named, state)

@@ -90,8 +90,11 @@ def name_of(file: str, document: Document) -> str:
     for field in ("namespace", "app"):
         value = document.get(field)
         if not isinstance(value, str) or not value or "." in value:
+            got = "nothing" if value is None else repr(value)
             hint = f"add `{field}: name` at the top of the document"
-            raise WrongUsage(f"expected the name of its {field}, got {value!r}", f"{file}: {field}", hint)
+            if isinstance(value, str) and "." in value:
+                hint = f"write one name without a dot, such as `{field}: {value.rpartition('.')[2]}`"
+            raise WrongUsage(f"expected the name of its {field}, got {got}", f"{file}: {field}", hint)
     return f"{document['namespace']}.{document['app']}"
 
 

@@ -172,13 +172,15 @@ def _path(schedule: str, namespace: str | None, app_name: str | None) -> str:
 def _what(since: str | None, until: str | None, named: list[str], dataset: str | None) -> Document:
     """The interval or the partitions of a backfill. A text with an equal sign is a partition."""
     if named and (since or until):
-        raise WrongUsage("expected either --partition or --from and --to, got both", "--partition")
+        hint = "leave out one of them"
+        raise WrongUsage("expected either --partition or --from and --to, got both", "--partition", hint)
     about_data = bool(named or dataset) or any(text is not None and "=" in text for text in (since, until))
     if not about_data:
         if since is None or until is None:
             hint = "--from 2026-01-01 --to 2026-02-01, --from year=2013/month=1, or --partition year=2013/month=1/day=5"
+            got = "--from alone" if since else "--to alone" if until else "neither"
             raise WrongUsage(
-                "expected both ends of an interval, or --partition", "--from" if not since else "--to", hint
+                f"expected both ends of an interval, or --partition, got {got}", "--to" if since else "--from", hint
             )
         return {"from": checks.day_or_instant(since, "--from"), "to": checks.day_or_instant(until, "--to")}
     request: Document = {"dataset": dataset} if dataset else {}

@@ -68,7 +68,7 @@ def pairs_of(option: str, given: list[str]) -> dict[str, str]:
     for text in given:
         key, sign, value = text.partition("=")
         if not sign or not key:
-            raise WrongUsage(f"expected key=value, got {text!r}", option)
+            raise WrongUsage(f"expected key=value, got {text!r}", option, f"write {key or 'key'}=...")
         pairs[key] = value
     return pairs
 
@@ -170,14 +170,12 @@ def _code_of(command: Callable[[], Any]) -> int:
 def _unforeseen(error: Exception) -> int:
     # Click's own errors (an unknown option, a missing argument). Their class moves between versions of typer, so they
     # are recognized by their method.
-    format_message = getattr(error, "format_message", None)
-    if format_message is not None:
-        message = str(format_message())
-        context = getattr(error, "ctx", None)
-        if message:  # empty when a command without arguments has just shown its help
-            # only the first letter: a name may follow
-            message = message[:1].lower() + message[1:].rstrip(".")
-            print_error(WrongUsage(message, None, f"{context.command_path} --help" if context else None))
+    if hasattr(error, "format_message"):
+        from sluice.cli import usage  # imported here: only errors need it
+
+        wrong = usage.in_words(error)
+        if wrong is not None:
+            print_error(wrong)
         return 2
     if os.environ.get("SLUICE_TRACEBACK"):
         raise error

@@ -106,7 +106,7 @@ def test_apply_reads_all_files_before_it_sends_one(api: PlayedApi, sluice: Sluic
     second.write_text("namespace: demo\n")
     done = sluice("apply", file, str(second), "--set", "bucket=lake")
     assert done.exit_code == 2
-    assert "error: expected the name of its app, got None" in done.stderr
+    assert "error: expected the name of its app, got nothing" in done.stderr
     assert f"field: {second}: app" in done.stderr
     assert not api.requests
 

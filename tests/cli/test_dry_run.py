@@ -130,10 +130,10 @@ def test_l11_a_dry_run_changes_nothing_and_may_be_sent_again(api: PlayedApi, slu
         ("[]", "expected a list of events in -, got an empty list", ""),
         ("type: time", "expected a list of events in -, got an object", ""),
         ("- time", "expected an object, got text", "-: events.0"),
-        ("- {at: x}", "expected the type of the event, got None", "-: events.0.type"),
+        ("- {at: x}", "expected the type of the event, got nothing", "-: events.0.type"),
         ("- {type: partitoin}", "did you mean partition?", "-: events.0.type"),
-        ("- {type: time}", "expected a value, got nothing: an event of type time needs it", "-: events.0.at"),
-        ("- {type: size, dataset: d}", "an event of type size needs it", "-: events.0.bytes"),
+        ("- {type: time}", "add at: an event of type time needs at", "-: events.0.at"),
+        ("- {type: size, dataset: d}", "an event of type size needs dataset and bytes", "-: events.0.bytes"),
         ("- {type: time, at: noon}", "expected an instant with a time zone", "-: events.0.at"),
         ("- {type: partition, dataset: d, partition: today}", "expected partition keys", "-: events.0.partition"),
         (
@@ -174,4 +174,4 @@ def test_l11_each_playable_type_of_event_can_be_sent() -> None:
 def test_a_dry_run_needs_events(api: PlayedApi, sluice: Sluice) -> None:
     done = sluice("dry-run", CLEAN)
     assert done.exit_code == 2
-    assert "missing option '--file'" in done.stderr
+    assert "expected the option --file, got nothing" in done.stderr

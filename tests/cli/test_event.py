@@ -82,7 +82,7 @@ def test_t11_an_api_refusal_is_exit_code_1(api: PlayedApi, sluice: Sluice) -> No
         (("demo", "x", "--payload", "[1]"), "expected a JSON object, got [1]"),
         (("demo", "x", "-f", "-"), "expected no further argument with --file, got 'x'"),
         (("demo", "-f", "-", "--id", "e7"), "  field: --id"),
-        (("demo", "-f", "-"), "expected the type of the event, got None"),
+        (("demo", "-f", "-"), "expected the type of the event, got nothing"),
     ],
 )
 def test_invalid_event_arguments_are_refused_before_sending(

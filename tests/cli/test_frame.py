@@ -51,8 +51,8 @@ def test_version_is_printed(sluice: Sluice) -> None:
     ("args", "words"),
     [
         (("aply", "x"), "did you mean 'apply'?"),
-        (("run", CLEAN, "--fast"), "no such option: --fast"),
-        (("run",), "missing argument"),
+        (("run", CLEAN, "--fast"), "expected an option of sluice run, got '--fast'"),
+        (("run",), "expected the argument NAME, got nothing"),
         (("get", "shedules"), "expected one of namespaces, apps"),
         (("get", "shedules"), "hint: did you mean schedules?"),
         (("get", "schedule", "clean"), "expected a schedule as namespace.app.schedule, got 'clean'"),
@@ -149,8 +149,8 @@ def test_errors_leave_stdout_clean_for_machines(api: PlayedApi, sluice: Sluice) 
             2,
             {
                 "code": "wrong_usage",
-                "message": "missing argument 'NAME'",
-                "field": None,
+                "message": "expected the argument NAME, got nothing",
+                "field": "NAME",
                 "hint": "sluice run --help",
             },
         ),

@@ -74,7 +74,7 @@ def test_a_dry_run_of_apply_creates_no_namespace(api: PlayedApi, client: Client)
 
 
 def test_apply_of_a_document_without_a_name_sends_nothing(api: PlayedApi, client: Client) -> None:
-    with pytest.raises(WrongUsage, match="expected the name of its app, got None"):
+    with pytest.raises(WrongUsage, match="expected the name of its app, got nothing"):
         client.apply({"namespace": "demo"})
     assert api.requests == []
 

@@ -87,7 +87,7 @@ def test_l16_options_override_the_file(taken: PlayedApi, sluice: Sluice, tmp_pat
     [
         ([], "expected a schedule, a due time, or both, got neither"),
         (["--due", "1h", "--content-type", "a/b"], "expected --data with --content-type"),
-        (["--due", "1h", "-t", "sqs"], "expected JSON, got expecting value"),
+        (["--due", "1h", "-t", "sqs"], "expected JSON, got an error: expecting value"),
         (["--due", "1h", "-t", "{}"], "expected a JSON object with a type"),
         (["--due", "1h", "-d", "{a: 1}"], "hint: or add --content-type text/plain"),
         (["--due", "1h", "-d", "@missing"], "expected a readable file, got missing"),

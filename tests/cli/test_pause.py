@@ -117,7 +117,7 @@ def test_l19_a_described_schedule_lists_what_is_skipped(api: PlayedApi, sluice: 
         (("pause",), "expected schedules or filters, got neither"),
         (("pause", "clean"), "expected a schedule as namespace.app.schedule, got 'clean'"),
         (("resume", "clean", "-a", "demo..x"), "expected an app as namespace.app, got 'demo..x'"),
-        (("skip", CLEAN), "missing argument 'AT'"),
+        (("skip", CLEAN), "expected the argument AT, got nothing"),
         (("skip", CLEAN, "tomorrow"), "such as 2026-11-22T05:00:00Z, got 'tomorrow'"),
         (("skip", CLEAN, "2026-11-22T05:00:00"), "hint: add the time zone, such as 2026-11-22T05:00:00Z for UTC"),
         (("unskip", CLEAN, "2026-11-22"), "hint: add the time zone, such as 2026-11-22T00:00:00Z for UTC"),

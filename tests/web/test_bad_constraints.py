@@ -56,7 +56,7 @@ def without(constraint: dict[str, Any], name: str) -> dict[str, Any]:
         (slots(limit=2), "limit", "unknown field 'limit'"),
         (without(delay(), "after"), "after", NOTHING),
         (delay(after="soon"), "after", DURATION + "'soon'"),
-        (delay(after=300), "after", "expected text, got 300"),
+        (delay(after=300), "after", "expected a duration such as 90s, 1h30m, 2d or PT5M, got 300"),
         (delay(since="then"), "since", "expected 'created' or 'met', got 'then'"),
         (delay(on_unmet="cancel_other"), "on_unmet", ABORT_OR_WAIT + "'cancel_other'"),
         (without(window(), "end"), "end", NOTHING),

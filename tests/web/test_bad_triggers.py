@@ -80,7 +80,7 @@ LEAVES = [
     (alarm(state=[]), "state", "expected at least 1 item, got []"),
     (alarm(count=0), "count", "expected greater than or equal to 1, got 0"),
     (quiet(FLIGHTS, after="soon"), "after", DURATION + "'soon'"),
-    (quiet(FLIGHTS, after=5), "after", "expected text, got 5"),
+    (quiet(FLIGHTS, after=5), "after", "expected a duration such as 90s, 1h30m, 2d or PT5M, got 5"),
     ({"type": "quiet", "of": FLIGHTS}, "after", NOTHING),
     ({"type": "quiet", "after": "5m"}, "of", NOTHING),
     (quiet(WEEKDAYS), "of", GATHERING + "{'type': 'time', "),

@@ -77,9 +77,10 @@ class Served:
 
 
 @contextmanager
-def serving() -> Iterator[Served]:
+def serving(fixed: Any = None) -> Iterator[Served]:
+    """The service with the app of `settle_in`. ``fixed`` is a clock in place of the real time."""
     lock = threading.RLock()
-    clock = ShiftedClock(lock)
+    clock = fixed or ShiftedClock(lock)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wiring, "SystemClock", lambda: clock)
         patch.setenv("SLUICE_WORKER_RETRY_SECONDS", "0.2")
@@ -114,6 +115,6 @@ def _handler(served: Served) -> type[BaseHTTPRequestHandler]:
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_POST = do  # noqa: N815 (the names that http.server looks for)
+        do_GET = do_POST = do_PUT = do_DELETE = do  # noqa: N815 (the names that http.server looks for)
 
     return Handler

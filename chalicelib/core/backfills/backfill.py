@@ -118,7 +118,9 @@ def named(keys: Sequence[str], given: Sequence[Mapping[str, str]]) -> list[tuple
     """The partitions that a request names one by one. Raises `SluiceError` unless each has all keys of the dataset."""
     for number, values in enumerate(given):
         if set(values) != set(keys):
-            raise invalid(f"partitions.values.{number}", f"an object with exactly the keys {', '.join(keys)}", values)
+            hint = f"write each key once: {'/'.join(f'{key}=...' for key in keys)}"
+            expected = f"an object with exactly the keys {', '.join(keys)}"
+            raise invalid(f"partitions.values.{number}", expected, values, hint)
     return [tuple(values[key] for key in keys) for values in given]
 
 

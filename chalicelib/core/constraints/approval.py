@@ -81,7 +81,7 @@ class Approval(Constraint):
     def check_together(cls, same: Sequence[Constraint]) -> None:
         approvals = [each.key for each in approvals_of(same)]
         if len(set(approvals)) < len(approvals):
-            raise invalid("constraints", "one approval for each role", approvals)
+            raise invalid("constraints", "one approval for each role", approvals, "remove all but one of a role")
 
 
 def approvals_of(constraints: Iterable[Constraint]) -> list[Approval]:

@@ -72,7 +72,17 @@ def _checked(entry: Any, field: str) -> Excluded:
     yearly = _EVERY_YEAR.fullmatch(text)
     if _is_date(text) or (yearly and _is_date(f"{_LEAP_YEAR}-{text}")):
         return text
-    raise invalid(field, _FORMS, entry)
+    raise invalid(field, _FORMS, entry, _hint(text))
+
+
+def _hint(text: str) -> str | None:
+    """What to write in place of days such as ``mon-fri``."""
+    first, dash, last = (part.strip() for part in text.partition("-"))
+    if not dash or first[:3] not in DAYS or last[:3] not in DAYS:
+        return None
+    begin, end = DAYS.index(first[:3]), DAYS.index(last[:3])
+    listed = DAYS[begin : end + 1] if begin <= end else (*DAYS[begin:], *DAYS[: end + 1])
+    return f"list the days: {', '.join(listed)}"
 
 
 def _window(entry: Mapping[str, Any], field: str) -> Mapping[str, str]:

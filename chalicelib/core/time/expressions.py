@@ -186,7 +186,11 @@ def _own_form(text: str, field: str) -> str:
 
 
 def _spelling(text: str) -> str | None:
-    """What to write in place of an interval in words, and of the fields of EventBridge without ``cron()``."""
+    """What to write in place of an interval in words, of the fields of EventBridge without ``cron()``, and of a macro
+    that is misspelt."""
+    near = get_close_matches(text.lower(), [*MACROS, "@every"], n=1) if text.startswith("@") else []
+    if near:
+        return f"did you mean {near[0]!r}?"
     words = spelled(re.sub(r"(?i)^every\s+", "", text))
     if words is not None:
         return f"write '@every {words}', which counts from the instant at which the schedule is enabled"

@@ -169,6 +169,10 @@ class TimedLeaf(Leaf):
         ``anchor``, the instant at which the schedule began to gather."""
         raise NotImplementedError
 
+    def past_field(self, now: Instant) -> str | None:
+        """The field because of which no fire is left from ``now`` on; None if one is."""
+        return None
+
     def postponed_to(self, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
         """The instant to which the leaf moves from ``due``; None if it stays due. ``happened`` is the last start or
         arrival, as ``moved_by`` says; ``since`` is the instant at which the schedule began to gather."""

@@ -82,7 +82,8 @@ class TimeTrigger(TimedLeaf):
             self._check_one_shot()
             return self
         if self.excluding and not self._is_ever_free(self.expression):
-            raise invalid("excluding", "an exclusion that leaves fires of the expression", list(self.excluding))
+            expected, hint = "an exclusion that leaves fires of the expression", "exclude fewer days"
+            raise invalid("excluding", expected, list(self.excluding), hint)
         return self
 
     @model_serializer(mode="wrap")
@@ -107,6 +108,14 @@ class TimeTrigger(TimedLeaf):
 
     def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
         return occurrences.next_due(self, anchor, after, until)
+
+    def past_field(self, now: Instant) -> str | None:
+        after = now - 1 if self.is_due_at(now) else now
+        if self.next_due(now, after) is not None:
+            return None
+        if self.end is not None and parse_when(self.end, now) < now:
+            return "end"
+        return "due_time" if self.expression is None else "expression"
 
     def describe(self) -> str:
         return occurrences.describe(self)
@@ -141,14 +150,16 @@ class TimeTrigger(TimedLeaf):
             named |= {name: iso(instant) for name, instant in at.items()}
             first = max(at.get("start", 0), at.get("due_time", 0))
             if "end" in at and at["end"] < first:
-                raise invalid("trigger.end", f"an instant not before {iso(first)}", iso(at["end"]))
+                hint = "move the end, or what begins before it"
+                raise invalid("trigger.end", f"an instant not before {iso(first)}", iso(at["end"]), hint)
             if "due_time" in at and at["due_time"] < at.get("start", 0):
-                raise invalid("trigger.due_time", f"an instant not before {iso(at['start'])}", iso(at["due_time"]))
+                expected, hint = f"an instant not before {iso(at['start'])}", "move the due_time, or the start"
+                raise invalid("trigger.due_time", expected, iso(at["due_time"]), hint)
         return self.model_copy(update=named)
 
     def _check_one_shot(self) -> None:
         if self.due_time is None:
-            raise invalid("expression", "an expression or a due_time", "neither")
+            raise invalid("expression", "an expression or a due_time", "neither", "add one: expression: 0 5 * * *")
         idle = [name for name in ("repeats", "excluding") if getattr(self, name)]
         if idle:
             raise invalid(idle[0], f"{idle[0]} only with an expression", "a due_time alone", "it fires once")

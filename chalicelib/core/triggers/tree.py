@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -53,7 +53,8 @@ class AtLeastTrigger(Document):
     @model_validator(mode="after")
     def _can_be_met(self) -> AtLeastTrigger:
         if self.count > len(self.triggers):
-            raise invalid("count", f"at most {len(self.triggers)}, the number of its triggers", self.count)
+            hint = "lower the count, or add triggers"
+            raise invalid("count", f"at most {len(self.triggers)}, the number of its triggers", self.count, hint)
         return self
 
 
@@ -205,6 +206,15 @@ def check_windows(trigger: AnyTrigger) -> None:
                 raise invalid(
                     "trigger.within", "within on the outermost trigger only", "within on an inner trigger", hint
                 )
+
+
+def past_fields(trigger: AnyTrigger, now: Instant, field: str = "trigger") -> Iterator[tuple[str, Any]]:
+    """The fields because of which a timed leaf has no fire left from ``now`` on, each with its value."""
+    if isinstance(trigger, Composite):
+        for number, child in enumerate(trigger.triggers):
+            yield from past_fields(child, now, f"{field}.triggers.{number}")
+    elif isinstance(trigger, TimedLeaf) and (name := trigger.past_field(now)) is not None:
+        yield f"{field}.{name}", getattr(trigger, name)
 
 
 def resolve(trigger: AnyTrigger, names: Names) -> AnyTrigger:

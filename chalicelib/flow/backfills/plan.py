@@ -53,14 +53,16 @@ def _times(
 ) -> Plan:
     since, until = parse_instant(request_data.from_ or "", "from"), parse_instant(request_data.to or "", "to")
     if since >= until:
-        raise invalid("to", f"an instant after {iso(since)}", request_data.to)
+        raise invalid("to", f"an instant after {iso(since)}", request_data.to, "exchange from and to")
     if until > now:
         hint = "the schedule itself makes future fires: see sluice enable and sluice preview"
         raise invalid("to", f"an instant in the past (it is {iso(now)})", request_data.to, hint)
     timer = ports.catalog.timer(schedule_state.schedule)
     entries = backfill.instants(schedule, timer.anchor if timer else None, since, until)
     if not entries:
-        raise invalid("to", "an interval in which the schedule would have fired", f"{iso(since)} to {iso(until)}")
+        hint = "lengthen the interval; from is included, to is excluded"
+        expected = "an interval in which the schedule would have fired"
+        raise invalid("to", expected, f"{iso(since)} to {iso(until)}", hint)
     return Plan(entries, since, until)
 
 

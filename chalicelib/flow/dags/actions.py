@@ -19,7 +19,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.schedules import lifecycle
+from chalicelib.core.schedules import lifecycle, past
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Put, PutDefinition, RemoveDefinition, Write
@@ -45,6 +45,10 @@ def put(
     store.check_size(body)
     if not checked:
         check(ports, dag, made)
+        if (row := ports.catalog.definition("dag", name)) is None or not is_same(
+            ports, row, body, made, document.enabled
+        ):
+            check_past(ports, dag, made, document.enabled)
     for _ in range(MAX_RACES):
         old = ports.catalog.definition("dag", name)
         if if_match is not None and if_match != (old.version if old else None):
@@ -86,6 +90,16 @@ def check(ports: Ports, dag: Dag, made: Compiled) -> None:
     namespace, app, _ = made.dag.split(".")
     start = made.start.resolved(namespace, app, ports.clock.now())
     references.check(ports, ids.dag_start(made.dag), start, starts)
+
+
+def check_past(ports: Ports, dag: Dag, made: Compiled, enabled: bool | None) -> None:
+    """Raise ``invalid`` if the trigger of a DAG that is created, changed or enabled never fires any more."""
+    namespace, app, _ = made.dag.split(".")
+    now, schedule_state = ports.clock.now(), ports.catalog.schedule_state(ids.dag_start(made.dag))
+    stored_row = ports.catalog.definition("dag", made.dag)
+    alive = schedule_state if stored_row is not None and schedule_state and schedule_state.exists else None
+    before = None if actions.is_started_by(alive, enabled) else lookup.definition_of(ports, alive)
+    past.check(made.start.resolved(namespace, app, now), now, before)
 
 
 def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: bool | None) -> bool:

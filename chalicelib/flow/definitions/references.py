@@ -148,7 +148,8 @@ def _check_dataset(ports: Ports, schedule: Schedule, dataset: DatasetReference) 
     keys = definition.document["keys"]
     for key in schedule.by:
         if key not in keys:
-            raise errors.invalid("by", f"partition keys that dataset {dataset.name} has ({', '.join(keys)})", key)
+            hint = "correct the key, or remove it"
+            raise errors.invalid("by", f"partition keys that dataset {dataset.name} has ({', '.join(keys)})", key, hint)
 
 
 def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:

@@ -20,6 +20,7 @@ from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
 from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveDefinition, Write
+from chalicelib.flow import lookup
 from chalicelib.flow.definitions import addresses, buckets
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import advance_pace
@@ -123,7 +124,7 @@ def get(ports: Ports, kind: Kind, name: str) -> Definition:
     """A definition. Raises ``not_found`` (404) if it does not exist."""
     found = ports.catalog.definition(kind, name)
     if found is None:
-        raise errors.not_found(kind, name)
+        raise lookup.missing(ports, kind, name)
     return found
 
 

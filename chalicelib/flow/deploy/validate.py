@@ -11,22 +11,25 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
-from chalicelib.core.schedules import lifecycle
+from chalicelib.core.schedules import lifecycle, past
+from chalicelib.flow import lookup
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import addresses, buckets, references, store
-from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan
+from chalicelib.flow.deploy.plan import AS_SENT, Part, PartAction, Plan
 from chalicelib.flow.limits import pools
+from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.ports import Kind, Page, Ports
-
-# In any other mode a schedule has subscriptions, or gets them back without another check.
-OFF = ("disabled", "completed", "deleted")
 
 
 def check(ports: Ports, plan: Plan) -> None:
     """Raise SluiceError now for any error that would stop the deployment halfway: in sizes, prefixes, references and
     removals. The error has every problem of the document."""
-    seen = replace(ports, catalog=PlannedCatalog(ports, plan))
     problems = Problems()
+    for part in plan.of("schedule", *AS_SENT, "untouched"):
+        with problems.caught(_field(part)):
+            _ = plan.resolved(ports, part) if part.schedule is not None else None
+    problems.end()  # bounds that leave no instant; without instants nothing else can be checked
+    seen = replace(ports, catalog=PlannedCatalog(ports, plan))
     _check_prefixes(ports, plan, problems)
     removed = {part.name for part in plan.of("workflow", "deleted")}
     for part in plan.parts:
@@ -69,7 +72,32 @@ def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[
         _check_kept(missing[0], removed, "workflow" if new.workflow in missing else "trigger")
     if part.action in AS_SENT:
         store.check_size(body)
+        problems = Problems()
+        with problems.caught():
+            _check_references(seen, part, new)
+        with problems.caught():
+            _check_past(seen, part.name, new, part.action, part.schedule.enabled if part.schedule else None)
+        problems.end()
+
+
+def _check_references(seen: Ports, part: Part, new: Schedule) -> None:
+    """Check the references of a schedule. A cycle is a problem of the schedules that change: it is named there alone,
+    and an app that has had one for long stays deployable."""
+    try:
         references.check(seen, part.name, new)
+    except SluiceError as error:
+        if error.code != "cycle" or part.action != "kept":
+            raise
+
+
+def _check_past(seen: Ports, name: str, new: Schedule, action: PartAction, enabled: bool | None) -> None:
+    """Check that a schedule that changes is not over already. One that stays as it is may be."""
+    if action == "kept":
+        return
+    schedule_state = seen.catalog.schedule_state(name)
+    alive = schedule_state if action == "replaced" else None
+    before = None if schedule_actions.is_started_by(alive, enabled) else lookup.definition_of(seen, alive)
+    past.check(new, seen.clock.now(), before)
 
 
 def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:
@@ -82,6 +110,8 @@ def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:
     if part.action in AS_SENT:
         store.check_size(actions.body_of(dag))
         actions.check(seen, dag, made)
+        if part.action != "kept":
+            actions.check_past(seen, dag, made, part.dag.enabled)
 
 
 def _check_kept(workflow: str, removed: Collection[str], field: str) -> None:
@@ -143,14 +173,13 @@ class PlannedCatalog:
             if part.kind != "schedule" and part.kind != "dag" and part.document is not None
         }
         stored = plan.of("schedule", *AS_SENT)
-        sent = {part.name: part.schedule for part in stored if part.schedule is not None}
         self._schedules = {part.name: plan.resolved(ports, part) for part in stored}
-        on = [name for name, new in sent.items() if new.enabled or (new.enabled is None and self._is_on(name))]
+        on = list(self._schedules)  # disabled ones too: what a deployment accepts, a later enable must not refuse
         for part in plan.of("dag", *AS_SENT):
             namespace, app, _ = part.name.split(".")
             own = {name: schedule.resolved(namespace, app, now) for name, schedule in part.compiled.schedules.items()}
             self._schedules |= own
-            on += own  # a disabled start is checked as if it were enabled: no later check would find a cycle
+            on += own
         self._index = [
             row
             for name in on
@@ -171,7 +200,7 @@ class PlannedCatalog:
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
         """The subscriptions after the plan: without those of schedules that it puts or deletes, and with the new ones
-        of the enabled schedules that it puts."""
+        of the schedules that it puts, as if all were enabled."""
         page = self._catalog.subscriptions(event_key, limit, cursor)
         kept = [row for row in page.items if row.schedule not in self._schedules]
         kept = [row for row in kept if ("schedule", row.schedule) not in self._gone]
@@ -190,10 +219,6 @@ class PlannedCatalog:
         if own is None:
             return self._catalog.version(schedule, version)
         return Version(schedule, 0, own.model_dump(mode="json"), 0)
-
-    def _is_on(self, schedule: str) -> bool:
-        schedule_state = self._catalog.schedule_state(schedule)
-        return schedule_state is not None and schedule_state.mode not in OFF
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(self._catalog, attribute)

@@ -13,7 +13,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.schedules import lifecycle
+from chalicelib.core.schedules import lifecycle, past
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
 from chalicelib.core.writes import ExpectMode
 from chalicelib.flow import lookup, priority, requests, wake
@@ -63,12 +63,19 @@ def put(
         timer = ports.catalog.timer(name) if carry else None
         now = ports.clock.now()
         new = sent.resolved(namespace, app, now)
+        if not checked:
+            past.check(new, now, None if is_started_by(alive, enabled) else old)
         after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry, timer)
         if ports.ledger.commit(plan) is None:
             after = _counted(ports, after, new)
             wake_changed(ports, alive, after)
             return after, alive is None
     raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def is_started_by(alive: ScheduleState | None, enabled: bool | None) -> bool:
+    """Whether a put with this ``enabled`` creates a schedule, or enables it."""
+    return alive is None or (enabled is True and alive.mode == "disabled")
 
 
 def _counted(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> ScheduleState:
@@ -87,7 +94,8 @@ def enable(ports: Ports, name: str, by: str) -> ScheduleState:
         if schedule_state.mode in PAUSED_MODES:
             return pauses.resume(ports, name, by)
         references.check(ports, name, schedule)
-        after, plan = lifecycle.enable(schedule_state, schedule, ports.clock.now(), by)
+        past.check(schedule, now := ports.clock.now())
+        after, plan = lifecycle.enable(schedule_state, schedule, now, by)
         if ports.ledger.commit(plan) is None:
             wake_changed(ports, schedule_state, after)
             return after
@@ -142,6 +150,8 @@ def run_now(
         schedule_state, schedule = existing(ports, name)
         correlation = _correlation(schedule, partition)
         now = ports.clock.now()
+        if at is not None:
+            past.check_run(at, now)
         due = max(now, at if at is not None else now)
         event_id = ids.event_id("run_now", name, request_id)
         event = Event(event_id, "run_now", f"run_now:{name}", due, due, correlation)
@@ -177,7 +187,9 @@ def _correlation(schedule: Schedule, partition: Mapping[str, str] | None) -> dic
             "partition", "no partition, because the schedule has no correlation keys", dict(partition), hint
         )
     if set(partition) != set(schedule.by):
-        raise errors.invalid("partition", f"an object with exactly the keys {', '.join(schedule.by)}", dict(partition))
+        hint = f"write each key once: {'/'.join(f'{key}=...' for key in schedule.by)}"
+        expected = f"an object with exactly the keys {', '.join(schedule.by)}"
+        raise errors.invalid("partition", expected, dict(partition), hint)
     return {key: partition[key] for key in schedule.by}
 
 

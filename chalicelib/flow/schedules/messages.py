@@ -30,6 +30,8 @@ from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.lookup import definition_of
 from chalicelib.ports import MAX_RACES, Page, Ports
 
+_LISTED = "sluice message list -a {} lists those that have sends left"
+
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -148,7 +150,7 @@ def known(ports: Ports, app: str, name: str) -> str:
     """The full name of a message's schedule. Raises ``not_found`` (404) if there never was such a message."""
     full = ids.message_schedule(app, name)
     if ports.catalog.schedule_state(full) is None:
-        raise errors.not_found("message", shown(full))
+        raise errors.not_found("message", shown(full), _LISTED.format(app))
     return full
 
 
@@ -214,7 +216,7 @@ def _living(ports: Ports, full: str) -> tuple[ScheduleState, Schedule]:
     schedule_state = ports.catalog.schedule_state(full)
     schedule = definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None or not schedule_state.exists:
-        raise errors.not_found("message", shown(full))
+        raise errors.not_found("message", shown(full), _LISTED.format(full.rpartition(".")[0]))
     return schedule_state, schedule
 
 

@@ -77,9 +77,9 @@ def cancel_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str,
 
 def _known(ns: str, app: str, name: str) -> str:
     """The full name of a schedule that exists or existed: its backfills outlive it. Raises ``not_found`` otherwise."""
-    from chalicelib.core.errors import not_found
+    from chalicelib.flow.lookup import missing
 
     full = f"{ns}.{app}.{name}"
     if ports().catalog.schedule_state(full) is None:
-        raise not_found("schedule", full)
+        raise missing(ports(), "schedule", full)
     return full

@@ -139,10 +139,10 @@ def _shown(full: str, status: int = 200) -> Response:
 
 def _known(ns: str, app: str, name: str) -> str:
     """The full name of a DAG that exists or existed. Raises ``not_found`` otherwise."""
-    from chalicelib.core.errors import not_found
     from chalicelib.core.ids import dag_start
+    from chalicelib.flow.lookup import missing
 
     full = f"{ns}.{app}.{name}"
     if ports().catalog.schedule_state(dag_start(full)) is None:
-        raise not_found("dag", full)
+        raise missing(ports(), "dag", full)
     return full

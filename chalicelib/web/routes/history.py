@@ -122,7 +122,7 @@ def in_state(request: Request, read: Read) -> Read:
     if state is None:
         return read
     if state not in RUN_MOVES:
-        raise invalid("state", f"one of {', '.join(RUN_MOVES)}", state)
+        raise invalid("state", f"one of {', '.join(RUN_MOVES)}", state, "use one of these, or leave state out")
 
     def kept(limit: int, cursor: str | None) -> Page[Any]:
         found: list[Any] = []

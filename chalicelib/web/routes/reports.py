@@ -32,11 +32,11 @@ def read_report(ns: str) -> dict[str, Any]:
 @route(routes, "GET", APP + "/workflows/{name}/runs", query=("state", *PAGING))
 def workflow_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the runs of a workflow, newest first. A deleted workflow keeps its history."""
-    from chalicelib.core.errors import not_found
+    from chalicelib.flow.lookup import missing
     from chalicelib.flow.views.views import run_view
 
     full, request = f"{ns}.{app}.{name}", routes.current_request
     read = partial(ports().runs.runs, "workflow", full)
     if ports().catalog.definition("workflow", full) is None and not read(1, None).items:
-        raise not_found("workflow", full)
+        raise missing(ports(), "workflow", full)
     return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))

@@ -184,11 +184,11 @@ def _living(full: str) -> tuple[ScheduleState, Schedule] | None:
 
 def _known(ns: str, app: str, name: str) -> str:
     """The full name of a schedule that exists or existed. Raises ``not_found`` otherwise."""
-    from chalicelib.core.errors import not_found
+    from chalicelib.flow.lookup import missing
 
     full = f"{ns}.{app}.{name}"
     if ports().catalog.schedule_state(full) is None:
-        raise not_found("schedule", full)
+        raise missing(ports(), "schedule", full)
     return full
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from chalicelib.core.errors import SluiceError
 from tests.acceptance.words import all_of, any_of, dues, elapsed, is_gone, on, partition, time, to_queue, why_schedule
 from tests.support.world import World, day, flights
 
@@ -96,6 +97,7 @@ def test_l10_start_and_end_bound_nominal_instants_inclusively(world: World) -> N
     assert why_schedule(world, "tick")["state"] == "completed"
 
 
-def test_l10_a_schedule_that_can_never_fire_is_completed_at_once(world: World) -> None:
-    world.deploy(flights({"tick": to_queue(time("@hourly", end="2026-03-01T00:00:00Z"))}))
-    assert why_schedule(world, "tick")["state"] == "completed"
+def test_l10_a_schedule_that_can_never_fire_is_refused(world: World) -> None:
+    with pytest.raises(SluiceError, match="expected an instant from now on") as refused:
+        world.deploy(flights({"tick": to_queue(time("@hourly", end="2026-03-01T00:00:00Z"))}))
+    assert refused.value.field == "schedules.tick.trigger.end"

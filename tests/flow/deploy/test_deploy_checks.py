@@ -36,9 +36,8 @@ def only_clean(*names: str, **schedules: Any) -> dict[str, Any]:
 
 
 def test_l8_the_catalog_is_checked_as_it_will_be(world: World) -> None:
-    """The checked catalog contains what is put, and lacks what is removed: its row, its list entries, and its index
-    rows.
-    """
+    """The checked catalog contains each part that is put, also a disabled one. It lacks a removed part: its row, its
+    list entries, and its index rows."""
     world.deploy(flights({"goes": after("join", "clean"), "stays": after("join", "clean"), "turns": partitions()}))
     document = only_clean(stays=after("clean", "clean"), new=after("clean", "clean"), off=after("clean", "clean"))
     document["schedules"]["off"]["enabled"] = False
@@ -50,7 +49,7 @@ def test_l8_the_catalog_is_checked_as_it_will_be(world: World) -> None:
     assert seen.subscriptions(status_key(FULL, "COMPLETED"), 10, None).items == ()
     assert seen.subscriptions(partition_key("demo.flights"), 10, None).items == ()
     rows = seen.subscriptions(status_key("demo.flights.clean", "COMPLETED"), 10, None).items
-    assert [row.schedule for row in rows] == ["demo.flights.stays", "demo.flights.new"]
+    assert [row.schedule for row in rows] == ["demo.flights.stays", "demo.flights.new", "demo.flights.off"]
     version = seen.version(rows[0].schedule, rows[0].version)
     assert version is not None
     assert version.definition["workflow"] == "demo.flights.clean"

@@ -61,8 +61,11 @@ def test_w8_one_request_is_one_run_however_often_it_is_repeated(world: World) ->
     assert len(world.runs("clean")) == 2
 
 
-def test_w8_a_past_instant_is_now(world: World) -> None:
-    world.run_now("clean", at=world.clock.now() - HOUR)
+def test_w8_an_instant_of_the_last_minute_is_now(world: World) -> None:
+    """A request takes time. What is longer past is refused."""
+    with pytest.raises(SluiceError, match="expected an instant from now on"):
+        world.run_now("clean", at=world.clock.now() - MINUTE - 1)
+    world.run_now("clean", at=world.clock.now() - MINUTE)
     world.settle()
     assert [run.claimed_at for run in world.runs("clean")] == [world.clock.now()]
 

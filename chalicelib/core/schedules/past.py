@@ -1,0 +1,42 @@
+"""Refuse a request for what is past. Stored schedules are not checked: what was valid stays valid (decision 57)."""
+
+from __future__ import annotations
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import Problems, SluiceError, invalid
+from chalicelib.core.instants import MINUTE, Instant, Millis, iso
+from chalicelib.core.triggers import tree
+
+# How late a request for a run may arrive: clocks differ, and a request takes time. The run then starts at once.
+LATE: Millis = MINUTE
+
+
+def check(schedule: Schedule, now: Instant, before: Schedule | None = None) -> None:
+    """Raise ``invalid`` if the schedule has ended before ``now``, or if a time of its trigger never fires from then on.
+
+    ``before`` is the schedule that this one replaces without starting anew: what it has already is not checked, so
+    that an app whose one-off is over stays deployable. The schedule must be resolved.
+    """
+    problems = Problems()
+    kept_end = before is not None and before.ttl == schedule.ttl
+    if schedule.ends_at is not None and schedule.ends_at < now and not kept_end:
+        problems.add(_past("ttl", schedule.ttl, now, "correct or remove the ttl"))
+    if before is None or before.trigger != schedule.trigger:
+        for field, value in tree.past_fields(schedule.trigger, now):
+            bounds = ", its start or its end" if field.endswith(".expression") else ""
+            hint = f"correct it{bounds}, or remove the schedule: it would never fire"
+            problems.add(_past(field, value, now, hint))
+    problems.end()
+
+
+def check_run(at: Instant, now: Instant) -> None:
+    """Raise ``invalid`` for a run that is requested for the past."""
+    if at < now - LATE:
+        raise _past("at", iso(at), now, "leave it out to run now; a backfill runs the past again")
+
+
+def _past(field: str, value: object, now: Instant, hint: str) -> SluiceError:
+    expected = f"an instant from now on (it is {iso(now)})"
+    if field.endswith(".expression"):
+        expected = f"an expression that still fires (it is {iso(now)})"
+    return invalid(field, expected, value, hint)

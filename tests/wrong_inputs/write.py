@@ -1,0 +1,28 @@
+"""Write the present answers into the pages: ``python -m tests.wrong_inputs.write``. Read the diff before a commit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tests.wrong_inputs.pages import FOLDER, of_page
+from tests.wrong_inputs.served import answer, standing
+
+
+def main() -> None:
+    with standing() as served:
+        for path in sorted(FOLDER.glob("*.md")):
+            head, *sections = re.split(r"(?=^## )", path.read_text(), flags=re.M)
+            written = [head]
+            for section in sections:
+                (example,) = of_page(path.stem, section)
+                with TemporaryDirectory() as folder:
+                    found = answer(served, example, Path(folder))
+                before = f"$ {example.command}\n{example.console}```"
+                written.append(section.replace(before, f"$ {example.command}\n{found}```"))
+            path.write_text("".join(written))
+
+
+if __name__ == "__main__":
+    main()
