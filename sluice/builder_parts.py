@@ -833,7 +833,7 @@ def node(
     priority: int | None = UNSET,
     timeout: Timeout | Literal["never"] = UNSET,
 ) -> Node:
-    """One step: a workflow, and the settings that a schedule has besides its trigger. Several nodes may run the
+    """One step: a workflow, and the settings of a schedule other than its trigger. Several nodes may run the
     same workflow.
     """
     return Node(
@@ -1061,8 +1061,8 @@ def sqs(queue_url: str, *, group: str | None = UNSET) -> Target:
 
 
 def step_functions(state_machine: str, *, poll_every: str | None = UNSET) -> Target:
-    """An execution of a standard state machine, in the account and region of the stack. Step Functions tells by
-    events what becomes of it. With ``poll_every`` it is asked besides, that often (W6).
+    """An execution of a standard state machine, in the account and region of the stack. Step Functions reports
+    the states of a run by events. With ``poll_every``, Sluice also polls it at that interval (W6).
     """
     return Target(given({"type": "step_functions", "state_machine": state_machine, "poll_every": poll_every}))
 
