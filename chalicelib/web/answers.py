@@ -69,10 +69,30 @@ class StoredDataset(Dataset, StoredFields):
     model_config = ConfigDict(extra="allow")
 
 
+class Waiter(Answer):
+    """A job or run in a queue. ``attempt`` is that of a run that waits to be started again."""
+
+    position: int
+    job_id: str
+    schedule: str
+    attempt: int | None
+
+
+class PartOfQueue(Answer):
+    """What waits at one part of a limit, and the head of that queue."""
+
+    of: str
+    waiting: int
+    queue: list[Waiter]
+
+
 class StoredPolicy(Policy, StoredFields):
-    """A stored policy."""
+    """A stored policy. ``waiting``, ``next_start_at`` and ``parts`` are its present use; a list leaves them out."""
 
     model_config = ConfigDict(extra="allow")
+    waiting: int | None = None
+    next_start_at: At | None = None
+    parts: list[PartOfQueue] | None = None
 
 
 class StoredPool(Pool, StoredFields):
@@ -164,6 +184,14 @@ class GivenApproval(Answer):
     role: str | None = Field(default=None, alias="for")
 
 
+class PlaceInQueue(Answer):
+    """The queue in which a job waits. ``position`` is null behind a thousand others."""
+
+    of: str
+    position: int | None
+    waiting: int
+
+
 class Job(Answer):
     """A job that waits. ``queued_in`` is the limit in whose queue it stands, ``holds`` are its permits."""
 
@@ -186,6 +214,7 @@ class Job(Answer):
     approvals: list[GivenApproval]
     backfill: str | None
     progress: dict[str, int]
+    queue: PlaceInQueue | None
 
 
 class StateOfConstraint(Answer):
@@ -203,6 +232,8 @@ class WhyJob(Answer):
     state: JobState
     decision: str
     why: str
+    queue: PlaceInQueue | None
+    fired_by: str | None
     arrived: list[str]
     missing: list[str]
     since: At
@@ -211,20 +242,39 @@ class WhyJob(Answer):
     constraints: list[StateOfConstraint]
 
 
+class EndedWork(Answer):
+    """Work that never ran, or whose run was aborted or cancelled."""
+
+    id: str
+    kind: str
+    schedule: str
+    reason: str
+    at: At
+    count: int
+
+
 class WhySchedule(Answer):
+    """Why a schedule has not run. ``ended`` is its last work that never ran, or whose run was aborted or cancelled."""
+
     schedule: str
     state: Mode
     why: str
     next_fire: At | None
     jobs: list[WhyJob]
+    ended: list[EndedWork]
 
 
 class WhyRun(Answer):
+    """Why a run is in its state, or what became of a job that ended without a run (``kind`` is ``record``)."""
+
     run_id: str
-    state: RunState
+    kind: Literal["run", "record"]
+    schedule: str
+    state: RunState | RecordKind
     why: str
-    fired_by: str
-    waited_ms: int
+    at: At | None
+    fired_by: str | None
+    waited_ms: int | None
 
 
 class Accepted(Answer):
@@ -450,20 +500,31 @@ class StoredStepOfReprocess(StepOfReprocess):
 
 
 class PlannedStepOfReprocess(StepOfReprocess):
-    first: list[Keys]
-    last: list[Keys]
+    first: list[Any]
+    last: list[Any]
+
+
+class FiresOfReprocess(Answer):
+    """The fires of a schedule with which a re-processing begins, from an instant to another that is excluded."""
+
+    schedule: str
+    from_: At | None = Field(default=None, alias="from")
+    to: At | None = None
 
 
 class StoredReprocess(Answer):
-    """The progress of a re-processing. The counts of its steps add up to ``total``."""
+    """The progress of a re-processing, which begins with a dataset, a run, or fires. The counts of its steps add up to
+    ``total``."""
 
     reprocess_id: str
     namespace: str
     state: ReprocessState
     reason: str | None
-    dataset: str
-    first: Keys | None
-    last: Keys | None
+    dataset: str | None
+    run: str | None
+    fires: FiresOfReprocess | None
+    first: Any
+    last: Any
     concurrency: int
     properties: Properties
     total: int
@@ -482,7 +543,9 @@ class PlanOfReprocess(Answer):
     """What a re-processing would run, and why."""
 
     namespace: str
-    dataset: str
+    dataset: str | None
+    run: str | None
+    fires: FiresOfReprocess | None
     partitions: int
     total: int
     steps: list[PlannedStepOfReprocess]

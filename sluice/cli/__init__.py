@@ -70,7 +70,8 @@ ENTRIES = (
         "reprocess",
         "reprocess:app",
         ACT,
-        "Run partitions, a run or fires again with everything downstream.",
+        "Run partitions, a run or fires again with everything downstream. DATASET PARTITION, or begin, list, show, "
+        "cancel.",
     ),
     Entry("worker", "worker:app", ACT, "Execute the runs of a pool on this machine."),
     Entry("dags", "dags:app", ACT, "List DAGs, show their runs, run a DAG, run parts again."),
@@ -90,7 +91,7 @@ ENTRIES = (
         "records",
         "records:records",
         LOOK,
-        "List work that was aborted, expired, skipped, dropped or coalesced, newest first, and why.",
+        "List work that was aborted, expired, skipped, dropped, coalesced or cancelled, newest first, and why.",
     ),
     Entry(
         "report",
