@@ -61,6 +61,7 @@ class Session:
         self.world, self.folder = world, folder
         self._variables: dict[str, str] = {}
         (folder / "jobs").symlink_to(ROOT / "jobs")
+        (folder / "job_library").symlink_to(ROOT / "job_library")
 
     def played(self, page: str) -> str:
         """The page as it must be: with the output of each command."""

@@ -92,7 +92,7 @@ def test_a_command_in_a_sentence_exists_with_its_options(page: Path, text: str) 
     command, words = typer.main.get_command(command_line), shlex.split(text)
     while words and isinstance(command, TyperGroup):
         assert words[0] in command.commands, f"{page.name}: expected a command, got sluice {text}"
-        command = command.commands[words.pop(0)]
+        _, command, words = command.resolve_command(typer.Context(command), words)
     known = {option for each in command.params for option in each.opts}
     assert [word for word in words if word.startswith("-") and word not in known] == []
 
