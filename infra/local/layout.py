@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # The sources of a local cloud: all that a copy of a checkout needs to start one.
 SOURCES = (
     *("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock"),
-    *("infra", "sluice", "jobs"),
+    *("infra", "sluice", "jobs", "job_library"),
 )
 
 
