@@ -56,7 +56,7 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A schedule with which a plan begins, for these units, whatever its trigger counts. ``why`` says so in words."""
+    """A schedule with which a plan begins, for these units. Its trigger is not evaluated. ``why`` is the reason."""
 
     follower: Follower
     units: tuple[Unit, ...]

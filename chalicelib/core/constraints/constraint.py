@@ -114,7 +114,7 @@ class Constraint(Document):
 @dataclass(frozen=True, slots=True)
 class Condition:
     """The result of a constraint's evaluation. ``until`` is when time alone meets it, if it can, or when to request
-    another answer. ``abort``: the job aborts, whatever ``on_unmet`` is. ``open``: no valid answer from outside is
+    another answer. ``abort``: the job aborts; ``on_unmet`` does not apply. ``open``: no valid answer from outside is
     known, so the condition decides nothing yet."""
 
     constraint: Constraint
