@@ -190,12 +190,9 @@ def _backoff(attempt: int, retry_after: str | None) -> float:
 
 
 def _answer(reply: Reply, method: str, path: str) -> Answer:
-    try:
-        body = json.loads(reply.content) if reply.content else {}
-    except ValueError:
-        body = None
+    body = _parsed(reply)
     if reply.status >= 300:
-        raise _refusal(reply, body, method, path)
+        raise refusal_of(reply, method, path)
     if not isinstance(body, dict):
         came = reply.headers.get("content-type", "something else")
         hint = "check SLUICE_API_URL: it ends before /v1; the answer is not from a Sluice API"
@@ -203,9 +200,18 @@ def _answer(reply: Reply, method: str, path: str) -> Answer:
     return Answer(body, reply.headers.get("etag"))
 
 
-def _refusal(reply: Reply, body: Any, method: str, path: str) -> ApiRefused:
+def _parsed(reply: Reply) -> Any:
+    """The content as JSON: an empty object if there is none, and None if it is not JSON."""
+    try:
+        return json.loads(reply.content) if reply.content else {}
+    except ValueError:
+        return None
+
+
+def refusal_of(reply: Reply, method: str, path: str) -> ApiRefused:
     """The error of the API. An error of API Gateway or a proxy gets the same form with codes of its own, because only
     the API can say that an object does not exist."""
+    body = _parsed(reply)
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict):
         message = str(error.get("message") or f"{method} {path} was refused")
