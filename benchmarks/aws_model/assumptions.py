@@ -1,7 +1,7 @@
 """What the model assumes of AWS: every number that is not counted, in one place, with its origin.
 
-`Assumptions()` has the defaults. `with_changes` replaces some of them by name, and `calibrate` those that a real account
-has measured. Durations are in ms; a call's duration is lognormal around its median.
+`Assumptions()` has the defaults. `with_changes` replaces some of them by name, and `calibrate` those that a real
+account has measured. Durations are in ms; a call's duration is lognormal around its median.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class Assumptions:
     key_reads_per_s: float = 3_000.0
     table_writes_per_s: float = 4_000.0
     table_reads_per_s: float = 12_000.0
-    burst_s: float = 1.0  # of unused throughput that a key or table may use later; AWS keeps up to 300 s, without promise
+    burst_s: float = (
+        1.0  # of unused throughput that a key or table may use later; AWS keeps up to 300 s, without promise
+    )
 
     # EMR Serverless. https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/endpoints-quotas.html
     emr_starts_per_s: float = 1.0

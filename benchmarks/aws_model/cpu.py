@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 FILE = Path(__file__).with_name("cpu.json")
 UNKNOWN_MS = 0.5  # a segment between two calls that no recording has in this or another function
-OUTLIER = 5  # times the median: garbage collection, or first imports
 
 
 class Segment(NamedTuple):
@@ -68,7 +67,8 @@ def _distance(one: Segment, other: Segment) -> int:
 
 
 class RecordingCpu:
-    """Measures the time of each segment in its thread, and keeps it."""
+    """Measures the time of each segment in its thread. The median is kept: a first import or a busy machine disturbs
+    it little."""
 
     def __init__(self) -> None:
         self._found: dict[Segment, list[float]] = defaultdict(list)
@@ -83,19 +83,15 @@ class RecordingCpu:
         self._found[grouped].append(spent)
         return spent
 
-    def recorded(self) -> dict[str, float]:
-        return {"|".join(map(str, segment)): round(_mean(times), 4) for segment, times in sorted(self._found.items())}
-
-
-def _mean(times: list[float]) -> float:
-    usual = median(times)
-    kept = [one for one in times if one <= OUTLIER * usual] or times
-    return sum(kept) / len(kept)
+    def recorded(self, scale: float) -> dict[str, float]:
+        """The times by segment, multiplied by a scale."""
+        found = sorted(self._found.items())
+        return {"|".join(map(str, segment)): round(scale * median(times), 4) for segment, times in found}
 
 
 def load(file: Path = FILE) -> RecordedCpu:
     return RecordedCpu(json.loads(file.read_text())["segments"])
 
 
-def save(recording: RecordingCpu, about: Mapping[str, object], file: Path = FILE) -> None:
-    file.write_text(json.dumps({**about, "segments": recording.recorded()}, indent=0) + "\n")
+def save(recording: RecordingCpu, scale: float, about: Mapping[str, object], file: Path = FILE) -> None:
+    file.write_text(json.dumps({**about, "segments": recording.recorded(scale)}, indent=0) + "\n")

@@ -1,7 +1,7 @@
 """A deployed installation in virtual time: the product's handlers, flows and adapters on the services of the model.
 
-Every environment of a function has ports of its own, as a Lambda has. Only one task runs at a time, so the handlers find
-the ports of the invocation that runs.
+Every environment of a function has ports of its own, as a Lambda has. Only one task runs at a time, so the handlers
+find the ports of the invocation that runs.
 """
 
 from __future__ import annotations
@@ -264,5 +264,3 @@ def opened(setup: Setup, cpu: Cpu) -> Iterator[Region]:
             region.timeline.close()
             gc.enable()
             logger.setLevel(level)
-
-

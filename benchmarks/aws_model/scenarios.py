@@ -233,6 +233,7 @@ def _delivered(region: Region, jobs: int) -> Figures:
         **found,
         "check_invocations": check.invocations,
         "check_at_once": check.most_at_once,
+        "tick_seconds": round(region.lambdas["tick"].usage.billed_ms / 1000, 2),
         "throttled": dict(sorted(region.dynamo.throughput.refused.items())),
         "conflicts": region.dynamo.conflicts,
         "died": checks.deaths(region),
