@@ -68,14 +68,15 @@ def _factor(assumed: Assumptions, measured: float, cpu: Cpu, seed: int, jobs: in
         setup = Setup(assumed.with_changes({"latency_factor": factor}), seed)
         return float(scenarios.burst_one_schedule(setup, cpu, jobs)["lateness_ms"]["p50"])
 
-    factor = assumed.latency_factor
-    modelled = late(factor)
-    other = factor * 2.0
+    near, far = assumed.latency_factor, assumed.latency_factor * 2.0
+    late_near, late_far = late(near), late(far)
     for _ in range(ROUNDS):
-        if abs(modelled - measured) <= CLOSE * measured:
+        if abs(late_near - measured) > abs(late_far - measured):
+            near, far, late_near, late_far = far, near, late_far, late_near
+        if abs(late_near - measured) <= CLOSE * measured or late_near == late_far:
             break
-        slope = (late(other) - modelled) / (other - factor)
-        step = (measured - modelled) / slope if slope else 0.0
-        other, factor = factor, min(MOST, max(LEAST, factor + step))
-        modelled = late(factor)
-    return factor, modelled
+        step = (measured - late_near) * (far - near) / (late_far - late_near)
+        far, late_far = near, late_near
+        near = min(MOST, max(LEAST, near + step))
+        late_near = late(near)
+    return near, late_near

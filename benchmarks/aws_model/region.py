@@ -250,7 +250,6 @@ def opened(setup: Setup, cpu: Cpu) -> Iterator[Region]:
     region = Region(setup, cpu)
     present, messages = (lambda: region.present), FailedMessages
     level = logger.log_level
-    gc.collect()
     gc.disable()  # the rows of the tables are many, and their collection is no part of the model
     logger.setLevel(logging.CRITICAL)
     with (
