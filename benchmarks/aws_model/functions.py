@@ -109,7 +109,10 @@ class Lambda(Generic[E]):
                     self._end(environment, timed, initial, task.local, whole)
                     then(whole)
 
-        timeline.at(begin, lambda: timeline.begin(body, timeline.now + self.function.timeout_ms) and None)
+        def run() -> None:
+            timeline.begin(body, timeline.now + self.function.timeout_ms)
+
+        timeline.at(begin, run)
         return True
 
     def _end(self, environment: _Environment[E], timed: Invocation, initial: float, now: float, whole: bool) -> None:
