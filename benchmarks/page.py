@@ -151,7 +151,7 @@ def _pace_predicted(one: Mapping[str, Any]) -> Row:
 
 
 def _registered_predicted(one: Mapping[str, Any]) -> Row:
-    return _picked(one, ("schedules", "seconds", "per_second", "requests", "unchanged_seconds"))
+    return (f"{one['schedules']:,}", *_picked(one, ("seconds", "per_second", "requests", "unchanged_seconds")))
 
 
 def _assumed_calls(found: Mapping[str, Any]) -> str:

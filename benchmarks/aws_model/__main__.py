@@ -46,8 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         assumed = Assumptions().with_changes(options.assume)
         if options.calibrate:
-            assumed, told = calibrated(assumed, read(options.calibrate), cpu.load(), options.seed)
-            print(json.dumps({"calibrated": told}), file=sys.stderr)
+            assumed, changed = calibrated(assumed, read(options.calibrate), cpu.load(), options.seed)
+            print(json.dumps({"calibrated": changed}), file=sys.stderr)
     except (OSError, TypeError, ValueError) as error:
         parser.error(str(error))
     setup = Setup(assumed, options.seed, settings=options.settings)

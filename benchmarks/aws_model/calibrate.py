@@ -49,7 +49,7 @@ def calibrated(
         raise ValueError("expected a burst with late_ms among the checks of smoke, got none")
     factor, modelled = _factor(assumed, float(burst["late_ms"]), cpu, seed, jobs)
     changes: dict[str, Any] = {"latency_factor": round(factor, 3)}
-    told: dict[str, Any] = {"burst_late_ms": {"measured": burst["late_ms"], "modelled": modelled}}
+    changed: dict[str, Any] = {"burst_late_ms": {"measured": burst["late_ms"], "modelled": modelled}}
     answered = checks.get("health", {}).get("answer_ms")
     if answered is not None:
         changes["api_overhead_ms"] = float(answered)
@@ -58,7 +58,7 @@ def calibrated(
         fitted = assumed.with_changes(changes)
         inside = scenarios.event(Setup(fitted, seed), cpu, 15)["notified_to_start_ms"]["p50"]
         changes["s3_notification_ms"] = max(1.0, float(begun) - inside)
-    return assumed.with_changes(changes), {**changes, **told}
+    return assumed.with_changes(changes), {**changes, **changed}
 
 
 def _factor(assumed: Assumptions, measured: float, cpu: Cpu, seed: int, jobs: int) -> tuple[float, float]:

@@ -40,8 +40,8 @@ def check_starts(region: Region, expected: int) -> None:
 
 def check_doubled(doubled: int, deaths: int, region: Region | None = None) -> None:
     if doubled and not deaths:
-        told = _state(region) if region else "no invocation died"
-        raise Broken(f"expected no event twice where no invocation died, got {doubled}; {told}")
+        state = _state(region) if region else "no invocation died"
+        raise Broken(f"expected no event twice where no invocation died, got {doubled}; {state}")
 
 
 def check_pace(arrivals: Sequence[Arrival], most: int, interval_ms: int) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from benchmarks.aws_model.invocation import Road
+from benchmarks.aws_model.invocation import CallPath
 from benchmarks.aws_model.throughput import Throughput
 from benchmarks.cost import capacity
 from benchmarks.cost.capacity import Index, Item
@@ -25,11 +25,11 @@ MOST_SIZES = 500_000
 class ModelDynamo:
     """The calls of boto3's client that `chalicelib/aws/tables/dynamo.py` makes."""
 
-    def __init__(self, tables: Any, schema: Schema, road: Road) -> None:
+    def __init__(self, tables: Any, schema: Schema, path: CallPath) -> None:
         self._tables = tables
         self._schema = schema
-        self._road = road
-        self.throughput = Throughput(road.assumed)
+        self._path = path
+        self.throughput = Throughput(path.assumed)
         self.conflicts = 0
         self._held: dict[RowKey, float] = {}  # rows of transactions, until when
         self._sizes: dict[int, tuple[Item, int]] = {}
@@ -37,22 +37,26 @@ class ModelDynamo:
     # -- reads -------------------------------------------------------------------------------------------------------
 
     def get_item(self, **arguments: Any) -> Any:
-        half = self._road.there("dynamodb:GetItem")
+        half = self._path.there("dynamodb:GetItem")
         table, pk = arguments["TableName"], arguments["Key"]["pk"]["S"]
         self._admit([(table, pk)], "r", half, "dynamodb:GetItem")
         answer = self._tables.get_item(**arguments)
         strong = arguments.get("ConsistentRead", False)
         self._take(table, pk, "r", capacity.get_units(answer.get("Item"), strong))
-        self._road.back("dynamodb:GetItem", half)
+        self._path.back("dynamodb:GetItem", half)
         return answer
 
     def batch_get_item(self, RequestItems: Mapping[str, Any]) -> Any:  # noqa: N803 - boto3's name
         name = "dynamodb:BatchGetItem"
-        half = self._road.there(name, sum(len(request["Keys"]) for request in RequestItems.values()))
+        half = self._path.there(name, sum(len(request["Keys"]) for request in RequestItems.values()))
         found: dict[str, list[Any]] = {}
         refused: dict[str, Any] = {}
         for table, request in RequestItems.items():
-            going, left = self._divided(request["Keys"], lambda key, table=table: [(table, key["pk"]["S"])], "r")
+
+            def place(key: Any, table: str = table) -> list[Place]:
+                return [(table, key["pk"]["S"])]
+
+            going, left = self._divided(request["Keys"], place, "r")
             if left:
                 refused[table] = {**request, "Keys": left}
             if not going:
@@ -63,14 +67,14 @@ class ModelDynamo:
                 units = max(1, -(-size // (4 * capacity.KB))) * (1.0 if request.get("ConsistentRead", False) else 0.5)
                 self._take(table, key["pk"]["S"], "r", units)
             found[table] = rows
-        self._road.back(name, half, sum(map(len, found.values())))
+        self._path.back(name, half, sum(map(len, found.values())))
         if refused and not found:
             raise _throttled(name)
         return {"Responses": {table: found.get(table, []) for table in RequestItems}, "UnprocessedKeys": refused}
 
     def query(self, **arguments: Any) -> Any:
         name = "dynamodb:Query"
-        half = self._road.there(name)
+        half = self._path.there(name)
         place = arguments.get("IndexName"), _queried(arguments)
         table = arguments["TableName"]
         index = next((one for one in self._schema[table].indexes if one.name == place[0]), None)
@@ -79,7 +83,7 @@ class ModelDynamo:
         answer = self._tables.query(**arguments)
         entries = [entry for item in answer["Items"] if (entry := index.entry(item) if index else item)]
         self._take(of, place[1], "r", capacity.query_units(entries, arguments.get("ConsistentRead", False)))
-        self._road.back(name, half, len(answer["Items"]))
+        self._path.back(name, half, len(answer["Items"]))
         return answer
 
     # -- writes ------------------------------------------------------------------------------------------------------
@@ -95,7 +99,7 @@ class ModelDynamo:
 
     def batch_write_item(self, RequestItems: Mapping[str, Sequence[Any]]) -> Any:  # noqa: N803
         name = "dynamodb:BatchWriteItem"
-        half = self._road.there(name, sum(map(len, RequestItems.values())))
+        half = self._path.there(name, sum(map(len, RequestItems.values())))
         refused: dict[str, Any] = {}
         done = 0
         for table, requests in RequestItems.items():
@@ -115,19 +119,19 @@ class ModelDynamo:
                 for request, old in zip(going, before, strict=True):
                     self._bill(_of_batch(table, request), old, transactional=False)
             done += len(going)
-        self._road.back(name, half, done)
+        self._path.back(name, half, done)
         if refused and not done:
             raise _throttled(name)
         return {"UnprocessedItems": refused}
 
     def transact_write_items(self, TransactItems: Sequence[Mapping[str, Any]], **arguments: Any) -> Any:  # noqa: N803
         name = "dynamodb:TransactWriteItems"
-        half = self._road.there(name, len(TransactItems))
+        half = self._path.there(name, len(TransactItems))
         writes = [write for item in TransactItems for write in item.values()]
         before = [self._stored(write["TableName"], _key(write)) for write in writes]
         reasons = [self._reason(write, old) for write, old in zip(writes, before, strict=True)]
         if any(reason != "None" for reason in reasons):
-            self._road.back(name, half, 0)
+            self._path.back(name, half, 0)
             raise ClientError(
                 {
                     "Error": {"Code": "TransactionCanceledException", "Message": "cancelled"},
@@ -138,40 +142,40 @@ class ModelDynamo:
         try:
             return self._tables.transact_write_items(TransactItems=TransactItems, **arguments)
         finally:
-            until = self._road.timeline.local + half
+            until = self._path.timeline.local + half
             for write, old in zip(writes, before, strict=True):
                 self._bill(write, old, transactional=True)
-                if self._road.invocation is not None:
+                if self._path.invocation is not None:
                     self._held[_row(write)] = until
-            self._road.back(name, half, len(writes))
+            self._path.back(name, half, len(writes))
 
     # -- helpers -----------------------------------------------------------------------------------------------------
 
     def _write(self, name: str, call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-        half = self._road.there(name)
+        half = self._path.there(name)
         old = self._stored(arguments["TableName"], _key(arguments))
         if self._is_held(arguments["TableName"], _key(arguments)):
             self.conflicts += 1
-            self._road.back(name, half, 0)
+            self._path.back(name, half, 0)
             raise ClientError({"Error": {"Code": "TransactionConflictException", "Message": "a transaction"}}, name)
         self._admit(self._places(arguments, old), "w", half, name)
         try:
             return call(**arguments)
         finally:
             self._bill(arguments, old, transactional=False)
-            self._road.back(name, half)
+            self._path.back(name, half)
 
     def _reason(self, write: Mapping[str, Any], old: Item | None) -> str:
         if self._is_held(write["TableName"], _key(write)):
             self.conflicts += 1
             return "TransactionConflict"
-        if self._road.invocation is None or self.throughput.admits(self._places(write, old), "w", self._now):
+        if self._path.invocation is None or self.throughput.admits(self._places(write, old), "w", self._now):
             return "None"
         return "ThrottlingError"
 
     @property
     def _now(self) -> float:
-        return self._road.timeline.local
+        return self._path.timeline.local
 
     def _is_held(self, table: str, key: Mapping[str, Any]) -> bool:
         return self._held.get((table, key["pk"]["S"], key["sk"]["S"]), 0.0) > self._now
@@ -197,20 +201,20 @@ class ModelDynamo:
         """The requests of a batch that go through, and those that are throttled."""
         going: list[Any] = []
         left: list[Any] = []
-        free = self._road.invocation is None
+        free = self._path.invocation is None
         for request in requests:
             (going if free or self.throughput.admits(places(request), kind, self._now) else left).append(request)
         return going, left
 
     def _admit(self, places: list[Place], kind: str, half: float, name: str) -> None:
         """Raises the error of a throttled call if one of these places has no throughput left."""
-        if self._road.invocation is not None and not self.throughput.admits(places, kind, self._now):
-            self._road.back(name, half, 0)
+        if self._path.invocation is not None and not self.throughput.admits(places, kind, self._now):
+            self._path.back(name, half, 0)
             raise _throttled(name)
 
     def _bill(self, write: Mapping[str, Any], old: Item | None, *, transactional: bool) -> None:
         """Take the units of a write that has been tried. A refused one takes them from the table alone."""
-        if self._road.invocation is None:
+        if self._path.invocation is None:
             return
         table, key = write["TableName"], _key(write)
         new = self._stored(table, key)
@@ -235,7 +239,7 @@ class ModelDynamo:
         return known[1]
 
     def _take(self, name: str, key: str, kind: str, units: float) -> None:
-        if self._road.invocation is not None:
+        if self._path.invocation is not None:
             self.throughput.take(name, key, kind, units, self._now)
 
 

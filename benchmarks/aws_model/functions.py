@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from benchmarks.aws_model.assumptions import cpu_share
-from benchmarks.aws_model.invocation import END, Cpu, Invocation, Road
+from benchmarks.aws_model.invocation import END, CallPath, Cpu, Invocation
 from benchmarks.aws_model.services import Message, Sqs
 
 E = TypeVar("E")
@@ -60,10 +60,10 @@ class Context:
 class Lambda(Generic[E]):
     """One function and its environments. ``make`` makes what an environment keeps between invocations."""
 
-    def __init__(self, function: Function, road: Road, cpu: Cpu, make: Callable[[], E], account: Account) -> None:
+    def __init__(self, function: Function, path: CallPath, cpu: Cpu, make: Callable[[], E], account: Account) -> None:
         self.function = function
         self.usage = Usage()
-        self._road, self._cpu, self._make, self._account = road, cpu, make, account
+        self._path, self._cpu, self._make, self._account = path, cpu, make, account
         self._free: list[_Environment[E]] = []
         self._running = 0
         self._made: deque[float] = deque()
@@ -71,7 +71,7 @@ class Lambda(Generic[E]):
     def invoke(self, work: Callable[[E, Context], None], items: int, then: Callable[[bool], None]) -> bool:
         """Begin an invocation; ``then`` is called at its end, with whether it ended by itself. Returns False if Lambda
         throttles it."""
-        timeline, assumed = self._road.timeline, self._road.assumed
+        timeline, assumed = self._path.timeline, self._path.assumed
         now = timeline.local
         self._free = [one for one in self._free if now - one.free_since <= assumed.environment_kept_ms]
         warm = bool(self._free)
@@ -83,18 +83,18 @@ class Lambda(Generic[E]):
         self._account.running += 1
         self.usage.invocations += 1
         self.usage.most_at_once = max(self.usage.most_at_once, self._running)
-        begin = now + self._road.draws.duration(assumed.invoke_ms)
+        begin = now + self._path.draws.duration(assumed.invoke_ms)
         initial = 0.0
         if not warm:
             self.usage.cold += 1
             initial = assumed.import_cpu_ms / assumed.cpu_factor / cpu_share(self.function.memory)
-            begin += self._road.draws.duration(assumed.cold_start_ms) + initial
+            begin += self._path.draws.duration(assumed.cold_start_ms) + initial
 
         def body() -> None:
             task = timeline.current
             assert task is not None
             timed = Invocation(self.function.name, self.function.memory, timeline, assumed, self._cpu)
-            self._road.of_task[id(task)] = timed
+            self._path.of_task[id(task)] = timed
             whole = False
             try:
                 timed.spend(assumed.runtime_cpu_ms)
@@ -104,7 +104,7 @@ class Lambda(Generic[E]):
                 task.reach(task.local)
                 whole = True
             finally:
-                del self._road.of_task[id(task)]
+                del self._path.of_task[id(task)]
                 if not task.closing:
                     self._end(environment, timed, initial, task.local, whole)
                     then(whole)
@@ -129,7 +129,7 @@ class Lambda(Generic[E]):
         """Whether a new environment fits into the rate at which a function grows."""
         while self._made and now - self._made[0] > 10_000:
             self._made.popleft()
-        if len(self._made) >= self._road.assumed.environments_per_10_s:
+        if len(self._made) >= self._path.assumed.environments_per_10_s:
             return False
         self._made.append(now)
         return True
@@ -150,7 +150,7 @@ class Account:
 class _Queue:
     waiting: deque[Message] = field(default_factory=deque)
     busy: int = 0  # pollers that receive or wait for an invocation
-    asked: int = 0  # pollers whose receive call is under way
+    receiving: int = 0  # pollers whose receive call is under way
     pollers: float = 0.0
     growing: bool = False
     busy_at: float = 0.0
@@ -167,48 +167,48 @@ class Pollers(Generic[E]):
         self,
         to: Lambda[E],
         sqs: Sqs,
-        road: Road,
+        path: CallPath,
         handle: Callable[[E, dict[str, Any], Context], dict[str, Any]],
         arn: str,
         visibility_ms: float,
     ) -> None:
-        self._to, self._sqs, self._road, self._handle = to, sqs, road, handle
+        self._to, self._sqs, self._path, self._handle = to, sqs, path, handle
         self._arn, self._visibility_ms = arn, visibility_ms
-        self._queue = _Queue(pollers=min(road.assumed.pollers_at_first, to.function.most_pollers))
+        self._queue = _Queue(pollers=min(path.assumed.pollers_at_first, to.function.most_pollers))
         self.batches: Counter[int] = Counter()
 
     def comes(self, message: Message) -> None:
         """A message can be received from now on."""
         self._queue.waiting.append(message)
-        self._look()
+        self._assign()
 
-    def _look(self) -> None:
-        queue, assumed, timeline = self._queue, self._road.assumed, self._road.timeline
+    def _assign(self) -> None:
+        queue, assumed, timeline = self._queue, self._path.assumed, self._path.timeline
         now = timeline.local
         if queue.busy == 0 and now - queue.busy_at > assumed.pollers_idle_ms:
             queue.pollers = min(assumed.pollers_at_first, self._to.function.most_pollers)
         # A poller that is about to answer takes a batch; further pollers receive what it leaves, or nothing.
-        while queue.asked < len(queue.waiting) and queue.busy < int(queue.pollers):
+        while queue.receiving < len(queue.waiting) and queue.busy < int(queue.pollers):
             queue.busy += 1
-            queue.asked += 1
-            takes = self._road.draws.duration(assumed.gathered_ms) + assumed.batching_window_ms
+            queue.receiving += 1
+            takes = self._path.draws.duration(assumed.gathered_ms) + assumed.batching_window_ms
             timeline.at(now + takes, self._receive)
-        if len(queue.waiting) > queue.asked and not queue.growing:
+        if len(queue.waiting) > queue.receiving and not queue.growing:
             queue.growing = True
             timeline.at(now + GROWTH_MS, self._grow)
 
     def _grow(self) -> None:
-        queue, assumed = self._queue, self._road.assumed
+        queue, assumed = self._queue, self._path.assumed
         queue.growing = False
         if queue.waiting:
             more = assumed.pollers_per_minute * GROWTH_MS / 60_000
             queue.pollers = min(queue.pollers + more, self._to.function.most_pollers)
-            self._look()
+            self._assign()
 
     def _receive(self) -> None:
-        queue, assumed = self._queue, self._road.assumed
-        queue.asked -= 1
-        queue.busy_at = self._road.timeline.local
+        queue, assumed = self._queue, self._path.assumed
+        queue.receiving -= 1
+        queue.busy_at = self._path.timeline.local
         batch = [queue.waiting.popleft() for _ in range(min(assumed.batch_size, len(queue.waiting)))]
         if not batch:
             queue.busy -= 1
@@ -228,16 +228,16 @@ class Pollers(Generic[E]):
             failed = {one["itemIdentifier"] for one in answers[0]["batchItemFailures"]} if whole else None
             self._settle(batch, failed)
             self._queue.busy -= 1
-            self._queue.busy_at = self._road.timeline.local
-            self._look()
+            self._queue.busy_at = self._path.timeline.local
+            self._assign()
 
         self.batches[len(batch)] += 1
         if not self._to.invoke(work, len(batch), ended):
-            retry = self._road.assumed.throttled_retry_ms
-            self._road.timeline.at(self._road.timeline.local + retry, lambda: self._invoke(batch))
+            retry = self._path.assumed.throttled_retry_ms
+            self._path.timeline.at(self._path.timeline.local + retry, lambda: self._invoke(batch))
 
     def _settle(self, batch: list[Message], failed: set[str] | None) -> None:
-        now = self._road.timeline.local
+        now = self._path.timeline.local
         for message in batch:
             name = str(message.number)
             self._sqs.in_flight.pop(name, None)
@@ -245,7 +245,7 @@ class Pollers(Generic[E]):
                 self._to.usage.failed_messages += 1
                 again = message.visible_at or now + self._visibility_ms
                 message.visible_at = None
-                self._road.timeline.at(again, lambda message=message: self.comes(message))  # type: ignore[misc]
+                self._path.timeline.at(again, lambda message=message: self.comes(message))  # type: ignore[misc]
 
     def _event(self, batch: list[Message]) -> dict[str, Any]:
         return {

@@ -52,7 +52,7 @@ class Invocation:
         self._cpu.begin()
 
 
-class Road:
+class CallPath:
     """The way of every call from product code to a service of the model.
 
     ``invocation`` is set while product code runs in a task; without one, calls take no time (to set up a scenario)."""

@@ -18,7 +18,7 @@ from unittest.mock import patch
 from benchmarks.aws_model.assumptions import Assumptions, Draws
 from benchmarks.aws_model.dynamo import ModelDynamo
 from benchmarks.aws_model.functions import Account, Context, Function, Lambda, Pollers
-from benchmarks.aws_model.invocation import Cpu, Road
+from benchmarks.aws_model.invocation import CallPath, Cpu
 from benchmarks.aws_model.services import HINTS, OBJECTS, S3, Emr, Sqs, Target
 from benchmarks.aws_model.timeline import Timeline
 from benchmarks.cost.plant import BEGIN, CONTROL, LAKE, ROLE, Targets, fresh_tables
@@ -60,14 +60,14 @@ ARN = "arn:aws:sqs:us-east-1:123456789012:"
 class ModelClock:
     """Implements `ports.Clock` in virtual time."""
 
-    def __init__(self, road: Road) -> None:
-        self._road = road
+    def __init__(self, path: CallPath) -> None:
+        self._path = path
 
     def now(self) -> Instant:
-        return int(self._road.timeline.local)
+        return int(self._path.timeline.local)
 
     def wait_until(self, instant: Instant) -> None:
-        self._road.wait_until(float(instant))
+        self._path.wait_until(float(instant))
 
 
 class NoFlush:
@@ -106,14 +106,14 @@ class Region:
         self.noticed: list[float] = []  # when S3 has sent each notification
         self.raised: list[str] = []  # errors of handlers that Lambda would report
         draws = Draws(setup.assumed, setup.seed)
-        self.road = Road(self.timeline, setup.assumed, draws)
+        self.path = CallPath(self.timeline, setup.assumed, draws)
         self.tables, names, schema = fresh_tables()
-        self.dynamo = ModelDynamo(self.tables, schema, self.road)
-        self._clock = ModelClock(self.road)
-        self.sqs = Sqs(self.road, self.target)
-        self.objects = Sqs(self.road, self.target)
-        self._s3 = S3(self.road)
-        self.emr = Emr(self.road, self.target, self._tells)
+        self.dynamo = ModelDynamo(self.tables, schema, self.path)
+        self._clock = ModelClock(self.path)
+        self.sqs = Sqs(self.path, self.target)
+        self.objects = Sqs(self.path, self.target)
+        self._s3 = S3(self.path)
+        self.emr = Emr(self.path, self.target, self._reports)
         self._settings = Settings(
             catalog_table=names["catalog_table"],
             jobs_table=names["jobs_table"],
@@ -127,7 +127,7 @@ class Region:
         )
         self.account = Account(setup.assumed.account_concurrency, list(setup.functions.values()))
         self.lambdas = {
-            name: Lambda(function, self.road, cpu, self._ports, self.account)
+            name: Lambda(function, self.path, cpu, self._ports, self.account)
             for name, function in setup.functions.items()
         }
         self._ports_of_task: dict[int, Ports] = {}
@@ -144,7 +144,7 @@ class Region:
 
     def tick_every_minute(self) -> None:
         """Ticks at a constant part of each minute, each a little late, now and then twice."""
-        assumed, draws = self.setup.assumed, self.road.draws
+        assumed, draws = self.setup.assumed, self.path.draws
         part = draws.between(0, MINUTE)
 
         def minute(start: float) -> None:
@@ -160,7 +160,7 @@ class Region:
         entity = {"bucket": {"name": LAKE}, "object": {"key": key.replace("=", "%3D")}}
         record = {"eventName": "ObjectCreated:Put", "eventTime": iso(int(self.timeline.local)), "s3": entity}
         assumed = self.setup.assumed
-        delay = self.road.draws.duration(assumed.s3_notification_ms, assumed.s3_notification_sigma)
+        delay = self.path.draws.duration(assumed.s3_notification_ms, assumed.s3_notification_sigma)
         self.noticed.append(self.timeline.local + delay)
         self.objects.enqueue(json.dumps({"Records": [record]}), delay)
 
@@ -189,7 +189,7 @@ class Region:
 
     # -- parts -------------------------------------------------------------------------------------------------------
 
-    def _tells(self, application: str, run_id: str, state: str) -> None:
+    def _reports(self, application: str, run_id: str, state: str) -> None:
         detail = {"applicationId": application, "jobRunId": run_id, "state": state}
         event = {"source": "aws.emr-serverless", "time": iso(int(self.timeline.local)), "detail": detail}
         self.invoke("run_state", lambda: handlers.run_state(event))
@@ -201,7 +201,7 @@ class Region:
             answer: dict[str, Any] = self._run(ports, lambda: handle(event, context))
             return answer
 
-        pollers = Pollers(self.lambdas[name], sqs, self.road, run, ARN + queue, VISIBILITY_MS)
+        pollers = Pollers(self.lambdas[name], sqs, self.path, run, ARN + queue, VISIBILITY_MS)
         sqs.comes = pollers.comes
         return pollers
 
@@ -221,12 +221,12 @@ class Region:
         local = self.timeline
         patience = Patience(
             now=lambda: local.local / 1000,
-            sleep=lambda seconds: self.road.wait_until(local.local + 1000 * seconds),
-            draw=self.road.draws.between,
+            sleep=lambda seconds: self.path.wait_until(local.local + 1000 * seconds),
+            draw=self.path.draws.between,
         )
         dynamo = Dynamo(self.dynamo, self._settings, patience)
         emr = EmrServerlessTarget(
-            self.emr, APPLICATION, ROLE, CONTROL, lambda seconds: self.road.wait_until(local.local + 1000 * seconds)
+            self.emr, APPLICATION, ROLE, CONTROL, lambda seconds: self.path.wait_until(local.local + 1000 * seconds)
         )
         return Ports(
             clock=self._clock,

@@ -309,11 +309,11 @@ def test_e9_smoke_of_an_account_calibrates_the_model(recorded: cpu.RecordedCpu, 
         "partition to Spark": {"start_ms": 4_000.0, "run_s": 60.0},
     }
     checked = calibrate.read(smoke(tmp_path, measured))
-    fitted, told = calibrate.calibrated(Assumptions(), checked, recorded, 1, 40)
+    fitted, changed = calibrate.calibrated(Assumptions(), checked, recorded, 1, 40)
     assert fitted.latency_factor == pytest.approx(2.0, rel=0.1)
     assert fitted.api_overhead_ms == 71.0
     assert 2_000 < fitted.s3_notification_ms < 4_000
-    assert told["burst_late_ms"]["modelled"] == pytest.approx(slow["lateness_ms"]["p50"], rel=0.05)
+    assert changed["burst_late_ms"]["modelled"] == pytest.approx(slow["lateness_ms"]["p50"], rel=0.05)
 
 
 def test_a_report_that_is_not_of_a_passed_smoke_is_refused(recorded: cpu.RecordedCpu, tmp_path: Path) -> None:

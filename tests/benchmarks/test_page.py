@@ -39,7 +39,9 @@ def _sections() -> dict[str, str]:
 
 def test_e9_each_table_is_under_the_word_for_how_it_came_about() -> None:
     assert KINDS.keys() == TABLES.keys()
-    homes = {name: body for body in _sections().values() for name in re.findall(r"<!-- (\w+) -->", body) if name != "end"}
+    homes = {
+        name: body for body in _sections().values() for name in re.findall(r"<!-- (\w+) -->", body) if name != "end"
+    }
     assert homes.keys() == TABLES.keys()
     wrong = [name for name, body in homes.items() if KINDS[name] not in body.partition("\n")[0].lower()]
     assert wrong == []
