@@ -198,7 +198,9 @@ class Region:
         self, name: str, sqs: Sqs, queue: str, handle: Callable[[dict[str, Any], Any], dict[str, Any]]
     ) -> Pollers[Ports]:
         def run(ports: Ports, event: dict[str, Any], context: Context) -> dict[str, Any]:
-            answer: dict[str, Any] = self._run(ports, lambda: handle(event, context))
+            answer: dict[str, Any] | None = self._run(ports, lambda: handle(event, context))
+            if answer is None:  # an error of the handler fails the whole batch
+                return {"batchItemFailures": [{"itemIdentifier": each["messageId"]} for each in event["Records"]]}
             return answer
 
         pollers = Pollers(self.lambdas[name], sqs, self.path, run, ARN + queue, VISIBILITY_MS)
@@ -206,13 +208,14 @@ class Region:
         return pollers
 
     def _run(self, ports: Ports, act: Callable[[], Any]) -> Any:
+        """The answer of a handler; None if it raised."""
         task = id(self.timeline.current)
         self._ports_of_task[task] = ports
         try:
             return act()
         except Exception as error:
             self.raised.append(f"{type(error).__name__}: {error}")
-            return {"batchItemFailures": []}
+            return None
         finally:
             del self._ports_of_task[task]
 

@@ -17,6 +17,7 @@ from benchmarks.aws_model.region import FUNCTIONS, Setup, opened
 from benchmarks.aws_model.services import Message
 from benchmarks.machine import ROOT
 from benchmarks.target_queue import Arrival
+from chalicelib import handlers
 from infra import yaml_tags
 
 SURE = {"sigma": 0.0, "straggler_share": 0.0, "repeat_share": 0.0, "tick_twice_share": 0.0}
@@ -191,6 +192,21 @@ def test_a_failed_message_comes_again_when_its_function_says(recorded: cpu.Recor
         assert region.lambdas["check"].usage.failed_messages == 1
         region.timeline.run(begin + 12_000)
         assert region.lambdas["check"].usage.failed_messages == 2
+
+
+def test_an_error_of_a_handler_brings_all_its_messages_again(
+    recorded: cpu.RecordedCpu, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(event: Any, context: Any) -> Any:
+        raise KeyError("broken")
+
+    monkeypatch.setattr(handlers, "hints", broken)
+    with opened(with_changes(**SURE), recorded) as region:
+        for _ in range(2):
+            region.sqs.enqueue("x")
+        region.timeline.run(region.timeline.now + 5_000)
+        assert region.lambdas["check"].usage.failed_messages == 2
+        assert region.raised == ["KeyError: 'broken'"]
 
 
 # -- DynamoDB and EMR --------------------------------------------------------------------------------------------------
