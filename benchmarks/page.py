@@ -132,8 +132,16 @@ def _predicted(group: str, heads: Iterable[str], row: Callable[[Mapping[str, Any
 
 def _load_predicted(one: Mapping[str, Any]) -> Row:
     late = [f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99", "max")]
-    throttled = sum(one["throttled"].values())
-    return (one["about"], f"{one['jobs']:,}", one["seconds"], one["per_second"], *late, one["tick_seconds"], throttled)
+    throttled = f"{sum(one['throttled'].values()):,}"
+    return (
+        one["about"],
+        f"{one['jobs']:,}",
+        one["seconds"],
+        f"{one['per_second']:,}",
+        *late,
+        one["tick_seconds"],
+        throttled,
+    )
 
 
 def _lone_predicted(one: Mapping[str, Any]) -> Row:

@@ -31,7 +31,8 @@ PACES = ((1, 5, 12), (10, 1, 100), (100, 1, 300), (60, 60, 45))  # events, inter
 SCHEDULES = 1_000
 MEMORY = (256, 512, 768, 1024, 1769, 3008)
 # A poller of a loaded queue may bring ten messages at once; AWS decides.
-TOGETHER, APART = {"gathered_ms": 200.0}, {"batch_size": 1}
+TOGETHER: dict[str, Any] = {"gathered_ms": 200.0}
+APART: dict[str, Any] = {"batch_size": 1}
 Figures = dict[str, Any]
 Play = tuple[str, str, Callable[[], Figures]]
 
