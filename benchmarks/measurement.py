@@ -18,7 +18,19 @@ from typing import Any, Protocol, cast
 from rich.table import Table
 
 # In the order of execution: measurements that other load disturbs come first.
-ALL = ("event", "burst", "steady", "registration", "emitters", "tick", "cold_start", "startup", "cost", "history")
+ALL = (
+    "event",
+    "burst",
+    "steady",
+    "registration",
+    "emitters",
+    "tick",
+    "cold_start",
+    "startup",
+    "cost",
+    "history",
+    "aws_model",
+)
 
 
 Results = dict[str, Any]

@@ -118,9 +118,65 @@ def _markdown(heads: Iterable[object], rows: Iterable[Row]) -> str:
 
 
 def _memory(found: Mapping[str, Any]) -> str:
-    if "cost" not in found or "cold_start" not in found:
-        return NOT_YET
-    return "\n".join(memory.of_results(found))
+    return "\n".join(memory.of_results(found)) if "aws_model" in found else NOT_YET
+
+
+def _predicted(group: str, heads: Iterable[str], row: Callable[[Mapping[str, Any]], Row]) -> Callable[..., str]:
+    """A table of one group of the model's predictions."""
+
+    def table(found: Mapping[str, Any]) -> str:
+        return _markdown(heads, [row(one) for one in found.get("aws_model", {}).get(group, ())])
+
+    return table
+
+
+def _load_predicted(one: Mapping[str, Any]) -> Row:
+    late = [f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99", "max")]
+    throttled = f"{sum(one['throttled'].values()):,}"
+    return (
+        one["about"],
+        f"{one['jobs']:,}",
+        one["seconds"],
+        f"{one['per_second']:,}",
+        *late,
+        one["tick_seconds"],
+        throttled,
+    )
+
+
+def _lone_predicted(one: Mapping[str, Any]) -> Row:
+    return (one["about"], one["fires"], *(one["lateness_ms"][share] for share in ("p50", "p99", "max")))
+
+
+def _event_predicted(one: Mapping[str, Any]) -> Row:
+    whole = [f"{one['put_to_start_ms'][share]:,.0f}" for share in ("p50", "p99", "max")]
+    ours = [f"{one['notified_to_start_ms'][share]:,.0f}" for share in ("p50", "p99", "max")]
+    return (one["repetitions"], *whole, *ours)
+
+
+def _pace_predicted(one: Mapping[str, Any]) -> Row:
+    return (one["policy"], one["jobs"], *(f"{one[name]:g}" for name in ("allowed_per_second", "reached_per_second")))
+
+
+def _registered_predicted(one: Mapping[str, Any]) -> Row:
+    return (f"{one['schedules']:,}", *_picked(one, ("seconds", "per_second", "requests", "unchanged_seconds")))
+
+
+def _assumed_calls(found: Mapping[str, Any]) -> str:
+    calls: Mapping[str, Mapping[str, float]] = found.get("aws_model", {}).get("assumed", {}).get("calls", {})
+    names = ("ms", "ms_per_item", "cpu_ms", "cpu_ms_per_item")
+    heads = ("call", "ms, median", "ms for each item", "caller's CPU, ms", "CPU for each item, ms")
+    return _markdown(heads, [(name, *(f"{call[part]:g}" for part in names)) for name, call in calls.items()])
+
+
+def _assumed(found: Mapping[str, Any]) -> str:
+    assumed = found.get("aws_model", {}).get("assumed", {})
+    values = [(f"`{name}`", f"{value:g}") for name, value in assumed.items() if not isinstance(value, dict)]
+    return _markdown(("assumption", "value"), values)
+
+
+_LATE = ("p50 ms", "p99 ms", "max ms")
+_LOADS = ("what", "jobs", "seconds", "a second", *_LATE, "s of ticks", "throttled")
 
 
 TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -135,6 +191,31 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "history": _history,
     "capacity": _capacity,
     "memory": _memory,
+    "predicted_bursts": _predicted("burst", _LOADS, _load_predicted),
+    "predicted_steady": _predicted("steady", _LOADS, _load_predicted),
+    "predicted_lone": _predicted("lone", ("one schedule", "fires", *_LATE), _lone_predicted),
+    "predicted_event": _predicted(
+        "event",
+        ("objects", "put to start: p50", "p99", "max", "notified to start: p50", "p99", "max"),
+        _event_predicted,
+    ),
+    "predicted_policies": _predicted(
+        "policies", ("policy", "jobs", "allowed a second", "reached a second"), _pace_predicted
+    ),
+    "predicted_registration": _predicted(
+        "registration",
+        ("schedules", "s", "schedules a second", "requests", "again, unchanged, s"),
+        _registered_predicted,
+    ),
+    "assumed_calls": _assumed_calls,
+    "assumed": _assumed,
+}
+# How the figures of each table came about. The section of a table begins with this word (a test compares).
+KINDS: Mapping[str, str] = {
+    **dict.fromkeys(("burst", "steady", "registration", "emitters", "cold_start", "startup", "history"), "measured"),
+    **dict.fromkeys(("tick", "cost"), "counted"),
+    **dict.fromkeys(("capacity", "memory"), "predicted"),
+    **dict.fromkeys((name for name in TABLES if name.startswith(("predicted", "assumed"))), "predicted"),
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from itertools import count
 from typing import Any
 from unittest.mock import patch
@@ -46,6 +47,9 @@ ROLE = "arn:aws:iam::123456789012:role/sluice-prod-jobs"
 # Ticks come at an arbitrary but constant fraction of a second. With this one, a hint for a whole second arrives half a
 # second before its head start, which is the average.
 BEGIN = parse_instant("2026-03-02T12:00:20.300Z")
+
+
+_definitions = cache(template_tables.definitions)
 
 
 class Targets:
@@ -168,7 +172,7 @@ def fresh_tables() -> tuple[MemoryTables, dict[str, str], Schema]:
     They answer like moto (tests/faults/test_memory_tables.py), a hundred times faster.
     """
     client, names, schema = MemoryTables(), {}, {}
-    for logical_id, arguments in template_tables.definitions().items():
+    for logical_id, arguments in _definitions().items():
         client.create_table(logical_id, **arguments)
         title = logical_id.removesuffix("Table").lower()
         names[f"{title}_table"], schema[logical_id] = logical_id, table_of(title, arguments)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from benchmarks import results
-from benchmarks.page import NOT_YET, PAGE, TABLES, page
+from benchmarks.page import KINDS, NOT_YET, PAGE, TABLES, page
 
 
 def test_e9_the_page_has_the_figures_of_the_results() -> None:
@@ -24,3 +26,50 @@ def test_a_table_has_a_row_for_each_size_and_one_for_the_growth() -> None:
     lines = page("<!-- tick -->\nold\n<!-- end -->", found).splitlines()
     assert lines[3] == "| 1,000 | 10 | 2.0 | 5 | 1.5 |"
     assert lines[4] == "| growth, first to last | 1.0 | 1.0 | 1.0 | 1.01 |"
+
+
+KIND = re.compile(r"\b(counted|measured|predicted)\b", re.IGNORECASE)
+
+
+def _sections() -> dict[str, str]:
+    """The sections of the page by their headings; the text before the first one is "top"."""
+    parts = re.split(r"^## (.+)\n", "top\n" + PAGE.read_text().partition("\n")[2], flags=re.M)
+    return {"top": parts[0]} | dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_e9_each_table_is_under_the_word_for_how_it_came_about() -> None:
+    assert KINDS.keys() == TABLES.keys()
+    homes = {
+        name: body for body in _sections().values() for name in re.findall(r"<!-- (\w+) -->", body) if name != "end"
+    }
+    assert homes.keys() == TABLES.keys()
+    wrong = [name for name, body in homes.items() if KINDS[name] not in body.partition("\n")[0].lower()]
+    assert wrong == []
+
+
+def test_b13_every_figure_is_counted_measured_or_predicted() -> None:
+    untold = [
+        name
+        for name, body in _sections().items()
+        if re.search(r"\d", body) and not KIND.search(body if name == "top" else body.partition("\n")[0])
+    ]
+    assert untold == []
+
+
+def test_b13_a_prediction_among_measurements_says_so() -> None:
+    """A paragraph about AWS in a section of measurements is marked, because it was not measured there."""
+    paragraphs = [
+        paragraph
+        for body in _sections().values()
+        if body.lower().startswith("*measured") or body.lower().startswith("*counted")
+        for paragraph in body.split("\n\n")
+    ]
+    about = [text for text in paragraphs if re.match(r"(\*\*)?In AWS\b", text)]
+    assert about
+    assert [text for text in about if "(predicted)" not in text] == []
+
+
+def test_b13_predictions_of_the_results_are_marked() -> None:
+    found = results.read()["aws_model"]
+    assert found["kind"] == "predicted"
+    assert found["assumed"]["calls"]["dynamodb:GetItem"]["ms"] > 0

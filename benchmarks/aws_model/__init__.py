@@ -1,0 +1,116 @@
+"""aws_model: PREDICTIONS of what an installation does in AWS. Nothing here is measured on AWS.
+
+A discrete-event model: the real handlers, flows and adapters run on the tables in memory, in virtual time. Durations of
+calls, CPU shares, concurrency, pollers, limits per key and quotas are those of `assumptions`; the CPU of product code
+was recorded once (`cpu.json`). So two runs with one seed are equal. Every run asserts the promises (`checks`).
+
+    make bench ONLY=aws_model                            all scenarios, about ten minutes on a quiet machine
+    SLUICE_MODEL_SIZES=10000,60000,100000 make bench ONLY=aws_model
+    python -m benchmarks.aws_model --help                one scenario, other assumptions, calibration, recording
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks.aws_model import cpu, scenarios
+from benchmarks.aws_model.assumptions import cpu_share
+from benchmarks.aws_model.invocation import Cpu
+from benchmarks.aws_model.region import FUNCTIONS, Setup
+from benchmarks.measurement import Progress, Results
+
+SIZES = tuple(int(size) for size in os.environ.get("SLUICE_MODEL_SIZES", "10000,60000").split(","))
+STEADY = (12, 120)  # fires a second
+PACES = ((1, 5, 12), (10, 1, 100), (100, 1, 300), (60, 60, 45))  # events, interval in s, jobs
+SCHEDULES = 1_000
+MEMORY = (256, 512, 768, 1024, 1769, 3008)
+# A poller of a loaded queue may bring ten messages at once; AWS decides.
+TOGETHER: dict[str, Any] = {"gathered_ms": 200.0}
+APART: dict[str, Any] = {"batch_size": 1}
+Figures = dict[str, Any]
+Play = tuple[str, str, Callable[[], Figures]]
+
+
+def measure(progress: Progress) -> Results:
+    return {"aws_model": predicted(Setup(), cpu.load(), SIZES, progress)}
+
+
+def predicted(setup: Setup, recorded: Cpu, sizes: tuple[int, ...], progress: Progress) -> Figures:
+    """All predictions, with the seed and the assumptions."""
+    found: Figures = {"kind": "predicted", "seed": setup.seed, "assumed": setup.assumed.as_json()}
+    played = plays(setup, recorded, sizes)
+    for number, (group, about, play) in enumerate(played):
+        progress(f"{group}: {about}", number, len(played))
+        found.setdefault(group, []).append({"about": about, **play()})
+    return found
+
+
+def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
+    """The scenarios by group, each with what it is about."""
+    together, apart = (replace(setup, assumed=setup.assumed.with_changes(other)) for other in (TOGETHER, APART))
+    return [
+        *(("burst", f"{size:,} schedules", partial(scenarios.burst, setup, recorded, size)) for size in sizes),
+        ("burst", f"{sizes[0]:,}, messages together", partial(scenarios.burst, together, recorded, sizes[0])),
+        ("burst", f"{sizes[0]:,}, messages apart", partial(scenarios.burst, apart, recorded, sizes[0])),
+        ("burst", f"{sizes[0]:,} events of one", partial(scenarios.burst_one_schedule, setup, recorded, sizes[0])),
+        *(("steady", f"{rate} a second", partial(scenarios.steady, setup, recorded, rate)) for rate in STEADY),
+        ("lone", "one a minute", partial(scenarios.lone, setup, recorded)),
+        ("lone", "after an idle hour", partial(scenarios.idle_fire, setup, recorded)),
+        ("event", "object to StartJobRun", partial(scenarios.event, setup, recorded)),
+        *(
+            ("policies", f"{most} in {interval} s", partial(scenarios.pace, setup, recorded, most, interval, jobs))
+            for most, interval, jobs in PACES
+        ),
+        ("registration", f"{SCHEDULES:,} in one PUT", partial(scenarios.registration, setup, recorded, SCHEDULES)),
+        *(("memory", f"{memory} MB", partial(of_memory, setup, recorded, memory)) for memory in MEMORY),
+    ]
+
+
+def of_memory(setup: Setup, recorded: Cpu, memory: int) -> Figures:
+    """What one memory size of all functions does to latency and to the cost of Lambda."""
+    sized = setup.at_memory(memory)
+    fire = scenarios.lone(sized, recorded, 15)
+    idle = scenarios.idle_fire(sized, recorded, 9)
+    job = scenarios.event(sized, recorded, 15)
+    many = scenarios.burst(sized, recorded, 500)
+    put = scenarios.registration(sized, recorded, 100)
+    return {
+        "memory": memory,
+        "cpu": round(cpu_share(memory), 2),
+        "fire_ms": fire["lateness_ms"]["p50"],
+        "fire_usd": fire["lambda_usd_per_million"],
+        "idle_fire_ms": idle["lateness_ms"]["p50"],
+        "start_ms": job["notified_to_start_ms"]["p50"],
+        "start_usd": job["lambda_usd_per_million"],
+        "tick_s": many["tick_seconds"],
+        "burst_s": many["seconds"],
+        "put_s": put["seconds"],
+    }
+
+
+def tables(results: Results) -> list[Table]:
+    one: Figures = results["aws_model"]
+    return [_shown(group, one[group]) for group in one if isinstance(one[group], list)]
+
+
+def _shown(group: str, entries: list[Figures]) -> Table:
+    names = list(dict.fromkeys(name for entry in entries for name in entry))
+    table = Table(*(name.replace("_", " ") for name in names), title=f"{group} (predicted)", title_justify="left")
+    for entry in entries:
+        table.add_row(*(_cell(entry.get(name, "")) for name in names))
+    return table
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {part:,}" for name, part in value.items())
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+__all__ = ["FUNCTIONS", "measure", "of_memory", "predicted", "tables"]

@@ -1,0 +1,95 @@
+"""The model by hand: one scenario, other assumptions, calibration with the measurements of a real account, recording.
+
+python -m benchmarks.aws_model burst 10000
+python -m benchmarks.aws_model steady 120 --seed 7 --assume '{"sigma": 0.6, "calls": {"dynamodb:GetItem": {"ms": 8}}}'
+python -m benchmarks.aws_model lone --memory 1769
+python -m benchmarks.aws_model burst 10000 --calibrate smoke.json     the last line that `make smoke` prints
+python -m benchmarks.aws_model --record                               record the CPU of product code again
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from benchmarks import results, tick
+from benchmarks.aws_model import cpu, scenarios
+from benchmarks.aws_model.assumptions import Assumptions
+from benchmarks.aws_model.calibrate import calibrated, read
+from benchmarks.aws_model.region import Setup
+
+REFERENCE = 1_000  # schedules of the tick that measures the machine
+NAMES = ("burst", "burst_one_schedule", "steady", "lone", "idle_fire", "event", "pace", "registration")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the figures of a scenario as JSON. Exit code 0, or 2 for wrong arguments."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.aws_model", description=__doc__.partition("\n")[0])
+    parser.add_argument("scenario", nargs="?", choices=NAMES)
+    parser.add_argument("numbers", nargs="*", type=int, help="the arguments of the scenario, such as the jobs")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--assume", type=json.loads, default={}, help="other assumptions, as JSON")
+    parser.add_argument("--memory", type=int, help="MB of all functions")
+    parser.add_argument("--settings", type=json.loads, default={}, help="such as '{\"wake_shards\": 16}'")
+    parser.add_argument("--calibrate", type=Path, help="a file with the last line of `make smoke`")
+    parser.add_argument("--record", action="store_true", help="record the CPU of product code into cpu.json")
+    options = parser.parse_args(argv)
+    if options.record:
+        record()
+        return 0
+    if options.scenario is None:
+        parser.error("expected a scenario or --record")
+    try:
+        assumed = Assumptions().with_changes(options.assume)
+        if options.calibrate:
+            assumed, changed = calibrated(assumed, read(options.calibrate), cpu.load(), options.seed)
+            print(json.dumps({"calibrated": changed}), file=sys.stderr)
+    except (OSError, TypeError, ValueError) as error:
+        parser.error(str(error))
+    setup = Setup(assumed, options.seed, settings=options.settings)
+    if options.memory:
+        setup = setup.at_memory(options.memory)
+    play = getattr(scenarios, options.scenario)
+    print(json.dumps({"kind": "predicted", "seed": options.seed, **play(setup, cpu.load(), *options.numbers)}))
+    return 0
+
+
+def record() -> None:
+    """Play every scenario at a small size, and keep the CPU time of each segment.
+
+    A busy machine gives a thread less work for each ms of its CPU. So the times are scaled by a reference: the CPU of a
+    tick, which `make bench ONLY=tick` has measured on a quiet machine."""
+    setup = Setup()
+    _play(setup, cpu.RecordingCpu(), 20)  # validators are built at first use, which belongs to a cold start
+    known = float(results.read()["tick"]["sizes"][0]["cpu_ms"])
+    recording, references = cpu.RecordingCpu(), [tick.of_size(REFERENCE)["cpu_ms"]]
+    _play(setup, recording, 1)
+    references.append(tick.of_size(REFERENCE)["cpu_ms"])
+    scale = known / (sum(references) / len(references))
+    about = {
+        "recorded_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "unit": "ms of a whole CPU of the machine of docs/performance.md when it is quiet",
+        "scale": round(scale, 3),
+        "reference": {"tick_cpu_ms": known, "while_recording": references},
+    }
+    cpu.save(recording, scale, about)
+
+
+def _play(setup: Setup, recording: cpu.RecordingCpu, part: int) -> None:
+    scenarios.lone(setup, recording, 8)
+    scenarios.burst(setup, recording, 2_000 // part)
+    scenarios.burst_one_schedule(setup, recording, 1_000 // part)
+    scenarios.steady(setup, recording, 12, 20 // part)
+    scenarios.idle_fire(setup, recording, 4)
+    scenarios.event(setup, recording, 12)
+    for most, interval, jobs in ((1, 5, 5), (10, 1, 30), (100, 1, 60)):
+        scenarios.pace(setup, recording, most, interval, jobs)
+    scenarios.registration(setup, recording, 200 // part)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

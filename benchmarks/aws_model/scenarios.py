@@ -1,0 +1,254 @@
+"""What is predicted: bursts, steady load, event to start, the paces of policies, registration.
+
+Each function plays one scenario and returns its figures. All raise `checks.Broken` if a promise does not hold.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from unittest.mock import patch
+
+from benchmarks.aws_model import checks
+from benchmarks.aws_model.invocation import Cpu
+from benchmarks.aws_model.region import Region, Setup, opened
+from benchmarks.cost.paths import APP, CLEAN, KEYS, SQS
+from benchmarks.cost.plant import BEGIN
+from benchmarks.durations import percentile
+from benchmarks.target_queue import figures
+from benchmarks.tick import made_rows
+from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.web.routes import definitions
+
+AHEAD_S = 150  # from the load to the instant: two ticks lie between
+AFTERWARDS = 2 * MINUTE  # played after the last arrival, in which repeats would come
+PATIENCE = 20 * MINUTE
+NOTIFY = {"workflows": {"notify": {"target": SQS}}}
+Figures = dict[str, Any]
+
+
+def burst(setup: Setup, cpu: Cpu, jobs: int) -> Figures:
+    """So many schedules that are due once, all at one instant, to a queue."""
+    with opened(setup, cpu) as region:
+        region.deploy(NOTIFY)
+        _load(region, "shot", jobs, AHEAD_S)
+        return _delivered(region, jobs)
+
+
+def burst_one_schedule(setup: Setup, cpu: Cpu, jobs: int) -> Figures:
+    """One schedule whose fire has so many events."""
+    with opened(setup, cpu) as region:
+        once = {"type": "time", "expression": f"R1/PT{AHEAD_S}S"}
+        many = {"workflow": "notify", "enabled": True, "trigger": once, "spread": {"count": jobs}}
+        region.deploy({**NOTIFY, "schedules": {"many": many}})
+        return _delivered(region, jobs)
+
+
+def steady(setup: Setup, cpu: Cpu, per_second: int, seconds: int = 60) -> Figures:
+    """So many schedules due in every second."""
+    with opened(setup, cpu) as region:
+        region.deploy(NOTIFY)
+        for second in range(seconds):
+            _load(region, f"s{second:03d}x", per_second, AHEAD_S + second)
+        return {"per_second_offered": per_second, **_delivered(region, per_second * seconds)}
+
+
+def lone(setup: Setup, cpu: Cpu, fires: int = 20) -> Figures:
+    """One schedule that fires every minute, and nothing else: its lateness, and what Lambda costs for a fire."""
+    with opened(setup, cpu) as region:
+        every = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "* * * * *"}}
+        region.deploy({**NOTIFY, "schedules": {"lone": every}})
+        region.tick_every_minute()
+        # The first fires start environments; they are not counted.
+        warm = 3
+        region.timeline.run(BEGIN + warm * MINUTE)
+        known = {one.event_id for one in region.target.arrivals}
+        before = region.usd_of_lambda(), region.lambdas["check"].usage.billed_ms
+        region.timeline.run(region.timeline.now + fires * MINUTE)
+        late = [one.lateness for one in region.target.arrivals if one.event_id not in known]
+        checks.check_arrivals(region, len(known) + len(late))
+        if abs(len(late) - fires) > 1:
+            raise checks.Broken(f"expected {fires} fires, got {len(late)}")
+        return {
+            "fires": len(late),
+            "lateness_ms": _shares(late),
+            "check_ms": round((region.lambdas["check"].usage.billed_ms - before[1]) / len(late), 1),
+            "lambda_usd_per_million": round(1e6 * (region.usd_of_lambda() - before[0]) / len(late), 2),
+        }
+
+
+def idle_fire(setup: Setup, cpu: Cpu, fires: int = 20) -> Figures:
+    """A fire after an idle hour, so every environment is new: its lateness."""
+    with opened(setup, cpu) as region:
+        hourly = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "0 * * * *"}}
+        region.deploy({**NOTIFY, "schedules": {"hourly": hourly}})
+        region.tick_every_minute()
+        region.timeline.run(BEGIN + fires * 60 * MINUTE, lambda: len(region.target.arrivals) >= fires)
+        checks.check_arrivals(region, fires)
+        return {"fires": fires, "lateness_ms": _shares([one.lateness for one in region.target.arrivals])}
+
+
+def event(setup: Setup, cpu: Cpu, repetitions: int = 50) -> Figures:
+    """From the put of an object that makes a partition to EMR's receipt of StartJobRun, one at a time."""
+    apart = 10 * SECOND
+    with opened(setup, cpu) as region:
+        # A partition is ready at its first object.
+        dataset = {"bucket": "lake", "prefix": "raw/flights/", "keys": KEYS}
+        workflows = {"clean_flights": APP["workflows"]["clean_flights"]}
+        region.deploy({"datasets": {"flights": dataset}, "workflows": workflows, "schedules": {"clean": CLEAN}})
+        region.tick_every_minute()
+        puts: list[float] = []
+        warm = 3
+        spent = 0.0
+        for number in range(warm + repetitions):
+            if number == warm:
+                spent = region.usd_of_lambda()
+            puts.append(region.timeline.now)
+            region.upload(f"raw/flights/year=2013/month={number // 28 + 1}/day={number % 28 + 1}/part-0.csv")
+            region.timeline.run(puts[-1] + apart)
+        region.timeline.run(region.timeline.now + 3 * MINUTE)
+        checks.check_starts(region, len(puts))
+        rows = [row for name, row in region.tables.rows() if name == "RunsTable" and row["sk"]["S"].startswith("A#")]
+        taken = len(rows)
+        if taken != len(puts):
+            raise checks.Broken(f"expected {len(puts)} runs, got {taken}")
+        starts = sorted(at for at, _ in region.target.started)
+        late = [start - put for put, start in zip(puts, starts, strict=True)][warm:]
+        queued = sorted(region.noticed)[warm:]
+        inside = [start - came for start, came in zip(starts[warm:], queued, strict=True)]
+        return {
+            "repetitions": repetitions,
+            "put_to_start_ms": _shares(late),
+            "notified_to_start_ms": _shares(inside),
+            "lambda_usd_per_million": round(1e6 * (region.usd_of_lambda() - spent) / repetitions, 2),
+        }
+
+
+def pace(setup: Setup, cpu: Cpu, most: int, interval_s: int, jobs: int) -> Figures:
+    """So many events of one fire under a policy: the pace that it reaches, and that no sliding interval exceeds it."""
+    with opened(setup, cpu) as region:
+        once = {"type": "time", "expression": "R1/PT150S"}
+        many = {
+            "workflow": "notify",
+            "enabled": True,
+            "trigger": once,
+            "spread": {"count": jobs},
+            "policy": "calm",
+        }
+        policies = {"calm": {"max_events": most, "interval": f"{interval_s}s"}}
+        region.deploy({**NOTIFY, "policies": policies, "schedules": {"many": many}})
+        region.tick_every_minute()
+        ends = BEGIN + AHEAD_S * SECOND + PATIENCE + 4 * jobs * interval_s * SECOND // most
+        region.timeline.run(ends, lambda: len(region.target.arrivals) >= jobs)
+        checks.check_arrivals(region, jobs)
+        checks.check_pace(region.target.arrivals, most, interval_s * SECOND)
+        at = sorted(one.sent_at for one in region.target.arrivals)
+        reached = 1000 * (len(at) - 1) / max(1, at[-1] - at[0])
+        allowed = most / interval_s
+        return {
+            "policy": f"{most} in {interval_s} s",
+            "jobs": jobs,
+            "allowed_per_second": round(allowed, 3),
+            "reached_per_second": round(reached, 3),
+            "share": round(reached / allowed, 3),
+        }
+
+
+def registration(setup: Setup, cpu: Cpu, schedules: int) -> Figures:
+    """One app with so many schedules in a PUT through the API, repeated while the API's time is not enough, and once
+    more unchanged."""
+    daily = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "0 5 * * *"}}
+    app = {**NOTIFY, "schedules": {f"daily-{number:04d}": daily for number in range(schedules)}}
+    with opened(setup, cpu) as region:
+        region.deploy({})
+        seconds, requests = _put(region, app)
+        again, _ = _put(region, app)
+        states = sum(1 for name, row in region.tables.rows() if name == "CatalogTable" and row["sk"]["S"] == "STATE")
+    if states != schedules:
+        raise checks.Broken(f"expected {schedules} schedules, got {states}")
+    return {
+        "schedules": schedules,
+        "seconds": round(seconds, 2),
+        "per_second": round(schedules / seconds, 1),
+        "requests": requests,
+        "unchanged_seconds": round(again, 2),
+    }
+
+
+def _put(region: Region, app: Mapping[str, Any], most: int = 20) -> tuple[float, int]:
+    """The seconds and the number of requests of a deployment by one client."""
+    from app import app as chalice_app
+
+    timeline, assumed = region.timeline, region.setup.assumed
+    begun, answers = timeline.now, list[dict[str, Any]]()
+    request = _request("PUT", "/v1/namespaces/{ns}/apps/{app}", {"ns": "demo", "app": "flights"}, app)
+
+    def act() -> None:
+        with patch.object(definitions, "ports", lambda: region.present):
+            answers.append(chalice_app(request, None))
+
+    for requests in range(1, most + 1):
+        ended: list[bool] = []
+        region.invoke("api", act, ended.append)
+        timeline.run(timeline.now + assumed.api_timeout_ms + MINUTE, lambda ended=ended: bool(ended))  # type: ignore[misc]
+        if answers:
+            if answers[-1]["statusCode"] != 200:
+                raise checks.Broken(f"expected 200 from the API, got {answers[-1]}")
+            return (timeline.now - begun + assumed.api_overhead_ms) / 1000, requests
+    raise checks.Broken(f"expected an answer within {most} requests, got none")
+
+
+def _request(method: str, path: str, names: Mapping[str, str], body: Mapping[str, Any]) -> dict[str, Any]:
+    """The event of an API Gateway request.
+
+    https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html"""
+    return {
+        "requestContext": {
+            "httpMethod": method,
+            "resourcePath": path,
+            "path": path.format(**names),
+            "identity": {"sourceIp": "10.0.0.1", "userArn": "arn:aws:iam::123456789012:user/bench"},
+            "requestId": "r",
+        },
+        "headers": {"content-type": "application/json"},
+        "multiValueHeaders": {"content-type": ["application/json"]},
+        "multiValueQueryStringParameters": None,
+        "pathParameters": dict(names),
+        "stageVariables": None,
+        "body": json.dumps(body),
+        "isBase64Encoded": False,
+    }
+
+
+def _delivered(region: Region, jobs: int) -> Figures:
+    region.tick_every_minute()
+    target = region.target
+    region.timeline.run(BEGIN + PATIENCE, lambda: len(target.arrivals) >= jobs)
+    region.timeline.run(region.timeline.now + AFTERWARDS)
+    checks.check_arrivals(region, jobs)
+    found = figures(target.arrivals, jobs)
+    check = region.lambdas["check"].usage
+    return {
+        **found,
+        "check_invocations": check.invocations,
+        "check_at_once": check.most_at_once,
+        "tick_seconds": round(region.lambdas["tick"].usage.billed_ms / 1000, 2),
+        "throttled": dict(sorted(region.dynamo.throughput.refused.items())),
+        "conflicts": region.dynamo.conflicts,
+        "died": checks.deaths(region),
+    }
+
+
+def _load(region: Region, prefix: str, count: int, seconds: int) -> None:
+    """Store schedules that fire once, with the rows that a PUT writes."""
+    for row in made_rows(prefix, count, {"type": "time", "expression": f"R1/PT{seconds}S"}):
+        region.tables.put_item(TableName="CatalogTable", Item=row)
+
+
+def _shares(values: list[float] | list[int]) -> dict[str, float]:
+    return {
+        "p50": round(percentile(values, 0.5)),
+        "p99": round(percentile(values, 0.99)),
+        "max": round(max(values)),
+    }
