@@ -39,7 +39,12 @@ def check(
     ``with_disabled``: a disabled schedule of the same app may close a cycle, too.
     """
     if rounds.KEY in schedule.by and not ids.is_dag_node(name):
-        raise errors.invalid("by", "names of partition keys, or of fields of a payload", rounds.KEY)
+        raise errors.invalid(
+            "by",
+            "names of partition keys, or of fields of a payload",
+            rounds.KEY,
+            "remove it: Sluice sets it for the nodes of a DAG",
+        )
     workflow = lookup.workflow_of(ports, schedule.workflow)
     problems = Problems()
     if workflow is None:
