@@ -55,7 +55,7 @@ class Named:
         return yaml12.dump(self.document())
 
     @classmethod
-    def load(cls, name: str, path: str | os.PathLike[str]) -> Self:
+    def of_file(cls, name: str, path: str | os.PathLike[str]) -> Self:
         """The builder of a YAML or JSON file with one document, such as that of a message."""
         from sluice import documents
 

@@ -198,7 +198,7 @@ def test_l16_a_message_in_yaml_and_its_builder_round_trip(
     path = tmp_path_factory.mktemp("message") / "backup.yaml"
     path.write_text(built.yaml())
     assert documents.load_plain(str(path)) == document
-    assert builder.Message.load("backup", path).document() == document
+    assert builder.Message.of_file("backup", path).document() == document
 
 
 def test_l16_the_builder_makes_each_message_of_the_page() -> None:
