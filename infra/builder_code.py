@@ -1,4 +1,5 @@
-"""Write `sluice/builder_parts.py`: a typed function or class for every document that the app of a deployment contains.
+"""Write `sluice/builder_parts.py`: a typed function or class for every document in the app of a deployment, and for
+messages.
 
     python -m infra.builder_code
 
@@ -31,7 +32,8 @@ from typing import Any, Literal, Self
 from sluice.builder_base import UNSET, Constrained, Named, Part, given, given_or
 
 '''
-# The documents that have a name in an app: the member of the app that holds them.
+ROOTS = ("App", "Message")
+# The documents that have a name in an app: the member of the app that holds them. Messages are put one by one.
 NAMED = {
     "Dataset": "datasets",
     "Policy": "policies",
@@ -39,6 +41,7 @@ NAMED = {
     "Workflow": "workflows",
     "NewSchedule": "schedules",
     "NewDag": "dags",
+    "Message": "messages",
 }
 FUNCTIONS = {"all": "all_of", "any": "any_of"}  # the others are called as their `type`
 METHODS = {"workflow": "runs", "trigger": "on", "constraints": "where"}  # of a schedule and a DAG
@@ -55,9 +58,9 @@ def describe() -> Json:
     return schemas
 
 
-def reachable(schemas: Json, start: str = "App") -> list[str]:
-    """The schemas of an app's parts, without that of the app, in order."""
-    found: set[str] = set()
+def reachable(schemas: Json) -> list[str]:
+    """The schemas of messages and of an app's parts, without that of the app, in order."""
+    found = set(ROOTS) & set(NAMED)
 
     def walk(part: Any) -> None:
         if isinstance(part, dict):
@@ -68,7 +71,8 @@ def reachable(schemas: Json, start: str = "App") -> list[str]:
         for child in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
             walk(child)
 
-    walk(schemas[start])
+    for start in ROOTS:
+        walk(schemas[start])
     return sorted(found)
 
 

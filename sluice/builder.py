@@ -21,12 +21,12 @@ from typing import Any
 from sluice import builder_parts
 from sluice.builder_base import UNSET, Named, given, plain
 from sluice.builder_parts import *  # noqa: F403
-from sluice.builder_parts import Dag, Dataset, Policy, Pool, Schedule, Target, Workflow
+from sluice.builder_parts import Dag, Dataset, Message, Policy, Pool, Schedule, Target, Workflow
 from sluice.errors import WrongUsage
 
 __all__ = [
     *builder_parts.__all__,
-    *("App", "Named", "app", "dag", "dataset", "policy", "pool", "schedule", "workflow"),
+    *("App", "Named", "app", "dag", "dataset", "message", "policy", "pool", "schedule", "workflow"),
 ]
 
 KINDS: tuple[type[Named], ...] = (Dataset, Policy, Pool, Workflow, Schedule, Dag)
@@ -52,8 +52,12 @@ class App:
         self._parts: dict[str, dict[str, Named]] = {}
 
     def add(self, *parts: Named) -> App:
-        """Add schedules, workflows, datasets, policies, pools and DAGs. Raises `WrongUsage` for a name used twice."""
+        """Add schedules, workflows, datasets, policies, pools and DAGs. Raises `WrongUsage` for a name used twice, and
+        for a message, which is put by itself."""
         for part in parts:
+            if part.group not in GROUPS:
+                hint = "put it by itself: Client().put(path, message.document()), or sluice message put --file"
+                raise WrongUsage(f"expected a part of an app, got the message {part.name!r}", part.group, hint)
             group = self._parts.setdefault(part.group, {})
             if part.name in group:
                 hint = "give each another name"
@@ -120,6 +124,10 @@ def dataset(name: str) -> Dataset:
 
 def policy(name: str) -> Policy:
     return Policy(name)
+
+
+def message(name: str) -> Message:
+    return Message(name)
 
 
 def pool(name: str) -> Pool:

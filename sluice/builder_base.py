@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -45,6 +46,20 @@ class Named:
         """The document that the API takes."""
         found: dict[str, Any] = plain(self._content)
         return found
+
+    def yaml(self) -> str:
+        """The document as a file. In a file of a message, which ``sluice message put --file`` reads, a dollar sign has
+        no special meaning."""
+        from sluice import yaml12
+
+        return yaml12.dump(self.document())
+
+    @classmethod
+    def of_file(cls, name: str, path: str | os.PathLike[str]) -> Self:
+        """The builder of a YAML or JSON file with one document, such as that of a message."""
+        from sluice import documents
+
+        return cls(name, documents.load_plain(os.fspath(path)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self._content!r})"

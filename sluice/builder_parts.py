@@ -410,6 +410,71 @@ def measured(
     )
 
 
+class Message(Named):
+    """A message as a user sends it: ``schedule`` (any expression of T1), ``due_time``, or both (T3); how often
+    it ``repeats``, how long it lives (``ttl``), its ``zone``, and its ``target`` or ``workflow``, by default
+    the default target of the app.
+    """
+
+    group = "messages"
+
+    def data(self, value: Any) -> Self:
+        """Set ``data``."""
+        return self._set("data", value)
+
+    def data_base64(self, value: str | None) -> Self:
+        """Set ``data_base64``."""
+        return self._set("data_base64", value)
+
+    def content_type(self, value: str | None) -> Self:
+        """Set ``content_type``."""
+        return self._set("content_type", value)
+
+    def data_uri(self, value: str | None) -> Self:
+        """Set ``data_uri``."""
+        return self._set("data_uri", value)
+
+    def description(self, value: str) -> Self:
+        """Set ``description``."""
+        return self._set("description", value)
+
+    def tags(self, values: Mapping[str, str] | None = None, /, **more: str) -> Self:
+        """Add to ``tags``."""
+        return self._merge("tags", values, more)
+
+    def owner(self, value: str) -> Self:
+        """Set ``owner``."""
+        return self._set("owner", value)
+
+    def schedule(self, value: str | Mapping[str, Any] | None) -> Self:
+        """Set ``schedule``."""
+        return self._set("schedule", value)
+
+    def due_time(self, value: str | None) -> Self:
+        """Set ``due_time``."""
+        return self._set("due_time", value)
+
+    def repeats(self, value: int | None) -> Self:
+        """Set ``repeats``."""
+        return self._set("repeats", value)
+
+    def ttl(self, value: str | None) -> Self:
+        """Set ``ttl``."""
+        return self._set("ttl", value)
+
+    def zone(self, value: str) -> Self:
+        """Set ``zone``."""
+        return self._set("zone", value)
+
+    def target(self, value: Target | None) -> Self:
+        """Set ``target``."""
+        return self._set("target", value)
+
+    def workflow(self, value: str | None) -> Self:
+        """Set ``workflow``."""
+        return self._set("workflow", value)
+
+
 def metric(
     namespace: str,
     metric: str,
@@ -1271,6 +1336,7 @@ class Workflow(Named):
 __all__ = [
     "Dag",
     "Dataset",
+    "Message",
     "Policy",
     "Pool",
     "Schedule",
@@ -1354,6 +1420,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "LambdaTarget": (lambda_function,),
     "Load": (load,),
     "Measured": (measured,),
+    "Message": (Message,),
     "Metric": (metric,),
     "NewDag": (Dag,),
     "NewSchedule": (Schedule,),

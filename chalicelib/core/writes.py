@@ -18,6 +18,7 @@ from chalicelib.core.limits.writes import (
     JoinQueue,
     LeaseQueue,
     LeaveQueue,
+    NameShared,
     NewEdition,
     RecordStart,
     ReleasePermit,
@@ -313,6 +314,7 @@ Write = (
     | AcquirePermit
     | RecordStart
     | TrackRates
+    | NameShared
     | NewEdition
     | JoinQueue
     | LeaveQueue

@@ -60,6 +60,13 @@ class NodeKey:
     lives: bool
 
 
+def keys_of(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeKey | None]:
+    """The key of each node of a DAG run, with the present states of their schedules."""
+    names = sorted({ids.dag_node(run.workflow, node) for node in dag.nodes})
+    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in names])
+    return node_keys(run, dag, row, {name: seen.catalog.schedule_state(name) for name in names})
+
+
 def node_keys(
     run: Run, dag: Dag, row: DagRun | None, schedule_states: Mapping[str, ScheduleState | None]
 ) -> dict[str, NodeKey | None]:

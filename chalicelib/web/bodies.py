@@ -36,7 +36,7 @@ END_OF_TIME = 253_370_764_800_000  # ms: 9999; its last day is outside the calen
 def _check_instant(text: str, field: str = "") -> str:
     """Check that a text is an RFC 3339 instant of a year that has a calendar in every time zone; return the text."""
     if not 0 <= parse_instant(text, field) < END_OF_TIME:
-        raise invalid(field, "an instant from the year 1970 to 9998", text)
+        raise invalid(field, "an instant from the year 1970 to 9998", text, "such as 2026-11-20T05:00:00Z")
     return text
 
 
@@ -45,7 +45,7 @@ Moment = Annotated[str, AfterValidator(_check_instant), WithJsonSchema({"type": 
 
 def _check_later(text: str) -> str:
     if not 0 <= parse_when(text, 0, "") < END_OF_TIME:
-        raise invalid("", "an instant from the year 1970 to 9998", text)
+        raise invalid("", "an instant from the year 1970 to 9998", text, "such as 2026-11-20T05:00:00Z")
     return text
 
 
@@ -131,12 +131,17 @@ class NewPartition(Document):
     def _texts(cls, given: object) -> object:
         """Return the values as text, as S3 folders have them. A whole number becomes its digits."""
         if not isinstance(given, dict):
-            raise invalid("", "an object of partition keys and values", given)
+            raise invalid("", "an object of partition keys and values", given, 'such as {"day": "2026-11-20"}')
         for key, value in given.items():
             if isinstance(value, bool) or not isinstance(value, str | int):
-                raise invalid(str(key), "text or a whole number", value)
+                raise invalid(str(key), "text or a whole number", value, "quote the value")
             if not 0 < len(str(value)) <= MAX_VALUE or "/" in str(value) or not str(value).isprintable():
-                raise invalid(str(key), f"1 to {MAX_VALUE} printable characters without '/'", value)
+                raise invalid(
+                    str(key),
+                    f"1 to {MAX_VALUE} printable characters without '/'",
+                    value,
+                    "write the value as it stands in the folder, such as 2026-01-31",
+                )
         return {key: str(value) for key, value in given.items()}
 
 
@@ -160,7 +165,7 @@ class Rerun(Document):
         given = [self.from_ is not None, self.only is not None, self.all]
         if sum(given) != 1:
             got = "several" if any(given) else "none"
-            raise invalid("", "exactly one of from (a node), only (a node) and all: true", got)
+            raise invalid("", "exactly one of from (a node), only (a node) and all: true", got, "keep one of the three")
         return self
 
     @property

@@ -75,7 +75,7 @@ def body(request: Request) -> dict[str, Any]:
         hint = "send one JSON object in UTF-8"
         raise SluiceError("bad_json", f"expected JSON, got something else: {error}", "body", hint) from None
     if not isinstance(parsed, dict):
-        raise invalid("body", "a JSON object", parsed)
+        raise invalid("body", "a JSON object", parsed, "send an object in braces, such as {}")
     _check_depth(parsed)
     _check_sizes(parsed)
     return parsed
@@ -100,7 +100,7 @@ def query(request: Request, name: str) -> str | None:
 def flag(request: Request, name: str) -> bool:
     text = query(request, name)
     if text not in (None, "true", "false"):
-        raise invalid(name, "true or false", text)
+        raise invalid(name, "true or false", text, "write one of the two")
     return text == "true"
 
 
@@ -109,7 +109,7 @@ def number(request: Request, name: str, default: int, maximum: int) -> int:
     if text is None:
         return default
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= maximum:
-        raise invalid(name, f"a number from 1 to {maximum}", text)
+        raise invalid(name, f"a number from 1 to {maximum}", text, "leave it out for the default")
     return int(text)
 
 
@@ -123,7 +123,7 @@ def day(request: Request) -> str | None:
             return text
     except ValueError:
         pass
-    raise invalid("day", "a day such as 2026-11-20", text)
+    raise invalid("day", "a day such as 2026-11-20", text, "write the day as year-month-day")
 
 
 def request_id(request: Request) -> str:
@@ -138,7 +138,12 @@ def if_match(request: Request) -> int | None:
         return None
     version = re.fullmatch(r'\s*"?([0-9]{1,18})"?\s*', header)
     if version is None:
-        raise invalid("If-Match", 'an ETag of an answer of this API, such as "3"', header)
+        raise invalid(
+            "If-Match",
+            'an ETag of an answer of this API, such as "3"',
+            header,
+            "send the ETag header of the last GET, with its quotes",
+        )
     return int(version[1])
 
 

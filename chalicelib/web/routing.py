@@ -31,7 +31,7 @@ def _check_pool(text: str) -> None:
     from chalicelib.core.documents import check_reference
 
     if check_reference(text, "pool").count(".") != 1:
-        raise errors.invalid("pool", "a pool's full name, namespace.pool", text)
+        raise errors.invalid("pool", "a pool's full name, namespace.pool", text, "such as demo.spark")
 
 
 def _check_lease(text: str) -> None:

@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from sluice import render, spell
+from sluice.cli import progress
 from sluice.cli.frame import Json, Yes, confirm, connect, pairs_of
 from sluice.client import Client, Document
 from sluice.errors import ApiRefused, Problem, WrongUsage
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from sluice.documents import Source
 
 # The order of the summary: first what changed, then what did not.
+LARGE = 100  # definitions; the deployment of more takes so long that a line says it has begun
+PARTS = ("datasets", "policies", "pools", "workflows", "schedules", "dags")
 CHANGES = ("created", "replaced", "deleted", "untouched", "kept")
 
 
@@ -53,17 +56,25 @@ def apply(
     client = connect()
     query = {"dry_run": True if dry_run else None, "update_schedules": update_schedules}
     asks = sys.stdin.isatty() and not (yes or dry_run or as_json)
-    for name, source in zip(names, apps, strict=True):
+    for number, (name, source) in enumerate(zip(names, apps, strict=True)):
         namespace = name.partition(".")[0]
         new = not _exists(client, namespace)
         if asks or (new and not dry_run):
             # Checked first, so that a refused document leaves no namespace behind.
-            plan = _deploy(client, name, source, {**query, "dry_run": True})
+            with progress.counted(len(apps), "apps", as_json) as draw:
+                draw(number, f"checking {name}")
+                plan = _deploy(client, name, source, {**query, "dry_run": True})
             if asks:
                 _ask(name, plan, namespace if new else None)
-        if new and not dry_run:
-            client.put(path_of(NAMESPACE, namespace), {})
-        report = _deploy(client, name, source, query)
+        with progress.counted(len(apps), "apps", as_json) as draw:
+            size = _size(source.document)
+            what = f"{'checking' if dry_run else 'deploying'} {name}, {spell.count(size, 'definition')}"
+            draw(number, what)
+            if size >= LARGE and not (as_json or render.stderr().is_terminal):
+                render.note(what)
+            if new and not dry_run:
+                client.put(path_of(NAMESPACE, namespace), {})
+            report = _deploy(client, name, source, query)
         if as_json:
             render.machine(report)
         else:
@@ -96,6 +107,11 @@ def name_of(file: str, document: Document) -> str:
                 hint = f"write one name without a dot, such as `{field}: {value.rpartition('.')[2]}`"
             raise WrongUsage(f"expected the name of its {field}, got {got}", f"{file}: {field}", hint)
     return f"{document['namespace']}.{document['app']}"
+
+
+def _size(document: Document) -> int:
+    """How many definitions an app document has: its schedules, workflows and so on."""
+    return sum(len(part) for field, part in document.items() if field in PARTS and isinstance(part, Mapping))
 
 
 def _exists(client: Client, namespace: str) -> bool:

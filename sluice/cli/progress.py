@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,6 +45,25 @@ def bar(view: Document) -> Text:
     ended = WIDTH * _ended(view) // total
     line = Text.assemble(("━" * good, "green"), ("━" * (ended - good), "red"), ("─" * (WIDTH - ended), "dim"))
     return line.append(f"  {_ended(view)}/{view['total']}")
+
+
+@contextmanager
+def counted(total: int, unit: str, quiet: bool = False) -> Iterator[Callable[[int, str], None]]:
+    """A function that draws a bar on a terminal, with the time that has passed: how many of ``total`` units are done,
+    and what is at work. It does nothing elsewhere."""
+    console = render.stderr()
+    if quiet or not console.is_terminal:
+        yield lambda done, what: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (BarColumn(WIDTH), MofNCompleteColumn(), TextColumn(unit), TextColumn("{task.description}"))
+    # Output that goes to a file must not come to the terminal, and output on a terminal must not cross the bar.
+    with Progress(
+        *columns, TimeElapsedColumn(), console=console, transient=True, redirect_stdout=sys.stdout.isatty()
+    ) as drawn:
+        task = drawn.add_task("", total=total)
+        yield lambda done, what: drawn.update(task, completed=done, description=what, refresh=True)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import typer
 
 from sluice import names, render, spell
-from sluice.cli import frame
+from sluice.cli import frame, progress
 from sluice.errors import NotReachable, WrongUsage
 from sluice.names import APP
 
@@ -39,12 +39,15 @@ def upload(
     if bucket in OWN:
         bucket = str(frame.connect().get("/v1/health")[bucket])
     client = _s3()
-    sent = []
-    for path, name in pairs:
-        _put(client, bucket, f"{prefix}{name}", path)
-        sent.append({"file": str(path), "uri": f"s3://{bucket}/{prefix}{name}"})
-        if not as_json:
-            print(sent[-1]["uri"], flush=True)
+    sent: list[dict[str, str]] = []
+    with progress.counted(len(pairs), "files", as_json) as draw:
+        for path, name in pairs:
+            draw(len(sent), name)
+            _put(client, bucket, f"{prefix}{name}", path)
+            sent.append({"file": str(path), "uri": f"s3://{bucket}/{prefix}{name}"})
+            if not as_json:
+                print(sent[-1]["uri"], flush=True)
+        draw(len(sent), "")
     if as_json:
         render.machine({"items": sent, "next_cursor": None})
     elif len(sent) > 1:

@@ -328,12 +328,13 @@ class App:
             named = {**defaults, **task.named}
             workflow = self.workflows[dag.id, task.id]
             self._workflow(dag, task, workflow, named)
-            limits = []
+            limits: list[Document] = []
+            delivered = _delivery(task) is not None and not self._is_awaited(dag, task)
             most = named.get("max_active_tis_per_dag", named.get("task_concurrency", dag.named.get("max_active_runs")))
-            if isinstance(most, int) and not isinstance(most, bool) and most > 0:
+            if isinstance(most, int) and not isinstance(most, bool) and most > 0 and not delivered:
                 limits.append({"type": "concurrency", "max": most, "on_unmet": "wait"})
             whole = dag.named.get("max_active_tasks", dag.named.get("concurrency"))
-            if isinstance(whole, int) and whole > 0:
+            if isinstance(whole, int) and whole > 0 and not delivered:
                 limits.append(
                     {"type": "concurrency", "group": name_of(dag.id)[:57] + "-tasks", "max": whole, "on_unmet": "wait"}
                 )
@@ -352,6 +353,18 @@ class App:
 
     def _workflow(self, dag: Dag, task: Task, name: str, named: dict[str, Any]) -> None:
         what, target = f"{task.kind} {task.id}, line {task.line}", self._target(task)
+        if (sent := _delivery(task)) is not None:
+            if self._is_awaited(dag, task):
+                self.draft.find(
+                    f"line {task.line}",
+                    f"the target of {task.id}, {sent['type']}, is not carried over",
+                    "other work waits for its end, and Sluice learns only of its delivery",
+                    "let a Step Functions state machine call it, or let nothing wait for it",
+                )
+            else:
+                target = sent
+                self._delivered(task, named)
+                named = {key: value for key, value in named.items() if key not in ("retries", "execution_timeout")}
         attempts = named.get("retries")
         body: Document = {
             "description": _text(named.get("doc_md")).strip().split("\n")[0][:200]
@@ -376,6 +389,40 @@ class App:
                 "shell commands run on workers",
                 "Sluice runs no shell; a worker on your machine asks for the runs of its pool",
                 f"run there: sluice worker run --pool {self.draft.namespace}.{pool} -- {{args}}",
+            )
+
+    def _is_awaited(self, dag: Dag, task: Task) -> bool:
+        """Whether a node, an asset or the sensor of another DAG waits for the end of a task."""
+        if task.named.get("outlets"):
+            return True
+        every = [each for one in self.dags for each in one.tasks.values()]
+        if any(each.kind == "ExternalTaskSensor" and each.named.get("external_dag_id") == dag.id for each in every):
+            return True
+        ahead, seen = [task.id], {task.id}
+        while ahead:
+            name = ahead.pop()
+            for other in (other for one, other in dag.pairs() if one == name and other not in seen):
+                if _is_node(dag.tasks[other], []):
+                    return True
+                seen.add(other)
+                ahead.append(other)
+        return False
+
+    def _delivered(self, task: Task, named: dict[str, Any]) -> None:
+        """Report what a delivery has instead of the arguments of an operator."""
+        where = f"line {task.line}"
+        self.draft.find(
+            where,
+            f"the content that {task.id} sends is not carried over",
+            "the node of a DAG sends its run context",
+            "let the receiver read the context, or write a schedule with data instead of the node",
+        )
+        if named.get("retries") or named.get("execution_timeout"):
+            self.draft.find(
+                where,
+                f"retries and execution_timeout of {task.id} are not carried over",
+                "Sluice tries a delivery again for as long as the delivery policy of the target says",
+                "set delivery on the target if the default does not fit",
             )
 
     def _target(self, task: Task) -> Document | None:
@@ -504,6 +551,31 @@ class App:
                     self.draft.find(f"line {task.line}", f"{key} of {task.id} is not carried over", why, todo)
         if "params" in dag.named:
             self.draft.find(where, "params are not carried over", "nodes have properties", "add them to the nodes")
+
+
+def _delivery(task: Task) -> Document | None:
+    """The target of an operator that sends something and does not wait for an end; None for any other operator, and for
+    one whose address is no plain value."""
+    named = task.named
+    if task.kind == "LambdaInvokeFunctionOperator":
+        function = _plain(named.get("function_name"))
+        waits = named.get("invocation_type", "RequestResponse") == "RequestResponse"
+        found: Document = {"type": "lambda", "function": function, **({"wait": True} if waits else {})}
+        return found if function.startswith("arn:") else None
+    if task.kind == "SqsPublishOperator":
+        url, group = _plain(named.get("sqs_queue")), _plain(named.get("message_group_id"))
+        found = {"type": "sqs", "queue_url": url, **({"group": group} if group else {})}
+        return found if url.startswith("https://") else None
+    if task.kind == "SnsPublishOperator":
+        topic, subject = _plain(named.get("target_arn")), _plain(named.get("subject"))
+        found = {"type": "sns", "topic_arn": topic, **({"subject": subject} if subject else {})}
+        return found if topic.startswith("arn:") else None
+    return None
+
+
+def _plain(value: Any) -> str:
+    """A text without a template; else an empty one."""
+    return value if isinstance(value, str) and "{{" not in value and "{%" not in value else ""
 
 
 def _is_sensor(task: Task) -> bool:

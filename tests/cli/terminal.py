@@ -5,10 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import subprocess
 import sys
 import termios
 
+CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 SCRIPT = "import sys; sys.argv[0] = 'sluice'; from sluice.cli import app; app()"
 
 
@@ -41,3 +43,8 @@ def on_a_terminal(*args: str, answer: str = "", wait_for: str = "") -> tuple[int
             answered = True
     os.close(ours)
     return process.wait(), output.decode().replace("\r\n", "\n")
+
+
+def plain(output: str) -> str:
+    """The text of a terminal without its control sequences."""
+    return CONTROL.sub("", output)

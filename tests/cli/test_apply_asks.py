@@ -9,7 +9,7 @@ import pytest
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
 from tests.cli.recorded import namespace
-from tests.cli.terminal import on_a_terminal
+from tests.cli.terminal import on_a_terminal, plain
 from tests.cli.test_plan import APP, NS, PLAN
 
 CHANGES = {"workflow demo.flights.clean_flights": ["priority: 5 -> 7", "tags.team: added 'a'"]}
@@ -50,6 +50,22 @@ def test_apply_with_an_answer_in_advance_asks_nothing(api: PlayedApi, file: str,
     code, output = on_a_terminal("apply", file, option)
     assert (code, len(queries(api))) == (0, 1)
     assert "[y/N]" not in output
+
+
+def test_apply_draws_a_bar_while_it_deploys(api: PlayedApi, file: str) -> None:
+    """It disappears with the answer, so that the report alone stays."""
+    Path(file).write_text("namespace: demo\napp: flights\nschedules: {a: {}, b: {}}\n")
+    code, output = on_a_terminal("apply", file, "--yes")
+    assert code == 0
+    assert "0/1 apps deploying demo.flights, 2 definitions" in plain(output)
+    assert plain(output).rstrip().splitlines()[-1].startswith("demo.flights: 1 ")
+
+
+def test_apply_of_a_large_app_writes_a_line_elsewhere(api: PlayedApi, sluice: Sluice, file: str) -> None:
+    schedules = "".join(f"  s{number}: {{}}\n" for number in range(150))
+    Path(file).write_text(f"namespace: demo\napp: flights\nschedules:\n{schedules}")
+    done = sluice("apply", file)
+    assert (done.exit_code, done.stderr) == (0, "deploying demo.flights, 150 definitions\n")
 
 
 def test_apply_asks_nothing_when_nothing_changes(api: PlayedApi, file: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.cli.played_api import PlayedApi
 ROOT = Path(__file__).parents[2]
 Json = dict[str, Any]
 API = builder_code.describe()
+OF_APPS = {schema: group for schema, group in NAMED.items() if group in builder.GROUPS}
 
 
 def express(value: Any, schema: Json) -> Any:
@@ -53,7 +55,7 @@ def made(name: str, value: Json) -> Any:
 
 def named(schema: str, name: str, value: Json) -> Any:
     """A named document, made by one call for each field."""
-    part = {cls.group: cls for cls in builder.KINDS}[NAMED[schema]](name)
+    part = {cls.group: cls for cls in (*builder.KINDS, builder.Message)}[NAMED[schema]](name)
     for field, each in value.items():
         spec = API[schema]["properties"][field]
         method, given_value = getattr(part, method_of(field, schema)), express(each, spec)
@@ -65,7 +67,7 @@ def app_of(document: Json) -> builder.App:
     own = {field: express(value, API["App"]["properties"][field])
            for field, value in document.items() if field not in builder.GROUPS}  # fmt: skip
     made_app = builder.App(**own)
-    for schema, group in NAMED.items():
+    for schema, group in OF_APPS.items():
         for name, value in document.get(group, {}).items():
             made_app.add(named(schema, name, value))
     return made_app
@@ -165,7 +167,7 @@ def fields(name: str, depth: int) -> st.SearchStrategy[Any]:
 def apps(draw: st.DrawFn) -> Json:
     own = {field: part for field, part in API["App"]["properties"].items() if field not in builder.GROUPS}
     document = draw(st.fixed_dictionaries({}, optional={field: values(part) for field, part in own.items()}))
-    for schema, group in NAMED.items():
+    for schema, group in OF_APPS.items():
         members = draw(st.dictionaries(NAMES, fields(schema, 0), max_size=1))
         document |= {group: members} if members else {}
     return document
@@ -184,6 +186,28 @@ def test_l15_yaml_and_builder_round_trip(document: Json, tmp_path_factory: pytes
     assert documents.load(str(path)) == document
     assert builder.App.load(path).document() == document
     assert app_of(builder.App.of(document).document()).yaml() == built.yaml()
+
+
+@SLOW
+@given(document=fields("Message", 0))
+def test_l16_a_message_in_yaml_and_its_builder_round_trip(
+    document: Json, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    built = named("Message", "backup", document)
+    assert built.document() == document
+    path = tmp_path_factory.mktemp("message") / "backup.yaml"
+    path.write_text(built.yaml())
+    assert documents.load_plain(str(path)) == document
+    assert builder.Message.of_file("backup", path).document() == document
+
+
+def test_l16_the_builder_makes_each_message_of_the_page() -> None:
+    page = (ROOT / "docs" / "messages.md").read_text()
+    examples = [yaml12.load(each) for each in re.findall(r"<!-- message: .*? -->\n```yaml\n(.*?)```", page, re.DOTALL)]
+    messages = {name: content for each in examples for name, content in each.items()}
+    assert len(messages) >= 5
+    for name, content in messages.items():
+        assert named("Message", name, content).document() == content
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*/app.yaml")), ids=lambda path: path.parent.name)
@@ -249,5 +273,7 @@ def test_l15_a_wrong_use_of_the_builder_says_what_to_do() -> None:
         schedule("nightly").wait_until_met()
     with pytest.raises(WrongUsage, match="expected a field of an app, got 'moon'"):
         builder.App.of({"moon": 1})
+    with pytest.raises(WrongUsage, match="expected a part of an app, got the message 'backup'"):
+        app("demo", "x").add(builder.message("backup"))
     with pytest.raises(TypeError):
         concurrency(1, moon=2)  # type: ignore[call-arg]

@@ -59,6 +59,16 @@ def test_a_command_imports_no_other_command() -> None:
     assert loaded == {f"sluice.cli.{name}" for name in ("frame", "lazy", "values", "help")}
 
 
+def test_the_collector_has_nothing_to_do_at_the_exit() -> None:
+    """Handlers run in reverse order: this one after that of the command line."""
+    code = "import atexit, gc; atexit.register(lambda: print(gc.get_freeze_count(), len(gc.get_objects())))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; import sluice.cli"], capture_output=True, text=True, check=True
+    )
+    frozen, left = map(int, done.stdout.split())
+    assert frozen > 10_000 > left
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
 def test_the_list_of_commands_has_the_text_of_each(entry: Entry) -> None:
     command = entry.load()

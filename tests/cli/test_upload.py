@@ -13,6 +13,7 @@ from moto.server import ThreadedMotoServer
 
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import KEY, REGION, SECRET, PlayedApi
+from tests.cli.terminal import on_a_terminal, plain
 
 HEALTH = {"status": "ok", "lake": "sluice-lake", "control": "sluice-control"}
 
@@ -55,6 +56,17 @@ def test_code_goes_to_the_folder_of_its_app(s3: Any, sluice: Sluice, tmp_path: P
     assert (done.exit_code, done.stdout) == (0, "s3://sluice-control/code/demo/flights/clean.py\n")
     held = s3.get_object(Bucket="sluice-control", Key="code/demo/flights/clean.py")
     assert held["Body"].read() == b"print(1)"
+
+
+def test_an_upload_draws_a_bar_on_a_terminal(s3: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("1\n")
+    code, output = on_a_terminal("upload", str(tmp_path), "--to", "s3://lake/raw/")
+    assert code == 0, output
+    assert "━" in output and "0/2 files a.csv" in plain(output) and "2/2 files" in plain(output)
+    uris = [line.rpartition("\r")[2] for line in plain(output).splitlines() if line.endswith(".csv")]
+    assert uris == ["s3://sluice-lake/raw/a.csv", "s3://sluice-lake/raw/b.csv"]
 
 
 def test_a_folder_of_data_goes_up_with_its_flag_last(s3: Any, sluice: Sluice, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ GIVEN = {
     "orders.dag": ("airflow",),
     "assets.dag": ("airflow", "-a", "lab.prices"),
     "loops.dag": ("airflow", "--zone", "Europe/Berlin"),
+    "sends.dag": ("airflow",),
     "pipelines.cdap.json": ("cdap", "--zone", "America/Los_Angeles", "-a", "orders"),
 }
 

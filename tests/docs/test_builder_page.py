@@ -12,10 +12,16 @@ PAGE = (Path(__file__).parents[2] / "docs" / "builder.md").read_text()
 
 
 def test_the_python_and_the_yaml_of_the_page_are_equal() -> None:
-    [python], [yaml] = (re.findall(rf"```{kind}\n(.*?)```", PAGE, flags=re.S) for kind in ("python", "yaml"))
+    [python, _], [yaml] = (re.findall(rf"```{kind}\n(.*?)```", PAGE, flags=re.S) for kind in ("python", "yaml"))
     made: dict[str, Any] = {}
     exec(python, made)
     assert made["flights"].document() == yaml12.load(yaml)
+
+
+def test_the_message_of_the_page_is_a_file_for_the_command_line() -> None:
+    made: dict[str, Any] = {}
+    exec(re.findall(r"```python\n(.*?)```", PAGE, flags=re.S)[1], made)
+    assert yaml12.load(made["text"]) == {"schedule": "0 3 * * *", "zone": "Europe/Paris", "data": {"keep": 7}}
 
 
 def test_each_function_that_the_page_names_exists() -> None:

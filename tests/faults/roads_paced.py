@@ -81,11 +81,13 @@ def _in_time(world: World) -> bool:
     return crowded(world.targets.emr.called_at, MOST, MINUTE) == []
 
 
+# Its jobs queue for admission to the policy, because they need permits of a group, too.
+GROUPED = [{"type": "concurrency", "group": "spark", "max": 9, "on_unmet": "wait"}]
 SLOW = {"start_burst": 1, "start_rate_per_second": 0.1}
 
 PACED = {
     "a policy that two schedules share": Scenario(
-        {"a": calm(), "b": calm(workflow="join")},
+        {"a": calm(), "b": calm(workflow="join", constraints=GROUPED)},
         _share_a_policy,
         [({"a": ["SUCCEEDED"] * 3, "b": ["SUCCEEDED"] * 3}, 6)],
         holds=_in_time,

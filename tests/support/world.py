@@ -72,8 +72,8 @@ class World(Engine):
         store.put(self.ports, "namespace", namespace, {}, "tester")
         return deploy.deploy(self.ports, namespace, app, App.model_validate(document), "tester")
 
-    def put(self, name: str, document: dict[str, Any]) -> None:
-        actions.put(self.ports, full(name), NewSchedule.model_validate(document), "tester")
+    def put(self, name: str, document: dict[str, Any], checked: bool = False) -> None:
+        actions.put(self.ports, full(name), NewSchedule.model_validate(document), "tester", checked=checked)
 
     def enable(self, name: str) -> None:
         actions.enable(self.ports, full(name), "tester")

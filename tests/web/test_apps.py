@@ -9,6 +9,8 @@ from typing import Any
 import boto3
 import pytest
 
+from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.flow.schedules import actions
 from chalicelib.settings import Settings
 from chalicelib.wiring import ports
 from tests.web.conftest import APP, NS, Api
@@ -159,7 +161,10 @@ def test_l18_schedules_are_switched_by_tag_workflow_and_state(api: Api) -> None:
 def test_l18_a_failing_item_has_its_error_and_the_others_change(api: Api) -> None:
     api.put(f"{APP}/workflows/refine", {"target": {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}})
     for name, workflow, upstream in (("m", "clean", "refine"), ("n", "refine", "clean")):
-        api.schedule(name, workflow=workflow, trigger={"type": "program_status", "workflow": upstream})
+        trigger = {"type": "program_status", "workflow": upstream}
+        document = NewSchedule.model_validate({"workflow": workflow, "trigger": trigger})
+        # As before puts looked at disabled schedules.
+        actions.put(ports(), f"demo.flights.{name}", document, "tester", checked=True)
     api.schedule("z")
 
     told = api.post(f"{APP}/bulk", {"action": "enable", "all": True})

@@ -63,7 +63,7 @@ CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh, loa
         (schedule(trigger={"type": "any", "triggers": [WEEKDAYS, partition("flights", count=0)]}), "invalid",
          "trigger.triggers.1.count", ""),
         (schedule(trigger={"type": "any", "triggers": [partition("flights")] * 46}), "invalid", "trigger",
-         "expected at most 45 leaves in one trigger (L5), got '46 leaves'"),
+         "expected at most 45 leaves in one trigger, got '46 leaves'"),
         (schedule(priority=10), "invalid", "priority", ""),
         (schedule(priority="urgent"), "invalid", "priority", ""),
         (schedule(enabled="perhaps"), "invalid", "enabled", ""),

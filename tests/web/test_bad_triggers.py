@@ -171,7 +171,7 @@ def test_each_status_and_each_fresh_upstream_counts_as_a_leaf(standing: Api) -> 
     statuses = after("clean") | {"statuses": ["FAILED", "KILLED"]}
     wide = schedule(workflow="notify", trigger={"type": "any", "triggers": [statuses] * 23})
     error = refused(standing, 400, "PUT", ONE, wide)
-    assert error["message"] == "expected at most 45 leaves in one trigger (L5), got '46 leaves'"
+    assert error["message"] == "expected at most 45 leaves in one trigger, got '46 leaves'"
     fresh = {"type": "fresh", "workflows": ["clean", "refine"], "within": "1d", "on_unmet": "wait"}
     wide = schedule(trigger={"type": "any", "triggers": [FLIGHTS] * 44}, constraints=[fresh])
     assert refused(standing, 400, "PUT", ONE, wide)["field"] == "trigger"

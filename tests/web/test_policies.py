@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from chalicelib.flow.views import queues
 from tests.web.conftest import APP, NS, Api
 
 POLICIES = f"{NS}/policies"
@@ -59,6 +62,25 @@ def test_l17_a_schedule_cannot_name_a_missing_policy(api: Api) -> None:
     body = {"workflow": "notify", "trigger": {"type": "time", "expression": "@daily"}, "policy": "nowhere"}
     error = api.refused(400, "PUT", f"{APP}/schedules/nightly", body)
     assert (error["code"], error["field"]) == ("unknown_reference", "policy")
+
+
+def test_l17_a_policy_counts_jobs_that_wait_with_a_group(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the group stand behind more jobs than the view reads: one in the queue of the policy, one for
+    admission."""
+    monkeypatch.setattr(queues, "MAX_SHOWN", 2)
+    api.put(ONE, {"max_events": 1, "interval": "10m"})
+    grouped = [{"type": "concurrency", "group": "spark", "max": 9, "on_unmet": "wait"}]
+    api.schedule("plain", policy="calm", workflow="clean")
+    api.schedule("grouped", policy="calm", workflow="clean", constraints=grouped)
+    for number, name in enumerate(["plain"] * 3 + ["grouped"] * 2):
+        api.post(f"{APP}/schedules/{name}/run", {}, idempotency_key=f"k{number}")
+    api.work()
+
+    told, jobs = api.get(ONE), api.get(f"{NS}/jobs")["items"]
+    assert [(part["of"], part["waiting"]) for part in told["parts"]] == [
+        ("the next start", 3), ("admission, with permits of group demo.spark", 1),
+    ]  # fmt: skip
+    assert told["waiting"] == len(jobs) == 4
 
 
 def test_l17_a_policy_and_the_jobs_tell_the_same_queue(api: Api) -> None:

@@ -26,6 +26,7 @@ from chalicelib.core.limits.writes import (
     JoinQueue,
     LeaseQueue,
     LeaveQueue,
+    NameShared,
     NewEdition,
     RecordStart,
     ReleasePermit,
@@ -254,6 +255,13 @@ def _track_rates(write: TrackRates, _: Shards) -> Built:
     )
 
 
+def _name_shared(write: NameShared, _: Shards) -> Built:
+    values = {":shared": {"SS": [write.shared]}}
+    return "Update", keys.limit(write.limit_name), {
+        "UpdateExpression": "ADD admits :shared", "ExpressionAttributeValues": values,
+    }  # fmt: skip
+
+
 def _new_edition(write: NewEdition, _: Shards) -> Built:
     return update(keys.limit(write.limit_name), "SET edition = :edition", None, edition=write.edition)
 
@@ -295,6 +303,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     AcquirePermit: _acquire_permit,
     RecordStart: _record_start,
     TrackRates: _track_rates,
+    NameShared: _name_shared,
     NewEdition: _new_edition,
     JoinQueue: _join_queue,
     LeaveQueue: _leave_queue,

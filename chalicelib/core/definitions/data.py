@@ -47,11 +47,16 @@ class Carried(Document):
     def _can_be_carried(self) -> Carried:
         given = [name for name in ("data", "data_base64", "data_uri") if getattr(self, name) is not None]
         if len(given) > 1:
-            raise invalid(given[1], "either data or data_base64", "both")
+            raise invalid(given[1], "either data or data_base64", "both", "remove one of the two")
         if self.content_type is not None:
             _check_type(self.content_type, given)
             if self.data is not None and not isinstance(self.data, str) and not is_json(self.content_type):
-                raise invalid("data", f"text for the content type {self.content_type}", self.data)
+                raise invalid(
+                    "data",
+                    f"text for the content type {self.content_type}",
+                    self.data,
+                    "write the data as text, or use a JSON content type",
+                )
         content = content_of(self)
         if content is not None and len(content) > MAX_DATA:
             hint = "put it into S3 and send a reference"
@@ -81,7 +86,12 @@ def content_of(carried: Carried) -> bytes | None:
         try:
             return base64.b64decode(carried.data_base64, validate=True)
         except (binascii.Error, ValueError):
-            raise invalid("data_base64", "bytes in base64 (RFC 4648, with padding)", carried.data_base64) from None
+            raise invalid(
+                "data_base64",
+                "bytes in base64 (RFC 4648, with padding)",
+                carried.data_base64,
+                "encode the bytes, such as with base64 -w0, or send text as data",
+            ) from None
     return None if carried.data is None else _text(carried).encode()
 
 
@@ -132,6 +142,11 @@ def _text(carried: Carried) -> str:
 
 def _check_type(content_type: str, given: list[str]) -> None:
     if not _CONTENT_TYPE.fullmatch(content_type):
-        raise invalid("content_type", "a content type such as application/json", content_type)
+        raise invalid(
+            "content_type",
+            "a content type such as application/json",
+            content_type,
+            "write type/subtype in ASCII, or leave it out",
+        )
     if not given:
         raise invalid("content_type", "data for the content type", "no data", "add data, or leave content_type out")

@@ -25,7 +25,7 @@ class Readiness(Document):
     @model_validator(mode="after")
     def _one_rule(self) -> Readiness:
         if self.done_flag is not None and self.manifest is not None:
-            raise invalid("", "either a done_flag or a manifest", "both")
+            raise invalid("", "either a done_flag or a manifest", "both", "remove one of the two")
         return self
 
 
@@ -75,7 +75,12 @@ class Dataset(Described):
         if self.format == "files":
             for field in ("operations", "glue_table", "single_writer"):
                 if getattr(self, field):
-                    raise invalid(field, f"{field} only with format: iceberg", getattr(self, field))
+                    raise invalid(
+                        field,
+                        f"{field} only with format: iceberg",
+                        getattr(self, field),
+                        "remove the field, or add format: iceberg",
+                    )
             if not self.keys:
                 raise invalid("keys", "the partition keys of the dataset", "nothing", "add the field")
             if self.rewritten == "again" and self.ready == Readiness():
@@ -83,18 +88,26 @@ class Dataset(Described):
                 raise invalid("rewritten", "a done_flag or a manifest for rewritten: again", "neither", hint)
             return self
         if self.keys != SNAPSHOT:
-            raise invalid("keys", "no keys, because each snapshot of a table is a partition", list(self.keys))
+            raise invalid(
+                "keys", "no keys, because each snapshot of a table is a partition", list(self.keys), "remove keys"
+            )
         if not self.operations:
-            raise invalid("operations", "at least one operation, such as append", "none")
+            raise invalid(
+                "operations",
+                "at least one operation, such as append",
+                "none",
+                "leave it out to count every operation, or name one",
+            )
         for field in ("ready", "count_overwrites", "rewritten"):
             if getattr(self, field) != type(self).model_fields[field].get_default(call_default_factory=True):
                 raise invalid(
                     field,
                     f"{field} only with format: files",
                     f"{field} for a table, whose commits determine what is ready",
+                    "remove the field, or the format",
                 )
         if self.glue_table is not None and self.single_writer:
-            raise invalid("single_writer", "either glue_table or single_writer", "both")
+            raise invalid("single_writer", "either glue_table or single_writer", "both", "remove one of the two")
         return self
 
     @model_serializer(mode="wrap")
@@ -108,14 +121,19 @@ class Dataset(Described):
     @classmethod
     def _names_a_folder(cls, prefix: str) -> str:
         if len(prefix.encode()) > MAX_PREFIX:
-            raise invalid("", f"a prefix of at most {MAX_PREFIX} bytes", prefix)
+            raise invalid("", f"a prefix of at most {MAX_PREFIX} bytes", prefix, "use shorter names of folders")
         if not prefix.endswith("/") or prefix.startswith("/") or "//" in prefix:
-            raise invalid("", "a prefix that ends with '/' and does not begin with one, such as raw/flights/", prefix)
+            raise invalid(
+                "",
+                "a prefix that ends with '/' and does not begin with one, such as raw/flights/",
+                prefix,
+                "write the folder without the bucket, with a slash at its end",
+            )
         return prefix
 
     @field_validator("keys")
     @classmethod
     def _distinct(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(keys)) < len(keys):
-            raise invalid("", "distinct partition keys", list(keys))
+            raise invalid("", "distinct partition keys", list(keys), "write each key once")
         return keys

@@ -54,7 +54,7 @@ class Message(Described, Carried):
     @model_validator(mode="after")
     def _fits_together(self) -> Message:
         if self.target is not None and self.workflow is not None:
-            raise invalid("workflow", "either a target or a workflow", "both")
+            raise invalid("workflow", "either a target or a workflow", "both", "remove one of the two")
         if self.schedule is None and self.due_time is None:
             hint = "such as schedule: '@every 1h', or due_time: 10m for a single one"
             raise invalid("schedule", "a schedule, a due_time, or both", "neither", hint)

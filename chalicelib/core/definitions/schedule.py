@@ -90,9 +90,14 @@ class Spread(Document):
     @model_validator(mode="after")
     def _has_a_window(self) -> Spread:
         if self.span > MAX_SPREAD:
-            raise invalid("over", "a window of at most 31 days", self.over)
+            raise invalid("over", "a window of at most 31 days", self.over, "write a shorter window, such as 1h")
         if self.overflow == "drop" and self.over is None:
-            raise invalid("over", "a window, because overflow: drop drops the events after it", None)
+            raise invalid(
+                "over",
+                "a window, because overflow: drop drops the events after it",
+                None,
+                "add over, such as over: 10m, or remove overflow",
+            )
         return self
 
     @property
@@ -102,7 +107,7 @@ class Spread(Document):
 
 def _check_life(text: str) -> str:
     if parse_when(text, 0, "") == 0:
-        raise invalid("", "an instant, or a duration longer than 0s", text)
+        raise invalid("", "an instant, or a duration longer than 0s", text, "such as 2030-01-01T00:00:00Z, or 30d")
     return text
 
 
@@ -164,7 +169,8 @@ class Schedule(Described, Carried):
         """Moves ``by`` from the trigger, where users may write it, to the schedule: it applies to the whole job."""
         if isinstance(data, dict) and isinstance(data.get("trigger"), dict) and "by" in data["trigger"]:
             if data.get("by"):
-                raise invalid("by", "the correlation keys once", "them in the schedule and in its trigger")
+                hint = "remove by from the trigger"
+                raise invalid("by", "the correlation keys once", "them in the schedule and in its trigger", hint)
             trigger = dict(data["trigger"])
             return {**data, "by": trigger.pop("by"), "trigger": trigger}
         return data
@@ -179,22 +185,25 @@ class Schedule(Described, Carried):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Schedule:
+        """Checks the fields against each other: correlation keys need events in every leaf (T19)."""
         tree.check_size(self.trigger, len(self.wake_keys))
         tree.check_windows(self.trigger)
         registry.check_together(self.constraints)
         if len(set(self.by)) < len(self.by):
-            raise invalid("by", "distinct correlation keys", list(self.by))
+            raise invalid("by", "distinct correlation keys", list(self.by), "write each key once")
         if self.by and tree.timed_leaves(self.trigger):
             hint = "a time has no partition; use two schedules"
-            raise invalid("by", "correlation keys only where every leaf counts events (T19)", list(self.by), hint)
+            raise invalid("by", "correlation keys only where every leaf counts events", list(self.by), hint)
         self._check_spread()
         return self
 
     def _check_spread(self) -> None:
+        """Raises ``invalid`` unless a spread has a trigger that is one time (E2)."""
         if self.spread is None:
             return
         if not tree.is_single_time(self.trigger):
-            raise invalid("spread", "spread only with a trigger that is one time (E2)", tree.describe(self.trigger))
+            hint = "remove spread, or give the times a schedule of their own"
+            raise invalid("spread", "spread only with a trigger that is one time", tree.describe(self.trigger), hint)
         if self.coalesce:
             hint = "leave coalesce out: each event of a spread fire is a job of its own"
             raise invalid("coalesce", "false with a spread", True, hint)

@@ -20,7 +20,7 @@ DEFAULT_PRIORITY = 5
 
 def _check_run_timeout(text: str) -> str:
     if text != "never" and not MINUTE <= duration(text, "") <= 30 * DAY:
-        raise invalid("", "a timeout from 1m to 30d, or never", text)
+        raise invalid("", "a timeout from 1m to 30d, or never", text, "such as 2h")
     return text
 
 
@@ -46,14 +46,14 @@ class Deadline(Document):
     @model_validator(mode="after")
     def _says_when(self) -> Deadline:
         if self.start_within is None and self.end_within is None:
-            raise invalid("", "start_within, end_within, or both", "neither")
+            raise invalid("", "start_within, end_within, or both", "neither", "such as end_within: 2h")
         return self
 
 
 def check_pool(pool: str | None) -> str | None:
     """Returns the name of a pool. Raises ``invalid`` for a name with an app: a pool belongs to a namespace."""
     if pool is not None and pool.count(".") > 1:
-        raise invalid("", "a pool as name or namespace.name", pool)
+        raise invalid("", "a pool as name or namespace.name", pool, "such as spark, or demo.spark")
     return pool
 
 

@@ -23,7 +23,7 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, RecordStart
+from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, NameShared, RecordStart
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record, Run, StartRequest
@@ -235,8 +235,20 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         *_permits(taken, job, facts, now),
         *run_queued.leave(job, _limits_of(taken)),
         _join(blocked, route, facts, now, state.rev),
+        *_named(blocked.limit_name, job, facts),
         Create(waiter),
     ]
+
+
+def _named(limit_name: str, job: Job, facts: Facts) -> list[NameShared]:
+    """The write that tells a policy of its admission queue ``limit_name``, in whose name is the shared limit. Empty if
+    the policy knows of it, or if the plan writes to the limit of the policy already."""
+    if not names.is_admission(limit_name) or facts.schedule is None or facts.schedule.policy is None:
+        return []
+    own = names.policy_limit(facts.schedule.policy)
+    shared = limit_name.removeprefix(names.admission_limit(facts.schedule.policy, ""))
+    known = shared in facts.limit_state(own).admits or own == job.queued_in
+    return [] if known else [NameShared(own, shared)]
 
 
 def _join(blocked: PermitRequest, route: Route, facts: Facts, now: Instant, rev: int) -> JoinQueue:

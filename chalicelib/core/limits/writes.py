@@ -93,6 +93,15 @@ class TrackRates:
 
 
 @dataclass(frozen=True, slots=True)
+class NameShared:
+    """Remember in the limit of a policy that jobs queue for admission with permits of ``shared``, so that the view of
+    the policy finds their queue."""
+
+    limit_name: str
+    shared: str
+
+
+@dataclass(frozen=True, slots=True)
 class NewEdition:
     """The workflow of this limit has another definition from now on: claims that read the former one fail."""
 

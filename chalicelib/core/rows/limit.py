@@ -17,7 +17,8 @@ class LimitState:
     ones. ``untracked_start`` is the latest start of active runs beyond `MAX_STARTS`. ``rev`` counts the changes of
     these fields. ``rates`` are the rate windows that count every start of this workflow. ``numbered`` is the number of
     the workflow's last start (H1). ``asked_at`` is when Sluice last polled the runs that hold slots, as jobs wait.
-    ``edition`` is that of the workflow's definition: each start expects it as it was read.
+    ``edition`` is that of the workflow's definition: each start expects it as it was read. ``admits`` of a policy are
+    the limits with whose permits jobs have queued for admission.
     """
 
     limit_name: str
@@ -35,6 +36,7 @@ class LimitState:
     numbered: int = 0
     asked_at: Instant = 0
     edition: int = 0
+    admits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,12 +189,12 @@ def describe(trigger: AnyTrigger) -> str:
 
 
 def check_size(trigger: AnyTrigger, more: int = 0, field: str = "trigger") -> None:
-    """Raises ``invalid`` if a trigger needs more index rows than one transaction can change. ``more`` is the number of
-    index rows of constraints."""
+    """Raises ``invalid`` if a trigger needs more index rows than one transaction can change (L5). ``more`` is the
+    number of index rows of constraints."""
     count = sum(max(1, len(leaf.event_keys())) for leaf in _walk(trigger)) + more
     if count > MAX_LEAVES:
         hint = "split the schedule in two, or trigger on an intermediate workflow; each status of a leaf counts"
-        raise invalid(field, f"at most {MAX_LEAVES} leaves in one trigger (L5)", f"{count} leaves", hint)
+        raise invalid(field, f"at most {MAX_LEAVES} leaves in one trigger", f"{count} leaves", hint)
 
 
 def check_windows(trigger: AnyTrigger) -> None:

@@ -13,6 +13,7 @@ from chalicelib.core import errors, ids, states
 from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.backfills.backfill import EntryState, Step
 from chalicelib.core.backfills.request import Backfill as NewRequest
+from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.status import DagState
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
@@ -20,11 +21,13 @@ from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of, reprocess_ref
 from chalicelib.core.rows.reprocess import Reprocess
+from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.writes import Create, ExpectMode, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import dag_states, lookup
+from chalicelib.flow.backfills import dag_nodes
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.flow.jobs.drop import drop_job
@@ -125,10 +128,19 @@ def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, Entr
         attempts = [run for run in found if run.backfill == row.id]
         recorded = not waits and not attempts and ports.runs.record(job_id) is not None
         state = backfill.entry_state(attempts, waits, recorded, lives_in == generation)
-        if state == "succeeded" and backfill.is_dag_step(row) and row.state == "RUNNING":
-            state = OF_DAG[dag_states.state_of(ports, attempts[-1])]
+        if state == "succeeded" and backfill.is_dag_step(row):
+            state = _of_dag(ports, row, attempts[-1])
         seen[entry] = state
     return seen
+
+
+def _of_dag(ports: Ports, row: Backfill, run: Run) -> EntryState:
+    """The state of an entry whose run has started a DAG. If its nodes were cancelled and none failed, so was it."""
+    nodes = dag_states.node_states(ports, run, dag_states.graph_of(ports, run), ports.runs.dag_run(run.run_id))
+    state = OF_DAG[dag_status.state_of(nodes)]
+    if state == "failed" and row.cancel_runs and not any(node.state == "FAILED" for node in nodes.values()):
+        return "cancelled"
+    return state
 
 
 def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
@@ -139,7 +151,7 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
         row = replace(row, version=schedule_state.version)
     generation = schedule_state.generation if schedule_state is not None and ended is None else row.generation
     step = backfill.advance(row, entry_states(ports, row, generation), generation, ended, now)
-    if backfill.is_dag_step(row) and step.row.state == "RUNNING" and step.row.wake_at is None:
+    if backfill.is_dag_step(row) and step.row.live and step.row.wake_at is None:
         step = replace(step, row=replace(step.row, wake_at=now + backfill.DAG_CHECK))
     jobs = _jobs(ports, step, schedule_state, now)
     plan: list[Write] = [Replace(step.row), *map(Create, jobs)]
@@ -218,6 +230,8 @@ def _close(ports: Ports, row: Backfill) -> bool:
         dropped = _drop(ports, (row.schedule, lives_in, key), row.reason) or dropped
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
             cancel.request_cancel(ports, run_id, last.attempt, row.reason)
+        elif row.cancel_runs and last is not None and last.state == "SUCCEEDED" and backfill.is_dag_step(row):
+            dag_nodes.cancel_nodes(ports, last, row.reason)
     return dropped
 
 

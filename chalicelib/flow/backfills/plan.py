@@ -107,12 +107,18 @@ def _dataset_of(name: str, schedule: Schedule, request_data: PartitionRange) -> 
         )
     if request_data.dataset is None and len(datasets) > 1:
         raise invalid(
-            "partitions.dataset", f"one of the datasets that the schedule waits for: {', '.join(datasets)}", None
+            "partitions.dataset",
+            f"one of the datasets that the schedule waits for: {', '.join(datasets)}",
+            None,
+            "name it as partitions.dataset",
         )
     full = datasets[0] if request_data.dataset is None else dataset_name(request_data.dataset, name.partition(".")[0])
     if full not in datasets:
         raise invalid(
-            "partitions.dataset", f"a dataset that the schedule waits for: {', '.join(datasets)}", request_data.dataset
+            "partitions.dataset",
+            f"a dataset that the schedule waits for: {', '.join(datasets)}",
+            request_data.dataset,
+            "name one of these",
         )
     return full
 

@@ -102,7 +102,12 @@ def _of_fires(ports: Ports, namespace: str, request_data: NewRequest, fires: Fir
     """The plan that begins with the fires of a schedule, or of a DAG. Raises `SluiceError` if it has none."""
     name = fires.schedule
     if not name.startswith(f"{namespace}."):
-        raise invalid("fires.schedule", f"a schedule of the namespace {namespace}", name)
+        raise invalid(
+            "fires.schedule",
+            f"a schedule of the namespace {namespace}",
+            name,
+            "send the request to the namespace of the schedule",
+        )
     is_dag = name.count(".") == 2 and ports.catalog.definition("dag", name) is not None
     schedule_state, schedule = lookup.existing(ports, ids.dag_start(name) if is_dag else name)
     wanted = BackfillRequest.model_validate({"from": fires.from_, "to": fires.to})
@@ -238,12 +243,21 @@ def _partitions(ports: Ports, name: str, dataset: Dataset, request_data: NewRequ
             chosen = entries.named(dataset.keys, [request_data.partition])
         except SluiceError:
             expected = f"an object with exactly the keys {', '.join(dataset.keys)}"
-            raise invalid("partition", expected, request_data.partition) from None
+            raise invalid(
+                "partition", expected, request_data.partition, "write each key once, with its value"
+            ) from None
         if dataset.format == "iceberg" and ports.catalog.partition(name, chosen[0]) is None:
-            raise invalid("partition", f"a registered snapshot of {name}", chosen[0][0])
+            raise invalid(
+                "partition", f"a registered snapshot of {name}", chosen[0][0], "sluice datasets lists the snapshots"
+            )
     else:
         if dataset.format == "iceberg":
-            raise invalid("from", "a single snapshot of a table, as partition", "a range of them")
+            raise invalid(
+                "from",
+                "a single snapshot of a table, as partition",
+                "a range of them",
+                "name one snapshot as partition",
+            )
         known = (row.values for row in lookup.every(partial(ports.catalog.partitions, name)))
         chosen = entries.between(dataset.keys, known, request_data.from_, request_data.to)
     ordered = [entries.values_of(entry) for entry in entries.entries_of(dataset.keys, chosen, ())]

@@ -129,7 +129,12 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
     is active, or the graph was deleted."""
     dag = graph_of(ports, run)
     if node is not None and node not in dag.nodes:
-        raise errors.invalid(what, f"a node of the graph that this run began with ({', '.join(dag.nodes)})", node)
+        raise errors.invalid(
+            what,
+            f"a node of the graph that this run began with ({', '.join(dag.nodes)})",
+            node,
+            "sluice dags runs shows the nodes of each run",
+        )
     states = node_states(ports, run, dag, row)
     busy = [f"{name} is {status.state}" for name, status in states.items() if status.state in UNDER_WAY]
     if busy or run.state != "SUCCEEDED":

@@ -29,14 +29,22 @@ MAX_DOWNSTREAM = 1_000  # schedules that the search for a cycle follows
 Start = tuple[str, str]  # a schedule, and the workflow that it starts
 
 
-def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start] | None = None) -> None:
+def check(
+    ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start] | None = None, with_disabled: bool = False
+) -> None:
     """Raise SluiceError if a schedule refers to something unknown or unfit, or triggers itself, even indirectly. The
     error has every such problem.
 
     ``starts`` are the nodes of a DAG, if the schedule is its start: they run instead of the schedule itself (W4).
+    ``with_disabled``: a disabled schedule of the same app may close a cycle, too.
     """
     if rounds.KEY in schedule.by and not ids.is_dag_node(name):
-        raise errors.invalid("by", "names of partition keys, or of fields of a payload", rounds.KEY)
+        raise errors.invalid(
+            "by",
+            "names of partition keys, or of fields of a payload",
+            rounds.KEY,
+            "remove it: Sluice sets it for the nodes of a DAG",
+        )
     workflow = lookup.workflow_of(ports, schedule.workflow)
     problems = Problems()
     if workflow is None:
@@ -56,7 +64,8 @@ def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start] |
             _check_leaf(ports, name, schedule, leaf.trigger)
     if not problems:  # a search for a cycle needs references that exist
         with problems.caught():
-            _check_cycle(ports, name, schedule, [(name, schedule.workflow)] if starts is None else starts)
+            begins = [(name, schedule.workflow)] if starts is None else starts
+            _check_cycle(ports, name, schedule, begins, with_disabled)
     problems.end()
 
 
@@ -160,8 +169,12 @@ def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
     require_lifecycle(workflow.target, field, "a workflow whose target reports the status of its runs", got)
 
 
-def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start]) -> None:
-    """Raise ``cycle`` if this schedule triggers itself, by following the subscriptions of enabled schedules.
+def _check_cycle(
+    ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start], with_disabled: bool = False
+) -> None:
+    """Raise ``cycle`` if this schedule triggers itself, by following the subscriptions of enabled schedules. With
+    ``with_disabled`` it follows disabled schedules of the same app, too, which have no subscriptions. So no two
+    schedules can be put that cannot both be enabled.
 
     The search follows schedules instead of workflows, because some leaves count the runs of one schedule only. It runs
     at every put and enable, so the request that would close a cycle fails. It follows the nodes of a DAG from its start
@@ -170,18 +183,54 @@ def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[S
     upstreams = tree.upstreams(schedule.trigger)
     if not upstreams or schedule.by == rounds.BY:
         return
-    trail: dict[Start, tuple[str, ...]] = {start: (start[1],) for start in starts}
+    disabled = _disabled(ports, name) if with_disabled else {}
+    trail: dict[Start, tuple[Start, ...]] = {start: (start,) for start in starts}
     queue = list(trail)
     while queue and len(trail) < MAX_DOWNSTREAM:
         starter, workflow = start = queue.pop(0)
         if any(upstream.counts(workflow, starter) for upstream in upstreams):
-            cycle = " -> ".join([*trail[start], trail[start][0]])
-            hint = "break the cycle: trigger one of these by time or by its data"
-            raise SluiceError("cycle", f"expected triggers without a cycle, got {cycle}", "trigger", hint)
-        for downstream in _started_by(ports, name, starter, workflow):
+            raise _cycle(name, trail[start], disabled)
+        for downstream in [*_started_by(ports, name, starter, workflow), *_waiting(disabled, starter, workflow)]:
             if downstream not in trail:
-                trail[downstream] = (*trail[start], downstream[1])
+                trail[downstream] = (*trail[start], downstream)
                 queue.append(downstream)
+
+
+def _cycle(name: str, trail: Sequence[Start], disabled: Mapping[str, Schedule]) -> SluiceError:
+    cycle = " -> ".join(workflow for _, workflow in [*trail, trail[0]])
+    hint = "break the cycle: trigger one of these by time or by its data"
+    others = [schedule for schedule, _ in trail if schedule in disabled]
+    if others:
+        hint = (
+            f"schedule {name} and the disabled {others[0]} would wait for each other, so only one of them could be "
+            "enabled: trigger one of the two by time or by its data, or delete one"
+        )
+    return SluiceError("cycle", f"expected triggers without a cycle, got {cycle}", "trigger", hint)
+
+
+def _disabled(ports: Ports, name: str) -> dict[str, Schedule]:
+    """The other disabled schedules of the app of a schedule that wait for runs, by their names; among the first
+    `MAX_DOWNSTREAM` schedules of the app."""
+    found: dict[str, Schedule] = {}
+    listed = ports.catalog.schedules(name.rpartition(".")[0], MAX_DOWNSTREAM, None).items
+    others = [schedule for schedule in listed if schedule != name and not ids.is_of_dag(schedule)]
+    seen = ports.prefetch.read(ports, [("schedule_state", schedule) for schedule in others])
+    for schedule in others:
+        schedule_state = seen.catalog.schedule_state(schedule)
+        if schedule_state is not None and schedule_state.exists and schedule_state.mode == "disabled":
+            definition = lookup.definition_of(ports, schedule_state)
+            if definition is not None and tree.upstreams(definition.trigger):
+                found[schedule] = definition
+    return found
+
+
+def _waiting(disabled: Mapping[str, Schedule], starter: str, workflow: str) -> list[Start]:
+    """The disabled schedules, with their workflows, for which a run of ``workflow`` counts that ``starter`` started."""
+    return [
+        (name, schedule.workflow)
+        for name, schedule in disabled.items()
+        if any(upstream.counts(workflow, starter) for upstream in tree.upstreams(schedule.trigger))
+    ]
 
 
 def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[Start]:

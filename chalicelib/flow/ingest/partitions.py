@@ -27,9 +27,14 @@ def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[
     given = content.get("partition")
     expected = f"an object with exactly the keys {', '.join(dataset.keys)}"
     if not isinstance(given, dict) or set(given) != set(dataset.keys):
-        raise invalid("partition", expected, given)
+        raise invalid("partition", expected, given, "write each key of the dataset once, with its value")
     values = tuple(str(given[key]) for key in dataset.keys)
     for key, value in zip(dataset.keys, values, strict=True):
         if not value or "/" in value:
-            raise invalid(f"partition.{key}", "a value that is not empty and has no '/'", value)
+            raise invalid(
+                f"partition.{key}",
+                "a value that is not empty and has no '/'",
+                value,
+                "write the value as it stands in the folder, such as 2026-01-31",
+            )
     return register(ports, name, dataset, values, ports.clock.now(), "")

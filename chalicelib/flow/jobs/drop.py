@@ -8,6 +8,7 @@ from typing import Literal
 from chalicelib.core import states
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref, backfill_ref, limit_ref, run_ref
@@ -46,7 +47,8 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
         page = ports.jobs.jobs(schedule, generation, BATCH_SIZE, cursor)
         for job in page.items:
             if job.closed:
-                tombstone = job
+                # Another closed row refuses the statuses of one cancelled DAG run; it has nothing to drop.
+                tombstone = job if job.sort_key == sort_keys.GATHERING else tombstone
             elif not same or not _may_stay(job, schedule_state) or _is_unmet(ports, job, schedule_state):
                 is_dropped = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
                 dropped, left = dropped + is_dropped, left or not is_dropped

@@ -49,7 +49,7 @@ def put(
     new = sent.resolved(namespace, app, ports.clock.now())
     check_size(new.model_dump(mode="json"))
     if not checked:
-        references.check(ports, name, new)
+        references.check(ports, name, new, with_disabled=True)
     data.keep(ports, name, document, bucket)
     for _ in range(MAX_RACES):
         schedule_state = ports.catalog.schedule_state(name)

@@ -65,7 +65,7 @@ def parse_tag(text: str, field: str = "tag") -> Tag:
     """A tag from ``team=a``, or just ``team``. Raises SluiceError if the key is empty."""
     key, equals, value = text.partition("=")
     if not key:
-        raise errors.invalid(field, "a tag such as team=a, or just team", text)
+        raise errors.invalid(field, "a tag such as team=a, or just team", text, "write key=value, or the key alone")
     return Tag(key, value if equals else None)
 
 
@@ -106,7 +106,7 @@ def act(
     A repeat finishes an interrupted request: schedules that were already changed are reported as unchanged.
     """
     if action not in actions:
-        raise errors.invalid("action", f"one of {', '.join(actions)}", action)
+        raise errors.invalid("action", f"one of {', '.join(actions)}", action, "use one of these")
     outcome = Outcome(changed=[], unchanged=[], failed=[])
     for schedule_state, _ in select(ports, app, filters.tag, filters.workflow, filters.state):
         try:

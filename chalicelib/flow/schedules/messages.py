@@ -185,7 +185,9 @@ def _check_workflow(ports: Ports, app: str, message: Message) -> None:
     namespace = app.partition(".")[0]
     full = definition_message.workflow_of(message, app)
     if full.partition(".")[0] != namespace:
-        raise errors.invalid("workflow", f"a workflow of namespace {namespace}", full)
+        raise errors.invalid(
+            "workflow", f"a workflow of namespace {namespace}", full, "name a workflow of the namespace of the message"
+        )
     if ports.catalog.definition("workflow", full) is None:
         known = [row.name for row in ports.catalog.definitions("workflow", app, 1000, None).items]
         raise errors.unknown_reference("workflow", "workflow", full, known)

@@ -36,14 +36,16 @@ def why_job(ports: Ports, job: Job, queues: Queues | None = None) -> View:
     verdict = check.verdict_of(job, known.schedule, now) if known.schedule else None
     until = decision.until if isinstance(decision, check.Wait) else None
     queue = (queues or Queues(ports)).of(job)
+    before = _attempt_before(ports, job)
+    why = f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why
     return {
         "job_id": job.job_id,
         "schedule": job.schedule,
         "state": job.state,
         "decision": type(decision).__name__.lower(),
-        "why": f"{decision.why}{in_words(queue)}",
+        "why": f"{why}{in_words(queue)}",
         "queue": queue,
-        "fired_by": _fired_by(ports, job),
+        "fired_by": before.fired_by if before is not None else None,
         "arrived": list(verdict.arrived) if verdict else [],
         "missing": list(verdict.missing) if verdict and not verdict.met else [],
         "since": iso(job.created_at),
@@ -53,10 +55,16 @@ def why_job(ports: Ports, job: Job, queues: Queues | None = None) -> View:
     }
 
 
-def _fired_by(ports: Ports, job: Job) -> str | None:
-    """What fired the first attempt of a retry; None for any other job, whose decision says what fires it."""
+def _attempt_before(ports: Ports, job: Job) -> Run | None:
+    """The attempt that a retry follows, with its error; None for any other job, whose decision says what fires it."""
     before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
-    return before.fired_by if before is not None else None
+    return failures.with_reason(ports, before) if before is not None else None
+
+
+def _failed(before: Run) -> str:
+    """Which attempt failed, and why."""
+    reason = f": {before.reason}" if before.reason else ""
+    return f"attempt {before.attempt} of {before.attempts} failed{reason}"
 
 
 def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
@@ -71,13 +79,14 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     waiting = [why_job(ports, job, queues) for job in present]
     timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
+    runs = ports.runs.runs("schedule", name, MAX_ENDED, None).items
     if schedule_state.mode != "enabled":
         why = _not_enabled(schedule_state, len(waiting))
     elif waiting:
         why = "; ".join(_reasons(waiting[:3]))
     else:
-        why = f"no event has arrived yet; trigger: {tree.describe(schedule.trigger)}"
-    ended, ran_at = _ended(ports, name)
+        why = _nothing_waits(runs, tree.describe(schedule.trigger))
+    ended, ran_at = _ended(ports, name, runs)
     if ended and not waiting and ended[0]["at"] > ran_at:
         last = ended[0]
         why = f"{why}; the last work was {str(last['kind']).lower()} at {last['at']}: {last['reason']}"
@@ -103,10 +112,20 @@ def _reasons(waiting: Sequence[View]) -> list[str]:
     return list(first.values())
 
 
-def _ended(ports: Ports, schedule: str) -> tuple[list[View], str]:
+def _nothing_waits(runs: Sequence[Run], trigger: str) -> str:
+    """Why a schedule without a waiting job does not run: what has arrived has an active run, or nothing has arrived."""
+    active = [run for run in runs if not states.is_terminal(run.state)]
+    if not active:
+        return f"no event has arrived yet; trigger: {trigger}"
+    last = active[0]
+    more = f" and {len(active) - 1} more" if len(active) > 1 else ""
+    since = f"since {iso(last.state_at if last.state_at is not None else last.claimed_at)}"
+    return f"{last.fired_by}; run {last.run_id}{more} is {last.state} {since}; nothing has arrived since"
+
+
+def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[View], str]:
     """The last work of a schedule that never ran, or whose run was aborted or cancelled, newest first. Also when its
     last other run was claimed, or an empty text."""
-    runs = ports.runs.runs("schedule", schedule, MAX_ENDED, None).items
     records = ports.runs.records("schedule", schedule, MAX_ENDED, None).items
     cut = [run for run in runs if run.state in ("ABORTED", "CANCELLED")]
     ended = [record_view(record) for record in records] + [ended_view(run) for run in cut]

@@ -79,7 +79,7 @@ def of_policy(ports: Ports, row: Definition) -> View:
     state = ports.jobs.limit_state(names.policy_limit(row.name))
     head = _head(ports, state.limit_name, state.waiters)
     parts = [{"of": "the next start", "waiting": state.waiters, "queue": _shown(head)}]
-    for shared in _shared(ports, row.name, head):
+    for shared in dict.fromkeys((*_shared(ports, row.name, head), *state.admits)):
         admission = ports.jobs.limit_state(names.admission_limit(row.name, shared))
         if admission.waiters:
             queue = _shown(_head(ports, admission.limit_name, admission.waiters))

@@ -70,5 +70,10 @@ def _full(ns: str, name: str) -> str:
 
     parts = check_reference(name, "schedule").split(".")
     if len(parts) == 1 or (len(parts) == 3 and parts[0] != ns):
-        raise invalid("schedule", f"a schedule of namespace {ns}, as app.name or {ns}.app.name", name)
+        raise invalid(
+            "schedule",
+            f"a schedule of namespace {ns}, as app.name or {ns}.app.name",
+            name,
+            "name one of this namespace, or send the request to the other",
+        )
     return ".".join([ns, *parts[-2:]])

@@ -45,6 +45,20 @@ def test_a_cut_reason_is_completed_as_soon_as_the_log_is_there(details: str) -> 
     assert failures.with_reason(world.ports, world.runs("a")[0]).reason == f"exit code 1: {ERROR}"
 
 
+def test_an_error_that_was_read_from_a_log_stays_in_lists() -> None:
+    """The log is read once. Without its error, lists and the history keep the reason of the target."""
+    world = failed(CUT)
+    why(world)
+    [run] = world.runs("a")
+    assert run.reason == CUT
+    logs(world)
+    assert why(world) == f"exit code 1: {ERROR}"
+    [kept] = world.runs("a")
+    assert (kept.reason, kept.rev, kept.state) == (f"exit code 1: {ERROR}", run.rev + 1, "FAILED")
+    world.payloads.logs.clear()
+    assert why(world) == f"exit code 1: {ERROR}"
+
+
 def test_a_failure_without_details_has_the_error_of_its_log() -> None:
     world = failed("")
     assert why(world) == "the target gave no reason"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from chalicelib.core.backfills.request import Reprocess
+from chalicelib.core.history import lines
+from chalicelib.core.instants import DAY, iso
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import complete as completion
 from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.runs import complete
 from chalicelib.flow.views import explain, views
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, day, flights, full
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
 
@@ -72,6 +76,9 @@ def test_a_retry_keeps_what_fired_its_first_attempt() -> None:
     assert first.fired_by.startswith("trigger met: 1 partition of demo.flights")
     assert told["fired_by"] == first.fired_by
     assert "attempt 1 of 2 failed: the file is empty" in retry.reason
+    due = iso(retry.due_at or 0)
+    assert told["why"] == f"attempt 1 of 2 failed: the file is empty; attempt 2: due at {due}"
+    assert explain.why_schedule(world.ports, full("a"))["why"] == told["why"]
 
     world.pass_by("31s")
     first, second = world.runs("a")
@@ -79,6 +86,40 @@ def test_a_retry_keeps_what_fired_its_first_attempt() -> None:
     assert (first.state, first.reason) == ("RETRYING", "the file is empty")
     assert views.events_view(world.ports, second) == views.events_view(world.ports, first)
     assert explain.why_run(second)["fired_by"] == first.fired_by
+
+
+def test_why_schedule_names_the_active_run_of_what_arrived() -> None:
+    world = begun()
+    hears(world, "RUNNING", back=0)
+    [run] = world.runs("a")
+    since = iso(run.state_at or 0)
+    assert explain.why_schedule(world.ports, full("a"))["why"] == (
+        f"{run.fired_by}; run {run.run_id} is RUNNING since {since}; nothing has arrived since"
+    )
+    world.upload(day(2))
+    world.settle()
+    [first, second] = sorted(world.runs("a"), key=lambda each: each.run_id != run.run_id)
+    told = explain.why_schedule(world.ports, full("a"))["why"]
+    assert f"run {second.run_id} and 1 more is STARTING" in told or f"run {first.run_id} and 1 more" in told
+    for _ in range(2):
+        world.finish()
+        world.settle()
+    assert explain.why_schedule(world.ports, full("a"))["why"].startswith("no event has arrived yet; trigger: ")
+
+
+def test_a_run_of_a_reprocessing_waits_from_its_request() -> None:
+    """Its partition arrived a day earlier."""
+    world = begun()
+    world.finish()
+    world.settle()
+    world.pass_by("1d")
+    asked = Reprocess.model_validate({"dataset": "flights", "partition": {"year": "2013", "month": "1", "day": "1"}})
+    reprocess.begin(world.ports, "demo", asked, "tester", "r1")
+    world.pass_by("2s")
+    first, again = sorted(world.runs("a"), key=lambda run: run.claimed_at)
+    assert again.backfill is not None and again.claimed_at - first.claimed_at >= DAY
+    assert lines.waited(again) < 3_000
+    assert again.waited_for == ""
 
 
 def test_a_retry_of_a_retry_still_names_the_first_cause() -> None:

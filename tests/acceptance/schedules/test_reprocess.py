@@ -11,6 +11,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.backfills import reprocess, reprocess_view
+from tests.support import dags
 from tests.support.schedules import BY_DAY, after, at, partitions
 from tests.support.world import EMR, World, day, flights, full
 
@@ -452,6 +453,31 @@ def test_l21_cancelling_the_step_of_a_dag_leaves_its_nodes(world: World) -> None
     minutes(world)
     assert seen(world, reprocess_id)["state"] == "CANCELLED"
     assert [len(world.runs(name)) for name in OF_NODES] == [1, 1]
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_l21_cancelling_with_runs_ends_the_nodes_of_a_dag(world: World, later: bool) -> None:
+    """Also a node that a cancelled one starts, and also if a first cancel has left the runs alone."""
+    edges = ["clean -> join", dags.edge("clean -> mend", on=["KILLED"])]
+    nodes = {"clean": {"workflow": "clean"}, "join": {"workflow": "join"}, "mend": {"workflow": "notify"}}
+    world.deploy(dags.app(dags.dag(*edges, nodes=nodes)))
+    world.upload(day(1))
+    minutes(world)
+    reprocess_id = begin(world)
+    world.settle()
+    if later:
+        reprocess.stop(world.ports, "demo", reprocess_id, False, "tester")
+    reprocess.stop(world.ports, "demo", reprocess_id, True, "tester")
+    assert seen(world, reprocess_id)["running"] == 1, "until the target reports the end of the run"
+    minutes(world)
+    view = seen(world, reprocess_id)
+    assert (view["state"], view["cancelled"], view["ended_at"] is None) == ("CANCELLED", 1, False)
+    first, second = dags.states(world)
+    assert first["join"] == "SUCCEEDED"
+    assert second == {"clean": "CANCELLED", "join": "ABORTED", "mend": "ABORTED"}
+    nodes_view = dags.views(world)[1]["nodes"]
+    assert f"was cancelled by re-processing {reprocess_id}" in nodes_view["join"]["why"]
+    assert [job for name in nodes for job in world.jobs(f"daily~{name}")] == []
 
 
 def test_l21_a_new_day_of_the_dag_counts_after_it_ran_again(world: World) -> None:

@@ -244,7 +244,7 @@ def test_l5_trigger_over_45_leaves_is_refused_counting_statuses(document: dict[s
     with pytest.raises(SluiceError) as caught:
         trigger_tree.check_size(tree)
     assert caught.value.field == "trigger"
-    assert caught.value.message == f"expected at most 45 leaves in one trigger (L5), got '{counted} leaves'"
+    assert caught.value.message == f"expected at most 45 leaves in one trigger, got '{counted} leaves'"
     assert caught.value.hint == (
         "split the schedule in two, or trigger on an intermediate workflow; each status of a leaf counts"
     )

@@ -90,13 +90,31 @@ def test_a_cycle_of_disabled_schedules_is_refused_by_apply(enabled: bool | None)
     assert [each.field for each in error.each] == ["schedules.there.trigger", "schedules.back.trigger"]
 
 
+def test_a_put_closes_no_cycle_with_a_disabled_schedule() -> None:
+    """Only one of the two could be enabled, so the second put is refused; a change that breaks the cycle is not."""
+    world = QuickWorld()
+    world.deploy(document({}))
+    world.put("there", after("join", "clean", enabled=False))
+    with pytest.raises(SluiceError) as caught:
+        world.put("back", after("clean", "join", enabled=False))
+    assert (caught.value.code, caught.value.field) == ("cycle", "trigger")
+    assert caught.value.hint == (
+        "schedule demo.flights.back and the disabled demo.flights.there would wait for each other, so only one of them "
+        "could be enabled: trigger one of the two by time or by its data, or delete one"
+    )
+    world.put("there", at("0 5 * * *", enabled=False))
+    world.put("back", after("clean", "join", enabled=False))
+    for name in ("there", "back"):
+        world.enable(name)
+
+
 def test_an_app_that_has_had_a_cycle_for_long_stays_deployable() -> None:
-    """One that was stored before deployments looked at disabled schedules."""
+    """One that was stored before deployments and puts looked at disabled schedules."""
     world = QuickWorld()
     there, back = after("join", "clean", enabled=False), after("clean", "join", enabled=False)
     world.deploy(document({}))
-    world.put("there", there)
-    world.put("back", back)
+    world.put("there", there, checked=True)
+    world.put("back", back, checked=True)
     report = send(world, document({"there": there, "back": back}))
     assert "schedule demo.flights.back" in report["kept"]
 

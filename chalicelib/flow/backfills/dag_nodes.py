@@ -1,0 +1,83 @@
+"""Cancel the nodes of a DAG run whose re-processing is cancelled with its runs (L21)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core.dags.status import UNDER_WAY
+from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import claim
+from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run
+from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
+from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, Put, Replace, Write
+from chalicelib.flow import dag_states
+from chalicelib.flow.dag_states import NodeKey
+from chalicelib.flow.jobs import drop
+from chalicelib.flow.limits import waiting
+from chalicelib.flow.runs import cancel
+from chalicelib.ports import MAX_RACES, Ports
+
+
+def cancel_nodes(ports: Ports, begun: Run, why: str) -> None:
+    """Cancel the active runs of a DAG run's nodes, and let no other node of it start. Idempotent.
+
+    The last nodes come first, so that the end of a cancelled run reaches no node that waits for it. Raises RuntimeError
+    after ``MAX_RACES`` lost races.
+    """
+    dag, row = dag_states.graph_of(ports, begun), ports.runs.dag_run(begun.run_id)
+    states = dag_states.node_states(ports, begun, dag, row)
+    keys = dag_states.keys_of(ports, begun, dag, row)
+    for node, status in reversed(states.items()):
+        key, run = keys[node], status.rows.run
+        if status.state not in UNDER_WAY or key is None:
+            continue
+        if run is None:
+            _close(ports, key, why)
+        elif status.state == "RETRYING":
+            _drop_retry(ports, key, run, why)
+        else:
+            cancel.request_cancel(ports, run.run_id, run.attempt, why)
+
+
+def _drop_retry(ports: Ports, key: NodeKey, run: Run, why: str) -> None:
+    for _ in range(MAX_RACES):
+        job = ports.jobs.job(key.schedule, key.generation, sort_keys.retry(run.run_id, run.attempt + 1))
+        if job is None:
+            cancel.request_cancel(ports, run.run_id, run.attempt + 1, why)
+            return
+        if drop.drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
+            return
+    raise RuntimeError(f"cancelling the retry of {run.run_id} lost {MAX_RACES} races; the sweep will try again")
+
+
+def _close(ports: Ports, key: NodeKey, why: str) -> None:
+    """Put a node on record that has no run yet, and a tombstone over its job, so that no status of an upstream node
+    makes another job. A node that has become a run meanwhile is cancelled."""
+    for _ in range(MAX_RACES):
+        if ports.runs.run(key.run_id, 1) is not None:
+            cancel.request_cancel(ports, key.run_id, 1, why)
+            return
+        job = ports.jobs.job(key.schedule, key.generation, key.sort_key)
+        if (job is not None and job.closed) or ports.ledger.commit(_closing(ports, key, job, why)) is None:
+            return
+    raise RuntimeError(f"cancelling the node of {key.run_id} lost {MAX_RACES} races; the sweep will try again")
+
+
+def _closing(ports: Ports, key: NodeKey, job: Job | None, why: str) -> list[Write]:
+    now = ports.clock.now()
+    if job is None:
+        named = Job(key.schedule, key.generation, key.sort_key, key.run_id, "gathering", "PENDING_TRIGGER", now)
+        record = drop.record_of(named, "DROPPED", why, now)
+        return [Create(_tombstone(named, why, now)), Put(record), ExpectNoRun(named)]
+    job = waiting.regained(ports, job)
+    held = drop.states_of_held(ports, job)
+    dropped = claim.drop_plan(job, drop.record_of(job, "DROPPED", why, now), held, now)
+    left = [write for write in dropped if not isinstance(write, DeleteJob)]
+    return [Replace(replace(_tombstone(job, why, now), rev=job.rev + 1), over=job), *left]
+
+
+def _tombstone(job: Job, why: str, now: Instant) -> Job:
+    bare = replace(job, closed=True, job_id="", queued_in=None, rank=None, held=(), reason=why, wake_at=None)
+    return replace(bare, expires_at=now + TOMBSTONE_LIFE)
