@@ -144,7 +144,7 @@ def if_match(request: Request) -> int | None:
 
 
 def caller(request: Request) -> str:
-    """The identity that signed the request, for the history of versions."""
+    """The ARN of the signer, for the history of versions; ``unknown`` only if nothing checks signers."""
     identity = (request.context or {}).get("identity") or {}
     return str(identity.get("userArn") or identity.get("caller") or "unknown")
 
