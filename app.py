@@ -18,6 +18,7 @@ from chalice.app import Chalice, CloudWatchEvent, DynamoDBEvent, Rate, SQSEvent
 from chalicelib import handlers
 from chalicelib.web import openapi
 from chalicelib.web.routes import (
+    access,
     actions,
     backfills,
     dags,
@@ -38,6 +39,7 @@ from chalicelib.web.routes import (
 app = Chalice(app_name="sluice")
 app.register_middleware(handlers.measured, "all")
 app.register_blueprint(definitions.routes)
+app.register_blueprint(access.routes)
 app.register_blueprint(schedules.routes)
 app.register_blueprint(messages.routes)
 app.register_blueprint(actions.routes)

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -85,6 +86,11 @@ class Catalog(Protocol):
     def versions(self, schedule: str) -> tuple[Version, ...]: ...
 
     def definition(self, kind: Kind, name: str) -> Definition | None: ...
+
+    def access(self, namespace: str) -> AccessRow | None:
+        """The members of a namespace and their roles."""
+
+    def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]: ...
 
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]: ...
 

@@ -52,6 +52,10 @@ class Settings:
     worker_wait_seconds: float = 0
     # After how many seconds a worker claims again if it got nothing and did not wait.
     worker_retry_seconds: float = 5
+    # What follows if the signer of a request lacks the right to make it: ``off``, ``observe`` (log it), ``enforce``.
+    authorization: str = "off"
+    # Patterns of the ARNs of users and roles that administer the installation: they create namespaces (O5).
+    administrators: tuple[str, ...] = ()
     # List prices of EMR Serverless, in dollars; `core/runs/costs.py` has their date and region. Yours may differ (H1).
     price_vcpu_hour: float = LIST.vcpu_hour
     price_memory_gb_hour: float = LIST.memory_gb_hour
@@ -104,6 +108,8 @@ class Settings:
             "price_memory_gb_hour": float,
             "price_storage_gb_hour": float,
             "watched_buckets": _names,
+            "authorization": _one_of("SLUICE_AUTHORIZATION", "off", "observe", "enforce"),
+            "administrators": _names,
         }
         tuned: dict[str, Any] = {
             name: cast(env[key]) for name, cast in optional.items() if (key := f"SLUICE_{name.upper()}") in env
@@ -146,6 +152,15 @@ def _between(name: str, least: int, most: int) -> Callable[[str], int]:
         if not text.isdecimal() or not least <= int(text) <= most:
             raise RuntimeError(f"expected {least} to {most} in {name}, got {text!r}")
         return int(text)
+
+    return read
+
+
+def _one_of(name: str, *words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in words:
+            raise RuntimeError(f"expected one of {', '.join(words)} in {name}, got {text!r}")
+        return text
 
     return read
 

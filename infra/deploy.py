@@ -42,7 +42,10 @@ def deploy(
     wanted = {**defaults, **(present or {}), **parameters}
     preflight.check(session, stack_name, parameters, wanted, present or {})
     emr_checks.check(session, {**(present or {}), **parameters}, report)
-    account = session.client("sts").get_caller_identity()["Account"]
+    identity = session.client("sts").get_caller_identity()
+    account = identity["Account"]
+    if not wanted["Administrators"]:
+        parameters = {**parameters, "Administrators": _member(identity["Arn"])}
     bucket = artifacts.ensure_bucket(s3, account, region)
     code_key = artifacts.upload(s3, bucket, stack_name, artifacts.code_of(out), ".zip")
     located = template.with_code_at(made, bucket, code_key)
@@ -64,6 +67,12 @@ def deploy(
     created = apply({"DeletionProtection": "false"})
     apply({"DeletionProtection": "true"})
     return created
+
+
+def _member(arn: str) -> str:
+    """The user or role of an ARN, as Sluice names members: a session of a role is the role, without its path."""
+    head, separator, rest = arn.partition(":assumed-role/")
+    return f"{head.replace(':sts:', ':iam:')}:role/{rest.partition('/')[0]}" if separator else arn
 
 
 def parse_parameters(arguments: list[str]) -> dict[str, str]:

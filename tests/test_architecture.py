@@ -28,8 +28,8 @@ ROOT = Path(__file__).parents[1]
 # are such modules, with their own place in the order.
 ORDER = """
 core
-core.time core.rows core.limits core.writes core.targets core.triggers core.constraints core.definitions core.dags
-core.events core.fires core.runs core.jobs core.schedules core.notices core.backfills core.history core.system
+core.access core.time core.rows core.limits core.writes core.targets core.triggers core.constraints core.definitions
+core.dags core.events core.fires core.runs core.jobs core.schedules core.notices core.backfills core.history core.system
 log settings ports
 aws aws.tables aws.s3 aws.targets
 flow flow.limits flow.facts flow.priority flow.wake flow.definitions flow.fires flow.notices flow.ingest flow.runs

@@ -24,6 +24,7 @@ from chalicelib.core.limits.writes import (
     ReleasePermit,
     TrackRates,
 )
+from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -39,7 +40,8 @@ from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription,
 from chalicelib.core.states import Mode
 
 Row = (
-    NoticeWindow
+    AccessRow
+    | NoticeWindow
     | Backfill
     | DagRun
     | DeadLetter
@@ -86,7 +88,7 @@ class Replace:
     ``over`` is the job that the new job replaces, if that has another id.
     """
 
-    row: NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | Timer | DeadlineWatch
+    row: AccessRow | NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | Timer | DeadlineWatch
     over: Job | None = None
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from chalicelib.core.access.document import Access
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.data import Carried
 from chalicelib.core.definitions.dataset import Dataset
@@ -102,6 +103,12 @@ class StoredPool(Pool, StoredFields):
     in_use: int | None = None
     waiting: int | None = None
     parts: list[Properties] | None = None
+
+
+class StoredAccess(Access, StoredFields):
+    """The members of a namespace and their roles."""
+
+    model_config = ConfigDict(extra="allow")
 
 
 class StoredSchedule(Schedule, StoredFields):
@@ -715,7 +722,7 @@ class ByStatus:
 ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "health": Health,
     "openapi": OpenApiDocument,
-    **{f"put_{kind}": Change for kind in ("namespace", "workflow", "dataset", "policy", "pool")},
+    **{f"put_{kind}": Change for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access")},
     "list_namespaces": Pages(StoredNamespace),
     "get_namespace": StoredNamespace,
     "list_apps": Pages(StoredApp),
@@ -733,6 +740,7 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "get_policy": StoredPolicy,
     "list_pools": Pages(StoredPool),
     "get_pool": StoredPool,
+    "get_access": StoredAccess,
     "list_schedules": Pages(StoredSchedule),
     **{f"{act}_schedule": StoredSchedule for act in ("get", "put", "enable", "disable", "pause", "resume")},
     "skip_occurrence": StoredSchedule,

@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
+from chalicelib.core.access.document import Access
 from chalicelib.core.backfills.request import Backfill, Reprocess, Values
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
@@ -18,14 +19,12 @@ from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
 from chalicelib.core.documents import Document, Name, Properties, Reference
-from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.errors import invalid
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.triggers.payload import Payload
 from chalicelib.core.triggers.registry import AnyGiven
-
-MAX_PAYLOAD = 10_000  # bytes: an event is stored once per schedule that it triggers
-
 
 MAX_VALUE = 200  # characters of a partition key's value
 
@@ -102,17 +101,8 @@ class NewEvent(Document):
 
     type: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
     timestamp: Moment | None = None
-    payload: Properties = Field(default_factory=dict)
+    payload: Payload = Field(default_factory=dict)
     id: str | None = Field(default=None, min_length=1, max_length=200)
-
-    @field_validator("payload")
-    @classmethod
-    def _fits(cls, payload: Properties) -> Properties:
-        size = len(json.dumps(payload).encode())
-        if size > MAX_PAYLOAD:
-            hint = "put large data into S3 and pass a reference"
-            raise SluiceError("too_large", f"expected a payload of at most {MAX_PAYLOAD} bytes, got {size}", "", hint)
-        return payload
 
 
 class Events(Document):
@@ -271,6 +261,7 @@ class Release(Document):
 BODIES: dict[str, type[Document]] = {
     model.__name__: model
     for model in (
+        Access,
         App,
         Backfill,
         Bulk,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from uuid import uuid4
@@ -148,7 +149,7 @@ def if_match(request: Request) -> int | None:
 
 
 def caller(request: Request) -> str:
-    """The identity that signed the request, for the history of versions."""
+    """The ARN of the signer, for the history of versions; ``unknown`` only if nothing checks signers."""
     identity = (request.context or {}).get("identity") or {}
     return str(identity.get("userArn") or identity.get("caller") or "unknown")
 
@@ -157,8 +158,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object as a dict. JSON does not define a repeated key; a dict would silently lose one of two schedules."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise SluiceError("bad_json", f"expected each key of an object once, got {twice!r} twice", "body", None)
     return found
 

@@ -8,6 +8,8 @@ from typing import Any
 
 from chalice.app import Blueprint, Chalice
 
+from chalicelib.core.access.rights import roles_with
+from chalicelib.web.access import SIGNED, Needs
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
 from chalicelib.web.routing import IDEMPOTENCY_KEY, IF_MATCH, Takes, route
 
@@ -64,7 +66,7 @@ ERROR: Json = {
 }
 
 
-@route(routes, "GET", "/v1/openapi.json")
+@route(routes, "GET", "/v1/openapi.json", needs=SIGNED)
 def openapi() -> Json:
     """Describe this API."""
     return describe(routes.current_app)
@@ -108,8 +110,8 @@ def _operation(path: str, method: str, view: Any, takes: Takes) -> Json:
         ],
         "responses": good | {"default": {"$ref": "#/components/responses/Error"}},
     }
-    if rest:
-        operation["description"] = " ".join(rest.split())
+    operation["description"] = " ".join([*rest.split(), *_needs(takes.needs)])
+    operation["x-needs"] = takes.needs
     if takes.body:
         operation["requestBody"] = {
             "required": method == "PUT" or _needs_a_field(takes.body),
@@ -133,6 +135,14 @@ def _answer(operation: str, status: int) -> Json:
     properties = {"items": items, "next_cursor": NULLABLE, **known.more}
     page = {"type": "object", "required": list(properties), "properties": properties}
     return {"content": {"application/json": {"schema": page}}}
+
+
+def _needs(needs: Needs) -> list[str]:
+    """The sentence about the right that an operation needs."""
+    if needs == SIGNED:
+        return ["Every signer may send it."]
+    roles = " or ".join(roles_with(needs))
+    return [f"Needs the role {roles}."]
 
 
 def _tag(path: str) -> str:

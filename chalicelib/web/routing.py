@@ -11,9 +11,11 @@ from chalice.app import Blueprint, IAMAuthorizer, MultiDict, Request, Response
 
 from chalicelib.core import errors, ids
 from chalicelib.core.errors import SluiceError
+from chalicelib.web import access
+from chalicelib.web.access import SIGNED, Needs
 from chalicelib.web.http import answer, body, failure, refusal
 
-SIGNED = IAMAuthorizer()
+AUTHORIZER = IAMAuthorizer()
 IF_MATCH, IDEMPOTENCY_KEY = "If-Match", "Idempotency-Key"
 NAMES = {"ns": "namespace", "app": "app", "name": "name"}  # path parameter -> the field that an error names
 IDS = {"job_id": "job", "run_id": "run"}
@@ -53,6 +55,7 @@ class Takes:
     headers: tuple[str, ...] = ()
     body: str | None = None
     status: tuple[int, ...] = (200,)
+    needs: Needs = SIGNED
 
 
 def route(
@@ -60,14 +63,16 @@ def route(
     method: str,
     path: str,
     *,
+    needs: Needs,
     query: tuple[str, ...] = (),
     headers: tuple[str, ...] = (),
     body: str | None = None,
     status: tuple[int, ...] = (200,),
 ) -> Callable[[View], View]:
-    """Register a handler of signed requests. The first sentence of its docstring is the OpenAPI summary, the rest the
+    """Register a handler of signed requests. ``needs`` is the right that the signer must have in the namespace of the
+    path, or of the id in it. The first sentence of the handler's docstring is the OpenAPI summary, the rest the
     description."""
-    takes = Takes(query, headers, body, status)
+    takes = Takes(query, headers, body, status, needs)
 
     def register(handler: View) -> View:
         @functools.wraps(handler)
@@ -80,7 +85,7 @@ def route(
 
         view.takes = takes  # type: ignore[attr-defined]
         # Accept any content type: curl sends every body as a form, and a body that is no JSON is refused.
-        routes.route(path, methods=[method], authorizer=SIGNED, content_types=["*/*"])(view)
+        routes.route(path, methods=[method], authorizer=AUTHORIZER, content_types=["*/*"])(view)
         return handler
 
     return register
@@ -145,6 +150,7 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
             raise errors.not_found(IDS[segment], text[:MAX_ID], hint)
         elif segment in OWN:
             OWN[segment](text[:MAX_ID])
+    access.check(request, takes.needs, segments)
     parameters = request.query_params or MultiDict({})
     for name in parameters:
         if name not in takes.query:

@@ -235,3 +235,40 @@ def test_each_resource_is_reported_as_it_progresses() -> None:
         poll_seconds=0.001,
     )
     assert steps == ["CREATE_IN_PROGRESS           JobsTable", "CREATE_COMPLETE              JobsTable"]
+
+
+@pytest.mark.parametrize(
+    ("arn", "present", "given", "administrators"),
+    [
+        ("arn:aws:sts::123456789012:assumed-role/deploy/ci", None, {}, "arn:aws:iam::123456789012:role/deploy"),
+        ("arn:aws:iam::123456789012:user/team/ann", None, {}, "arn:aws:iam::123456789012:user/team/ann"),
+        ("arn:aws:iam::123456789012:user/ann", None, {"Administrators": "x"}, "x"),
+        ("arn:aws:iam::123456789012:user/ann", {"Administrators": "x"}, {}, None),
+    ],
+    ids=["role", "user", "given", "kept"],
+)
+def test_who_deploys_first_administers_the_installation(
+    packaged: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    arn: str,
+    present: dict[str, str] | None,
+    given: dict[str, str],
+    administrators: str | None,
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    applied: list[str | None] = []
+    monkeypatch.setattr(stack, "parameters", lambda *_: present)
+    monkeypatch.setattr(stack, "apply", lambda _, n, u, wanted, **more: applied.append(wanted.get("Administrators")))
+    with mock_aws():
+        session = boto3.Session("x", "x", region_name="eu-west-1")
+        create = session.client
+
+        def client(service: str) -> Any:
+            made = create(service)
+            if service == "sts":
+                monkeypatch.setattr(made, "get_caller_identity", lambda: {"Account": "123456789012", "Arn": arn})
+            return made
+
+        monkeypatch.setattr(session, "client", client)
+        deploy.deploy(session, "sluice-dev", packaged, given)
+    assert applied[-1] == administrators

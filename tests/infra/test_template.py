@@ -167,7 +167,11 @@ def test_every_lambda_has_its_memory_and_timeout(
     assert template["Parameters"][parameter["Ref"]]["Default"] == memory
     assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", {"Ref": "Tracing"})
     assert properties["Role"] == {"Fn::GetAtt": [f"{function}Role", "Arn"]}
-    own = {"SLUICE_WATCHED_BUCKETS"} if function == "APIHandler" else set()
+    own = (
+        {"SLUICE_WATCHED_BUCKETS", "SLUICE_AUTHORIZATION", "SLUICE_ADMINISTRATORS"}
+        if function == "APIHandler"
+        else set()
+    )
     told = properties.get("Environment", {"Variables": {}})["Variables"]
     assert set(told) == own, "the environment is set for all Lambdas at once, in Globals"
 

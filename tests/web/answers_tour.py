@@ -58,6 +58,8 @@ def _definitions(api: Api) -> None:
         api.get(f"{path}/{name}")
         api.get(path)
     api.post(f"{NS}/datasets/flights/partitions", {"partition": DAY})
+    api.put(f"{NS}/access", {"members": [{"member": "arn:aws:iam::123456789012:role/data", "roles": ["admin"]}]})
+    api.get(f"{NS}/access")
     api.get(f"{NS}/datasets/flights/partitions")
 
 

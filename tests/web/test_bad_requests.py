@@ -1,6 +1,7 @@
 """Wrong bodies, paths, ids, conditions and methods are refused, and nothing is stored."""
 
 import json
+from time import process_time
 from typing import Any
 
 import pytest
@@ -39,6 +40,15 @@ def test_a_body_is_one_json_object(standing: Api, path: str, raw: bytes, code: s
     assert (error["code"], error["field"]) == (code, "body")
     assert error["message"].startswith("expected ")
     assert ", got " in error["message"]
+
+
+@pytest.mark.long
+def test_a_repeated_key_among_many_is_found_quickly(standing: Api) -> None:
+    raw = json.dumps({f"k{number}": 1 for number in range(40_000)})[:-1] + ', "k39999": 2}'
+    before = process_time()
+    error = refused(standing, 400, "PUT", NS, raw.encode())
+    assert process_time() - before < 1.0
+    assert error["message"] == "expected each key of an object once, got 'k39999' twice"
 
 
 @pytest.mark.parametrize(

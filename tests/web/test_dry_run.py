@@ -28,6 +28,13 @@ def at(clock: str, event: dict[str, Any]) -> dict[str, Any]:
     return event | {"at": f"2026-11-20T{clock}Z"}
 
 
+def test_a_payload_is_as_large_as_that_of_an_event(api: Api) -> None:
+    api.put(ONE, schedule(workflow="clean", trigger={"type": "event", "event": "sale"}))
+    sale = {"type": "event", "event": "sale", "payload": {"x": "x" * 10_000}}
+    error = refused(api, 413, "POST", f"{ONE}/dry-run", {"events": [sale]})
+    assert (error["code"], error["field"]) == ("too_large", "events.0.payload")
+
+
 def rehearse(api: Api, trigger: Any, *events: Any, **more: Any) -> dict[str, Any]:
     """The answer of a dry run, which must leave every table unchanged."""
     api.put(ONE, schedule(workflow="clean", trigger=trigger, **more))

@@ -6,6 +6,7 @@ from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
 from chalicelib.aws.tables.keys import Key
 from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
@@ -49,6 +50,13 @@ class DynamoCatalog:
 
     def definition(self, kind: Kind, name: str) -> Definition | None:
         return self._dynamo.get(keys.definition(kind, name), Definition)
+
+    def access(self, namespace: str) -> AccessRow | None:
+        return self._dynamo.get(keys.access(namespace), AccessRow)
+
+    def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]:
+        page = self._list(keys.ACCESS, "", limit, cursor)
+        return Page(tuple(items.from_item(AccessRow, item) for item in page.items), page.cursor)
 
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]:
         pk, prefix = keys.definitions(kind, parent)

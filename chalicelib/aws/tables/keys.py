@@ -12,6 +12,7 @@
 | catalog | SCHEDULE#<full>         | STATE, TIMER, VERSION#<n> | as named        | get; a claim checks only STATE |
 | catalog | SCHEDULE#<full>         | FAILURES                  | Failures        | get, when a run has failed     |
 | catalog | SCHEDULE#<ns.app.~name> | WORKFLOW                  | Definition      | get: a message's own target    |
+| catalog | ACCESS                  | <ns>                      | AccessRow       | get, list                      |
 | catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                  | Definition      | get: an app's default target   |
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
@@ -52,6 +53,7 @@ from typing import Literal, NamedTuple
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -69,6 +71,7 @@ from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import Row
 
 TableName = Literal["catalog", "jobs", "runs"]
+ACCESS = "ACCESS"  # the partition of all access documents
 
 
 class Key(NamedTuple):
@@ -80,6 +83,8 @@ class Key(NamedTuple):
 def key_of(row: Row) -> Key:
     """The key of a row."""
     match row:
+        case AccessRow():
+            return access(row.namespace)
         case Definition():
             return definition(row.kind, row.name)
         case ScheduleState():
@@ -144,6 +149,10 @@ def key_of(row: Row) -> Key:
             return pointer(row.target_id)
         case DeadLetter():
             return dead_letter(row.schedule, row.run_id, row.attempt)
+
+
+def access(namespace: str) -> Key:
+    return Key("catalog", ACCESS, namespace)
 
 
 def definition(kind: str, name: str) -> Key:

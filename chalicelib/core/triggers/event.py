@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
@@ -16,6 +17,7 @@ from chalicelib.core.text import count_of
 from chalicelib.core.triggers import patterns
 from chalicelib.core.triggers.given import Given, GivenType
 from chalicelib.core.triggers.leaf import MAX_COUNT, GatheringLeaf, since
+from chalicelib.core.triggers.payload import Payload
 
 
 def custom_key(namespace: str, event: str) -> str:
@@ -26,7 +28,7 @@ class GivenEvent(Given):
     type: Literal["event"]
     event: str
     namespace: Name | None = None
-    payload: dict[str, Any] = Field(default_factory=dict)
+    payload: Payload = Field(default_factory=dict)
 
     def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
         key = custom_key(self.namespace or names.namespace, self.event)
@@ -62,7 +64,11 @@ class EventTrigger(GatheringLeaf):
         return (custom_key(self.namespace or "", self.event),)
 
     def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
-        return self.pattern is None or patterns.matches(self.pattern, payload or {})
+        return self.pattern is None or self._matcher.matches(payload or {})
+
+    @cached_property
+    def _matcher(self) -> patterns.Matcher:
+        return patterns.Matcher(self.pattern or {})
 
     def missing(self, progress: Progress | None) -> str:
         only = f" where {patterns.describe(self.pattern)}" if self.pattern else ""

@@ -17,16 +17,19 @@ import json
 import math
 import operator as comparison
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, NamedTuple
 
 from chalicelib.core.errors import invalid
 
 MAX_DEPTH = 10  # levels of nested objects; each $or is a level as well
 MAX_LEAVES = 100
-MAX_ALTERNATIVES = 100  # of one leaf; with the two limits above, this bounds the work for an event
+MAX_ALTERNATIVES = 100  # of one leaf
+MAX_TRIGGER_LEAVES = 200  # of all patterns of a trigger
+MAX_OPERATORS = 100  # of one pattern, and of all patterns of a trigger: each is tried with each value of an event
 MAX_DESCRIBED = 200  # characters
+MANY_OPERATORS_HINT = "list plain values, which cost nothing, or give the events different types"
 
 _OR = "$or"
 _TEXT = {
@@ -44,31 +47,42 @@ _WILD = re.compile(r"\\[*\\]|.", re.DOTALL)
 
 def matches(pattern: Mapping[str, Any], payload: Any) -> bool:
     """Whether a payload matches a pattern that `check_pattern` accepted. An empty pattern matches every payload."""
-    return all(
-        any(matches(choice, payload) for choice in wanted)
-        if key == _OR
-        else _field_matches(wanted, _found(payload, key))
-        for key, wanted in pattern.items()
-    )
+    return Matcher(pattern).matches(payload)
+
+
+class Matcher:
+    """A pattern prepared for many payloads.
+
+    The alternatives of a leaf become sets where equality decides, so that the work for a payload does not grow with
+    their number. `MAX_OPERATORS` bounds the others: without both, one event of 10 KB could take 19 s of CPU.
+    """
+
+    def __init__(self, pattern: Mapping[str, Any]) -> None:
+        self._choices = [[Matcher(choice) for choice in wanted] for key, wanted in pattern.items() if key == _OR]
+        self._nested = {key: Matcher(wanted) for key, wanted in pattern.items() if isinstance(wanted, Mapping)}
+        self._leaves = {
+            key: _Alternatives(wanted)
+            for key, wanted in pattern.items()
+            if key != _OR and not isinstance(wanted, Mapping)
+        }
+
+    def matches(self, payload: Any) -> bool:
+        """Whether a payload matches. Anything but an object matches only what no field is expected of."""
+        return (
+            all(leaf.match(_found(payload, key)) for key, leaf in self._leaves.items())
+            and all(_any_object(nested, _found(payload, key)) for key, nested in self._nested.items())
+            and all(any(choice.matches(payload) for choice in choices) for choices in self._choices)
+        )
+
+
+def _any_object(matcher: Matcher, found: list[Any]) -> bool:
+    objects = [value for value in _elements(found) if isinstance(value, Mapping)]
+    return any(matcher.matches(value) for value in objects or [{}])
 
 
 def _found(payload: Any, key: str) -> list[Any]:
     """The value of a key as a list of one, or an empty list if the key is absent."""
     return [payload[key]] if isinstance(payload, Mapping) and key in payload else []
-
-
-def _field_matches(wanted: Any, found: list[Any]) -> bool:
-    values = _elements(found)
-    if isinstance(wanted, Mapping):
-        nested = [value for value in values if isinstance(value, Mapping)]
-        return any(matches(wanted, value) for value in nested or [{}])
-    plain = [value for value in values if not isinstance(value, Mapping)]
-    return any(
-        alternative["exists"] is bool(found)
-        if isinstance(alternative, Mapping) and "exists" in alternative
-        else any(_accepts(alternative, value) for value in plain)
-        for alternative in wanted
-    )
 
 
 def _elements(found: list[Any]) -> list[Any]:
@@ -83,48 +97,92 @@ def _elements(found: list[Any]) -> list[Any]:
     return values
 
 
-def _accepts(alternative: Any, value: Any) -> bool:
-    if not isinstance(alternative, Mapping):
-        return isinstance(alternative, bool) is isinstance(value, bool) and bool(alternative == value)
-    ((operator, operand),) = alternative.items()
-    if operator == "anything-but":
-        excluded = operand if isinstance(operand, list | tuple) else [operand]
-        return not any(_accepts(choice, value) for choice in excluded)
-    if operator == "numeric":
-        bounds = zip(operand[::2], operand[1::2], strict=True)
-        return _is_number(value) and all(_COMPARE[sign](value, bound) for sign, bound in bounds)
-    return isinstance(value, str) and _text_accepts(operator, operand, value)
+class _Alternatives:
+    """The alternatives of a leaf, by the type of value that they can accept."""
+
+    def __init__(self, alternatives: Sequence[Any]) -> None:
+        operators = [next(iter(choice.items())) for choice in alternatives if isinstance(choice, Mapping)]
+        plain = [choice for choice in alternatives if not isinstance(choice, Mapping)]
+        self._exists = {operand for operator, operand in operators if operator == "exists"}
+        self._null = None in plain
+        self._flags = {choice for choice in plain if isinstance(choice, bool)}
+        self._numbers = {choice for choice in plain if _is_number(choice)}
+        self._texts = {choice for choice in plain if isinstance(choice, str)}
+        self._folded = {operand.casefold() for operator, operand in operators if operator == "equals-ignore-case"}
+        self._prefixes = tuple(operand for operator, operand in operators if operator == "prefix")
+        self._suffixes = tuple(operand for operator, operand in operators if operator == "suffix")
+        self._wildcards = [_Wildcard(operand) for operator, operand in operators if operator == "wildcard"]
+        self._ranges = [
+            [(_COMPARE[sign], bound) for sign, bound in zip(operand[::2], operand[1::2], strict=True)]
+            for operator, operand in operators
+            if operator == "numeric"
+        ]
+        self._excluded = [
+            _Alternatives(operand if isinstance(operand, list | tuple) else [operand])
+            for operator, operand in operators
+            if operator == "anything-but"
+        ]
+
+    def match(self, found: list[Any]) -> bool:
+        """Whether one of the values of a field is accepted; ``found`` is empty if the field is absent."""
+        if bool(found) in self._exists:
+            return True
+        return any(self._accept(value) for value in _elements(found) if not isinstance(value, Mapping))
+
+    def _accept(self, value: Any) -> bool:
+        if isinstance(value, str):
+            equal = self._accept_text(value)
+        elif isinstance(value, bool):
+            equal = value in self._flags
+        elif value is None:
+            equal = self._null
+        else:
+            equal = value in self._numbers or (_is_number(value) and self._accept_number(value))
+        return equal or any(not excluded._accept(value) for excluded in self._excluded)
+
+    def _accept_number(self, value: float) -> bool:
+        return any(all(compare(value, bound) for compare, bound in bounds) for bounds in self._ranges)
+
+    def _accept_text(self, value: str) -> bool:
+        return (
+            value in self._texts
+            or value.startswith(self._prefixes)
+            or value.endswith(self._suffixes)
+            or (bool(self._folded) and value.casefold() in self._folded)
+            or any(wildcard.matches(value) for wildcard in self._wildcards)
+        )
 
 
-def _text_accepts(operator: str, operand: str, value: str) -> bool:
-    if operator == "prefix":
-        return value.startswith(operand)
-    if operator == "suffix":
-        return value.endswith(operand)
-    if operator == "equals-ignore-case":
-        return value.casefold() == operand.casefold()
-    return _is_like(operand, value)
-
-
-def _is_like(wildcard: str, text: str) -> bool:
-    """Whether a text matches a wildcard: ``*`` matches any text, ``\\*`` and ``\\\\`` the characters themselves.
+class _Wildcard:
+    """``*`` matches any text, ``\\*`` and ``\\\\`` the characters themselves.
 
     It uses no regular expression, because a crafted text can make one backtrack for years. The first position at which
     a part fits leaves the most text for the following parts, so one pass is enough."""
-    parts = [""]
-    for token in _WILD.findall(wildcard):
-        if token == "*":
-            parts.append("")
-        else:
-            parts[-1] += token[-1]
-    if len(parts) == 1:
-        return text == parts[0]
-    first, *middle, last = parts
-    at = len(first) if text.startswith(first) else -1
-    for part in middle:
-        index = text.find(part, at) if at >= 0 else -1
-        at = index + len(part) if index >= 0 else -1
-    return 0 <= at <= len(text) - len(last) and text.endswith(last)
+
+    def __init__(self, wildcard: str) -> None:
+        parts = [""]
+        for token in _WILD.findall(wildcard):
+            if token == "*":
+                parts.append("")
+            else:
+                parts[-1] += token[-1]
+        self._first, self._last = parts[0], parts[-1]
+        # Two stars in a row leave an empty part between them, which every text has.
+        self._middle = [part for part in parts[1:-1] if part]
+        self._is_plain = len(parts) == 1
+
+    def matches(self, text: str) -> bool:
+        if self._is_plain:
+            return text == self._first
+        if not text.startswith(self._first):
+            return False
+        at = len(self._first)
+        for part in self._middle:
+            index = text.find(part, at)
+            if index < 0:
+                return False
+            at = index + len(part)
+        return at <= len(text) - len(self._last) and text.endswith(self._last)
 
 
 def check_pattern(pattern: Mapping[str, Any], field: str) -> None:
@@ -135,6 +193,22 @@ def check_pattern(pattern: Mapping[str, Any], field: str) -> None:
         raise invalid(field, f"at most {MAX_LEAVES} leaves in one pattern", len(leaves), hint)
     for path, leaf in leaves:
         _check_leaf(path, leaf)
+    operators = work(pattern).operators
+    if operators > MAX_OPERATORS:
+        raise invalid(field, f"at most {MAX_OPERATORS} operators in one pattern", operators, MANY_OPERATORS_HINT)
+
+
+class Work(NamedTuple):
+    """What a pattern costs for each value of an event."""
+
+    leaves: int
+    operators: int
+
+
+def work(pattern: Mapping[str, Any]) -> Work:
+    """The leaves and the operators of a valid pattern. A list of values to exclude is one operator."""
+    leaves = [leaf for _, leaf in _leaves(pattern, "", 1)]
+    return Work(len(leaves), sum(isinstance(choice, Mapping) for leaf in leaves for choice in leaf))
 
 
 def _leaves(pattern: Any, path: str, level: int) -> Iterator[tuple[str, Any]]:

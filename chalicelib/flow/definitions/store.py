@@ -14,6 +14,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.names import workflow_limit
 from chalicelib.core.limits.writes import LeaseQueue, NewEdition
+from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.triggers.partition import partition_key
@@ -151,6 +152,8 @@ def remove(ports: Ports, row: Definition) -> None:
     if row.kind == "dataset":
         dataset = Dataset.model_validate(row.document)
         plan.append(Delete(PrefixRow(dataset.bucket, dataset.prefix, row.name)))
+    if row.kind == "namespace":
+        plan.append(Delete(AccessRow(row.name, {}, 0, 0, "")))  # by its key, also if it was put meanwhile
     if ports.ledger.commit(plan) is not None and ports.catalog.definition(row.kind, row.name) is not None:
         raise errors.changed_meanwhile(f"{row.kind} {row.name}")
 

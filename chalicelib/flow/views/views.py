@@ -11,6 +11,7 @@ from chalicelib.core.definitions import diff
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
+from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.job import Job
@@ -31,6 +32,17 @@ def definition_view(row: Definition) -> View:
         "kind": row.kind,
         **row.document,
         "version": row.version,
+        "updated_at": iso(row.updated_at),
+        "updated_by": row.by,
+    }
+
+
+def access_view(row: AccessRow) -> View:
+    return {
+        "name": row.namespace,
+        "kind": "access",
+        **row.document,
+        "version": row.rev,
         "updated_at": iso(row.updated_at),
         "updated_by": row.by,
     }

@@ -14,7 +14,7 @@ from chalicelib.wiring import ports
 routes = Blueprint(__name__)
 
 
-@route(routes, "POST", ONE + "/enable")
+@route(routes, "POST", ONE + "/enable", needs="operate")
 def enable_schedule(ns: str, app: str, name: str) -> Response:
     """Enable a schedule. It counts the events that are accepted from now on. A paused schedule is resumed."""
     from chalicelib.flow.schedules.actions import enable
@@ -23,7 +23,7 @@ def enable_schedule(ns: str, app: str, name: str) -> Response:
     return shown(ns, app, name)
 
 
-@route(routes, "POST", ONE + "/disable")
+@route(routes, "POST", ONE + "/disable", needs="operate")
 def disable_schedule(ns: str, app: str, name: str) -> Response:
     """Disable a schedule. Its waiting jobs are dropped and recorded; its runs continue."""
     from chalicelib.flow.schedules.actions import disable
@@ -32,7 +32,7 @@ def disable_schedule(ns: str, app: str, name: str) -> Response:
     return shown(ns, app, name)
 
 
-@route(routes, "POST", ONE + "/pause", body="Pause")
+@route(routes, "POST", ONE + "/pause", needs="operate", body="Pause")
 def pause_schedule(ns: str, app: str, name: str) -> Response:
     """Pause a schedule until it is resumed. With ``hold``, its job waits and continues to gather events. With
     ``backlog``, each match is queued as a separate job. With ``drain``, jobs whose trigger is met may start, and the
@@ -46,7 +46,7 @@ def pause_schedule(ns: str, app: str, name: str) -> Response:
     return shown(ns, app, name)
 
 
-@route(routes, "POST", ONE + "/resume")
+@route(routes, "POST", ONE + "/resume", needs="operate")
 def resume_schedule(ns: str, app: str, name: str) -> Response:
     """Resume a paused schedule. Its waiting jobs continue."""
     from chalicelib.flow.schedules.pauses import resume
@@ -55,19 +55,19 @@ def resume_schedule(ns: str, app: str, name: str) -> Response:
     return shown(ns, app, name)
 
 
-@route(routes, "POST", ONE + "/skip", body="Occurrence")
+@route(routes, "POST", ONE + "/skip", needs="operate", body="Occurrence")
 def skip_occurrence(ns: str, app: str, name: str) -> Response:
     """Skip one upcoming occurrence, identified by its nominal instant."""
     return _skip(ns, app, name, wanted=True)
 
 
-@route(routes, "POST", ONE + "/unskip", body="Occurrence")
+@route(routes, "POST", ONE + "/unskip", needs="operate", body="Occurrence")
 def unskip_occurrence(ns: str, app: str, name: str) -> Response:
     """Cancel the skip of an occurrence."""
     return _skip(ns, app, name, wanted=False)
 
 
-@route(routes, "POST", ONE + "/run", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
+@route(routes, "POST", ONE + "/run", needs="operate", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def run_now(ns: str, app: str, name: str) -> Response:
     """Run a schedule now or at an instant. The run skips the trigger, but not the constraints. Requests with the same
     Idempotency-Key create one job; a repeat returns that job and its current state."""
@@ -84,7 +84,7 @@ def run_now(ns: str, app: str, name: str) -> Response:
     return answer(became(ports(), job_id), 202)
 
 
-@route(routes, "POST", ONE + "/dry-run", body="DryRun")
+@route(routes, "POST", ONE + "/dry-run", needs="read", body="DryRun")
 def dry_run(ns: str, app: str, name: str) -> dict[str, Any]:
     """Show what the trigger would do with the given events, applied in order from an empty state. Nothing is stored;
     constraints are not checked."""

@@ -17,7 +17,7 @@ routes = Blueprint(__name__)
 ALL = ONE + "/backfills"
 
 
-@route(routes, "POST", ALL, body="Backfill", headers=(IDEMPOTENCY_KEY,), status=(200, 201))
+@route(routes, "POST", ALL, needs="operate", body="Backfill", headers=(IDEMPOTENCY_KEY,), status=(200, 201))
 def begin_backfill(ns: str, app: str, name: str) -> Response:
     """Run a schedule for a past interval of its time trigger, or for partitions that it waits for, a few at a time. A
     dry run returns the number of runs, and the first and last of them. Requests with the same Idempotency-Key start
@@ -34,7 +34,7 @@ def begin_backfill(ns: str, app: str, name: str) -> Response:
     return answer(backfill_view(ports(), row), 201)
 
 
-@route(routes, "GET", ALL, query=PAGING)
+@route(routes, "GET", ALL, needs="read", query=PAGING)
 def list_backfills(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the backfills of a schedule, newest first. Finished backfills are kept as long as runs are."""
     from chalicelib.flow.backfills.view import backfill_view
@@ -51,7 +51,7 @@ def list_backfills(ns: str, app: str, name: str) -> dict[str, Any]:
     return listing(routes.current_request, read, lambda row: backfill_view(ports(), row))
 
 
-@route(routes, "GET", ALL + "/{backfill_id}")
+@route(routes, "GET", ALL + "/{backfill_id}", needs="read")
 def show_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str, Any]:
     """Read the progress of a backfill: which runs are active, waiting and finished."""
     from chalicelib.flow.backfills.backfill import existing
@@ -60,7 +60,7 @@ def show_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str, A
     return backfill_view(ports(), existing(ports(), _known(ns, app, name), backfill_id))
 
 
-@route(routes, "POST", ALL + "/{backfill_id}/cancel", query=("runs",))
+@route(routes, "POST", ALL + "/{backfill_id}/cancel", needs="operate", query=("runs",))
 def cancel_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str, Any]:
     """Cancel a backfill. It starts no more runs; active runs continue, unless ``runs=cancel``."""
     from chalicelib.core.errors import invalid

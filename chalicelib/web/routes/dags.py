@@ -19,7 +19,7 @@ ONE = APP + "/dags/{name}"
 RUN = ONE + "/runs/{run_id}"
 
 
-@route(routes, "GET", APP + "/dags", query=PAGING)
+@route(routes, "GET", APP + "/dags", needs="read", query=PAGING)
 def list_dags(ns: str, app: str) -> dict[str, Any]:
     """List the DAGs of an app."""
     from chalicelib.flow.lookup import require
@@ -29,7 +29,7 @@ def list_dags(ns: str, app: str) -> dict[str, Any]:
     return listing(routes.current_request, partial(ports().catalog.definitions, "dag", f"{ns}.{app}"), definition_view)
 
 
-@route(routes, "PUT", ONE, body="NewDag", headers=(IF_MATCH,), status=(200, 201))
+@route(routes, "PUT", ONE, needs="define", body="NewDag", headers=(IF_MATCH,), status=(200, 201))
 def put_dag(ns: str, app: str, name: str) -> Response:
     """Create or replace a DAG. Runs that have started continue with the graph with which they started."""
     from chalicelib.core.definitions.dag import NewDag
@@ -42,13 +42,13 @@ def put_dag(ns: str, app: str, name: str) -> Response:
     return _shown(full, 201 if change.did == "created" else 200)
 
 
-@route(routes, "GET", ONE)
+@route(routes, "GET", ONE, needs="read")
 def get_dag(ns: str, app: str, name: str) -> Response:
     """Read a DAG, its state, and the schedules that Sluice generated from it."""
     return _shown(f"{ns}.{app}.{name}")
 
 
-@route(routes, "DELETE", ONE, headers=(IF_MATCH,), status=(204,))
+@route(routes, "DELETE", ONE, needs="define", headers=(IF_MATCH,), status=(204,))
 def delete_dag(ns: str, app: str, name: str) -> Response:
     """Delete a DAG. The waiting jobs of its runs are dropped and recorded; active runs continue."""
     from chalicelib.flow.dags.actions import delete
@@ -58,7 +58,7 @@ def delete_dag(ns: str, app: str, name: str) -> Response:
     return gone()
 
 
-@route(routes, "POST", ONE + "/enable")
+@route(routes, "POST", ONE + "/enable", needs="operate")
 def enable_dag(ns: str, app: str, name: str) -> Response:
     """Enable a DAG. Events that its trigger accepts from now on start DAG runs."""
     from chalicelib.flow.schedules.actions import enable
@@ -66,7 +66,7 @@ def enable_dag(ns: str, app: str, name: str) -> Response:
     return _act(enable, f"{ns}.{app}.{name}")
 
 
-@route(routes, "POST", ONE + "/disable")
+@route(routes, "POST", ONE + "/disable", needs="operate")
 def disable_dag(ns: str, app: str, name: str) -> Response:
     """Disable a DAG. It starts no new runs; runs that have started continue to their end."""
     from chalicelib.flow.schedules.actions import disable
@@ -74,7 +74,7 @@ def disable_dag(ns: str, app: str, name: str) -> Response:
     return _act(disable, f"{ns}.{app}.{name}")
 
 
-@route(routes, "POST", ONE + "/run", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
+@route(routes, "POST", ONE + "/run", needs="operate", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def run_dag(ns: str, app: str, name: str) -> Response:
     """Run a DAG now or at an instant. The run skips the trigger. Requests with the same Idempotency-Key start one
     run."""
@@ -93,7 +93,7 @@ def run_dag(ns: str, app: str, name: str) -> Response:
     return answer({"run_id": run_id, "dag": full}, 202)
 
 
-@route(routes, "GET", ONE + "/runs", query=PAGING)
+@route(routes, "GET", ONE + "/runs", needs="read", query=PAGING)
 def list_dag_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the runs of a DAG, newest first, each with the state of its nodes. A deleted DAG keeps its history."""
     from chalicelib.flow.dags.runs import page
@@ -101,7 +101,7 @@ def list_dag_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     return listing(routes.current_request, partial(page, ports(), _known(ns, app, name)), lambda view: view)
 
 
-@route(routes, "GET", RUN)
+@route(routes, "GET", RUN, needs="read")
 def show_dag_run(ns: str, app: str, name: str, run_id: str) -> dict[str, Any]:
     """Read a DAG run: the state of each node, and why."""
     from chalicelib.flow.dags.runs import begun, view
@@ -109,7 +109,7 @@ def show_dag_run(ns: str, app: str, name: str, run_id: str) -> dict[str, Any]:
     return view(ports(), begun(ports(), _known(ns, app, name), run_id), in_full=True)
 
 
-@route(routes, "POST", RUN + "/rerun", body="Rerun", headers=(IDEMPOTENCY_KEY,))
+@route(routes, "POST", RUN + "/rerun", needs="operate", body="Rerun", headers=(IDEMPOTENCY_KEY,))
 def rerun_dag(ns: str, app: str, name: str, run_id: str) -> dict[str, Any]:
     """Run a part of a DAG run again: ``from`` a node with all that follows it, ``only`` one node, or ``all``. The
     request is refused while any node of the run is active. Requests with the same Idempotency-Key start one re-run."""

@@ -20,7 +20,7 @@ ALL = NS + "/dead-letters"
 ONE = ALL + "/{run_id}"
 
 
-@route(routes, "GET", ALL, query=("schedule", *PAGING))
+@route(routes, "GET", ALL, needs="read", query=("schedule", *PAGING))
 def list_dead_letters(ns: str) -> dict[str, Any]:
     """List the dead letters of a namespace, newest first, with their reasons."""
     from chalicelib.flow.lookup import require
@@ -33,7 +33,7 @@ def list_dead_letters(ns: str) -> dict[str, Any]:
     return listing(request, partial(listed, ports(), ns, schedule), view)
 
 
-@route(routes, "POST", ONE + "/redrive", status=(202,))
+@route(routes, "POST", ONE + "/redrive", needs="operate", status=(202,))
 def redrive_dead_letter(ns: str, run_id: str) -> Response:
     """Deliver an event again, with the same id, as its next attempt. Repeated requests deliver it once."""
     from chalicelib.flow.runs.dead_letters import redrive
@@ -41,7 +41,7 @@ def redrive_dead_letter(ns: str, run_id: str) -> Response:
     return answer({"run_id": run_id, "attempt": redrive(ports(), ns, run_id)}, 202)
 
 
-@route(routes, "POST", ALL + "/redrive", body="Redrive", status=(202,))
+@route(routes, "POST", ALL + "/redrive", needs="operate", body="Redrive", status=(202,))
 def redrive_dead_letters(ns: str) -> Response:
     """Deliver the dead letters of a schedule again, newest first, up to a limit. ``more`` is true if some remain."""
     from chalicelib.flow.lookup import require
@@ -55,7 +55,7 @@ def redrive_dead_letters(ns: str) -> Response:
     return answer({"redriven": list(done.run_ids), "refused": refused, "more": done.more}, 202)
 
 
-@route(routes, "DELETE", ONE, status=(204,))
+@route(routes, "DELETE", ONE, needs="operate", status=(204,))
 def drop_dead_letter(ns: str, run_id: str) -> Response:
     """Drop a dead letter for good, and record this. Its run stays in the history as failed."""
     from chalicelib.flow.runs.dead_letters import drop

@@ -7,6 +7,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.web.access import SIGNED, visibility
 from chalicelib.web.http import caller, document, flag, gone, if_match, parse, query
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routing import IF_MATCH, own_shape, route
@@ -19,13 +20,19 @@ NS = "/v1/namespaces/{ns}"
 APP = NS + "/apps/{app}"
 
 
-@route(routes, "GET", "/v1/namespaces", query=PAGING)
+@route(routes, "GET", "/v1/namespaces", needs=SIGNED, query=PAGING)
 def list_namespaces() -> dict[str, Any]:
-    """List namespaces."""
-    return _list("namespace", "")
+    """List the namespaces in which the signer has a role."""
+    visible = visibility(routes.current_request)
+    if visible is None:
+        return _list("namespace", "")
+    from chalicelib.flow.definitions.access import namespaces
+    from chalicelib.flow.views.views import definition_view
+
+    return listing(routes.current_request, partial(namespaces, ports(), visible), definition_view)
 
 
-@route(routes, "PUT", NS, body="Namespace", headers=(IF_MATCH,), status=(200, 201))
+@route(routes, "PUT", NS, needs="administer", body="Namespace", headers=(IF_MATCH,), status=(200, 201))
 def put_namespace(ns: str) -> Response:
     """Create or replace a namespace."""
     from chalicelib.core.definitions.workflow import Namespace
@@ -33,25 +40,25 @@ def put_namespace(ns: str) -> Response:
     return _put("namespace", ns, Namespace)
 
 
-@route(routes, "GET", NS)
+@route(routes, "GET", NS, needs="read")
 def get_namespace(ns: str) -> Response:
     """Read a namespace."""
     return _get("namespace", ns)
 
 
-@route(routes, "DELETE", NS, headers=(IF_MATCH,), status=(204,))
+@route(routes, "DELETE", NS, needs="administer", headers=(IF_MATCH,), status=(204,))
 def delete_namespace(ns: str) -> Response:
     """Delete an empty namespace."""
     return _delete("namespace", ns)
 
 
-@route(routes, "GET", NS + "/apps", query=PAGING)
+@route(routes, "GET", NS + "/apps", needs="read", query=PAGING)
 def list_apps(ns: str) -> dict[str, Any]:
     """List the apps of a namespace."""
     return _list("app", ns)
 
 
-@route(routes, "PUT", APP, query=("dry_run", "update_schedules"), body="App")
+@route(routes, "PUT", APP, needs="define", query=("dry_run", "update_schedules"), body="App")
 def deploy_app(ns: str, app: str) -> Response:
     """Deploy an app. Its workflows and schedules become those of the body, in one request; datasets are only created or
     replaced, never deleted."""
@@ -67,13 +74,13 @@ def deploy_app(ns: str, app: str) -> Response:
     return document({"name": full, **deploy(ports(), ns, app, body, caller(request), update_schedules=update)})
 
 
-@route(routes, "GET", APP)
+@route(routes, "GET", APP, needs="read")
 def get_app(ns: str, app: str) -> Response:
     """Read an app and the document of its last deployment."""
     return _get("app", f"{ns}.{app}")
 
 
-@route(routes, "DELETE", APP, headers=(IF_MATCH,), status=(204,))
+@route(routes, "DELETE", APP, needs="define", headers=(IF_MATCH,), status=(204,))
 def delete_app(ns: str, app: str) -> Response:
     """Delete an app with its schedules and workflows. The request is refused if another app refers to one of these.
     Active runs continue."""
@@ -84,7 +91,7 @@ def delete_app(ns: str, app: str) -> Response:
     return gone()
 
 
-@route(routes, "POST", APP + "/bulk", body="Bulk")
+@route(routes, "POST", APP + "/bulk", needs="operate", body="Bulk")
 def change_schedules(ns: str, app: str) -> dict[str, Any]:
     """Enable, disable, pause (``hold``) or resume the schedules that match a filter. One failure does not stop the
     others."""
@@ -103,13 +110,15 @@ def change_schedules(ns: str, app: str) -> dict[str, Any]:
     return {**act(ports(), f"{ns}.{app}", request_data.action, filters, caller(request))}
 
 
-@route(routes, "GET", APP + "/workflows", query=PAGING)
+@route(routes, "GET", APP + "/workflows", needs="read", query=PAGING)
 def list_workflows(ns: str, app: str) -> dict[str, Any]:
     """List the workflows of an app."""
     return _list("workflow", f"{ns}.{app}")
 
 
-@route(routes, "PUT", APP + "/workflows/{name}", body="Workflow", headers=(IF_MATCH,), status=(200, 201))
+@route(
+    routes, "PUT", APP + "/workflows/{name}", needs="define", body="Workflow", headers=(IF_MATCH,), status=(200, 201)
+)
 def put_workflow(ns: str, app: str, name: str) -> Response:
     """Create or replace a workflow."""
     from chalicelib.core.definitions.workflow import Workflow
@@ -117,25 +126,25 @@ def put_workflow(ns: str, app: str, name: str) -> Response:
     return _put("workflow", f"{ns}.{app}.{name}", Workflow)
 
 
-@route(routes, "GET", APP + "/workflows/{name}")
+@route(routes, "GET", APP + "/workflows/{name}", needs="read")
 def get_workflow(ns: str, app: str, name: str) -> Response:
     """Read a workflow."""
     return _get("workflow", f"{ns}.{app}.{name}")
 
 
-@route(routes, "DELETE", APP + "/workflows/{name}", headers=(IF_MATCH,), status=(204,))
+@route(routes, "DELETE", APP + "/workflows/{name}", needs="define", headers=(IF_MATCH,), status=(204,))
 def delete_workflow(ns: str, app: str, name: str) -> Response:
     """Delete a workflow that no schedule refers to."""
     return _delete("workflow", f"{ns}.{app}.{name}")
 
 
-@route(routes, "GET", NS + "/datasets", query=PAGING)
+@route(routes, "GET", NS + "/datasets", needs="read", query=PAGING)
 def list_datasets(ns: str) -> dict[str, Any]:
     """List the datasets of a namespace."""
     return _list("dataset", ns)
 
 
-@route(routes, "PUT", NS + "/datasets/{name}", body="Dataset", headers=(IF_MATCH,), status=(200, 201))
+@route(routes, "PUT", NS + "/datasets/{name}", needs="define", body="Dataset", headers=(IF_MATCH,), status=(200, 201))
 def put_dataset(ns: str, name: str) -> Response:
     """Create or replace a dataset."""
     from chalicelib.core.definitions.dataset import Dataset
@@ -143,19 +152,19 @@ def put_dataset(ns: str, name: str) -> Response:
     return _put("dataset", f"{ns}.{name}", Dataset)
 
 
-@route(routes, "GET", NS + "/datasets/{name}")
+@route(routes, "GET", NS + "/datasets/{name}", needs="read")
 def get_dataset(ns: str, name: str) -> Response:
     """Read a dataset."""
     return _get("dataset", f"{ns}.{name}")
 
 
-@route(routes, "DELETE", NS + "/datasets/{name}", headers=(IF_MATCH,), status=(204,))
+@route(routes, "DELETE", NS + "/datasets/{name}", needs="define", headers=(IF_MATCH,), status=(204,))
 def delete_dataset(ns: str, name: str) -> Response:
     """Delete a dataset that no schedule refers to."""
     return _delete("dataset", f"{ns}.{name}")
 
 
-@route(routes, "GET", NS + "/datasets/{name}/partitions", query=PAGING)
+@route(routes, "GET", NS + "/datasets/{name}/partitions", needs="read", query=PAGING)
 def list_partitions(ns: str, name: str) -> dict[str, Any]:
     """List the partitions of a dataset that are ready."""
     from chalicelib.flow.definitions.store import get
@@ -166,7 +175,7 @@ def list_partitions(ns: str, name: str) -> dict[str, Any]:
     return listing(routes.current_request, partial(ports().catalog.partitions, full), partition_view)
 
 
-@route(routes, "POST", NS + "/datasets/{name}/partitions", body="NewPartition", status=(201,))
+@route(routes, "POST", NS + "/datasets/{name}/partitions", needs="produce", body="NewPartition", status=(201,))
 def register_partition(ns: str, name: str) -> Response:
     """Register a partition as ready. Registering it again has no effect."""
     from chalicelib.core.definitions.dataset import Dataset
@@ -181,13 +190,13 @@ def register_partition(ns: str, name: str) -> Response:
     return document(partition_view(register_values(ports(), full, dataset, content)), 201)
 
 
-@route(routes, "GET", NS + "/policies", query=PAGING)
+@route(routes, "GET", NS + "/policies", needs="read", query=PAGING)
 def list_policies(ns: str) -> dict[str, Any]:
     """List the throttling policies of a namespace."""
     return _list("policy", ns)
 
 
-@route(routes, "PUT", NS + "/policies/{name}", body="Policy", headers=(IF_MATCH,), status=(200, 201))
+@route(routes, "PUT", NS + "/policies/{name}", needs="define", body="Policy", headers=(IF_MATCH,), status=(200, 201))
 def put_policy(ns: str, name: str) -> Response:
     """Create or replace a throttling policy. It takes effect with the next start."""
     from chalicelib.core.limits.policies import Policy
@@ -195,7 +204,7 @@ def put_policy(ns: str, name: str) -> Response:
     return _put("policy", f"{ns}.{name}", Policy)
 
 
-@route(routes, "GET", NS + "/policies/{name}")
+@route(routes, "GET", NS + "/policies/{name}", needs="read")
 def get_policy(ns: str, name: str) -> Response:
     """Read a throttling policy, with the jobs that wait for its starts in order."""
     from chalicelib.flow.definitions.store import get
@@ -206,7 +215,7 @@ def get_policy(ns: str, name: str) -> Response:
     return document({**definition_view(row), **of_policy(ports(), row)})
 
 
-@route(routes, "DELETE", NS + "/policies/{name}", headers=(IF_MATCH,), status=(204,))
+@route(routes, "DELETE", NS + "/policies/{name}", needs="define", headers=(IF_MATCH,), status=(204,))
 def delete_policy(ns: str, name: str) -> Response:
     """Delete a throttling policy that no schedule refers to."""
     return _delete("policy", f"{ns}.{name}")

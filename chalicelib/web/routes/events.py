@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.web.access import require_events
 from chalicelib.web.http import answer, parse, request_id
 from chalicelib.web.routes.definitions import NS
 from chalicelib.web.routing import IDEMPOTENCY_KEY, route
@@ -12,7 +13,7 @@ from chalicelib.wiring import ports
 routes = Blueprint(__name__)
 
 
-@route(routes, "POST", NS + "/events", body="Events", headers=(IDEMPOTENCY_KEY,), status=(202,))
+@route(routes, "POST", NS + "/events", needs="produce", body="Events", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def post_events(ns: str) -> Response:
     """Post custom events. Sluice stores each event before it answers. Events with the same type and id count once.
 
@@ -25,6 +26,7 @@ def post_events(ns: str) -> Response:
     request = routes.current_request
     require(ports(), "namespace", ns)
     sent = parse(Events, request).events
+    require_events(request, ns, tuple(event.type for event in sent))
     made = request_id(request)
     envelopes = [
         Envelope(

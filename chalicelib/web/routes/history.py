@@ -7,6 +7,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Request
 
+from chalicelib.web.access import SIGNED
 from chalicelib.web.http import caller, day, query
 from chalicelib.web.paging import PAGING, Read, listing
 from chalicelib.web.routes.definitions import NS
@@ -19,7 +20,7 @@ routes = Blueprint(__name__)
 MAX_PAGES, MAX_READ = 10, 500
 
 
-@route(routes, "GET", "/v1/health")
+@route(routes, "GET", "/v1/health", needs=SIGNED)
 def health() -> dict[str, Any]:
     """Check that the API can read its tables. ``lake`` is the bucket that datasets can name ``lake``."""
     ports().catalog.definitions("namespace", "", 1, None)
@@ -27,7 +28,7 @@ def health() -> dict[str, Any]:
     return {"status": "ok", "lake": settings.lake_bucket, "control": settings.control_bucket}
 
 
-@route(routes, "GET", NS + "/jobs", query=PAGING)
+@route(routes, "GET", NS + "/jobs", needs="read", query=PAGING)
 def list_jobs(ns: str) -> dict[str, Any]:
     """List the waiting jobs of a namespace, each with its place in its queue."""
     from chalicelib.flow.views.lists import jobs_of_namespace
@@ -37,7 +38,7 @@ def list_jobs(ns: str) -> dict[str, Any]:
     return listing(routes.current_request, partial(jobs_of_namespace, ports(), ns), Queues(ports()).job)
 
 
-@route(routes, "GET", NS + "/runs", query=("state", "day", *PAGING))
+@route(routes, "GET", NS + "/runs", needs="read", query=("state", "day", *PAGING))
 def list_runs(ns: str) -> dict[str, Any]:
     """List the runs of a namespace, newest first. Without a day, the list holds the last two weeks."""
     from chalicelib.flow.views.lists import runs_of_namespace
@@ -49,7 +50,7 @@ def list_runs(ns: str) -> dict[str, Any]:
     return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))
 
 
-@route(routes, "GET", NS + "/records", query=("day", *PAGING))
+@route(routes, "GET", NS + "/records", needs="read", query=("day", *PAGING))
 def list_records(ns: str) -> dict[str, Any]:
     """List the aborted, dropped, coalesced, skipped and expired jobs of a namespace, newest first."""
     from chalicelib.flow.views.lists import records_of_namespace
@@ -60,7 +61,7 @@ def list_records(ns: str) -> dict[str, Any]:
     return listing(request, partial(records_of_namespace, ports(), ns, day(request)), record_view)
 
 
-@route(routes, "GET", "/v1/jobs/{job_id}")
+@route(routes, "GET", "/v1/jobs/{job_id}", needs="read")
 def get_job(job_id: str) -> dict[str, Any]:
     """Read a waiting job."""
     from chalicelib.flow.lookup import find_job
@@ -69,7 +70,7 @@ def get_job(job_id: str) -> dict[str, Any]:
     return Queues(ports()).job(find_job(ports(), job_id))
 
 
-@route(routes, "GET", "/v1/jobs/{job_id}/why")
+@route(routes, "GET", "/v1/jobs/{job_id}/why", needs="read")
 def why_job(job_id: str) -> dict[str, Any]:
     """Explain what a job waits for, and what will wake it."""
     from chalicelib.flow import lookup
@@ -78,7 +79,7 @@ def why_job(job_id: str) -> dict[str, Any]:
     return explain.why_job(ports(), lookup.find_job(ports(), job_id))
 
 
-@route(routes, "POST", "/v1/jobs/{job_id}/cancel")
+@route(routes, "POST", "/v1/jobs/{job_id}/cancel", needs="operate")
 def cancel_job(job_id: str) -> dict[str, Any]:
     """Cancel a waiting job, and record this. To cancel a job that has become a run, cancel the run."""
     from chalicelib.flow.jobs.actions import withdraw
@@ -87,7 +88,7 @@ def cancel_job(job_id: str) -> dict[str, Any]:
     return record_view(withdraw(ports(), job_id, caller(routes.current_request)))
 
 
-@route(routes, "GET", "/v1/runs/{run_id}")
+@route(routes, "GET", "/v1/runs/{run_id}", needs="read")
 def get_run(run_id: str) -> dict[str, Any]:
     """Read a run with its attempts and the events that triggered it."""
     from chalicelib.flow import lookup
@@ -102,7 +103,7 @@ def get_run(run_id: str) -> dict[str, Any]:
     }
 
 
-@route(routes, "GET", "/v1/runs/{run_id}/why")
+@route(routes, "GET", "/v1/runs/{run_id}/why", needs="read")
 def why_run(run_id: str) -> dict[str, Any]:
     """Explain what triggered a run, and why it is in its state. For a job that ended without a run: how, when and
     why."""

@@ -13,7 +13,7 @@ from chalicelib.wiring import ports
 routes = Blueprint(__name__)
 
 
-@route(routes, "POST", "/v1/jobs/{job_id}/approve", body="Verdict")
+@route(routes, "POST", "/v1/jobs/{job_id}/approve", needs="approve", body="Verdict")
 def approve_job(job_id: str) -> dict[str, Any]:
     """Approve a job that waits for an approval. The identity that signs the request is recorded as the approver."""
     from chalicelib.flow.jobs.actions import approve
@@ -24,7 +24,7 @@ def approve_job(job_id: str) -> dict[str, Any]:
     return Queues(ports()).job(approve(ports(), job_id, caller(request), parse(Verdict, request).reason))
 
 
-@route(routes, "POST", "/v1/jobs/{job_id}/refuse", body="Verdict")
+@route(routes, "POST", "/v1/jobs/{job_id}/refuse", needs="approve", body="Verdict")
 def refuse_job(job_id: str) -> dict[str, Any]:
     """Refuse a job that waits for an approval. The job is aborted, and this is recorded."""
     from chalicelib.flow.jobs.actions import refuse

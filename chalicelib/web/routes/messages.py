@@ -18,7 +18,7 @@ routes = Blueprint(__name__)
 ONE = APP + "/messages/{name}"
 
 
-@route(routes, "GET", APP + "/messages", query=PAGING)
+@route(routes, "GET", APP + "/messages", needs="read", query=PAGING)
 def list_messages(ns: str, app: str) -> dict[str, Any]:
     """List the messages of an app that have something left to send."""
     from chalicelib.flow.schedules.messages import of_app, view
@@ -26,7 +26,7 @@ def list_messages(ns: str, app: str) -> dict[str, Any]:
     return listing(routes.current_request, partial(of_app, ports(), f"{ns}.{app}"), view)
 
 
-@route(routes, "PUT", ONE, body="Message", headers=(IF_MATCH,), status=(200, 201))
+@route(routes, "PUT", ONE, needs="define", body="Message", headers=(IF_MATCH,), status=(200, 201))
 def put_message(ns: str, app: str, name: str) -> Response:
     """Create or replace a message. It is active at once; nothing more of the replaced message is sent."""
     from chalicelib.core.definitions.message import Message
@@ -38,7 +38,7 @@ def put_message(ns: str, app: str, name: str) -> Response:
     return document(view(stored), 201 if new else 200)
 
 
-@route(routes, "GET", ONE)
+@route(routes, "GET", ONE, needs="read")
 def get_message(ns: str, app: str, name: str) -> Response:
     """Read a message. A message that has sent everything no longer exists."""
     from chalicelib.flow.schedules.messages import get, view
@@ -46,7 +46,7 @@ def get_message(ns: str, app: str, name: str) -> Response:
     return document(view(get(ports(), f"{ns}.{app}", name)))
 
 
-@route(routes, "DELETE", ONE, headers=(IF_MATCH,), status=(204,))
+@route(routes, "DELETE", ONE, needs="define", headers=(IF_MATCH,), status=(204,))
 def delete_message(ns: str, app: str, name: str) -> Response:
     """Delete a message. Nothing more of it is sent; its past sends stay in the history."""
     from chalicelib.flow.schedules.messages import delete
@@ -56,7 +56,7 @@ def delete_message(ns: str, app: str, name: str) -> Response:
     return gone()
 
 
-@route(routes, "GET", ONE + "/runs", query=PAGING)
+@route(routes, "GET", ONE + "/runs", needs="read", query=PAGING)
 def message_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     """List what a message has sent, newest first. A message that no longer exists keeps its history."""
     from chalicelib.flow.schedules.messages import known
@@ -70,7 +70,7 @@ def message_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     )
 
 
-@route(routes, "GET", ONE + "/why")
+@route(routes, "GET", ONE + "/why", needs="read")
 def why_message(ns: str, app: str, name: str) -> dict[str, Any]:
     """Explain why a message has not been sent: when it is due, and what its jobs wait for."""
     from chalicelib.flow.schedules.messages import get

@@ -17,7 +17,7 @@ routes = Blueprint(__name__)
 POOLS = "/v1/namespaces/{ns}/pools"
 
 
-@route(routes, "GET", POOLS, query=PAGING)
+@route(routes, "GET", POOLS, needs="read", query=PAGING)
 def list_pools(ns: str) -> dict[str, Any]:
     """List the pools of a namespace."""
     from chalicelib.flow.lookup import require
@@ -27,7 +27,7 @@ def list_pools(ns: str) -> dict[str, Any]:
     return listing(routes.current_request, partial(ports().catalog.definitions, "pool", ns), definition_view)
 
 
-@route(routes, "PUT", POOLS + "/{name}", body="Pool", headers=(IF_MATCH,), status=(200, 201))
+@route(routes, "PUT", POOLS + "/{name}", needs="define", body="Pool", headers=(IF_MATCH,), status=(200, 201))
 def put_pool(ns: str, name: str) -> Response:
     """Create or replace a pool. A larger pool starts waiting jobs at once; a smaller one lets active runs end first."""
     from chalicelib.core.limits.pools import Pool
@@ -42,7 +42,7 @@ def put_pool(ns: str, name: str) -> Response:
     return document(view, 201 if change.did == "created" else 200)
 
 
-@route(routes, "GET", POOLS + "/{name}")
+@route(routes, "GET", POOLS + "/{name}", needs="read")
 def get_pool(ns: str, name: str) -> Response:
     """Read a pool, with its units in use, and the jobs that wait for them in order."""
     from chalicelib.flow.definitions.store import get
@@ -53,7 +53,7 @@ def get_pool(ns: str, name: str) -> Response:
     return document({**definition_view(row), **of_pool(ports(), row)})
 
 
-@route(routes, "DELETE", POOLS + "/{name}", headers=(IF_MATCH,), status=(204,))
+@route(routes, "DELETE", POOLS + "/{name}", needs="define", headers=(IF_MATCH,), status=(204,))
 def delete_pool(ns: str, name: str) -> Response:
     """Delete a pool that no schedule and no workflow names."""
     from chalicelib.flow.definitions.store import delete

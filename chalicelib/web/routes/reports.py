@@ -17,7 +17,7 @@ from chalicelib.wiring import ports
 routes = Blueprint(__name__)
 
 
-@route(routes, "GET", NS + "/reports", query=("day", *PAGING))
+@route(routes, "GET", NS + "/reports", needs="read", query=("day", *PAGING))
 def read_report(ns: str) -> dict[str, Any]:
     """Read the report of a day, workflow by workflow. Without a day, it is the newest report."""
     from chalicelib.flow.history.reports import newest_day, report
@@ -29,7 +29,7 @@ def read_report(ns: str) -> dict[str, Any]:
     return {"day": of, **listing(request, partial(report, ports(), ns, of), dict)}
 
 
-@route(routes, "GET", APP + "/workflows/{name}/runs", query=("state", *PAGING))
+@route(routes, "GET", APP + "/workflows/{name}/runs", needs="read", query=("state", *PAGING))
 def workflow_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the runs of a workflow, newest first. A deleted workflow keeps its history."""
     from chalicelib.flow.lookup import missing

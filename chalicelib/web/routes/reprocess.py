@@ -16,7 +16,7 @@ routes = Blueprint(__name__)
 ALL = "/v1/namespaces/{ns}/reprocess"
 
 
-@route(routes, "POST", ALL, body="Reprocess", headers=(IDEMPOTENCY_KEY,), status=(200, 201))
+@route(routes, "POST", ALL, needs="operate", body="Reprocess", headers=(IDEMPOTENCY_KEY,), status=(200, 201))
 def begin_reprocess(ns: str) -> Response:
     """Run partitions of a dataset again, with everything downstream of them, in order. A dry run returns what would
     run, and why. Requests with the same Idempotency-Key begin one re-processing."""
@@ -32,7 +32,7 @@ def begin_reprocess(ns: str) -> Response:
     return answer(reprocess_view(ports(), row), 201)
 
 
-@route(routes, "GET", ALL, query=PAGING)
+@route(routes, "GET", ALL, needs="read", query=PAGING)
 def list_reprocesses(ns: str) -> dict[str, Any]:
     """List the re-processings of a namespace, newest first. Finished ones are kept as long as runs are."""
     from chalicelib.flow.backfills.reprocess_view import reprocess_view
@@ -50,7 +50,7 @@ def list_reprocesses(ns: str) -> dict[str, Any]:
     return listing(routes.current_request, read, lambda row: reprocess_view(ports(), row))
 
 
-@route(routes, "GET", ALL + "/{reprocess_id}")
+@route(routes, "GET", ALL + "/{reprocess_id}", needs="read")
 def show_reprocess(ns: str, reprocess_id: str) -> dict[str, Any]:
     """Read the progress of a re-processing: its steps, and how many runs of each wait, run and have ended."""
     from chalicelib.flow.backfills.reprocess import existing
@@ -59,7 +59,7 @@ def show_reprocess(ns: str, reprocess_id: str) -> dict[str, Any]:
     return reprocess_view(ports(), existing(ports(), ns, reprocess_id))
 
 
-@route(routes, "POST", ALL + "/{reprocess_id}/cancel", query=("runs",))
+@route(routes, "POST", ALL + "/{reprocess_id}/cancel", needs="operate", query=("runs",))
 def cancel_reprocess(ns: str, reprocess_id: str) -> dict[str, Any]:
     """Cancel a re-processing. It starts no more runs; active runs continue, unless ``runs=cancel``."""
     from chalicelib.core.errors import invalid

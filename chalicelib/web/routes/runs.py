@@ -15,7 +15,7 @@ routes = Blueprint(__name__)
 ONE = "/v1/runs/{run_id}"
 
 
-@route(routes, "POST", ONE + "/cancel", status=(202,))
+@route(routes, "POST", ONE + "/cancel", needs="operate", status=(202,))
 def cancel_run(run_id: str) -> Response:
     """Cancel a run. Sluice cancels it at its target, which takes a while; a pull worker gets the cancellation with its
     next heartbeat."""
@@ -25,7 +25,7 @@ def cancel_run(run_id: str) -> Response:
     return answer(run_view(cancel(ports(), run_id, caller(routes.current_request))), 202)
 
 
-@route(routes, "POST", ONE + "/ping", status=(202,))
+@route(routes, "POST", ONE + "/ping", needs="operate", status=(202,))
 def ping_run(run_id: str) -> Response:
     """Poll the target of an active run now. The run shows the result a second or two later."""
     from chalicelib.flow.runs.actions import ping
@@ -34,7 +34,7 @@ def ping_run(run_id: str) -> Response:
     return answer(run_view(ping(ports(), run_id)), 202)
 
 
-@route(routes, "POST", ONE + "/rerun", headers=(IDEMPOTENCY_KEY,), status=(202,))
+@route(routes, "POST", ONE + "/rerun", needs="operate", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def rerun_run(run_id: str) -> Response:
     """Run a finished run again, with its properties, data and context. The new job skips the trigger, but not the
     constraints. Requests with the same Idempotency-Key create one job; a repeat returns that job and its current state.
@@ -46,7 +46,7 @@ def rerun_run(run_id: str) -> Response:
     return answer(became(ports(), job_id), 202)
 
 
-@route(routes, "GET", ONE + "/logs", query=("attempt", "lines"))
+@route(routes, "GET", ONE + "/logs", needs="read", query=("attempt", "lines"))
 def read_logs(run_id: str) -> dict[str, Any]:
     """Read the last lines of an attempt's log, from an EMR driver or a pull worker."""
     from chalicelib.flow.views import logs

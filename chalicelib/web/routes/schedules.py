@@ -28,7 +28,7 @@ ONE = APP + "/schedules/{name}"
 LAST_DAY = 253_402_300_799_999  # ms: 31 December 9999, the last day of the calendar
 
 
-@route(routes, "GET", APP + "/schedules", query=("tag", "workflow", "state", *PAGING))
+@route(routes, "GET", APP + "/schedules", needs="read", query=("tag", "workflow", "state", *PAGING))
 def list_schedules(ns: str, app: str) -> dict[str, Any]:
     """List the schedules of an app that match every given filter: a tag, the workflow, the state."""
     from chalicelib.flow.lookup import require
@@ -48,7 +48,7 @@ def list_schedules(ns: str, app: str) -> dict[str, Any]:
     return listing(routes.current_request, read, lambda view: view)
 
 
-@route(routes, "PUT", ONE, body="NewSchedule", headers=(IF_MATCH,), status=(200, 201))
+@route(routes, "PUT", ONE, needs="define", body="NewSchedule", headers=(IF_MATCH,), status=(200, 201))
 def put_schedule(ns: str, app: str, name: str) -> Response:
     """Create or replace a schedule. A new schedule is disabled and a replaced one keeps its state, unless ``enabled``
     is given."""
@@ -62,13 +62,13 @@ def put_schedule(ns: str, app: str, name: str) -> Response:
     return shown(ns, app, name, 201 if new else 200)
 
 
-@route(routes, "GET", ONE)
+@route(routes, "GET", ONE, needs="read")
 def get_schedule(ns: str, app: str, name: str) -> Response:
     """Read a schedule."""
     return shown(ns, app, name)
 
 
-@route(routes, "DELETE", ONE, headers=(IF_MATCH,), status=(204,))
+@route(routes, "DELETE", ONE, needs="define", headers=(IF_MATCH,), status=(204,))
 def delete_schedule(ns: str, app: str, name: str) -> Response:
     """Delete a schedule. Its waiting jobs are dropped and recorded; its runs continue."""
     from chalicelib.flow.schedules.actions import delete
@@ -78,7 +78,7 @@ def delete_schedule(ns: str, app: str, name: str) -> Response:
     return gone()
 
 
-@route(routes, "GET", ONE + "/jobs", query=PAGING)
+@route(routes, "GET", ONE + "/jobs", needs="read", query=PAGING)
 def schedule_jobs(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the waiting jobs of a schedule."""
     from chalicelib.flow.lookup import existing
@@ -90,7 +90,7 @@ def schedule_jobs(ns: str, app: str, name: str) -> dict[str, Any]:
     return listing(routes.current_request, partial(jobs_of_schedule, ports(), full), Queues(ports()).job)
 
 
-@route(routes, "GET", ONE + "/runs", query=("state", "day", *PAGING))
+@route(routes, "GET", ONE + "/runs", needs="read", query=("state", "day", *PAGING))
 def schedule_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the runs of a schedule, newest first. A deleted schedule keeps its history."""
     from chalicelib.flow.views.views import run_view
@@ -101,7 +101,7 @@ def schedule_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))
 
 
-@route(routes, "GET", ONE + "/records", query=PAGING)
+@route(routes, "GET", ONE + "/records", needs="read", query=PAGING)
 def schedule_records(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the aborted, dropped, coalesced, skipped and expired jobs of a schedule, newest first."""
     from chalicelib.flow.views.views import record_view
@@ -110,7 +110,7 @@ def schedule_records(ns: str, app: str, name: str) -> dict[str, Any]:
     return listing(routes.current_request, partial(ports().runs.records, "schedule", full), record_view)
 
 
-@route(routes, "GET", ONE + "/why")
+@route(routes, "GET", ONE + "/why", needs="read")
 def why_schedule(ns: str, app: str, name: str) -> dict[str, Any]:
     """Explain why a schedule has not run: its state, and what its jobs wait for."""
     from chalicelib.flow.views import explain
@@ -118,7 +118,7 @@ def why_schedule(ns: str, app: str, name: str) -> dict[str, Any]:
     return explain.why_schedule(ports(), f"{ns}.{app}.{name}")
 
 
-@route(routes, "GET", ONE + "/versions", query=PAGING)
+@route(routes, "GET", ONE + "/versions", needs="read", query=PAGING)
 def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
     """List all versions of a schedule's definition, newest first, each with its changes."""
     from chalicelib.flow.views.views import version_view
@@ -136,7 +136,7 @@ def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
     return listing(routes.current_request, read, lambda pair: version_view(*pair))
 
 
-@route(routes, "GET", ONE + "/preview", query=("count",))
+@route(routes, "GET", ONE + "/preview", needs="read", query=("count",))
 def preview(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the next fires of a schedule's time triggers. For a disabled schedule, these are the fires if it were
     enabled now."""

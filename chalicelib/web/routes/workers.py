@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 routes = Blueprint(__name__)
 
 
-@route(routes, "POST", "/v1/workers/{pool}/claim", body="Claim")
+@route(routes, "POST", "/v1/workers/{pool}/claim", needs="work", body="Claim")
 def claim_runs(pool: str) -> dict[str, Any]:
     """Claim runs of a pool, the most urgent first. If there are none, ``retry_after`` is the number of seconds until
     the next request, and ``wait`` the number of seconds that a claim may wait here. Each run is leased to one worker;
@@ -29,7 +29,7 @@ def claim_runs(pool: str) -> dict[str, Any]:
     return {"leases": made.leases, "retry_after": made.retry_after / 1000, "wait": made.wait / 1000}
 
 
-@route(routes, "POST", "/v1/leases/{lease_id}/heartbeat", body="Heartbeat")
+@route(routes, "POST", "/v1/leases/{lease_id}/heartbeat", needs="work", body="Heartbeat")
 def beat_heart(lease_id: str) -> dict[str, Any]:
     """Extend a lease, and read whether the run must end. The first heartbeat reports that the work has started."""
     from chalicelib.flow.runs.workers import heartbeat
@@ -39,7 +39,7 @@ def beat_heart(lease_id: str) -> dict[str, Any]:
     return heartbeat(ports(), _lease(lease_id), beat.worker, beat.message, beat.metrics or None)
 
 
-@route(routes, "POST", "/v1/leases/{lease_id}/report", body="Report")
+@route(routes, "POST", "/v1/leases/{lease_id}/report", needs="work", body="Report")
 def report_end(lease_id: str) -> dict[str, Any]:
     """Report the end of an attempt. Repeated reports count once. The error ``lease_lost`` names the present holder."""
     from chalicelib.flow.runs import workers
@@ -51,7 +51,7 @@ def report_end(lease_id: str) -> dict[str, Any]:
     return workers.report(ports(), _lease(lease_id), report.worker, end)
 
 
-@route(routes, "POST", "/v1/leases/{lease_id}/release", body="Release")
+@route(routes, "POST", "/v1/leases/{lease_id}/release", needs="work", body="Release")
 def release_run(lease_id: str) -> dict[str, Any]:
     """Return a run that was not started. It goes to another worker, and uses up no attempt."""
     from chalicelib.flow.runs.workers import release

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import reduce
+from time import process_time
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.triggers.patterns import check_pattern, describe, matches
+from chalicelib.core.triggers.patterns import Matcher, check_pattern, describe, matches
 from tests.core.builders import brief, thorough
 
 
@@ -274,6 +276,31 @@ def test_t11_pattern_has_at_most_100_leaves_of_100_alternatives() -> None:
     assert refusal({"$or": [fields, {"a": ["b"]}, {"a": ["b"]}]}).message.endswith("leaves in one pattern, got 101")
     assert refusal({"a": list(range(101))}).message == "expected at most 100 alternatives, got 101"
     assert refusal({"a": [{"anything-but": list(range(101))}]}).field == "trigger.pattern.a.0.anything-but"
+
+
+def test_t11_a_pattern_has_at_most_100_operators() -> None:
+    """Equal values cost nothing, however many; each operator is tried with each value of an event."""
+    leaves: dict[str, Any] = {f"f{number}": [{"prefix": "a"}, {"wildcard": "*b"}, "c"] for number in range(50)}
+    check_pattern(leaves, "pattern")
+    assert (
+        refusal({**leaves, "g": [{"exists": True}]}).message == "expected at most 100 operators in one pattern, got 101"
+    )
+    assert refusal({"$or": [leaves, {"g": [{"suffix": "a"}]}]}).hint is not None
+
+
+@pytest.mark.long
+def test_t11_the_costliest_pattern_takes_under_a_second() -> None:
+    values: list[Any] = [*(f"{number:x}" for number in range(500)), *range(1_000)]
+    assert len(json.dumps(values)) < 10_000
+    operators = [{"wildcard": f"*{number}*x"} for number in range(50)] + [{"numeric": ["=", -1]}] * 50
+    alternatives = [f"v{number}" for number in range(99)]
+    fields = [{"a": alternatives} for _ in range(98)]
+    pattern = {"$or": [{"a": operators[:100]}, *fields]}
+    check_pattern(pattern, "pattern")
+    matcher = Matcher(pattern)
+    before = process_time()
+    assert not matcher.matches({"a": values})
+    assert process_time() - before < 1.0
 
 
 @pytest.mark.parametrize(

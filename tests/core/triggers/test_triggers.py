@@ -250,6 +250,26 @@ def test_l5_trigger_over_45_leaves_is_refused_counting_statuses(document: dict[s
     )
 
 
+@pytest.mark.parametrize(
+    ("pattern", "times", "message"),
+    [
+        (
+            {f"f{number}": ["a"] for number in range(67)},
+            3,
+            "expected at most 200 leaves in all patterns of a trigger, got 201",
+        ),
+        ({"a": [{"prefix": "b"}] * 51}, 2, "expected at most 100 operators in all patterns of a trigger, got 102"),
+    ],
+)
+def test_t11_the_patterns_of_a_trigger_are_bounded_together(pattern: dict[str, Any], times: int, message: str) -> None:
+    leaf = {"type": "event", "event": "sale", "pattern": pattern}
+    trigger_tree.check_size(trigger_tree.AllTrigger.model_validate(all_of(*[leaf] * (times - 1))))
+    with pytest.raises(SluiceError) as caught:
+        trigger_tree.check_size(trigger_tree.AllTrigger.model_validate(all_of(*[leaf] * times)))
+    assert caught.value.message == message
+    assert caught.value.hint is not None
+
+
 def test_l5_a_trigger_of_45_leaves_is_accepted() -> None:
     trigger_tree.check_size(trigger(all_of(*[PARTITION] * 43, TWICE)))
     trigger_tree.check_size(trigger(all_of(*[PARTITION] * 44, TICK)))

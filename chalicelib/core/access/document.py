@@ -1,0 +1,129 @@
+"""The access document of a namespace: its members and their roles (O5).
+
+Example:
+
+    members:
+      - member: arn:aws:iam::123456789012:role/data-platform
+        roles: [admin]
+      - member: arn:aws:iam::123456789012:role/analyst-*
+        roles: [viewer, approver]
+      - member: arn:aws:iam::210987654321:role/ingest
+        roles: [producer]
+        events: [sales.]
+        datasets: [flights]
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Self
+
+from pydantic import Field, field_validator, model_validator
+
+from chalicelib.core.access.principal import Principal
+from chalicelib.core.access.rights import HELD, Right, Role
+from chalicelib.core.documents import Document, Name
+from chalicelib.core.errors import invalid
+
+MAX_MEMBERS = 200
+# The account and the beginning of the name are literal, so that no pattern fits everybody.
+_MEMBER = re.compile(
+    r"arn:aws[a-z-]*:iam::\d{12}:user/[A-Za-z0-9+=,.@_/-]+[A-Za-z0-9+=,.@_/*-]*"
+    r"|arn:aws[a-z-]*:iam::\d{12}:role/[A-Za-z0-9+=,.@_-]+[A-Za-z0-9+=,.@_*-]*"
+    r"|\d{12}"
+)
+_MEMBER_HINT = (
+    "write the ARN of a user, the ARN of a role without its path, such as arn:aws:iam::123456789012:role/data-*, "
+    "or the 12 digits of an account"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What a request is about, as far as roles are limited to it: event types, a dataset or a pool, by short names."""
+
+    events: tuple[str, ...] = ()
+    dataset: str | None = None
+    pool: str | None = None
+
+
+class Member(Document):
+    """A member and its roles. ``member`` is the ARN of an IAM user or role, in which ``*`` stands for any text, or an
+    account. A role is named without its path, because the sessions of AWS do not have it.
+
+    ``events`` are prefixes of the event types, and ``datasets`` the datasets, that a producer is limited to; without
+    both, it may post all. ``pools`` are those that a worker is limited to.
+    """
+
+    member: str
+    roles: tuple[Role, ...] = Field(min_length=1)
+    events: tuple[str, ...] = ()
+    datasets: tuple[Name, ...] = ()
+    pools: tuple[Name, ...] = ()
+
+    @field_validator("member", mode="before", json_schema_input_type=str)
+    @classmethod
+    def _account_as_text(cls, member: object) -> object:
+        """YAML reads the digits of an account as a number."""
+        return str(member) if isinstance(member, int) and not isinstance(member, bool) else member
+
+    @field_validator("member")
+    @classmethod
+    def _names_somebody(cls, member: str) -> str:
+        if not _MEMBER.fullmatch(member):
+            raise invalid("", "an IAM user or role of one account, or an account", member, _MEMBER_HINT)
+        return member
+
+    @model_validator(mode="after")
+    def _limits_fit(self) -> Self:
+        for role, field, given in (
+            ("producer", "events", self.events),
+            ("producer", "datasets", self.datasets),
+            ("worker", "pools", self.pools),
+        ):
+            if given and role not in self.roles:
+                raise invalid(field, f"this field only beside the role {role}", list(given), f"add the role {role}")
+        return self
+
+    def includes(self, principal: Principal) -> bool:
+        """Whether a principal is this member."""
+        if self.member.isdigit():
+            return principal.account == self.member
+        return fnmatchcase(principal.member, self.member)
+
+    def grants(self, right: Right, resource: Resource) -> bool:
+        """Whether the roles of this member hold a right on a resource."""
+        return any(right in HELD[role] and self._reaches(role, resource) for role in self.roles)
+
+    def _reaches(self, role: Role, resource: Resource) -> bool:
+        if role == "producer" and (self.events or self.datasets):
+            events = (
+                all(event.startswith(self.events) for event in resource.events) if self.events else not resource.events
+            )
+            return events and (resource.dataset is None or resource.dataset in self.datasets)
+        if role == "worker" and self.pools:
+            return resource.pool is None or resource.pool in self.pools
+        return True
+
+
+class Access(Document):
+    """The access document of a namespace. At least one member is an administrator."""
+
+    members: tuple[Member, ...] = Field(min_length=1, max_length=MAX_MEMBERS)
+
+    @model_validator(mode="after")
+    def _has_an_administrator(self) -> Self:
+        if not any("admin" in member.roles for member in self.members):
+            raise invalid("members", "at least one member with the role admin", "none", "add an administrator")
+        return self
+
+    def roles_of(self, principal: Principal) -> tuple[Role, ...]:
+        """All roles of a principal, each once."""
+        found = [role for member in self.members if member.includes(principal) for role in member.roles]
+        return tuple(dict.fromkeys(found))
+
+    def allows(self, principal: Principal, right: Right, resource: Resource) -> bool:
+        """Whether a principal holds a right on a resource of the namespace."""
+        return any(member.includes(principal) and member.grants(right, resource) for member in self.members)

@@ -1,0 +1,21 @@
+"""The row of the members of a namespace and their roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.stored import StoredRow
+
+
+@dataclass(frozen=True, slots=True)
+class AccessRow(StoredRow):
+    """The access document of a namespace (`core/access/document.py`), and its version ``rev``."""
+
+    namespace: str
+    document: Mapping[str, Any]
+    rev: int
+    updated_at: Instant
+    by: str

@@ -1,0 +1,154 @@
+"""Whether the signer of a request may make it: the check that `routing.route` makes before it calls a handler (O5).
+
+The setting ``authorization`` decides what follows: ``enforce`` refuses what is not allowed, ``observe`` logs it and
+lets it pass, ``off`` checks nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from chalice.app import Request
+
+from chalicelib.core.access.rights import Right
+from chalicelib.wiring import ports
+
+if TYPE_CHECKING:
+    from chalicelib.core.access.document import Access, Resource
+    from chalicelib.core.access.principal import Principal
+    from chalicelib.core.errors import SluiceError
+
+# A route that every signer may use; it answers only what that signer may see.
+SIGNED: Final = "signed"
+Needs = Right | Literal["signed"]
+
+_PRINCIPAL = "sluice.principal"
+_ACCESS = "sluice.access"
+
+
+def check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
+    """Raise ``forbidden`` for a request whose signer lacks the right that its route needs, and ``not_found`` if it may
+    not know that the namespace, job or run exists. The access document is read once for each request, strongly."""
+    if ports().settings.authorization == "off":
+        return
+    from chalicelib.core.access.document import Resource
+
+    principal = signer(request)
+    if needs == SIGNED:
+        return
+    namespace = _namespace(segments)
+    dataset = segments.get("name") if "/datasets/" in request.path else None
+    resource = Resource(dataset=dataset, pool=segments["pool"].partition(".")[2] if "pool" in segments else None)
+    if not _is_allowed(request, principal, namespace, needs, resource):
+        _refuse(principal, _refusal(request, principal, namespace, needs, segments))
+
+
+def require_events(request: Request, namespace: str, types: tuple[str, ...]) -> None:
+    """Raise ``forbidden`` for event types that the signer may not post. The route has checked that it may post some."""
+    if ports().settings.authorization == "off":
+        return
+    from chalicelib.core.access.decision import refused_events
+    from chalicelib.core.access.document import Resource
+
+    principal = signer(request)
+    wrong = [kind for kind in types if not _is_allowed(request, principal, namespace, "produce", Resource((kind,)))]
+    if wrong:
+        _refuse(principal, refused_events(principal, namespace, wrong))
+
+
+def require_still_administrator(request: Request, access: Access) -> None:
+    """Raise ``invalid`` for an access document that takes the right to change it from the signer itself."""
+    if ports().settings.authorization == "off":
+        return
+    from chalicelib.core.access import decision
+    from chalicelib.core.errors import invalid
+
+    principal = signer(request)
+    administrators = ports().settings.administrators
+    if not decision.is_allowed(principal, administrators, access, "administer"):
+        hint = "keep the role admin for yourself, and let another administrator remove it"
+        raise invalid("members", f"{principal.member} among the administrators", "a document without it", hint)
+
+
+def visibility(request: Request) -> Callable[[Access], bool] | None:
+    """Whether the signer may know that the namespace with an access document exists. None: it may know all."""
+    if ports().settings.authorization != "enforce":
+        return None
+    from chalicelib.core.access import decision
+
+    principal = signer(request)
+    if decision.is_administrator(principal, ports().settings.administrators):
+        return None
+    return lambda access: bool(access.roles_of(principal))
+
+
+def signer(request: Request) -> Principal:
+    """The signer of a request. Raises ``forbidden`` if IAM has identified none."""
+    from chalicelib.core.access.principal import identified
+
+    context = _context(request)
+    if _PRINCIPAL not in context:
+        context[_PRINCIPAL] = identified(context)
+    found: Principal = context[_PRINCIPAL]
+    return found
+
+
+def _is_allowed(request: Request, principal: Principal, namespace: str, needs: Right, resource: Resource) -> bool:
+    from chalicelib.core.access import decision
+
+    administrators = ports().settings.administrators
+    if decision.is_allowed(principal, administrators, None, needs, resource):
+        return True
+    return decision.is_allowed(principal, administrators, _access(request, namespace), needs, resource)
+
+
+def _access(request: Request, namespace: str) -> Access | None:
+    from chalicelib.core.access.document import Access
+
+    known = _context(request).setdefault(_ACCESS, {})
+    if namespace not in known:
+        row = ports().catalog.access(namespace)
+        known[namespace] = None if row is None else Access.model_validate(row.document)
+    found: Access | None = known[namespace]
+    return found
+
+
+def _refusal(
+    request: Request, principal: Principal, namespace: str, needs: Right, segments: dict[str, str]
+) -> SluiceError:
+    """The error of a request that is not allowed. A signer without any role in the namespace gets the error of a name
+    or id that does not exist, so that nobody learns names by trying them."""
+    from chalicelib.core import errors
+    from chalicelib.core.access import decision
+
+    if decision.can_see(principal, ports().settings.administrators, _access(request, namespace)):
+        return decision.refused(principal, namespace, needs)
+    for segment, kind in (("job_id", "job"), ("run_id", "run"), ("lease_id", "lease")):
+        if segment in segments:
+            return errors.not_found(kind, segments[segment], decision.UNSEEN_HINT)
+    return errors.not_found("namespace", namespace, decision.UNSEEN_HINT)
+
+
+def _refuse(principal: Principal, refusal: SluiceError) -> None:
+    if ports().settings.authorization == "enforce":
+        raise refusal
+    from chalicelib.log import logger
+
+    logger.warning("request would be refused", extra={"by": principal.arn, "reason": refusal.message})
+
+
+def _namespace(segments: dict[str, str]) -> str:
+    """The namespace of a request: that of its path, or of the id or pool in it."""
+    if "ns" in segments:
+        return segments["ns"]
+    for segment in ("job_id", "run_id", "lease_id", "pool"):
+        if segment in segments:
+            return segments[segment].partition(".")[0]
+    raise RuntimeError("expected a namespace, an id or a pool in the path of a route that needs a right")
+
+
+def _context(request: Request) -> dict[str, Any]:
+    """The request context of API Gateway, which also keeps what one request has read."""
+    context: dict[str, Any] = request.context
+    return context

@@ -1,0 +1,36 @@
+"""Routes of the access document of a namespace: its members and their roles (O5)."""
+
+from __future__ import annotations
+
+from chalice.app import Blueprint, Response
+
+from chalicelib.web.access import require_still_administrator
+from chalicelib.web.http import caller, document, if_match, parse
+from chalicelib.web.routes.definitions import NS
+from chalicelib.web.routing import IF_MATCH, route
+from chalicelib.wiring import ports
+
+routes = Blueprint(__name__)
+
+
+@route(routes, "GET", NS + "/access", needs="read")
+def get_access(ns: str) -> Response:
+    """Read the members of a namespace and their roles."""
+    from chalicelib.flow.definitions.access import get
+    from chalicelib.flow.views.views import access_view
+
+    return document(access_view(get(ports(), ns)))
+
+
+@route(routes, "PUT", NS + "/access", needs="administer", body="Access", headers=(IF_MATCH,), status=(200, 201))
+def put_access(ns: str) -> Response:
+    """Replace the members of a namespace and their roles. The next request of each signer is checked by them."""
+    from chalicelib.core.access.document import Access
+    from chalicelib.flow.definitions.access import put
+
+    request = routes.current_request
+    access = parse(Access, request)
+    require_still_administrator(request, access)
+    change = put(ports(), ns, access, caller(request), if_match(request))
+    view = {"name": ns, "kind": "access", "did": change.did, "version": change.version}
+    return document(view, 201 if change.did == "created" else 200)

@@ -1,0 +1,99 @@
+"""Members of a namespace: who changes them, what they may post, and what an observing installation logs (O5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.web.conftest import NS, Api
+from tests.web.signed import Signer, authorizing, member, role
+
+ADMIN = Signer(role("platform"))
+STRANGER = Signer(role("stranger"))
+
+
+@pytest.fixture
+def enforced(api: Api, monkeypatch: pytest.MonkeyPatch) -> Api:
+    authorizing(monkeypatch, "enforce")
+    return api
+
+
+def put_members(*members: dict[str, Any]) -> tuple[int, Any]:
+    return ADMIN.send("PUT", f"{NS}/access", {"members": list(members)})
+
+
+@pytest.mark.usefixtures("enforced")
+def test_only_platform_administrators_create_namespaces() -> None:
+    assert ADMIN.status("PUT", "/v1/namespaces/new", {}) == 201
+    assert STRANGER.status("PUT", "/v1/namespaces/newer", {}) == 404
+    assert put_members({"member": member("boss"), "roles": ["admin"]})[0] == 201
+    assert Signer(role("boss")).status("PUT", "/v1/namespaces/newer", {}) == 404
+    assert Signer(role("boss")).status("PUT", NS, {"description": "ours"}) == 200
+
+
+@pytest.mark.usefixtures("enforced")
+def test_a_change_of_members_holds_for_the_next_request() -> None:
+    eve = Signer(role("eve"))
+    put_members({"member": member("boss"), "roles": ["admin"]}, {"member": member("eve"), "roles": ["viewer"]})
+    assert eve.status("GET", NS) == 200
+    put_members({"member": member("boss"), "roles": ["admin"]})
+    assert eve.status("GET", NS) == 404
+
+
+@pytest.mark.usefixtures("enforced")
+def test_an_administrator_cannot_remove_itself() -> None:
+    boss = Signer(role("boss"))
+    put_members({"member": member("boss"), "roles": ["admin"]})
+    error = boss.error("PUT", f"{NS}/access", {"members": [{"member": member("heir"), "roles": ["admin"]}]})
+    assert (error["code"], error["field"]) == ("invalid", "members")
+    assert boss.status("GET", f"{NS}/access") == 200
+
+
+@pytest.mark.usefixtures("enforced")
+def test_members_do_not_return_with_a_new_namespace() -> None:
+    ADMIN.send("PUT", "/v1/namespaces/new", {})
+    ADMIN.send("PUT", "/v1/namespaces/new/access", {"members": [{"member": member("boss"), "roles": ["admin"]}]})
+    boss = Signer(role("boss"))
+    assert boss.status("DELETE", "/v1/namespaces/new") == 204
+    assert ADMIN.status("PUT", "/v1/namespaces/new", {}) == 201
+    assert boss.status("GET", "/v1/namespaces/new") == 404
+
+
+@pytest.mark.usefixtures("enforced")
+def test_a_producer_posts_only_its_event_types() -> None:
+    put_members(
+        {"member": member("boss"), "roles": ["admin"]},
+        {"member": member("till"), "roles": ["producer"], "events": ["sales."], "datasets": ["flights"]},
+    )
+    till = Signer(role("till"))
+    assert till.status("POST", f"{NS}/events", {"events": [{"type": "sales.paid"}]}) == 202
+    error = till.error("POST", f"{NS}/events", {"events": [{"type": "sales.paid"}, {"type": "stock.low"}]})
+    assert (error["code"], error["field"]) == ("forbidden", "events")
+    assert "stock.low" in error["message"]
+    day = {"partition": {"year": "2013", "month": "1", "day": "1"}}
+    assert till.status("POST", f"{NS}/datasets/flights/partitions", day) == 201
+    assert till.status("POST", f"{NS}/datasets/weather/partitions", day) == 403
+
+
+@pytest.mark.usefixtures("enforced")
+def test_the_signer_of_a_change_is_on_record() -> None:
+    ADMIN.send("PUT", NS, {"description": "ours"})
+    assert ADMIN.send("GET", NS)[1]["updated_by"] == ADMIN.arn
+
+
+def test_observing_logs_what_would_be_refused(
+    api: Api, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    authorizing(monkeypatch, "observe")
+    logged: list[dict[str, Any]] = []
+    monkeypatch.setattr("chalicelib.log.logger.warning", lambda message, extra: logged.append({"m": message, **extra}))
+    assert STRANGER.status("PUT", NS, {"description": "mine"}) == 200
+    [entry] = logged
+    assert entry["m"] == "request would be refused"
+    assert entry["by"] == STRANGER.arn
+    assert STRANGER.send("GET", "/v1/namespaces")[1]["items"]
+
+
+def test_without_authorization_nothing_is_checked(api: Api) -> None:
+    assert Signer(None).status("PUT", NS, {"description": "mine"}) == 200
