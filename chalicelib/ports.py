@@ -90,6 +90,9 @@ class Catalog(Protocol):
 
     def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Page[str]: ...
 
+    def schedules_after(self, app: str, after: str, limit: int) -> Page[str]:
+        """The full names of an app's schedules that follow the short name ``after``. The cursor is a short name."""
+
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]: ...
 
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
@@ -168,6 +171,12 @@ class JobTable(Protocol):
 
     def head_of(self, limit_name: str, count: int) -> tuple[Waiter, ...]: ...
 
+    def limit_states(self, limit_names: Sequence[str]) -> tuple[LimitState, ...]:
+        """The states of these limits in the given order, read a hundred per call."""
+
+    def queue(self, limit_name: str, limit: int, cursor: str | None) -> Page[Waiter]:
+        """The queue of a limit, in the order in which it is served."""
+
     def is_queued(self, waiter: Waiter) -> bool:
         """Whether this waiter exists in its queue."""
 
@@ -222,6 +231,22 @@ class Wakes(Protocol):
 
     def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
         """The jobs with a ``wake_at`` in an interval, without prepared fires, which have already been hinted."""
+
+    def soonest(
+        self, table: Literal["catalog", "jobs", "runs"], since: Instant, until: Instant, limit: int
+    ) -> tuple[tuple[Ref, Instant], ...]:
+        """The refs of a table with a ``wake_at`` in an interval, and that instant, the ``limit`` earliest ones."""
+
+    def waking(
+        self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int, cursor: str | None
+    ) -> Page[tuple[Ref, Instant]]:
+        """The refs of a table with a ``wake_at`` up to an instant, and that instant; oldest first in each shard. A page
+        reads at most ``limit`` rows of the index."""
+
+    def listed(self, group: Literal["waits", "paused"], namespace: str, limit: int, cursor: str | None) -> Page[Ref]:
+        """The rows of a namespace that need no attention at any instant, oldest first in each shard: the jobs that an
+        event, a person or a resume wakes and that stand in no queue (``waits``), or the schedules on pause
+        (``paused``)."""
 
 
 class Lake(Protocol):

@@ -147,3 +147,44 @@ class DynamoWakes:
                 if ref is not None and ref.kind == "job" and not sort_keys.is_fire(ref.parts[2]):
                     found.append((ref, parse_instant(item["wake_at"]["S"])))
         return tuple(sorted(found, key=lambda entry: entry[1]))
+
+    def listed(self, group: str, namespace: str, limit: int, cursor: str | None) -> Page[Ref]:
+        table: TableName = "jobs" if group == items.WAITS else "catalog"
+        parts = [items.list_part(group, namespace, shard) for shard in range(self._dynamo.shards.wake)]
+        page = self._page(table, parts, "~", limit, cursor)
+        return Page(tuple(ref for ref, _ in page.items), page.cursor)
+
+    def soonest(
+        self, table: TableName, since: Instant, until: Instant, limit: int
+    ) -> tuple[tuple[Ref, Instant], ...]:  # fmt: skip
+        found: list[tuple[Ref, Instant]] = []
+        for shard in range(self._dynamo.shards.wake):
+            values = {"shard": str(shard), "since": iso(since), "until": iso(until)}
+            condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
+            rows, _ = self._dynamo.query(table, condition, values, limit=limit, index="wake")
+            refs = ((keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])), item) for item in rows)
+            found += [(ref, parse_instant(item["wake_at"]["S"])) for ref, item in refs if ref is not None]
+        return tuple(sorted(found, key=lambda entry: entry[1])[:limit])
+
+    def waking(self, table: TableName, until: Instant, limit: int, cursor: str | None) -> Page[tuple[Ref, Instant]]:
+        return self._page(table, [str(shard) for shard in range(self._dynamo.shards.wake)], iso(until), limit, cursor)
+
+    def _page(
+        self, table: TableName, parts: Sequence[str], until: str, limit: int, cursor: str | None
+    ) -> Page[tuple[Ref, Instant]]:
+        """One page of the wake index, part by part: a cursor over all parts in order of time would be as long as they
+        are many."""
+        number, start = decode_cursor(cursor) or (0, None)
+        found: list[tuple[Ref, Instant]] = []
+        left = limit
+        while number < len(parts) and left > 0:
+            values = {"part": parts[number], "until": until}
+            condition = "wake_shard = :part AND wake_at <= :until"
+            rows, start = self._dynamo.query(table, condition, values, limit=left, index="wake", start=start)
+            left -= len(rows)
+            for item in rows:
+                ref = keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"]))
+                if ref is not None:
+                    found.append((ref, parse_instant(item["wake_at"]["S"])))
+            number = number if start else number + 1
+        return Page(tuple(found), encode_cursor([number, start]) if number < len(parts) else None)

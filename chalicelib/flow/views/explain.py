@@ -62,19 +62,28 @@ def _fired_by(ports: Ports, job: Job) -> str | None:
 def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     """Why a schedule has not run: its state, the events that it waits for, its waiting jobs, and in ``ended`` the last
     work that never ran or was cancelled."""
+    return why_and_count(ports, name, limit, limit)[0]
+
+
+MAX_NAMED = 3  # waiting jobs whose reasons are in the sentence about a schedule
+
+
+def why_and_count(ports: Ports, name: str, limit: int, explained: int = MAX_NAMED) -> tuple[View, int, bool]:
+    """The explanation of a schedule with its first ``explained`` waiting jobs; the number of those that wait among the
+    first ``limit`` jobs, and whether it has more."""
     schedule_state, schedule = lookup.existing(ports, name)
     page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
     # A prepared fire is left out: it only waits for its instant.
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
     queues = Queues(ports)
-    waiting = [why_job(ports, job, queues) for job in present]
+    waiting = [why_job(ports, job, queues) for job in present[:explained]]
     timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
     if schedule_state.mode != "enabled":
-        why = _not_enabled(schedule_state, len(waiting))
+        why = _not_enabled(schedule_state, len(present))
     elif waiting:
-        why = "; ".join(_reasons(waiting[:3]))
+        why = "; ".join(_reasons(waiting[:MAX_NAMED]))
     else:
         why = f"no event has arrived yet; trigger: {tree.describe(schedule.trigger)}"
     ended, ran_at = _ended(ports, name)
@@ -85,7 +94,7 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
         names_in = store.named(schedule.model_dump(mode="json"))
         datasets = [reference for reference in names_in if _names_a_dataset(reference)]
         why = "; ".join([why, *buckets.not_watched(ports, datasets)])
-    return {
+    view = {
         "schedule": name,
         "state": schedule_state.mode,
         "why": why,
@@ -93,6 +102,7 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
         "jobs": waiting,
         "ended": ended,
     }
+    return view, len(present), page.cursor is not None
 
 
 def _reasons(waiting: Sequence[View]) -> list[str]:
