@@ -48,6 +48,15 @@ class Page(Generic[T]):
     cursor: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Soonest:
+    """Refs with their ``wake_at``, in its order. ``complete_to``: after this instant others may be missing (None: these
+    are all)."""
+
+    refs: tuple[tuple[Ref, Instant], ...]
+    complete_to: Instant | None = None
+
+
 class Clock(Protocol):
     """The clock of an invocation, in ms since 1970."""
 
@@ -234,8 +243,8 @@ class Wakes(Protocol):
 
     def soonest(
         self, table: Literal["catalog", "jobs", "runs"], since: Instant, until: Instant, limit: int
-    ) -> tuple[tuple[Ref, Instant], ...]:
-        """The refs of a table with a ``wake_at`` in an interval, and that instant, the ``limit`` earliest ones."""
+    ) -> Soonest:  # fmt: skip
+        """The refs of a table with a ``wake_at`` in an interval, the ``limit`` earliest ones."""
 
     def waking(
         self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int, cursor: str | None

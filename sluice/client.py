@@ -114,10 +114,6 @@ class Client:
         """The fires of all schedules between two instants (RFC 3339); by default of the next day."""
         return self.get(f"{_space(namespace)}/fires", {"from": since, "to": until})
 
-    def jobs(self, namespace: str, most: int | None = None, **filters: str | None) -> list[Document]:
-        """The waiting jobs of a namespace. ``filters`` are ``state``, ``kind`` and ``queued_in``, a limit."""
-        return list(self.listing(f"{_space(namespace)}/jobs", filters, most)["items"])
-
     def limits(self, namespace: str, name: str | None = None) -> list[Document]:
         """The pools, the policies, and the limits at which jobs wait. With a name, such as
         ``workflow:demo.flights.clean`` or ``schedule:flights.clean``: with holders and waiters."""

@@ -37,11 +37,11 @@ def list_schedules(
     if app_name is not None:
         space, _, short = names.full_name(APP, app_name, namespace, field="--app").partition(".")
     chosen = filters.read(tag, workflow, state)
-    if workflow is not None and short is None and workflow.count(".") == 0:
+    if chosen.workflow is not None and short is None and "." not in chosen.workflow:
         raise WrongUsage(
             "expected a workflow as app.name, got a short name", "--workflow", "add --app, or name its app"
         )
-    wanted = {"app": short, "tag": chosen.tag, "workflow": workflow, "state": chosen.state, "q": text}
+    wanted = {"app": short, "tag": chosen.tag, "workflow": chosen.workflow, "state": chosen.state, "q": text}
     found = frame.connect().schedules(frame.needed_namespace(space), limit or None, **wanted)
     items = [item for item in found if everything or item["dag"] is None]
     if as_json:

@@ -73,6 +73,8 @@ def test_schedules_are_found_in_one_request(api: PlayedApi, sluice: Sluice) -> N
     [request] = api.requests
     assert request.path == f"{NS}/schedules"
     assert {"q": "clean", "tag": "team=a", "state": "enabled"}.items() <= request.query.items()
+    sluice("schedules", "list", "-a", "demo.flights", "--workflow", "clean")
+    assert {"app": "flights", "workflow": "clean"}.items() <= api.requests[-1].query.items()
 
 
 def test_a_short_workflow_needs_its_app(api: PlayedApi, sluice: Sluice) -> None:

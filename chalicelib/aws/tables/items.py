@@ -8,7 +8,7 @@ A new attribute needs no new layout: code that does not know the attribute keeps
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
 from functools import cache
@@ -81,7 +81,7 @@ def list_part(group: str, namespace: str, shard: object) -> str:
     return f"{group}#{namespace}#{shard}"
 
 
-def is_listed(item: Item) -> bool:
+def is_listed(item: Mapping[str, Any]) -> bool:
     """Whether the attributes of the wake index put an item into a list, so that it needs no attention."""
     return "#" in item.get("wake_shard", {}).get("S", "")
 

@@ -54,10 +54,9 @@ def between(ports: Ports, namespace: str, since: Instant, until: Instant) -> Vie
 
 def _timers(ports: Ports, namespace: str, until: Instant) -> tuple[list[Timer], Instant]:
     """The timers of a namespace that wake by ``until``, and the instant up to which no other one wakes."""
-    most = MAX_TIMERS + 1
-    refs = ports.wakes.soonest("catalog", 0, until, most)
-    complete = refs[-1][1] if len(refs) == most else waiting.EVER
-    names = [ref.parts[0] for ref, _ in refs[:MAX_TIMERS] if _is_timer_of(ref.kind, ref.parts[0], namespace)]
+    waking = ports.wakes.soonest("catalog", 0, until, MAX_TIMERS)
+    complete = waking.complete_to if waking.complete_to is not None else waiting.EVER
+    names = [ref.parts[0] for ref, _ in waking.refs if _is_timer_of(ref.kind, ref.parts[0], namespace)]
     wanted: list[RowRequest] = [("timer", name) for name in names]
     known = ports.prefetch.read(ports, wanted)
     found = (known.catalog.timer(name) for name in names)
@@ -74,15 +73,15 @@ def _prepared(
     """The fires that were prepared: schedule, nominal instant, and when they are due; and the instant up to which these
     are all. Timers have passed them."""
     ahead = min(until, ports.clock.now() + 2 * ports.settings.horizon_seconds * 1000)
-    refs = ports.wakes.soonest("jobs", since, ahead, MAX_FIRES)
-    fires = [ref for ref, _ in refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
+    waking = ports.wakes.soonest("jobs", since, ahead, MAX_FIRES)
+    fires = [ref for ref, _ in waking.refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
     jobs = waiting.of_refs(ports, [ref for ref in fires if ref.parts[0].startswith(f"{namespace}.")])
     found = [
         (job.schedule, job.nominal_at if job.nominal_at is not None else job.due_at, job.due_at)
         for job in jobs
         if job.due_at is not None
     ]
-    return found, refs[-1][1] if len(refs) == MAX_FIRES else waiting.EVER
+    return found, waking.complete_to if waking.complete_to is not None else waiting.EVER
 
 
 def _states(ports: Ports, names: set[str]) -> tuple[Ports, dict[str, ScheduleState]]:

@@ -24,7 +24,6 @@ from chalicelib.ports import Page, Ports
 View = dict[str, Any]
 
 MAX_SHOWN = 100  # holders, and waiters
-MAX_KEYS = 10_000  # entries of the wake index of runs that are read to find the holders of a pool
 MAX_RUNS = 500  # runs that are read to find the holders of a pool
 KINDS = ("workflow", "group", "pool", "policy", "rate", "application", "admission", "emr")
 SCHEDULE = "schedule:"
@@ -166,8 +165,8 @@ def _holders(ports: Ports, state: LimitState, namespace: str) -> tuple[list[Run]
         named_runs = [ids.attempt_of(holder) for holder in sorted(state.starts)]
         found = ports.runs.several(named_runs)
     else:
-        refs = ports.wakes.soonest("runs", 0, waiting.EVER, MAX_KEYS)
-        of_runs = [ref for ref, _ in refs if ref.kind == "run" and ref.parts[0].startswith(f"{namespace}.")]
+        waking = ports.wakes.soonest("runs", 0, waiting.EVER, waiting.MAX_KEYS)
+        of_runs = [ref for ref, _ in waking.refs if ref.kind == "run" and ref.parts[0].startswith(f"{namespace}.")]
         found = ports.runs.several([(ref.parts[0], int(ref.parts[1])) for ref in of_runs[:MAX_RUNS]])
     active = [run for run in found if not states.is_terminal(run.state) and state.limit_name in run.permits]
     units = sum(run.units if names.is_pool(state.limit_name) else 1 for run in active)

@@ -26,7 +26,6 @@ from chalicelib.ports import Ports, RowRequest
 View = dict[str, Any]
 
 MAX_ROWS = 2_000  # jobs, and runs, that one request reads
-MAX_KEYS = 10_000  # entries of a wake index that one request reads: 150 units and some 40 calls at most
 MAX_SHOWN = 20  # approvals, runs, overdue work and paused schedules
 MAX_JOBS = 5  # of each group
 MAX_GROUPS = 100  # the largest ones
@@ -67,7 +66,7 @@ def now_of(ports: Ports, namespace: str) -> View:
     known, parsed = _definitions(ports, jobs.rows)
     groups = _groups(known, parsed, jobs.rows, now)
     more = _queues(ports, namespace, groups)
-    runs = _running(ports, namespace, now)
+    runs = _running(ports, namespace)
     ordered = sorted(groups.values(), key=lambda group: (-group.count, group.oldest.created_at))
     approvals = [job for group in ordered if group.hold.kind == "approval" for job in group.jobs]
     late = [*_late_jobs(known, parsed, jobs.rows, now), *_late_runs(runs.rows, now)]
@@ -103,13 +102,13 @@ def _jobs(ports: Ports, namespace: str, now: Instant) -> Read:
     """The waiting jobs without a queue, or with a deadline: from the list of the namespace and the wake index. Prepared
     fires that are not due yet are left out: they are upcoming, and wait for nothing."""
     listed = ports.wakes.listed("waits", namespace, MAX_ROWS, None)
-    waking = ports.wakes.soonest("jobs", 0, waiting.EVER, MAX_KEYS)
+    waking = ports.wakes.soonest("jobs", 0, waiting.EVER, waiting.MAX_KEYS)
     refs = [ref for ref in listed.items if ref.kind == "job" and waiting.is_shown(ref.parts[0], namespace)]
-    refs += [ref for ref, _ in waking if ref.kind == "job" and waiting.is_shown(ref.parts[0], namespace)]
+    refs += [ref for ref, _ in waking.refs if ref.kind == "job" and waiting.is_shown(ref.parts[0], namespace)]
     wanted = list(dict.fromkeys(refs))
     found = waiting.of_refs(ports, wanted[:MAX_ROWS])
     jobs = [job for job in found if not (is_prepared(job) and (job.due_at or 0) > now)]
-    more = listed.cursor is not None or len(waking) == MAX_KEYS or len(wanted) > MAX_ROWS
+    more = listed.cursor is not None or waking.complete_to is not None or len(wanted) > MAX_ROWS
     return Read(jobs, more)
 
 
@@ -158,13 +157,13 @@ def _queues(ports: Ports, namespace: str, groups: dict[tuple[str, str, str], Gro
     return more
 
 
-def _running(ports: Ports, namespace: str, now: Instant) -> Read:
+def _running(ports: Ports, namespace: str) -> Read:
     """The runs in progress. Each has a ``wake_at``, at which its target is polled."""
-    waking = ports.wakes.soonest("runs", 0, waiting.EVER, MAX_KEYS)
-    named = [(ref.parts[0], int(ref.parts[1])) for ref, _ in waking if _is_run_of(ref, namespace)]
+    waking = ports.wakes.soonest("runs", 0, waiting.EVER, waiting.MAX_KEYS)
+    named = [(ref.parts[0], int(ref.parts[1])) for ref, _ in waking.refs if _is_run_of(ref, namespace)]
     found = ports.runs.several(named[:MAX_ROWS])
     running = [run for run in found if not states.is_terminal(run.state)]
-    return Read(running, len(named) > MAX_ROWS or len(waking) == MAX_KEYS)
+    return Read(running, len(named) > MAX_ROWS or waking.complete_to is not None)
 
 
 def _is_run_of(ref: Ref, namespace: str) -> bool:

@@ -21,6 +21,7 @@ from chalicelib.ports import Page, Ports, RowRequest
 
 EVER: Instant = 253_402_300_799_000  # the end of the year 9999
 MAX_READ = 2_000  # rows that one request reads
+MAX_KEYS = 10_000  # entries of a wake index that one request reads: 150 units or so
 MAX_LIMITS = 500  # limits with waiting jobs whose queues one request reads
 
 
@@ -68,9 +69,11 @@ def of_waiters(ports: Ports, waiters: Iterable[Waiter]) -> list[Job]:
 
 def limits_with_waiters(ports: Ports, namespace: str) -> tuple[list[str], bool]:
     """The names of the limits at which jobs of a namespace may wait, and whether there may be more."""
-    refs = ports.wakes.soonest("jobs", 0, EVER, 10 * MAX_READ)
-    names = sorted({ref.parts[0] for ref, _ in refs if ref.kind == "limit" and _may_hold(ref.parts[0], namespace)})
-    return names[:MAX_LIMITS], len(names) > MAX_LIMITS or len(refs) == 10 * MAX_READ
+    found = ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS)
+    names = sorted(
+        {ref.parts[0] for ref, _ in found.refs if ref.kind == "limit" and _may_hold(ref.parts[0], namespace)}
+    )
+    return names[:MAX_LIMITS], len(names) > MAX_LIMITS or found.complete_to is not None
 
 
 def _may_hold(limit_name: str, namespace: str) -> bool:

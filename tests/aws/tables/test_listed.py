@@ -86,6 +86,18 @@ def test_the_wake_index_is_read_page_by_page(world: QuickWorld) -> None:
             break
 
     assert sorted(found) == [job.schedule for job in spread[:8]]
-    assert [ref.parts[0] for ref, _ in wakes.soonest("jobs", NOON + 2, NOON + 9, 3)] == [
-        f"demo.flights.s{number}" for number in (2, 3, 4)
+
+
+def test_the_earliest_rows_say_up_to_when_they_are_all(world: QuickWorld) -> None:
+    jobs = [
+        rows.job(f"j{number}", schedule=f"demo.flights.s{number}", sort_key="JOB#", wake_at=NOON + number)
+        for number in range(9)
     ]
+    world.dynamo.put_all([Put(row) for row in jobs])
+    wakes = DynamoWakes(world.dynamo)
+
+    some, every = wakes.soonest("jobs", NOON + 2, NOON + 9, 3), wakes.soonest("jobs", 0, NOON + 99, 9)
+
+    assert [ref.parts[0] for ref, _ in some.refs] == [f"demo.flights.s{number}" for number in (2, 3, 4)]
+    assert some.complete_to == NOON + 4
+    assert (len(every.refs), every.complete_to) == (9, None)
