@@ -91,9 +91,6 @@ def test_fires_of_a_day_are_bounded_and_say_so(api: Counting) -> None:
     assert len(due) == 2_000
     complete = [at for at in due if at <= found.body["complete_to"]]
     assert len(complete) >= 1_600, "5,000 in 24 hours"
-    rest = api.ask(f"{NS}/fires?from={found.body['complete_to']}&to={found.body['to']}")
-    assert rest.body["items"][0]["due_at"] >= found.body["complete_to"]
-    assert len(rest.body["items"]) > 300
     assert found.calls <= 70
     assert found.size < MEGABYTE
 
