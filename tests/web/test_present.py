@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -220,3 +222,35 @@ def test_a_limit_shows_its_holders_and_its_queue(api: Counting) -> None:
 def test_the_version_is_that_of_the_project() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     assert project["version"] == VERSION
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "field"),
+    [
+        ("GET", "/v1/namespaces/gone/now", None, 404, None),
+        ("GET", f"{NS}/schedules?app=gone", None, 404, None),
+        ("GET", f"{NS}/schedules?state=asleep", None, 400, "state"),
+        ("GET", f"{NS}/schedules?workflow=clean", None, 400, "workflow"),
+        ("GET", f"{NS}/schedules?limit=2001", None, 400, "limit"),
+        ("GET", f"{NS}/schedules?cursor=x", None, 400, "cursor"),
+        ("GET", f"{NS}/jobs?kind=nap", None, 400, "kind"),
+        ("GET", f"{NS}/fires?from=2020-01-01T00:00:00Z", None, 400, "from"),
+        ("GET", f"{NS}/fires?to=2030-01-01T00:00:00Z", None, 400, "to"),
+        ("GET", f"{NS}/limits?name=pool:other.x", None, 400, "name"),
+        ("GET", f"{NS}/limits?name=schedule:flights.gone", None, 404, None),
+        ("POST", f"{NS}/glance", {"schedules": []}, 400, "schedules"),
+        ("POST", f"{NS}/glance", {"schedules": ["a.b"] * 51}, 400, "schedules"),
+        ("POST", f"{NS}/glance", {"schedules": ["other.flights.x"]}, 400, "schedules.0"),
+    ],
+)
+def test_a_wrong_request_about_many_is_refused(
+    api: Counting, method: str, path: str, body: Any, status: int, field: str | None
+) -> None:
+    content = json.dumps(body).encode() if body is not None else b""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="IAMAuthorizer is not a supported in local mode")
+        answer = api.client.http.request(method, path, headers={}, body=content)
+
+    error = json.loads(answer.body)["error"]
+    assert answer.status_code == status, error
+    assert field in (None, error["field"])
