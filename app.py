@@ -29,6 +29,7 @@ from chalicelib.web.routes import (
     jobs,
     messages,
     pools,
+    present,
     reports,
     reprocess,
     runs,
@@ -52,6 +53,7 @@ app.register_blueprint(runs.routes)
 app.register_blueprint(workers.routes)
 app.register_blueprint(dead_letters.routes)
 app.register_blueprint(pools.routes)
+app.register_blueprint(present.routes)
 app.register_blueprint(jobs.routes)
 app.register_blueprint(reports.routes)
 app.register_blueprint(openapi.routes)

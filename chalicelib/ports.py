@@ -49,6 +49,15 @@ class Page(Generic[T]):
     cursor: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Soonest:
+    """Refs with their ``wake_at``, in its order. ``complete_to``: after this instant others may be missing (None: these
+    are all)."""
+
+    refs: tuple[tuple[Ref, Instant], ...]
+    complete_to: Instant | None = None
+
+
 class Clock(Protocol):
     """The clock of an invocation, in ms since 1970."""
 
@@ -95,6 +104,9 @@ class Catalog(Protocol):
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]: ...
 
     def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Page[str]: ...
+
+    def schedules_after(self, app: str, after: str, limit: int) -> Page[str]:
+        """The full names of an app's schedules that follow the short name ``after``. The cursor is a short name."""
 
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]: ...
 
@@ -174,6 +186,12 @@ class JobTable(Protocol):
 
     def head_of(self, limit_name: str, count: int) -> tuple[Waiter, ...]: ...
 
+    def limit_states(self, limit_names: Sequence[str]) -> tuple[LimitState, ...]:
+        """The states of these limits in the given order, read a hundred per call."""
+
+    def queue(self, limit_name: str, limit: int, cursor: str | None) -> Page[Waiter]:
+        """The queue of a limit, in the order in which it is served."""
+
     def is_queued(self, waiter: Waiter) -> bool:
         """Whether this waiter exists in its queue."""
 
@@ -228,6 +246,22 @@ class Wakes(Protocol):
 
     def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
         """The jobs with a ``wake_at`` in an interval, without prepared fires, which have already been hinted."""
+
+    def soonest(
+        self, table: Literal["catalog", "jobs", "runs"], since: Instant, until: Instant, limit: int
+    ) -> Soonest:  # fmt: skip
+        """The refs of a table with a ``wake_at`` in an interval, the ``limit`` earliest ones."""
+
+    def waking(
+        self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int, cursor: str | None
+    ) -> Page[tuple[Ref, Instant]]:
+        """The refs of a table with a ``wake_at`` up to an instant, and that instant; oldest first in each shard. A page
+        reads at most ``limit`` rows of the index."""
+
+    def listed(self, group: Literal["waits", "paused"], namespace: str, limit: int, cursor: str | None) -> Page[Ref]:
+        """The rows of a namespace that need no attention at any instant, oldest first in each shard: the jobs that an
+        event, a person or a resume wakes and that stand in no queue (``waits``), or the schedules on pause
+        (``paused``)."""
 
 
 class Lake(Protocol):

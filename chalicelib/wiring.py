@@ -93,6 +93,15 @@ def ports() -> Ports:
     )
 
 
+VERSION = "0.1.0"  # that of pyproject.toml, which is no part of the code of a Lambda
+
+
+def place() -> tuple[str | None, str | None]:
+    """The region and the stage of this installation."""
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    return region, os.environ.get("SLUICE_STAGE")
+
+
 @cache
 def metrics() -> EmfMetrics:
     """The metrics of this process. The middleware of all Lambdas flushes them at the end of each invocation."""

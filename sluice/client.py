@@ -14,7 +14,7 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -35,6 +35,8 @@ ATTEMPTS = 4
 FIRST_PAUSE = 0.2  # seconds; doubled after each attempt
 MAX_PAUSE = 10.0  # seconds; the maximum, even if the server asks for more
 PAGE = 100
+LARGE_PAGE = 2_000  # of schedules in short
+GLANCES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +85,51 @@ class Client:
         path = f"/v1/namespaces/{segment(namespace)}/datasets/{segment(name)}/partitions"
         return self.post(path, {"partition": dict(partition)}, repeatable=True)
 
+    def whoami(self) -> Document:
+        """Who signs the requests, and which installation answers: ``arn account region stage version``."""
+        return self.get("/v1/whoami")
+
+    def now(self, namespace: str) -> Document:
+        """What waits in a namespace by what holds it, what runs, what is overdue, and what failures have paused."""
+        return self.get(f"{_space(namespace)}/now")
+
+    def schedules(self, namespace: str, most: int | None = None, **filters: str | None) -> list[Document]:
+        """The schedules of a namespace in short, by name. ``filters`` are ``app``, ``tag`` (``team=a``), ``workflow``,
+        ``state``, and ``q``, a part of the name."""
+        path, found = f"{_space(namespace)}/schedules", []
+        for page in self.pages(path, filters, most, LARGE_PAGE):
+            found += page["items"]
+        return found[:most]
+
+    def glance(self, namespace: str, schedules: Sequence[str]) -> list[Document]:
+        """Why each of these schedules (``app.name``) does not run, its next fire, waiting jobs and last ten runs, fifty
+        with each request. Those that do not exist are left out."""
+        found: list[Document] = []
+        for start in range(0, len(schedules), GLANCES):
+            part = list(schedules[start : start + GLANCES])
+            found += self.post(f"{_space(namespace)}/glance", {"schedules": part}, repeatable=True)["items"]
+        return found
+
+    def fires(self, namespace: str, since: str | None = None, until: str | None = None) -> Document:
+        """The fires of all schedules between two instants (RFC 3339); by default of the next day."""
+        return self.get(f"{_space(namespace)}/fires", {"from": since, "to": until})
+
+    def limits(self, namespace: str, name: str | None = None) -> list[Document]:
+        """The pools, the policies, and the limits at which jobs wait. With a name, such as
+        ``workflow:demo.flights.clean`` or ``schedule:flights.clean``: with holders and waiters."""
+        return list(self.listing(f"{_space(namespace)}/limits", {"name": name})["items"])
+
     def delete(self, path: str, if_match: str | None = None) -> Document:
         return self.request("DELETE", path, if_match=if_match).body
 
-    def pages(self, path: str, query: Query | None = None, most: int | None = None) -> Iterator[Document]:
+    def pages(
+        self, path: str, query: Query | None = None, most: int | None = None, largest: int = PAGE
+    ) -> Iterator[Document]:
         """The pages of a list, until they hold ``most`` items or the list ends (None: the whole list)."""
         cursor: str | None = None
         left = most
         while left is None or left > 0:
-            size = PAGE if left is None else min(PAGE, left)
+            size = largest if left is None else min(largest, left)
             page = self.get(path, {**(query or {}), "limit": size, "cursor": cursor})
             yield page
             cursor = page.get("next_cursor")
@@ -157,6 +195,10 @@ def url_of(environment: Mapping[str, str]) -> str:
         hint = "source .local/endpoints.env, or set it to the ApiUrl output of the stack"
         raise WrongUsage("expected SLUICE_API_URL in the environment, got nothing", "SLUICE_API_URL", hint)
     return url
+
+
+def _space(namespace: str) -> str:
+    return f"/v1/namespaces/{segment(namespace)}"
 
 
 def segment(name: str) -> str:

@@ -18,6 +18,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.documents import Described
+from chalicelib.core.jobs.holds import HoldKind
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.backfill import BackfillOrder, BackfillState
@@ -689,6 +690,206 @@ class Health(Answer):
     control: str | None = None
 
 
+class WhoAmI(Answer):
+    """Who signs the requests, as ``updated_by`` and ``by`` name them, and which installation answers."""
+
+    arn: str
+    account: str | None
+    region: str | None
+    stage: str | None
+    version: str
+
+
+class ScheduleInShort(Answer):
+    """A schedule in a list of its namespace, without its definition. ``dag`` is the DAG that owns it."""
+
+    name: str
+    app: str
+    state: Mode
+    enabled: bool
+    pause_reason: str | None
+    triggered_by: str
+    workflow: str
+    tags: dict[str, str]
+    priority: int | None
+    policy: str | None
+    version: int
+    generation: int
+    skips: list[At]
+    dag: str | None
+    updated_at: At
+    updated_by: str
+
+
+class LastRun(Answer):
+    """An attempt of a run; ``at`` is when it was claimed."""
+
+    run_id: str
+    attempt: int
+    state: RunState
+    at: At
+
+
+class GlanceAtSchedule(Answer):
+    """Why a schedule does not run, and its newest runs first. ``at_least``: more jobs than ``waiting`` wait."""
+
+    schedule: str
+    state: Mode
+    why: str
+    next_fire: At | None
+    waiting: int
+    at_least: bool
+    last: list[LastRun]
+
+
+class Glances(Answer):
+    """The schedules in the order of the request. ``gone`` are those that do not exist."""
+
+    items: list[GlanceAtSchedule]
+    gone: list[str]
+
+
+class HeldJobs(Answer):
+    """The jobs that one thing holds. ``why`` is the reason of the first of ``jobs``, and ``changes_at`` the first
+    instant at which one of them is checked again."""
+
+    kind: HoldKind
+    name: str
+    of: str
+    why: str
+    count: int
+    oldest: At
+    changes_at: At | None
+    jobs: list[Job]
+
+
+class WaitingNow(Answer):
+    """The waiting jobs, of all groups; the list has the largest hundred groups."""
+
+    count: int
+    at_least: bool
+    groups: list[HeldJobs]
+    groups_left_out: int
+
+
+class ApprovalsNow(Answer):
+    """The jobs that wait for an approval; the list has the oldest."""
+
+    count: int
+    at_least: bool
+    jobs: list[Job]
+
+
+class RunInShort(Answer):
+    run_id: str
+    attempt: int
+    schedule: str
+    workflow: str
+    state: RunState
+    claimed_at: At
+    started_at: At | None
+    end_by: At | None
+
+
+class RunningNow(Answer):
+    """The runs in progress; the list has the oldest."""
+
+    count: int
+    at_least: bool
+    runs: list[RunInShort]
+
+
+class OverdueWork(Answer):
+    """A job that has not started, or a run that has not ended, by its deadline."""
+
+    id: str
+    kind: Literal["job", "run"]
+    schedule: str
+    why: str
+    by: At
+
+
+class OverdueNow(Answer):
+    count: int
+    at_least: bool
+    items: list[OverdueWork]
+
+
+class PausedSchedule(Answer):
+    schedule: str
+    state: Mode
+    since: At
+    reason: str
+    by: str
+
+
+class PausedNow(Answer):
+    """The schedules that Sluice has paused because their runs failed in a row."""
+
+    count: int
+    at_least: bool
+    schedules: list[PausedSchedule]
+
+
+class Now(Answer):
+    """The present of a namespace. With ``at_least`` a bound was reached: counts are lower bounds."""
+
+    at: At
+    at_least: bool
+    waiting: WaitingNow
+    approvals: ApprovalsNow
+    running: RunningNow
+    overdue: OverdueNow
+    paused: PausedNow
+
+
+class Fire(Answer):
+    """A fire to come. ``skipped``: a user asked to skip it."""
+
+    schedule: str
+    nominal_at: At
+    due_at: At
+    skipped: bool
+    state: Mode
+
+
+class Fires(Answer):
+    """The fires in a span, by when they are due. With ``at_least`` fires after ``complete_to`` may be missing."""
+
+    from_: At = Field(alias="from")
+    to: At
+    at_least: bool
+    complete_to: At
+    items: list[Fire]
+
+
+class Holder(Answer):
+    """A run that holds a permit of a limit, since its claim."""
+
+    run_id: str
+    attempt: int
+    schedule: str
+    state: RunState
+    since: At | None
+
+
+class Limit(Answer):
+    """A limit, its use and its queue. ``in_use`` is null for a limit of starts, and ``maximum`` where only a waiting or
+    active job would tell it. Holders and waiters are null in a list of all limits. ``at_least``: there are more."""
+
+    name: str
+    kind: str
+    of: str
+    in_use: int | None
+    maximum: int | None
+    unit: str
+    waiting: int
+    next_at: At | None
+    holders: list[Holder] | None
+    waiters: list[Waiter] | None
+    at_least: bool
+
+
 class Preview(Answer):
     """The next fires: their nominal instants, and when each is due."""
 
@@ -773,6 +974,12 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "message_runs": Pages(Run),
     "why_message": WhySchedule,
     "list_jobs": Pages(Job),
+    "find_schedules": Pages(ScheduleInShort),
+    "glance_schedules": Glances,
+    "show_now": Now,
+    "list_fires": Fires,
+    "list_limits": Pages(Limit),
+    "whoami": WhoAmI,
     "get_job": Job,
     "why_job": WhyJob,
     "approve_job": Job,

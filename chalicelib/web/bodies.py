@@ -94,6 +94,20 @@ class DryRun(Document):
         return events
 
 
+class Glance(Document):
+    """The schedules of a glance, as ``app.name`` or by their full names."""
+
+    schedules: tuple[str, ...] = Field(min_length=1, max_length=50)
+
+    def of(self, namespace: str) -> list[str]:
+        """Their full names, each once. Raises ``invalid`` for one of another namespace."""
+        named = [name if name.count(".") == 2 else f"{namespace}.{name}" for name in self.schedules]
+        for number, name in enumerate(named):
+            if name.count(".") != 2 or not name.startswith(f"{namespace}."):
+                raise invalid(f"schedules.{number}", f"app.name of {namespace}", self.schedules[number])
+        return list(dict.fromkeys(named))
+
+
 class NewEvent(Document):
     """A custom event: its type, its instant (RFC 3339; by default now), and its payload.
 
@@ -269,6 +283,7 @@ BODIES: dict[str, type[Document]] = {
         Dataset,
         DryRun,
         Events,
+        Glance,
         Heartbeat,
         Message,
         Namespace,

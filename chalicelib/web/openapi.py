@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
+from typing import Any, get_args
 
 from chalice.app import Blueprint, Chalice
 
@@ -34,6 +34,12 @@ QUERY: dict[str, Json] = {
     "tag": {"type": "string", "description": "`team=a`, or `team` for any value of the tag"},
     "schedule": {"type": "string", "description": "a schedule of the namespace, as `app.name` or as its full name"},
     "workflow": {"type": "string", "description": "the workflow that they run; a short name is one of this app"},
+    "app": {"type": "string", "description": "only schedules of this app, by its short name"},
+    "q": {"type": "string", "description": "a part of the full name; the case of letters does not matter"},
+    "from": {"type": "string", "format": "date-time", "description": "the begin of the span; by default now"},
+    "to": {"type": "string", "format": "date-time", "description": "its end, at most 31 days later; by default a day"},
+    "name": {"type": "string", "description": "a limit such as `workflow:demo.flights.clean`, or `schedule:app.name`"},
+    "queued_in": {"type": "string", "description": "the limit in whose queue they wait; then in its order"},
 }
 HEADERS: dict[str, Json] = {
     IF_MATCH: {"type": "string", "description": "the expected ETag; the answer is 412 if the version is another"},
@@ -152,12 +158,18 @@ def _tag(path: str) -> str:
 
 
 def _query(name: str, path: str) -> Json:
-    if name != "state":
-        return QUERY[name]
-    from chalicelib.core.states import RUN_MOVES
+    from chalicelib.core.states import RUN_MOVES, JobKind, JobState
+    from chalicelib.flow.views.schedule_list import MAX_LIMIT as MAX_ROWS
     from chalicelib.web.filters import STATES
 
-    return {"type": "string", "enum": list(STATES if path.endswith("/schedules") else RUN_MOVES)}
+    if name == "kind":
+        return {"type": "string", "enum": list(get_args(JobKind))}
+    if name == "state":
+        states = {"schedules": STATES, "jobs": get_args(JobState)}.get(path.rpartition("/")[2], RUN_MOVES)
+        return {"type": "string", "enum": list(states)}
+    if name == "limit" and path == "/v1/namespaces/{ns}/schedules":
+        return QUERY[name] | {"maximum": MAX_ROWS, "default": 500}
+    return QUERY[name]
 
 
 def _needs_a_field(body: str) -> bool:

@@ -28,9 +28,15 @@ MARK = 8  # characters; the prefix of a cursor, which identifies its list
 Read = Callable[[int, str | None], "Page[Any]"]
 
 
-def listing(request: Request, read: Read, view: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+def listing(
+    request: Request,
+    read: Read,
+    view: Callable[[Any], dict[str, Any]],
+    default: int = DEFAULT_LIMIT,
+    most: int = MAX_LIMIT,
+) -> dict[str, Any]:
     """One page of a list: ``read`` fetches it by limit and position, ``view`` formats an item."""
-    limit = number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT)
+    limit = number(request, "limit", default, most)
     cursor = query(request, "cursor")
     page = read(limit, None if cursor is None else _open(request, cursor))
     following = None if page.cursor is None else _seal(request, page.cursor)

@@ -88,6 +88,9 @@ ENTRIES = (
     ),
     Entry("open", "console:open_", LOOK, "Open the web console at one definition, job or run."),
     Entry("top", "top:top", LOOK, "Show live what runs, what waits and why, and the throughput; q or ctrl-c ends it."),
+    Entry("now", "now:now", LOOK, "Show what waits by what holds it, what runs, and what is overdue."),
+    Entry("schedules", "schedule_list:app", LOOK, "Find schedules of a namespace, also among thousands."),
+    Entry("whoami", "whoami:whoami", LOOK, "Show who signs your requests, and which installation answers."),
     Entry(
         "preview",
         "preview:preview",

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.aws.tables.items import is_listed
 from chalicelib.core import errors, names
 from chalicelib.core.backfills.request import Backfill
 from chalicelib.core.definitions import app as app_document
@@ -372,7 +373,7 @@ class App(Engine):
 
     def _busy_from(self, tick: Instant) -> Instant:
         """The first tick, from this one on, that may find work, computed from the ``wake_at`` of all rows."""
-        wakes = (row["wake_at"]["S"] for _, row in self._tables.rows() if "wake_at" in row)
+        wakes = (row["wake_at"]["S"] for _, row in self._tables.rows() if "wake_at" in row and not is_listed(row))
         first = min(wakes, default=None)
         if first is None:
             return EVER

@@ -42,7 +42,7 @@ def catalog(api: PlayedApi) -> PlayedApi:
 @pytest.mark.parametrize(
     ("words", "offers"),
     [
-        ("sluice wh", ["why"]),
+        ("sluice wh", ["why", "whoami"]),
         ("sluice why ", ["job", "run", "schedule"]),
         ("sluice get sche", ["schedule", "schedules"]),
         ("sluice pause x --mode ", ["backlog", "drain", "hold"]),

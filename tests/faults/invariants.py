@@ -120,7 +120,8 @@ class Stock:
 
     @cached_property
     def awake(self) -> list[tuple[int, str]]:
-        return [(parse_instant(row["wake_at"]["S"]), f"{pk} {sk}") for _, pk, sk, row in self._rows if "wake_at" in row]
+        waking = [found for found in self._rows if "wake_at" in found[3] and not items.is_listed(found[3])]
+        return [(parse_instant(row["wake_at"]["S"]), f"{pk} {sk}") for _, pk, sk, row in waking]
 
 
 def check(world: QuickWorld) -> Stock:

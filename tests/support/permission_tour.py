@@ -286,6 +286,8 @@ def _over_http(api: Api) -> None:
     api.work()
     for path in ("runs?day=2026-03-02", "records?day=2026-03-02", "dead-letters", "reports?day=2026-03-02"):
         api.get(f"{NS}/{path}")
+    for path in ("now", "fires"):  # the wake indexes of all tables
+        api.get(f"{NS}/{path}")
     api.get(f"{APP}/schedules/daily/runs")
     api.get(f"{APP}/workflows/clean/runs")
     api.get(f"/v1/runs/{run}")

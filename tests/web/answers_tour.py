@@ -34,6 +34,7 @@ def walk(api: Api) -> None:
     _dags(api)
     _messages(api)
     _reports(api)
+    _present(api)
     _deletions(api)
 
 
@@ -142,6 +143,24 @@ def _workers(api: Api) -> None:
         api.get(f"/v1/runs/{lease['run_id']}")
         api.get(f"/v1/runs/{lease['run_id']}/logs")
         api.work()
+
+
+def _present(api: Api) -> None:
+    """The routes about many schedules, while jobs wait: for an approval, on hold, and in a queue."""
+    one = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
+    api.schedule("asked", constraints=[BY_OWNER])
+    api.post(f"{APP}/schedules/asked/run")
+    api.schedule("narrow", workflow="clean", constraints=[one], enabled=True)
+    for key in ("1", "2", "3"):
+        api.post(f"{APP}/schedules/narrow/run", idempotency_key=key)
+    api.work()
+    for path in ("/schedules?q=NARROW", "/schedules?app=flights&limit=2", "/now", "/fires", "/limits"):
+        api.get(NS + path)
+    for name in ("workflow:demo.flights.clean", "pool:demo.spark", "policy:demo.calm", "schedule:flights.narrow"):
+        api.get(f"{NS}/limits?name={name}")
+    api.get(f"{NS}/jobs?queued_in=workflow:demo.flights.clean&state=PENDING_LAUNCH&kind=run_now")
+    api.post(f"{NS}/glance", {"schedules": ["flights.narrow", "demo.flights.nightly", "flights.none"]})
+    api.get("/v1/whoami")
 
 
 def _dead_letters(api: Api) -> None:

@@ -66,7 +66,7 @@ def test_a_body_is_required_where_one_of_its_fields_is(document: Any) -> None:
         if method == "post" and "requestBody" in each
     }
     assert required == {
-        **dict.fromkeys(("bulk", "redrive", "dry-run", "events", "partitions", "skip", "unskip"), True),
+        **dict.fromkeys(("bulk", "glance", "redrive", "dry-run", "events", "partitions", "skip", "unskip"), True),
         **dict.fromkeys(("claim", "heartbeat", "report", "release"), True),
         **dict.fromkeys(("backfills", "reprocess", "pause", "run", "rerun", "approve", "refuse"), False),
     }

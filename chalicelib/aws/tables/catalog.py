@@ -68,6 +68,14 @@ class DynamoCatalog:
         page = self._list(pk, f"{prefix}{beginning}", limit, cursor)
         return Page(tuple(items.from_item(Listing, item).schedule for item in page.items), page.cursor)
 
+    def schedules_after(self, app: str, after: str, limit: int) -> Page[str]:
+        pk, prefix = keys.definitions("schedule", app)
+        # '!' sorts before each character of a name, and '$' right after '#'.
+        values = {"pk": pk, "first": f"{prefix}{after}!" if after else prefix, "last": f"{prefix[:-1]}$"}
+        found, more = self._dynamo.query("catalog", "pk = :pk AND sk BETWEEN :first AND :last", values, limit=limit)
+        names = tuple(items.from_item(Listing, item).schedule for item in found)
+        return Page(names, names[-1].rpartition(".")[2] if more and names else None)
+
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
         pk, prefix = keys.definitions("message", app)
         page = self._list(pk, prefix, limit, cursor)

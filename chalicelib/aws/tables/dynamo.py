@@ -217,7 +217,7 @@ def _projection(attributes: Sequence[str]) -> dict[str, Any]:
     return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
 
 
-def encode_cursor(position: Mapping[str, Any] | str | None) -> str | None:
+def encode_cursor(position: Mapping[str, Any] | Sequence[Any] | str | None) -> str | None:
     """An opaque cursor for a position in a list; None at the end of the list."""
     return None if position is None else base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
 

@@ -8,7 +8,7 @@ A new attribute needs no new layout: code that does not know the attribute keeps
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from decimal import Decimal
 from functools import cache
@@ -20,9 +20,11 @@ from chalicelib.aws.tables import keys, packing
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant, iso, parse_instant
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.job import Progress
+from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.run import DeadLetter, Record, Run, StartRequest
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.stored import StoredRow, Unknown
+from chalicelib.core.states import PAUSED_MODES
 from chalicelib.core.writes import Row
 
 R = TypeVar("R")
@@ -32,6 +34,9 @@ FORMAT = 3
 # As text, users' floats and deep structures keep every byte; DynamoDB's numbers would not preserve them.
 _JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics"}
 _CARRIED = "unknown"  # the only field that is not stored under its own name
+# A row without a ``wake_at`` that people search for lies in a list of its own in the wake index, which no tick reads.
+# In place of the number of a shard such an item has ``<list>#<namespace>#<shard>``.
+WAITS, PAUSED = "waits", "paused"
 _HISTORY_KEYS = frozenset({"wf_key", "schedule_key", "day_key", "at"})
 
 _serialize = TypeSerializer().serialize
@@ -54,6 +59,33 @@ def wake(at: Instant | None, pk: str, shards: int) -> dict[str, str]:
     return {} if at is None else {"wake_shard": ids.shard(pk, shards), "wake_at": iso(at)}
 
 
+def listed(row: object, pk: str, shards: int) -> dict[str, str]:
+    """The two attributes that put a row without a ``wake_at`` into a list of its namespace, oldest first; none for most
+    rows.
+
+    The list `WAITS` has the jobs that only an event, a person or a resume wakes; a queue lists its own jobs. `PAUSED`
+    has the schedule states on pause."""
+    match row:
+        case Job(closed=False, queued_in=None):
+            group, schedule, since = WAITS, row.schedule, row.created_at
+        case ScheduleState() if row.mode in PAUSED_MODES:
+            group, schedule, since = PAUSED, row.schedule, row.mode_at
+        case _:
+            return {}
+    part = list_part(group, schedule.partition(".")[0], ids.shard(pk, shards))
+    return {"wake_shard": part, "wake_at": iso(since)}
+
+
+def list_part(group: str, namespace: str, shard: object) -> str:
+    """The value of ``wake_shard`` of a part of a list."""
+    return f"{group}#{namespace}#{shard}"
+
+
+def is_listed(item: Mapping[str, Any]) -> bool:
+    """Whether the attributes of the wake index put an item into a list, so that it needs no attention."""
+    return "#" in item.get("wake_shard", {}).get("S", "")
+
+
 def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     key = keys.key_of(row)
     plain: dict[str, Any] = {"pk": key.pk, "sk": key.sk, "format": FORMAT}
@@ -65,7 +97,8 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
         # An empty attribute of a run that equals its default is not stored.
         if not (packs and item.name != "rev" and not content and content == item.default):
             plain[item.name] = _to_plain(item.name, content) if packs else _encode(item.name, content)
-    plain |= wake(getattr(row, "wake_at", None), key.pk, wake_shards)
+    wake_at = getattr(row, "wake_at", None)
+    plain |= wake(wake_at, key.pk, wake_shards) if wake_at is not None else listed(row, key.pk, wake_shards)
     expires_at = getattr(row, "expires_at", None)
     if expires_at is not None:
         plain["ttl"] = expires_at // 1000
@@ -85,6 +118,8 @@ def from_item(kind: type[R], item: Item) -> R:
             f"row {stored['pk']}, {stored['sk']} has layout {stored['format']}; this code reads up to {FORMAT}"
         )
     known, written = _names(kind), _written(kind)  # type: ignore[arg-type]  # a class is hashable
+    if is_listed(item):
+        del stored["wake_at"]
     hidden = packing.unpack(stored)
     values = {name: _decode(name, content) for name, content in hidden.items() if name in known}
     unknown: list[tuple[str, Any]] = [(name, content) for name, content in item.items() if name not in written]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core import ids
@@ -104,6 +106,22 @@ class DynamoJobs:
         return (
             items.from_item(LimitState, {**item, "limit_name": {"S": limit_name}}) if item else LimitState(limit_name)
         )
+
+    def limit_states(self, limit_names: Sequence[str]) -> tuple[LimitState, ...]:
+        wanted = {keys.limit(name): name for name in limit_names}
+        found = self._dynamo.get_many(list(wanted))
+        return tuple(
+            items.from_item(LimitState, {**found[key], "limit_name": {"S": name}}) if key in found else LimitState(name)
+            for key, name in wanted.items()
+        )
+
+    def queue(self, limit_name: str, limit: int, cursor: str | None) -> Page[Waiter]:
+        values = {"pk": f"LIMIT#{limit_name}", "sk": "WAIT#"}
+        start = decode_cursor(cursor)
+        found, more = self._dynamo.query(
+            "jobs", "pk = :pk AND begins_with(sk, :sk)", values, limit=limit, start=start
+        )  # fmt: skip
+        return Page(tuple(items.from_item(Waiter, item) for item in found), encode_cursor(more))
 
     def is_queued(self, waiter: Waiter) -> bool:
         return self._dynamo.get(keys.key_of(waiter), Waiter) == waiter

@@ -42,6 +42,7 @@
 | runs    | TARGET#<target's id>    | POINTER                   | Pointer         | get                            |
 
 Indexes: `wake` (wake_shard, wake_at) on each table, sparse; on runs also by_workflow, by_schedule, by_day (.., at).
+Parts `waits#<ns>#<shard>` (jobs) and `paused#<ns>#<shard>` (catalog) of `wake` list rows that no instant wakes.
 Each schedule state has a partition of its own, so that a thousand schedules of one app that are due together share no
 hot key.
 """

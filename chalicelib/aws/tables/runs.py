@@ -6,7 +6,8 @@ Implements `ports.RunTable` and `ports.Wakes`.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
@@ -17,7 +18,7 @@ from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
-from chalicelib.ports import Page
+from chalicelib.ports import Page, Soonest
 
 # scope -> its index, and the partition attribute of the index
 _SCOPES = {
@@ -147,3 +148,59 @@ class DynamoWakes:
                 if ref is not None and ref.kind == "job" and not sort_keys.is_fire(ref.parts[2]):
                     found.append((ref, parse_instant(item["wake_at"]["S"])))
         return tuple(sorted(found, key=lambda entry: entry[1]))
+
+    def listed(self, group: str, namespace: str, limit: int, cursor: str | None) -> Page[Ref]:
+        table: TableName = "jobs" if group == items.WAITS else "catalog"
+        parts = [items.list_part(group, namespace, shard) for shard in range(self._dynamo.shards.wake)]
+        page = self._page(table, parts, "~", limit, cursor)
+        return Page(tuple(ref for ref, _ in page.items), page.cursor)
+
+    def soonest(self, table: TableName, since: Instant, until: Instant, limit: int) -> Soonest:
+        found: list[tuple[Ref, Instant]] = []
+        complete: list[Instant] = []  # of the shards that have more rows
+        for shard in range(self._dynamo.shards.wake):
+            rows, more = self._first(table, str(shard), iso(since), iso(until), limit)
+            refs = ((keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])), item) for item in rows)
+            found += [(ref, parse_instant(item["wake_at"]["S"])) for ref, item in refs if ref is not None]
+            complete += [parse_instant(rows[-1]["wake_at"]["S"])] if more else []
+        found.sort(key=lambda entry: entry[1])
+        complete += [found[limit - 1][1]] if len(found) > limit else []
+        return Soonest(tuple(found[:limit]), min(complete, default=None))
+
+    def _first(
+        self, table: TableName, shard: str, since: str, until: str, limit: int
+    ) -> tuple[list[items.Item], bool]:  # fmt: skip
+        """The first rows of a shard, and whether it has more. One call of DynamoDB returns at most 1 MB."""
+        values = {"shard": shard, "since": since, "until": until}
+        condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
+        found: list[items.Item] = []
+        start: Mapping[str, Any] | None = None
+        while True:
+            left = limit - len(found)
+            rows, start = self._dynamo.query(table, condition, values, limit=left, index="wake", start=start)
+            found += rows
+            if not start or len(found) >= limit:
+                return found, start is not None
+
+    def waking(self, table: TableName, until: Instant, limit: int, cursor: str | None) -> Page[tuple[Ref, Instant]]:
+        return self._page(table, [str(shard) for shard in range(self._dynamo.shards.wake)], iso(until), limit, cursor)
+
+    def _page(
+        self, table: TableName, parts: Sequence[str], until: str, limit: int, cursor: str | None
+    ) -> Page[tuple[Ref, Instant]]:
+        """One page of the wake index, part by part: a cursor over all parts in order of time would be as long as they
+        are many."""
+        number, start = decode_cursor(cursor) or (0, None)
+        found: list[tuple[Ref, Instant]] = []
+        left = limit
+        while number < len(parts) and left > 0:
+            values = {"part": parts[number], "until": until}
+            condition = "wake_shard = :part AND wake_at <= :until"
+            rows, start = self._dynamo.query(table, condition, values, limit=left, index="wake", start=start)
+            left -= len(rows)
+            for item in rows:
+                ref = keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"]))
+                if ref is not None:
+                    found.append((ref, parse_instant(item["wake_at"]["S"])))
+            number = number if start else number + 1
+        return Page(tuple(found), encode_cursor([number, start]) if number < len(parts) else None)

@@ -102,13 +102,12 @@ def _put_row(write: Put, shards: Shards) -> Built:
     return _put(write.row, shards, None)
 
 
-def _clear_state_wake(write: ClearStateWake, _: Shards) -> Built:
-    return update(
-        keys.schedule_state(write.schedule_state.schedule),
-        "REMOVE wake_at, wake_shard",
-        "rev = :rev",
-        rev=write.schedule_state.rev,
-    )
+def _clear_state_wake(write: ClearStateWake, shards: Shards) -> Built:
+    key, rev = keys.schedule_state(write.schedule_state.schedule), write.schedule_state.rev
+    place = items.listed(write.schedule_state, key.pk, shards.wake)
+    if not place:
+        return update(key, "REMOVE wake_at, wake_shard", "rev = :rev", rev=rev)
+    return update(key, "SET wake_at = :wake_at, wake_shard = :wake_shard", "rev = :rev", rev=rev, **place)
 
 
 def _put_last_arrival(write: PutLastArrival, shards: Shards) -> Built:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as fire_timer
@@ -24,9 +24,16 @@ class Occurrence:
     due: Instant
 
 
-def fires(schedule: Schedule, now: Instant, count: int, timer: Timer | None = None, name: str = "") -> list[Occurrence]:
-    """The next ``count`` fires of a schedule's timed leaves after ``now``. Without a timer they are those that the
-    schedule ``name`` would have if it were enabled now."""
+def fires(
+    schedule: Schedule,
+    now: Instant,
+    count: int,
+    timer: Timer | None = None,
+    name: str = "",
+    until: Instant | None = None,
+) -> list[Occurrence]:
+    """The next ``count`` fires of a schedule's timed leaves after ``now``, up to ``until``. Without a timer they are
+    those that the schedule ``name`` would have if it were enabled now."""
     known = timer if timer is not None else Timer(name, 0, 0, now, {})
     found: list[Occurrence] = []
     for leaf in tree.timed_leaves(schedule.trigger):
@@ -36,8 +43,12 @@ def fires(schedule: Schedule, now: Instant, count: int, timer: Timer | None = No
             if rule is not None
             else (Occurrence(at, at) for at in _spans(schedule, known, leaf.id, leaf.trigger, now))
         )
-        found += islice(upcoming, count)
+        found += islice(upcoming if until is None else _up_to(upcoming, until), count)
     return sorted(found)[:count]
+
+
+def _up_to(upcoming: Iterator[Occurrence], until: Instant) -> Iterator[Occurrence]:
+    return takewhile(lambda fire: fire.nominal <= until, upcoming)
 
 
 def preview(schedule: Schedule, now: Instant, count: int, timer: Timer | None = None) -> list[Instant]:

@@ -70,20 +70,29 @@ def _failed(before: Run) -> str:
 def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     """Why a schedule has not run: its state, the events that it waits for, its waiting jobs, and in ``ended`` the last
     work that never ran or was cancelled."""
+    return why_and_count(ports, name, limit, limit)[0]
+
+
+MAX_NAMED = 3  # waiting jobs whose reasons are in the sentence about a schedule
+
+
+def why_and_count(ports: Ports, name: str, limit: int, explained: int = MAX_NAMED) -> tuple[View, int, bool]:
+    """The explanation of a schedule with its first ``explained`` waiting jobs; the number of those that wait among the
+    first ``limit`` jobs, and whether it has more."""
     schedule_state, schedule = lookup.existing(ports, name)
     page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
     # A prepared fire is left out: it only waits for its instant.
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
     queues = Queues(ports)
-    waiting = [why_job(ports, job, queues) for job in present]
+    waiting = [why_job(ports, job, queues) for job in present[:explained]]
     timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
     runs = ports.runs.runs("schedule", name, MAX_ENDED, None).items
     if schedule_state.mode != "enabled":
-        why = _not_enabled(schedule_state, len(waiting))
+        why = _not_enabled(schedule_state, len(present))
     elif waiting:
-        why = "; ".join(_reasons(waiting[:3]))
+        why = "; ".join(_reasons(waiting[:MAX_NAMED]))
     else:
         why = _nothing_waits(runs, tree.describe(schedule.trigger))
     ended, ran_at = _ended(ports, name, runs)
@@ -94,7 +103,7 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
         names_in = store.named(schedule.model_dump(mode="json"))
         datasets = [reference for reference in names_in if _names_a_dataset(reference)]
         why = "; ".join([why, *buckets.not_watched(ports, datasets)])
-    return {
+    view = {
         "schedule": name,
         "state": schedule_state.mode,
         "why": why,
@@ -102,6 +111,7 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
         "jobs": waiting,
         "ended": ended,
     }
+    return view, len(present), page.cursor is not None
 
 
 def _reasons(waiting: Sequence[View]) -> list[str]:

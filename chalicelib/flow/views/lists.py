@@ -10,7 +10,6 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.flow.lookup import schedules_of
 from chalicelib.ports import Page, Ports
 
 T = TypeVar("T")
@@ -25,26 +24,6 @@ def jobs_of_schedule(ports: Ports, schedule: str, limit: int, cursor: str | None
         return Page(())
     page = ports.jobs.jobs(schedule, schedule_state.generation, limit, cursor)
     return Page(tuple(job for job in page.items if not job.closed), page.cursor)
-
-
-def jobs_of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
-    """Waiting jobs, schedule by schedule. A view for operators: it costs one read per schedule that it passes."""
-    apps = [row.name for row in ports.catalog.definitions("app", namespace, 1000, None).items]
-    names = sorted(name for app in apps for name in schedules_of(ports, app))
-    begin, inner = _parse_cursor(cursor)
-    found: list[Job] = []
-    for name in names:
-        if begin is not None and name < begin:
-            continue
-        start = inner if name == begin else None
-        page = jobs_of_schedule(ports, name, limit - len(found), start)
-        found += page.items
-        if page.cursor is not None:
-            return Page(tuple(found), json.dumps([name, page.cursor]))
-        if len(found) >= limit:
-            following = next((other for other in names if other > name), None)
-            return Page(tuple(found), json.dumps([following, None]) if following else None)
-    return Page(tuple(found))
 
 
 def runs_of_namespace(ports: Ports, namespace: str, day: str | None, limit: int, cursor: str | None) -> Page[Run]:

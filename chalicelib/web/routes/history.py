@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Request
 
@@ -13,6 +14,9 @@ from chalicelib.web.paging import PAGING, Read, listing
 from chalicelib.web.routes.definitions import NS
 from chalicelib.web.routing import route
 from chalicelib.wiring import ports
+
+if TYPE_CHECKING:
+    from chalicelib.core.rows.job import Job
 
 routes = Blueprint(__name__)
 
@@ -28,14 +32,21 @@ def health() -> dict[str, Any]:
     return {"status": "ok", "lake": settings.lake_bucket, "control": settings.control_bucket}
 
 
-@route(routes, "GET", NS + "/jobs", needs="read", query=PAGING)
+@route(routes, "GET", NS + "/jobs", needs="read", query=("state", "kind", "queued_in", *PAGING))
 def list_jobs(ns: str) -> dict[str, Any]:
-    """List the waiting jobs of a namespace, each with its place in its queue."""
-    from chalicelib.flow.views.lists import jobs_of_namespace
+    """List the waiting jobs of a namespace, each with its place in its queue. A request reads a bounded number of jobs,
+    so a page may hold fewer than ``limit``, even none, and still have a next page."""
     from chalicelib.flow.views.queues import Queues
+    from chalicelib.flow.views.waiting import jobs_of_namespace, jobs_of_queue
+    from chalicelib.web.filters import kept_jobs
 
+    request = routes.current_request
+    keep, limit_name = kept_jobs(request), query(request, "queued_in")
     _require_namespace(ns)
-    return listing(routes.current_request, partial(jobs_of_namespace, ports(), ns), Queues(ports()).job)
+    read = partial(jobs_of_namespace, ports(), ns)
+    if limit_name is not None:
+        read = partial(jobs_of_queue, ports(), ns, limit_name)
+    return listing(request, _fitting(read, keep), Queues(ports()).job)
 
 
 @route(routes, "GET", NS + "/runs", needs="read", query=("state", "day", *PAGING))
@@ -133,6 +144,23 @@ def in_state(request: Request, read: Read) -> Read:
             found += [run for run in page.items if run.state == state]
             looked, cursor = looked + len(page.items), page.cursor
             if cursor is None or len(found) == limit or looked >= MAX_READ:
+                break
+        return Page(tuple(found), cursor)
+
+    return kept
+
+
+def _fitting(read: Read, keep: Callable[[Job], bool]) -> Read:
+    """A read that leaves out the jobs that do not fit. It goes on for some pages, so that a page is seldom empty."""
+    from chalicelib.ports import Page
+
+    def kept(limit: int, cursor: str | None) -> Page[Any]:
+        found: list[Any] = []
+        for _ in range(MAX_PAGES):
+            page = read(limit - len(found), cursor)
+            found += [job for job in page.items if keep(job)]
+            cursor = page.cursor
+            if cursor is None or len(found) == limit:
                 break
         return Page(tuple(found), cursor)
 

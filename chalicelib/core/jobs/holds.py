@@ -1,0 +1,61 @@
+"""What holds a waiting job, in few kinds, by its row and its schedule: the stored reason names the constraint.
+
+The decision itself needs many reads for each job. A view of thousands of jobs groups them by this instead, and shows
+the reasons as they are stored.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.limits import names
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.states import PAUSED_MODES, WaitReason, claimable
+
+HoldKind = Literal["limit", "window", "approval", "data", "clock", "pause", "upstream", "probe", "condition"]
+_KINDS: dict[WaitReason, HoldKind] = {
+    "approval": "approval",
+    "time": "window",
+    "upstream": "upstream",
+    "probe": "probe",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What holds a job: its kind, a name to group by, the same in words, and when time alone may end it."""
+
+    kind: HoldKind
+    name: str
+    of: str
+    changes_at: Instant | None = None
+
+
+def hold_of(job: Job, state: ScheduleState | None, schedule: Schedule | None, now: Instant) -> Hold:
+    """What holds a waiting job. Of several unmet constraints the first one counts."""
+    if job.queued_in is not None:
+        return Hold("limit", job.queued_in, names.describe(job.queued_in))
+    if job.due_at is not None and job.due_at > now:
+        return Hold("clock", "due", "its instant", job.due_at)
+    if job.retry_at is not None and job.retry_at > now:
+        return Hold("clock", "retry", "its next try", job.retry_at)
+    own = f"schedule {job.schedule}"
+    if job.state == "PENDING_TRIGGER":
+        return Hold("data", job.schedule, own, job.wake_at)
+    if state is not None and state.mode in PAUSED_MODES and state.mode not in claimable(job.kind, job.backfill):
+        return Hold("pause", job.schedule, own)
+    for constraint in schedule.constraints if schedule is not None else ():
+        if constraint.rule in job.reason:
+            kind = _KINDS.get(constraint.wait_reason, "condition")
+            return Hold(kind, constraint.type, constraint.describe(), job.wake_at)
+    return Hold("condition", job.schedule, own, job.wake_at)
+
+
+def why(job: Job, now: Instant) -> str:
+    """The reason why a job waits, as its row has it. A fire that was prepared and not checked yet waits for its
+    instant."""
+    return f"due at {iso(job.due_at)}" if job.due_at is not None and job.due_at > now else job.reason

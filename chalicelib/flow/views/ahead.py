@@ -1,0 +1,113 @@
+"""The fires of all schedules of a namespace in a span of time, from their timers and from prepared fires."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import upcoming
+from chalicelib.core.instants import HOUR, Instant, iso
+from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.flow.facts import Parsed
+from chalicelib.flow.views import waiting
+from chalicelib.ports import Ports, RowRequest
+
+View = dict[str, Any]
+
+MAX_TIMERS = 2_000  # that one request reads, each with the state and the definition of its schedule
+MAX_FIRES = 2_000  # of an answer, about 300 kB
+MAX_COMPUTED = 20_000  # fires that one request computes
+
+
+def between(ports: Ports, namespace: str, since: Instant, until: Instant) -> View:
+    """The fires that are due from ``since`` to ``until``, ordered by when they are due.
+
+    A timer has a ``wake_at`` before its next fire. So the timers that wake by ``until``, and the fires that were
+    prepared already, are all that may fire. With ``at_least`` fires after ``complete_to`` may be missing."""
+    timers, complete = _timers(ports, namespace, until)
+    prepared, no_others = _prepared(ports, namespace, since, until)
+    complete = min(complete, no_others)
+    known, states = _states(ports, {timer.schedule for timer in timers} | {name for name, _, _ in prepared})
+    parsed = Parsed()
+    found = {(at, due, name) for name, at, due in prepared if name in states}
+    share = max(2, MAX_COMPUTED // max(1, len(timers)))
+    for timer in timers:
+        state = states.get(timer.schedule)
+        schedule = parsed.schedule(known, state) if state is not None else None
+        if schedule is None:
+            continue
+        fires, end = _fires(schedule, timer, since, until, share)
+        found |= {(fire.nominal, fire.due, timer.schedule) for fire in fires}
+        complete = min(complete, end)
+    ordered = sorted((due, nominal, name) for nominal, due, name in found if since <= due <= until)
+    complete = min(complete, until, *(due for due, _, _ in ordered[MAX_FIRES : MAX_FIRES + 1]))
+    return {
+        "from": iso(since),
+        "to": iso(until),
+        "at_least": complete < until or len(ordered) > MAX_FIRES,
+        "complete_to": iso(complete),
+        "items": [_view(states[name], nominal, due) for due, nominal, name in ordered[:MAX_FIRES]],
+    }
+
+
+def _timers(ports: Ports, namespace: str, until: Instant) -> tuple[list[Timer], Instant]:
+    """The timers of a namespace that wake by ``until``, and the instant up to which no other one wakes."""
+    waking = ports.wakes.soonest("catalog", 0, until, MAX_TIMERS)
+    complete = waking.complete_to if waking.complete_to is not None else waiting.EVER
+    names = [ref.parts[0] for ref, _ in waking.refs if _is_timer_of(ref.kind, ref.parts[0], namespace)]
+    wanted: list[RowRequest] = [("timer", name) for name in names]
+    known = ports.prefetch.read(ports, wanted)
+    found = (known.catalog.timer(name) for name in names)
+    return [timer for timer in found if timer is not None], complete
+
+
+def _is_timer_of(kind: str, name: str, namespace: str) -> bool:
+    return kind == "timer" and name.startswith(f"{namespace}.")
+
+
+def _prepared(
+    ports: Ports, namespace: str, since: Instant, until: Instant
+) -> tuple[list[tuple[str, Instant, Instant]], Instant]:
+    """The fires that were prepared: schedule, nominal instant, and when they are due; and the instant up to which these
+    are all. Timers have passed them."""
+    ahead = min(until, ports.clock.now() + 2 * ports.settings.horizon_seconds * 1000)
+    waking = ports.wakes.soonest("jobs", since, ahead, MAX_FIRES)
+    fires = [ref for ref, _ in waking.refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
+    jobs = waiting.of_refs(ports, [ref for ref in fires if ref.parts[0].startswith(f"{namespace}.")])
+    found = [
+        (job.schedule, job.nominal_at if job.nominal_at is not None else job.due_at, job.due_at)
+        for job in jobs
+        if job.due_at is not None
+    ]
+    return found, waking.complete_to if waking.complete_to is not None else waiting.EVER
+
+
+def _states(ports: Ports, names: set[str]) -> tuple[Ports, dict[str, ScheduleState]]:
+    wanted: list[RowRequest] = [("schedule_state", name) for name in sorted(names)]
+    known = ports.prefetch.read(ports, wanted)
+    found = {name: state for name in names if (state := known.catalog.schedule_state(name)) is not None}
+    living = [state for _, state in sorted(found.items()) if state.exists]
+    versions: list[RowRequest] = [("version", state.schedule, state.version) for state in living]
+    return known.prefetch.read(known, versions), {state.schedule: state for state in living}
+
+
+def _fires(
+    schedule: Schedule, timer: Timer, since: Instant, until: Instant, share: int
+) -> tuple[Sequence[upcoming.Occurrence], Instant]:
+    """The fires of a schedule from ``since`` to ``until``, and the instant up to which they are complete. A fire may be
+    due some time after its nominal instant."""
+    fires = upcoming.fires(schedule, since - HOUR, share, timer, until=until)
+    end = fires[-1].due if len(fires) == share else waiting.EVER
+    return fires, end
+
+
+def _view(state: ScheduleState, nominal: Instant, due: Instant) -> View:
+    return {
+        "schedule": state.schedule,
+        "nominal_at": iso(nominal),
+        "due_at": iso(due),
+        "skipped": nominal in state.skips,
+        "state": state.mode,
+    }

@@ -1,0 +1,76 @@
+"""What a list shows beside each schedule on screen: why it does not run, its next fire, what waits, its last states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core.instants import iso
+from chalicelib.core.rows.run import Run
+from chalicelib.flow.facts import Parsed
+from chalicelib.flow.views import explain
+from chalicelib.flow.views.schedule_list import states_of
+from chalicelib.ports import Page, Ports
+
+View = dict[str, Any]
+
+MAX_SCHEDULES = 50
+MAX_COUNTED = 100  # jobs of each schedule
+LAST = 10  # runs of each schedule
+# The history of a schedule and its waiting jobs are queries of their own, which DynamoDB takes one by one.
+AT_ONCE = 8
+
+
+def glance(ports: Ports, names: Sequence[str]) -> View:
+    """One item for each schedule that exists, in the given order, and in ``gone`` the names of the others."""
+    known, states = states_of(ports, names)
+    known = known.prefetch.read(
+        known,
+        [each for state in states
+         for each in (("version", state.schedule, state.version), ("timer", state.schedule))],
+    )  # fmt: skip
+    parsed = Parsed()
+    schedules = (parsed.schedule(known, state) for state in states)
+    workflows = sorted({schedule.workflow for schedule in schedules if schedule is not None})
+    known = known.prefetch.read(known, [("workflow", name) for name in workflows])
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        items = list(pool.map(lambda state: _glance(known, state.schedule), states))
+    there = {item["schedule"] for item in items}
+    return {"items": items, "gone": [name for name in names if name not in there]}
+
+
+def _glance(ports: Ports, name: str) -> View:
+    last = ports.runs.runs("schedule", name, LAST, None)
+    seen: Any = _Newest(ports.runs, name, last)
+    view, waiting, more = explain.why_and_count(replace(ports, runs=seen), name, MAX_COUNTED)
+    return {
+        "schedule": name,
+        "state": view["state"],
+        "why": view["why"],
+        "next_fire": view["next_fire"],
+        "waiting": waiting,
+        "at_least": more,
+        "last": [_run_view(run) for run in last.items],
+    }
+
+
+class _Newest:
+    """The runs of a schedule, of which the newest were read before."""
+
+    def __init__(self, runs: Any, schedule: str, newest: Page[Run]) -> None:
+        self._runs, self._schedule, self._newest = runs, schedule, newest
+
+    def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
+        if (scope, name, cursor) == ("schedule", self._schedule, None) and limit <= LAST:
+            return Page(self._newest.items[:limit])
+        found: Page[Run] = self._runs.runs(scope, name, limit, cursor)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._runs, name)
+
+
+def _run_view(run: Run) -> View:
+    return {"run_id": run.run_id, "attempt": run.attempt, "state": run.state, "at": iso(run.claimed_at)}

@@ -1,0 +1,183 @@
+"""Limits as people see them: how much is in use, by whom, and who waits in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chalicelib.core import errors, ids, states
+from chalicelib.core.instants import Instant
+from chalicelib.core.limits import names, permits, pools
+from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.pools import Pool
+from chalicelib.core.limits.rate_window import RateWindow, frees_at
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.rows.run import Run
+from chalicelib.flow import facts as facts_of
+from chalicelib.flow import lookup
+from chalicelib.flow.views import waiting
+from chalicelib.flow.views.views import iso_of
+from chalicelib.ports import Page, Ports
+
+View = dict[str, Any]
+
+MAX_SHOWN = 100  # holders, and waiters
+MAX_RUNS = 500  # runs that are read to find the holders of a pool
+KINDS = ("workflow", "group", "pool", "policy", "rate", "application", "admission", "emr")
+SCHEDULE = "schedule:"
+
+
+def of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[View]:
+    """The pools and policies of a namespace, and the limits at which its jobs wait, by name. Holders and waiters are
+    left out (null)."""
+    lookup.require(ports, "namespace", namespace)
+    maxima = _maxima_of_pools(ports, namespace)
+    policies = [names.policy_limit(row.name) for row in lookup.members(ports, "policy", namespace)]
+    held, more = waiting.limits_with_waiters(ports, namespace)
+    every = sorted({*maxima, *policies, *held})
+    wanted = [name for name in every if cursor is None or name > cursor][:limit]
+    now = ports.clock.now()
+    items = [_view(state, maxima.get(state.limit_name), None, now) for state in ports.jobs.limit_states(wanted)]
+    following = wanted[-1] if wanted and wanted[-1] != every[-1] else None
+    return Page(tuple({**item, "at_least": more} for item in items), following)
+
+
+def named(ports: Ports, namespace: str, name: str) -> list[View]:
+    """The limit with this name, or the limits of which the jobs of ``schedule:<name>`` need a permit, with the runs
+    that hold their permits and the jobs that wait, in order. Raises ``invalid`` for a name that is none."""
+    if name.startswith(SCHEDULE):
+        asks = _asks_of_schedule(ports, _full(namespace, name.removeprefix(SCHEDULE)))
+        return [_in_full(ports, namespace, ask.limit_name, ask) for ask in asks if not permits.is_unlimited(ask)]
+    kind, _, owner = name.partition(":")
+    if kind not in KINDS or not owner or not (kind in ("emr", "application") or owner.startswith(f"{namespace}.")):
+        hint = f"such as workflow:{namespace}.app.name, pool:{namespace}.name or schedule:app.name"
+        raise errors.invalid("name", f"the name of a limit of {namespace}", name, hint)
+    return [_in_full(ports, namespace, name, None)]
+
+
+def _full(namespace: str, schedule: str) -> str:
+    full = schedule if schedule.count(".") == 2 else f"{namespace}.{schedule}"
+    if full.count(".") != 2 or not full.startswith(f"{namespace}."):
+        raise errors.invalid("name", f"schedule:app.name of {namespace}", f"{SCHEDULE}{schedule}")
+    return full
+
+
+def _asks_of_schedule(ports: Ports, name: str, job: Job | None = None) -> tuple[PermitRequest, ...]:
+    """The permits that a job of a schedule requests: of ``job``, or of one that would run now."""
+    state, _ = lookup.existing(ports, name)
+    now = ports.clock.now()
+    plain = Job(name, state.generation, "RUNNOW#", "", "run_now", "PENDING_CONSTRAINTS", now)
+    known = facts_of.gather(ports, job or plain)
+    return permits.with_fallbacks(known.asks(name.partition(".")[0]))
+
+
+def _in_full(ports: Ports, namespace: str, name: str, ask: PermitRequest | None) -> View:
+    [state] = ports.jobs.limit_states([name])
+    waiters = ports.jobs.head_of(name, MAX_SHOWN)
+    holders, more = _holders(ports, state, namespace)
+    maximum = _maximum(ports, namespace, state, ask, [each.job_schedule for each in waiters], holders)
+    view = _view(state, maximum, ask, ports.clock.now())
+    shown = [
+        {"position": number, "job_id": each.job_id, "schedule": each.job_schedule, "attempt": each.run and each.run[1]}
+        for number, each in enumerate(waiters, 1)
+    ]
+    return {
+        **view,
+        "holders": [_holder_view(run) for run in sorted(holders, key=lambda run: run.claimed_at)[:MAX_SHOWN]],
+        "waiters": shown,
+        "at_least": more or state.waiters > len(shown) or len(holders) > MAX_SHOWN,
+    }
+
+
+def _maximum(
+    ports: Ports,
+    namespace: str,
+    state: LimitState,
+    ask: PermitRequest | None,
+    waiters: Sequence[str],
+    holders: Sequence[Run],
+) -> tuple[int | None, str] | None:
+    """How many permits a limit has, and the word for one. That of a workflow or group is in the constraints of each
+    schedule, so the first waiter's counts, else that of a holder, else that of a schedule of the same name."""
+    if ask is not None:
+        return _of_ask(ask)
+    if names.is_pool(state.limit_name):
+        return _maxima_of_pools(ports, namespace).get(state.limit_name)
+    own = [state.limit_name.partition(":")[2]] if names.is_of_workflow(state.limit_name) else []
+    for schedule in dict.fromkeys((*waiters[:1], *(run.schedule for run in holders[:1]), *own)):
+        found = ports.catalog.schedule_state(schedule)
+        if found is None or not found.exists:
+            continue
+        asks = {each.limit_name: each for each in _asks_of_schedule(ports, schedule)}
+        if state.limit_name in asks:
+            return _of_ask(asks[state.limit_name])
+    return None
+
+
+def _of_ask(ask: PermitRequest) -> tuple[int | None, str]:
+    match ask:
+        case Slots():
+            return ask.limit, "vcpu" if ask.unit == "vCPU" else "slots" if names.is_pool(ask.limit_name) else "runs"
+        case RateWindow():
+            return ask.limit, "starts"
+        case _:
+            return None, "starts"
+
+
+def _maxima_of_pools(ports: Ports, namespace: str) -> dict[str, tuple[int | None, str]]:
+    """The limits of all pools of a namespace: the units that each has, and their unit."""
+    found: dict[str, tuple[int | None, str]] = {}
+    for row in lookup.members(ports, "pool", namespace):
+        pool = Pool.model_validate(row.document)
+        found |= {name: (units, pool.unit) for name, units in pools.limits_of(row.name, pool).items()}
+    return found
+
+
+def _view(state: LimitState, maximum: tuple[int | None, str] | None, ask: PermitRequest | None, now: Instant) -> View:
+    kind = state.limit_name.partition(":")[0]
+    is_slots = names.returns_permit(state.limit_name)
+    most, unit = maximum if maximum is not None else (None, "runs" if is_slots else "starts")
+    next_at = max(state.head, now) if names.is_pace(state.limit_name) else None
+    if isinstance(ask, RateWindow):
+        next_at = max(now, frees_at(ask, state))
+    return {
+        "name": state.limit_name,
+        "kind": kind,
+        "of": names.describe(state.limit_name),
+        "in_use": state.active if is_slots else None,
+        "maximum": most,
+        "unit": unit,
+        "waiting": state.waiters,
+        "next_at": iso_of(next_at),
+        "holders": None,
+        "waiters": None,
+    }
+
+
+def _holders(ports: Ports, state: LimitState, namespace: str) -> tuple[list[Run], bool]:
+    """The runs that hold permits of a limit, and whether there may be more. The row of a workflow or group names them;
+    those of a pool are found among the runs in progress."""
+    if not names.returns_permit(state.limit_name) or names.is_admission(state.limit_name) or not state.active:
+        return [], False
+    if names.names_starts(state.limit_name):
+        named_runs = [ids.attempt_of(holder) for holder in sorted(state.starts)]
+        found = ports.runs.several(named_runs)
+    else:
+        waking = ports.wakes.soonest("runs", 0, waiting.EVER, waiting.MAX_KEYS)
+        of_runs = [ref for ref, _ in waking.refs if ref.kind == "run" and ref.parts[0].startswith(f"{namespace}.")]
+        found = ports.runs.several([(ref.parts[0], int(ref.parts[1])) for ref in of_runs[:MAX_RUNS]])
+    active = [run for run in found if not states.is_terminal(run.state) and state.limit_name in run.permits]
+    units = sum(run.units if names.is_pool(state.limit_name) else 1 for run in active)
+    return active, units < state.active
+
+
+def _holder_view(run: Run) -> View:
+    return {
+        "run_id": run.run_id,
+        "attempt": run.attempt,
+        "schedule": run.schedule,
+        "state": run.state,
+        "since": iso_of(run.claimed_at),
+    }

@@ -1,0 +1,266 @@
+"""What waits in a namespace, by what holds it, what runs, what is overdue, and which schedules failures have paused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chalicelib.core import states
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.jobs import holds
+from chalicelib.core.jobs.check import is_prepared
+from chalicelib.core.jobs.deadlines import due_by
+from chalicelib.core.jobs.holds import Hold
+from chalicelib.core.limits import names
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.flow.facts import Parsed
+from chalicelib.flow.views import waiting
+from chalicelib.flow.views.queues import in_words
+from chalicelib.flow.views.views import iso_of, job_view
+from chalicelib.ports import Ports, RowRequest
+
+View = dict[str, Any]
+
+MAX_ROWS = 2_000  # jobs, and runs, that one request reads
+MAX_SHOWN = 20  # approvals, runs, overdue work and paused schedules
+MAX_JOBS = 5  # of each group
+MAX_GROUPS = 100  # the largest ones
+BY = "sluice"  # who paused a schedule whose runs failed in a row
+
+
+@dataclass(slots=True)
+class Group:
+    """The jobs that one thing holds."""
+
+    hold: Hold
+    jobs: list[Job] = field(default_factory=list)
+    count: int = 0
+
+    @property
+    def oldest(self) -> Job:
+        return min(self.jobs, key=lambda job: job.created_at)
+
+    @property
+    def changes_at(self) -> Instant | None:
+        found = (job.wake_at if job.queued_in is None else None for job in self.jobs)
+        return min((at for at in (self.hold.changes_at, *found) if at is not None), default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Rows that were read; ``more``: a bound was reached, so there may be others."""
+
+    rows: Sequence[Any]
+    more: bool
+
+
+def now_of(ports: Ports, namespace: str) -> View:
+    """The present of a namespace. It reads at most `MAX_ROWS` jobs and as many runs, however many there are; then
+    ``at_least`` is true."""
+    now = ports.clock.now()
+    jobs = _jobs(ports, namespace, now)
+    known, parsed = _definitions(ports, jobs.rows)
+    groups = _groups(known, parsed, jobs.rows, now)
+    more = _queues(ports, namespace, groups)
+    runs = _running(ports, namespace)
+    ordered = sorted(groups.values(), key=lambda group: (-group.count, group.oldest.created_at))
+    approvals = [job for group in ordered if group.hold.kind == "approval" for job in group.jobs]
+    late = [*_late_jobs(known, parsed, jobs.rows, now), *_late_runs(runs.rows, now)]
+    return {
+        "at": iso(now),
+        "at_least": jobs.more or runs.more or more,
+        "waiting": {
+            "count": sum(group.count for group in ordered),
+            "at_least": jobs.more or more,
+            "groups": [_group_view(group, now) for group in ordered[:MAX_GROUPS]],
+            "groups_left_out": len(ordered[MAX_GROUPS:]),
+        },
+        "approvals": {
+            "count": len(approvals),
+            "at_least": jobs.more,
+            "jobs": [_job_view(job, None) for job in sorted(approvals, key=_age)[:MAX_SHOWN]],
+        },
+        "running": {
+            "count": len(runs.rows),
+            "at_least": runs.more,
+            "runs": [_run_view(run) for run in sorted(runs.rows, key=lambda run: run.claimed_at)[:MAX_SHOWN]],
+        },
+        "overdue": {
+            "count": len(late),
+            "at_least": jobs.more or runs.more,
+            "items": sorted(late, key=lambda item: str(item["by"]))[:MAX_SHOWN],
+        },
+        "paused": _paused(ports, namespace),
+    }
+
+
+def _jobs(ports: Ports, namespace: str, now: Instant) -> Read:
+    """The waiting jobs without a queue, or with a deadline: from the list of the namespace and the wake index. Prepared
+    fires that are not due yet are left out: they are upcoming, and wait for nothing."""
+    listed = ports.wakes.listed("waits", namespace, MAX_ROWS, None)
+    waking = ports.wakes.soonest("jobs", 0, waiting.EVER, waiting.MAX_KEYS)
+    refs = [ref for ref in listed.items if ref.kind == "job" and waiting.is_shown(ref.parts[0], namespace)]
+    refs += [ref for ref, _ in waking.refs if ref.kind == "job" and waiting.is_shown(ref.parts[0], namespace)]
+    wanted = list(dict.fromkeys(refs))
+    found = waiting.of_refs(ports, wanted[:MAX_ROWS])
+    jobs = [job for job in found if not (is_prepared(job) and (job.due_at or 0) > now)]
+    more = listed.cursor is not None or waking.complete_to is not None or len(wanted) > MAX_ROWS
+    return Read(jobs, more)
+
+
+def _definitions(ports: Ports, jobs: Sequence[Job]) -> tuple[Ports, Parsed]:
+    """The ports that know the state, the definition and the workflow of each job's schedule."""
+    schedules = sorted({job.schedule for job in jobs})
+    wanted: list[RowRequest] = [("schedule_state", name) for name in schedules]
+    known = ports.prefetch.read(ports, wanted)
+    living = [state for name in schedules if (state := known.catalog.schedule_state(name)) is not None]
+    known = known.prefetch.read(known, [("version", state.schedule, state.version) for state in living])
+    parsed = Parsed()
+    workflows = {schedule.workflow for state in living if (schedule := parsed.schedule(known, state)) is not None}
+    return known.prefetch.read(known, [("workflow", name) for name in sorted(workflows)]), parsed
+
+
+def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> dict[tuple[str, str, str], Group]:
+    groups: dict[tuple[str, str, str], Group] = {}
+    for job in jobs:
+        state = ports.catalog.schedule_state(job.schedule)
+        hold = holds.hold_of(job, state, parsed.schedule(ports, state), now)
+        group = groups.setdefault((hold.kind, hold.name, hold.of), Group(hold))
+        group.jobs.append(job)
+        group.count += 1
+    return groups
+
+
+def _queues(ports: Ports, namespace: str, groups: dict[tuple[str, str, str], Group]) -> bool:
+    """Give each limit at which jobs of a namespace queue a group with the first jobs of its queue. Its count is that of
+    the limit. Returns whether limits, or jobs at the limits of all namespaces, were left out."""
+    limit_names, more = waiting.limits_with_waiters(ports, namespace)
+    for state in ports.jobs.limit_states(limit_names):
+        if not state.waiters:
+            continue
+        own = state.limit_name.partition(":")[2].startswith(f"{namespace}.")
+        head = ports.jobs.queue(state.limit_name, MAX_JOBS if own else MAX_SHOWN, None).items
+        jobs = [job for job in waiting.of_waiters(ports, head) if waiting.is_shown(job.schedule, namespace)]
+        if not jobs:
+            more = more or (not own and state.waiters > len(head))
+            continue
+        of = names.describe(state.limit_name)
+        group = groups.setdefault(("limit", state.limit_name, of), Group(Hold("limit", state.limit_name, of)))
+        behind = [job for job in group.jobs if job.job_id not in {first.job_id for first in jobs}]
+        group.jobs = [*jobs, *behind]
+        group.count = state.waiters if own else max(group.count, len(jobs))
+        more = more or (not own and state.waiters > group.count)
+    return more
+
+
+def _running(ports: Ports, namespace: str) -> Read:
+    """The runs in progress. Each has a ``wake_at``, at which its target is polled."""
+    waking = ports.wakes.soonest("runs", 0, waiting.EVER, waiting.MAX_KEYS)
+    named = [(ref.parts[0], int(ref.parts[1])) for ref, _ in waking.refs if _is_run_of(ref, namespace)]
+    found = ports.runs.several(named[:MAX_ROWS])
+    running = [run for run in found if not states.is_terminal(run.state)]
+    return Read(running, len(named) > MAX_ROWS or waking.complete_to is not None)
+
+
+def _is_run_of(ref: Ref, namespace: str) -> bool:
+    return ref.kind == "run" and ref.parts[0].startswith(f"{namespace}.")
+
+
+def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> list[View]:
+    """The jobs that have not started by their deadline, in the words of its notice."""
+    late = []
+    for job in jobs:
+        state = ports.catalog.schedule_state(job.schedule)
+        schedule = parsed.schedule(ports, state)
+        if schedule is None:
+            continue
+        start_by, _ = due_by(job, schedule, parsed.workflow(ports, schedule.workflow)[0])
+        if start_by is not None and start_by < now:
+            late.append(
+                _late(job.job_id, "job", job.schedule, f"not started by {iso(start_by)}: {job.reason}", start_by)
+            )
+    return late
+
+
+def _late_runs(runs: Iterable[Run], now: Instant) -> list[View]:
+    late = []
+    for run in runs:
+        if run.end_by is not None and run.end_by < now:
+            why = f"not ended by {iso(run.end_by)}: the run is {run.state}"
+            late.append(_late(run.run_id, "run", run.schedule, why, run.end_by))
+        elif run.start_by is not None and run.start_by < now and run.start_requested_at is None:
+            why = f"not started by {iso(run.start_by)}: the run is {run.state}"
+            late.append(_late(run.run_id, "run", run.schedule, why, run.start_by))
+    return late
+
+
+def _late(work: str, kind: str, schedule: str, why: str, by: Instant) -> View:
+    return {"id": work, "kind": kind, "schedule": schedule, "why": why, "by": iso(by)}
+
+
+def _paused(ports: Ports, namespace: str) -> View:
+    """The schedules that Sluice has paused because their runs failed in a row."""
+    page = ports.wakes.listed("paused", namespace, MAX_ROWS, None)
+    wanted: list[RowRequest] = [("schedule_state", ref.parts[0]) for ref in page.items]
+    known = ports.prefetch.read(ports, wanted)
+    found = (known.catalog.schedule_state(ref.parts[0]) for ref in page.items)
+    paused = [state for state in found if state is not None and state.mode == "hold" and state.by == BY]
+    paused.sort(key=lambda state: state.mode_at)
+    shown = [_paused_view(state) for state in paused[:MAX_SHOWN]]
+    return {"count": len(paused), "at_least": page.cursor is not None, "schedules": shown}
+
+
+def _paused_view(state: ScheduleState) -> View:
+    return {
+        "schedule": state.schedule,
+        "state": state.mode,
+        "since": iso(state.mode_at),
+        "reason": state.reason,
+        "by": state.by,
+    }
+
+
+def _group_view(group: Group, now: Instant) -> View:
+    is_queue = group.hold.kind == "limit"
+    shown = group.jobs[:MAX_JOBS] if is_queue else sorted(group.jobs, key=_age)[:MAX_JOBS]
+    first = shown[0]
+    places = [
+        {"of": group.hold.of, "position": number, "waiting": group.count} if is_queue else None
+        for number in range(1, len(shown) + 1)
+    ]
+    return {
+        "kind": group.hold.kind,
+        "name": group.hold.name,
+        "of": group.hold.of,
+        "why": holds.why(first, now),
+        "count": group.count,
+        "oldest": iso(group.oldest.created_at),
+        "changes_at": iso_of(group.changes_at),
+        "jobs": [_job_view(job, place) for job, place in zip(shown, places, strict=True)],
+    }
+
+
+def _job_view(job: Job, queue: View | None) -> View:
+    view = job_view(job)
+    return {**view, "reason": f"{view['reason']}{in_words(queue)}", "queue": queue}
+
+
+def _run_view(run: Run) -> View:
+    return {
+        "run_id": run.run_id,
+        "attempt": run.attempt,
+        "schedule": run.schedule,
+        "workflow": run.workflow,
+        "state": run.state,
+        "claimed_at": iso(run.claimed_at),
+        "started_at": iso_of(run.started_at),
+        "end_by": iso_of(run.end_by),
+    }
+
+
+def _age(job: Job) -> Instant:
+    return job.created_at

@@ -1,0 +1,147 @@
+"""The schedules of a namespace as short rows, read a hundred per call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.core import ids
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.instants import iso
+from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.triggers import tree
+from chalicelib.flow.lookup import members, require
+from chalicelib.flow.schedules.bulk import Filters
+from chalicelib.ports import Page, Ports, RowRequest
+
+View = dict[str, Any]
+
+MAX_LIMIT = 2_000  # rows of a page: one MB or less, where API Gateway passes on six
+MAX_READ = 2_000  # schedules that one request reads: 40 calls of a hundred rows
+MAX_PASSED = 20_000  # names that one request passes with a search: 20 calls
+BATCH = 100  # schedules that are read together, at least
+MAX_KNOWN = 20_000  # summaries in memory, about half a KB each
+
+# Version -> what a row shows of it. A version never changes; to parse 2,000 of them takes a Lambda a second.
+_known: dict[tuple[str, int, int], View] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which schedules to list: of an app (its short name), those that the filters fit, those whose full name contains
+    ``part``."""
+
+    app: str | None = None
+    filters: Filters = Filters()  # noqa: RUF009 - frozen
+    part: str = ""
+
+
+def rows_of(ports: Ports, namespace: str, wanted: Wanted, limit: int, cursor: str | None) -> Page[View]:
+    """One page of schedules, ordered by full name. The cursor is the full name of the last schedule that was passed. A
+    page may hold fewer than ``limit``, even none, and still have a next one, because a request reads a bounded number.
+
+    Raises ``not_found`` (404) for an unknown namespace or app."""
+    require(ports, "namespace", namespace)
+    if wanted.app is not None:
+        require(ports, "app", f"{namespace}.{wanted.app}")
+    found: list[View] = []
+    names: list[str] = []
+    passed = read = 0
+    part, last = wanted.part.lower(), ""
+    size = max(BATCH, limit)
+    for name in _names(ports, namespace, wanted.app, cursor or "", size if not part else 1_000):
+        last, passed = name, passed + 1
+        if part in name:
+            names.append(name)
+        if len(names) == max(BATCH, limit - len(found)) or passed == MAX_PASSED:
+            found += _rows(ports, names, wanted.filters)
+            read, names = read + len(names), []
+            if len(found) >= limit:
+                return Page(tuple(found[:limit]), str(found[limit - 1]["name"]))
+            if read >= MAX_READ or passed >= MAX_PASSED:
+                return Page(tuple(found), last)
+    found += _rows(ports, names, wanted.filters)
+    return Page(tuple(found[:limit]), str(found[limit - 1]["name"]) if len(found) > limit else None)
+
+
+def _names(ports: Ports, namespace: str, app: str | None, after: str, size: int) -> Iterator[str]:
+    """The full names of schedules behind ``after``."""
+    begin, _, short = after.rpartition(".")
+    apps = [f"{namespace}.{app}"] if app is not None else sorted(row.name for row in members(ports, "app", namespace))
+    for each in apps:
+        if each < begin:
+            continue
+        following: str | None = short if each == begin else ""
+        while following is not None:
+            page = ports.catalog.schedules_after(each, following, size)
+            yield from page.items
+            following = page.cursor
+
+
+def _rows(ports: Ports, names: Sequence[str], filters: Filters) -> list[View]:
+    """The rows of these schedules that exist and that the filters fit."""
+    known, living = states_of(ports, names)
+    if filters.state is not None:
+        living = [state for state in living if state.mode == filters.state]
+    unknown = [state for state in living if _key(state) not in _known]
+    known = known.prefetch.read(known, [("version", state.schedule, state.version) for state in unknown])
+    rows = [row for state in living if (row := _row(known, state)) is not None]
+    return [row for row in rows if _fits(row, filters)]
+
+
+def states_of(ports: Ports, names: Sequence[str]) -> tuple[Ports, list[ScheduleState]]:
+    """The states of the schedules among these that exist, and the ports that know them."""
+    wanted: list[RowRequest] = [("schedule_state", name) for name in names]
+    known = ports.prefetch.read(ports, wanted)
+    states = (known.catalog.schedule_state(name) for name in names)
+    return known, [state for state in states if state is not None and state.exists]
+
+
+def _row(ports: Ports, state: ScheduleState) -> View | None:
+    summary = _known.get(_key(state))
+    if summary is None:
+        version = ports.catalog.version(state.schedule, state.version)
+        if version is None:
+            return None
+        if len(_known) >= MAX_KNOWN:
+            _known.clear()
+        summary = _known[_key(state)] = _summary(version)
+    return {
+        "name": state.schedule,
+        "app": state.schedule.split(".")[1],
+        "state": state.mode,
+        "enabled": state.mode == "enabled",
+        "pause_reason": state.reason or None,
+        **summary,
+        "version": state.version,
+        "generation": state.generation,
+        "skips": [iso(at) for at in state.skips],
+        "dag": ids.dag_of(state.schedule) if ids.is_of_dag(state.schedule) else None,
+        "updated_at": iso(state.updated_at),
+        "updated_by": state.by,
+    }
+
+
+def _key(state: ScheduleState) -> tuple[str, int, int]:
+    """A schedule that was deleted and put again begins with version 1 again, but has another generation."""
+    return state.schedule, state.version, state.generation
+
+
+def _summary(version: Version) -> View:
+    schedule = Schedule.model_validate(version.definition)
+    return {
+        "triggered_by": tree.describe(schedule.trigger),
+        "workflow": schedule.workflow,
+        "tags": dict(schedule.tags),
+        "priority": schedule.priority,
+        "policy": schedule.policy,
+    }
+
+
+def _fits(row: View, filters: Filters) -> bool:
+    if filters.tag is not None:
+        key, value = filters.tag
+        if key not in row["tags"] or value not in (None, row["tags"][key]):
+            return False
+    return filters.workflow in (None, row["workflow"])

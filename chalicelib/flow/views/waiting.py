@@ -1,0 +1,133 @@
+"""The jobs that wait in a namespace, found by three sparse lists instead of schedule by schedule.
+
+Each waiting job is in exactly one of them. One with a ``wake_at`` is in the wake index. One in a queue without a
+deadline is in the queue of its limit, whose row is in the wake index while jobs wait. All others, which an event, a
+person or a resume wakes, are in the list `waits` of their namespace.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from chalicelib.core import ids
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.ref import Ref
+from chalicelib.ports import Page, Ports, RowRequest
+
+EVER: Instant = 253_402_300_799_000  # the end of the year 9999
+MAX_READ = 2_000  # rows that one request reads
+MAX_KEYS = 10_000  # entries of a wake index that one request reads: 150 units or so
+MAX_LIMITS = 500  # limits with waiting jobs whose queues one request reads
+
+
+def jobs_of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
+    """One page of waiting jobs: first those that no instant wakes, then those with a ``wake_at``, then those in queues;
+    in each list about by age. A request reads a bounded number of rows, so a page may hold fewer than ``limit``, even
+    none, and still have a next one. Raises ``bad_cursor``."""
+    source, inner = _opened(cursor)
+    read = (_listed, _waking, _queued)
+    found: list[Job] = []
+    left = MAX_READ
+    while source < len(read):
+        size = min(limit - len(found), left)
+        page = read[source](ports, namespace, size, inner)
+        found, left, inner = [*found, *page.items], left - size, page.cursor
+        source = source if inner is not None else source + 1
+        if source < len(read) and (len(found) >= limit or left <= 0):
+            return Page(tuple(found), json.dumps([source, inner]))
+    return Page(tuple(found))
+
+
+def jobs_of_queue(ports: Ports, namespace: str, limit_name: str, limit: int, cursor: str | None) -> Page[Job]:
+    """The jobs of a namespace in the queue of a limit, in the order in which it is served."""
+    page = ports.jobs.queue(limit_name, limit, cursor)
+    jobs = [job for job in of_waiters(ports, page.items) if job.queued_in == limit_name]
+    return Page(tuple(job for job in jobs if is_shown(job.schedule, namespace)), page.cursor)
+
+
+def is_shown(schedule: str, namespace: str) -> bool:
+    """Whether a list of a namespace has the jobs of a schedule. Those of messages are no jobs to users."""
+    return schedule.startswith(f"{namespace}.") and not ids.is_of_message(schedule)
+
+
+def of_refs(ports: Ports, refs: Iterable[Ref]) -> list[Job]:
+    """The jobs of these refs that still wait."""
+    names = [(ref.parts[0], int(ref.parts[1], 36), ref.parts[2]) for ref in refs]
+    return _jobs(ports, names)
+
+
+def of_waiters(ports: Ports, waiters: Iterable[Waiter]) -> list[Job]:
+    """The jobs that stand in a queue, in its order. Runs that queue to be started again are left out."""
+    names = [(each.job_schedule, each.job_generation, each.job_sort_key) for each in waiters if each.run is None]
+    return _jobs(ports, names)
+
+
+def limits_with_waiters(ports: Ports, namespace: str) -> tuple[list[str], bool]:
+    """The names of the limits at which jobs of a namespace may wait, and whether there may be more."""
+    found = ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS)
+    names = sorted(
+        {ref.parts[0] for ref, _ in found.refs if ref.kind == "limit" and _may_hold(ref.parts[0], namespace)}
+    )
+    return names[:MAX_LIMITS], len(names) > MAX_LIMITS or found.complete_to is not None
+
+
+def _may_hold(limit_name: str, namespace: str) -> bool:
+    """Whether jobs of a namespace may wait at a limit: at its own, or at those of all namespaces."""
+    kind, _, name = limit_name.partition(":")
+    return kind in ("emr", "application") or name.startswith(f"{namespace}.")
+
+
+def _listed(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
+    page = ports.wakes.listed("waits", namespace, limit, cursor)
+    refs = [ref for ref in page.items if ref.kind == "job" and is_shown(ref.parts[0], namespace)]
+    jobs = of_refs(ports, refs)
+    return Page(tuple(job for job in jobs if job.wake_at is None and job.queued_in is None), page.cursor)
+
+
+def _waking(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
+    page = ports.wakes.waking("jobs", EVER, limit, cursor)
+    refs = [ref for ref, _ in page.items if ref.kind == "job" and is_shown(ref.parts[0], namespace)]
+    return Page(tuple(job for job in of_refs(ports, refs) if job.wake_at is not None), page.cursor)
+
+
+def _queued(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
+    begin, inner = json.loads(cursor) if cursor is not None else ("", None)
+    names, _ = limits_with_waiters(ports, namespace)
+    found: list[Job] = []
+    left = limit
+    for name in names:
+        if name < begin:
+            continue
+        page = ports.jobs.queue(name, left, inner if name == begin else None)
+        jobs = [job for job in of_waiters(ports, page.items) if job.queued_in == name and job.wake_at is None]
+        found += [job for job in jobs if is_shown(job.schedule, namespace)]
+        left -= len(page.items)
+        if page.cursor is not None:
+            return Page(tuple(found), json.dumps([name, page.cursor]))
+        following = next((other for other in names if other > name), None)
+        if left <= 0:
+            return Page(tuple(found), json.dumps([following, None]) if following is not None else None)
+    return Page(tuple(found))
+
+
+def _jobs(ports: Ports, names: Sequence[tuple[str, int, str]]) -> list[Job]:
+    wanted: list[RowRequest] = [("job", *name) for name in names]
+    known = ports.prefetch.read(ports, wanted)
+    found = (known.jobs.job(*name) for name in names)
+    return [job for job in found if job is not None and not job.closed]
+
+
+def _opened(cursor: str | None) -> tuple[int, Any]:
+    if cursor is None:
+        return 0, None
+    try:
+        source, inner = json.loads(cursor)
+    except (ValueError, TypeError):
+        hint = "leave the cursor out to begin at the start"
+        raise SluiceError("bad_cursor", "expected a cursor that a list answered with", "cursor", hint) from None
+    return int(source), inner

@@ -1,0 +1,52 @@
+"""``sluice now``: what waits by what holds it, what runs, what is overdue, and what failures have paused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.text import Text
+
+from sluice import render, spell
+from sluice.cli import frame
+from sluice.client import Document
+
+
+def now(namespace: frame.Namespace = None, as_json: frame.Json = False) -> None:
+    """Show what waits by what holds it, what runs, and what is overdue."""
+    answer = frame.connect().now(frame.needed_namespace(namespace))
+    if as_json:
+        render.machine(answer)
+        return
+    console, at = render.stdout(), frame.now()
+    parts = ("waiting", "approvals", "running", "overdue", "paused")
+    render.fields(console, [(name, _count(answer[name])) for name in parts], indent=0)
+    groups = answer["waiting"]["groups"]
+    if groups:
+        render.heading(console, "Waiting, by what holds it")
+        lines = [
+            (group["of"], str(group["count"]), spell.ago(group["oldest"], at), _changes(group), group["why"])
+            for group in groups
+        ]
+        render.table(console, ("HELD BY", "JOBS", "OLDEST", "CHECKED AGAIN", "WHY THE FIRST WAITS…"), lines, indent=2)
+    left_out = answer["waiting"]["groups_left_out"]
+    if left_out:
+        render.note(f"{left_out} smaller groups left out; sluice jobs list shows all jobs")
+    _list("Overdue", answer["overdue"]["items"], ("schedule", "id", "why"))
+    _list("Paused after failures", answer["paused"]["schedules"], ("schedule", "since", "reason"))
+    _list("Wait for an approval", answer["approvals"]["jobs"], ("schedule", "job_id", "reason"))
+
+
+def _count(part: Document) -> Text:
+    return Text(f"at least {part['count']}" if part["at_least"] else str(part["count"]))
+
+
+def _changes(group: Document) -> str:
+    return spell.exact(group["changes_at"]) if group["changes_at"] else "-"
+
+
+def _list(title: str, items: list[Any], columns: tuple[str, ...]) -> None:
+    if items:
+        render.heading(render.stdout(), title)
+        heads = tuple(name.upper().replace("_", " ") for name in (*columns[:-1], f"{columns[-1]}…"))
+        rows = [tuple(str(item[name]) for name in columns) for item in items]
+        render.table(render.stdout(), heads, rows, indent=2)
