@@ -217,11 +217,55 @@ class Job(Answer):
     queue: PlaceInQueue | None
 
 
+class Ref(Answer):
+    """A text in the sentences of an answer that names something, so that a console makes it a link. A ``run`` may be a
+    job that still waits."""
+
+    text: str
+    kind: Literal["schedule", "workflow", "dataset", "pool", "policy", "group", "backfill", "run"]
+    name: str
+
+
+class PartOfTrigger(Answer):
+    """A part of a trigger. A leaf needs events, of a ``size`` leaf bytes; a combination needs ``need`` of its children.
+    ``leaf`` is the number of a leaf; ``changes_at`` is when the part is met without a further event."""
+
+    type: str
+    text: str
+    need: int
+    have: int
+    met: bool
+    arrived: list[str]
+    missing: list[str]
+    changes_at: At | None
+    leaf: str | None
+    children: list[PartOfTrigger]
+
+
 class StateOfConstraint(Answer):
+    """``used`` of ``max`` permits of its limit are taken, by the runs in ``held_by``, at most 20; null if it has no
+    limit, or the limit does not list its holders."""
+
     type: str
     met: bool
     why: str
     until: At | None
+    used: int | None
+    max: int | None
+    held_by: list[str] | None
+
+
+class UseOfLimit(Answer):
+    """A limit that may make a job wait. ``waiting`` counts its queue, and ``waits_here`` is whether this job is in
+    it."""
+
+    name: str
+    text: str
+    used: int | None
+    max: int | None
+    held_by: list[str] | None
+    waiting: int
+    waits_here: bool
 
 
 class WhyJob(Answer):
@@ -240,6 +284,9 @@ class WhyJob(Answer):
     correlation: Keys | None
     wakes: str
     constraints: list[StateOfConstraint]
+    tree: PartOfTrigger | None
+    limits: list[UseOfLimit]
+    refs: list[Ref]
 
 
 class EndedWork(Answer):
@@ -262,6 +309,8 @@ class WhySchedule(Answer):
     next_fire: At | None
     jobs: list[WhyJob]
     ended: list[EndedWork]
+    tree: PartOfTrigger
+    refs: list[Ref]
 
 
 class WhyRun(Answer):
@@ -275,6 +324,7 @@ class WhyRun(Answer):
     at: At | None
     fired_by: str | None
     waited_ms: int | None
+    refs: list[Ref]
 
 
 class Accepted(Answer):
@@ -379,6 +429,47 @@ class Logs(Answer):
     why: str | None
     exit_code: int | None = None
     reported_at: At | None = None
+
+
+class Timeline(Answer):
+    """Attempts in columns, newest first: each list but the first three has one value for each attempt. ``row`` and
+    ``state`` are numbers in ``names`` and ``states``; ``workflows`` has the workflow of each name. ``at`` is when the
+    wait began, in ms since 1970; ``waited`` and ``took`` are in ms, and ``took`` is null for an attempt that is not
+    over. ``at_least``: there are more, before ``complete_from``."""
+
+    from_: At = Field(alias="from")
+    to: At
+    names: list[str]
+    workflows: list[str]
+    states: list[RunState]
+    row: list[int]
+    at: list[int]
+    waited: list[int]
+    took: list[int | None]
+    state: list[int]
+    ids: list[str] | None = None
+    at_least: bool
+    complete_from: At
+
+
+class DayOfSchedule(Answer):
+    """How many runs and records of each state a schedule has on a day."""
+
+    day: str
+    counts: dict[str, int]
+
+
+class DaysOfSchedule(Answer):
+    """Runs and records by day, newest first, without empty days. ``at_least``: counts before the day
+    ``complete_from`` are not whole."""
+
+    schedule: str
+    zone: str
+    from_: str = Field(alias="from")
+    to: str
+    days: list[DayOfSchedule]
+    at_least: bool
+    complete_from: str
 
 
 class VersionOfSchedule(Answer):
@@ -740,6 +831,8 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "schedule_jobs": Pages(Job),
     "schedule_runs": Pages(Run),
     "schedule_records": Pages(Record),
+    "timeline": Timeline,
+    "schedule_days": DaysOfSchedule,
     "schedule_versions": Pages(VersionOfSchedule),
     "why_schedule": WhySchedule,
     "preview": Preview,
