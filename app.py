@@ -24,14 +24,17 @@ from chalicelib.web.routes import (
     dead_letters,
     definitions,
     events,
+    graph,
     history,
     jobs,
     messages,
+    partitions,
     pools,
     reports,
     reprocess,
     runs,
     schedules,
+    spans,
     workers,
 )
 
@@ -52,6 +55,9 @@ app.register_blueprint(dead_letters.routes)
 app.register_blueprint(pools.routes)
 app.register_blueprint(jobs.routes)
 app.register_blueprint(reports.routes)
+app.register_blueprint(spans.routes)
+app.register_blueprint(graph.routes)
+app.register_blueprint(partitions.routes)
 app.register_blueprint(openapi.routes)
 
 

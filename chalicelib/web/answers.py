@@ -163,10 +163,20 @@ class Deployment(Answer):
     changes: Properties | None = None
 
 
+class FailedChange(Answer):
+    """A schedule that did not change; ``error`` is the error that a request for it alone would get."""
+
+    name: str
+    error: Properties
+
+
 class BulkChange(Answer):
+    """What was done with each schedule; of a dry run, what would be done."""
+
     changed: list[str]
     unchanged: list[str]
-    failed: list[Properties]
+    failed: list[FailedChange]
+    dry_run: bool
 
 
 class PartOfDag(Answer):
@@ -472,6 +482,68 @@ class DaysOfSchedule(Answer):
     complete_from: str
 
 
+class NodeOfGraph(Answer):
+    """A schedule, workflow or dataset. ``depth`` is its distance from the node around which the graph is, negative
+    before it; ``state`` is the mode of a schedule."""
+
+    id: str
+    kind: Literal["schedule", "workflow", "dataset"]
+    name: str
+    depth: int | None
+    state: Mode | None
+    dag: str | None
+
+
+class EdgeOfGraph(Answer):
+    """A schedule ``runs`` a workflow, or ``counts`` the partitions of a dataset or the statuses of a workflow."""
+
+    from_: str = Field(alias="from")
+    to: str
+    kind: Literal["runs", "counts"]
+    text: str
+
+
+class Graph(Answer):
+    """How schedules, workflows and datasets trigger each other. ``at_least``: there are more nodes."""
+
+    around: str | None
+    nodes: list[NodeOfGraph]
+    edges: list[EdgeOfGraph]
+    at_least: bool
+
+
+class NodeOfLineage(Answer):
+    """A run, a job that waits, the record of one that never ran, or an event that no run has caused. ``depth`` is its
+    distance from the run, negative before it."""
+
+    id: str
+    kind: Literal["run", "job", "record", "partition", "event", "fire"]
+    schedule: str | None
+    workflow: str | None
+    state: RunState | JobState | RecordKind | None
+    reason: str
+    at: At
+    ended_at: At | None
+    depth: int
+
+
+class EdgeOfLineage(Answer):
+    """``text`` is the status that was counted, or what else led from one node to the other."""
+
+    from_: str = Field(alias="from")
+    to: str
+    text: str
+
+
+class Lineage(Answer):
+    """What led to a run and what followed from it. ``at_least``: there is more."""
+
+    run_id: str
+    nodes: list[NodeOfLineage]
+    edges: list[EdgeOfLineage]
+    at_least: bool
+
+
 class VersionOfSchedule(Answer):
     version: int
     created_at: At
@@ -513,6 +585,43 @@ class RegisteredPartition(Answer):
     put_at: At
     object: str | None
     snapshot: Properties | None = None
+
+
+class JobOfPartition(Answer):
+    """A job that has counted a partition, or waits for it."""
+
+    job_id: str
+    schedule: str
+    state: JobState
+    reason: str
+
+
+class RunOfPartition(Answer):
+    """A run whose job has counted a partition."""
+
+    run_id: str
+    schedule: str
+    state: RunState
+    reason: str
+    at: At
+    ended_at: At | None
+
+
+class OnePartition(Answer):
+    """A partition, which may be missing: then ``ready_at`` is null. ``waiting`` are the jobs that have counted it or
+    wait for it, ``runs`` and ``ended`` what became of others, and ``schedules`` those whose triggers count partitions
+    of the dataset. ``at_least``: there is more."""
+
+    dataset: str
+    values: list[str]
+    partition: Keys
+    ready_at: At | None
+    path: str | None
+    waiting: list[JobOfPartition]
+    runs: list[RunOfPartition]
+    ended: list[Record]
+    schedules: list[str]
+    at_least: bool
 
 
 class AcceptedEvent(Answer):
@@ -818,7 +927,8 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "workflow_runs": Pages(Run),
     "list_datasets": Pages(StoredDataset),
     "get_dataset": StoredDataset,
-    "list_partitions": Pages(RegisteredPartition),
+    "list_partitions": Pages(RegisteredPartition, {"at_least": {"type": "boolean"}}),
+    "get_partition": OnePartition,
     "register_partition": RegisteredPartition,
     "list_policies": Pages(StoredPolicy),
     "get_policy": StoredPolicy,
@@ -832,6 +942,8 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "schedule_runs": Pages(Run),
     "schedule_records": Pages(Record),
     "timeline": Timeline,
+    "graph": Graph,
+    "run_lineage": Lineage,
     "schedule_days": DaysOfSchedule,
     "schedule_versions": Pages(VersionOfSchedule),
     "why_schedule": WhySchedule,

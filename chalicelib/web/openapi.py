@@ -8,6 +8,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Chalice
 
+from chalicelib.web.own_queries import OWN
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
 from chalicelib.web.routing import IDEMPOTENCY_KEY, IF_MATCH, Takes, route
 
@@ -142,6 +143,9 @@ def _tag(path: str) -> str:
 
 
 def _query(name: str, path: str) -> Json:
+    own = OWN.get(path.rpartition("/")[2], {}).get(name)
+    if own is not None:
+        return own
     if name != "state":
         return QUERY[name]
     from chalicelib.core.states import RUN_MOVES
