@@ -124,8 +124,9 @@ def act(
     else:
         found = select(ports, app, filters.tag, filters.workflow, filters.state)
         before = {schedule_state.schedule: schedule_state for schedule_state, _ in found}
-    acting = replace(ports, ledger=_ReadOnly()) if dry_run else ports
-    for name in dict.fromkeys(names) if names else before:
+    wanted = list(dict.fromkeys(names) if names else before)
+    acting = replace(many.read_ahead(ports, wanted)[0], ledger=_ReadOnly()) if dry_run else ports
+    for name in wanted:
         try:
             _check_owner(name)
             after = actions[action](acting, name, by)

@@ -103,7 +103,9 @@ def graph(ports: Ports, namespace: str, around: str | None, up: int, down: int, 
         ahead = _walk(ports, known, center, down, limit, forward=True)
         back = _walk(ports, known, center, up, limit, forward=False)
         distances: dict[Thing, int] = {center: 0} | {thing: -depth for thing, depth in back.items()} | ahead
-        depths = dict(sorted(distances.items(), key=lambda item: (abs(item[1]), item[0])))
+        nearest = sorted(distances.items(), key=lambda item: (abs(item[1]), item[0]))
+        depths = {}
+        depths.update(nearest)
     kept = dict(list(depths.items())[:limit])
     edges = {edge: None for thing in kept for edge in known.down.get(thing, ()) if edge.end in kept}
     return {
