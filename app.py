@@ -25,15 +25,18 @@ from chalicelib.web.routes import (
     dead_letters,
     definitions,
     events,
+    graph,
     history,
     jobs,
     messages,
+    partitions,
     pools,
     present,
     reports,
     reprocess,
     runs,
     schedules,
+    spans,
     workers,
 )
 
@@ -56,6 +59,9 @@ app.register_blueprint(pools.routes)
 app.register_blueprint(present.routes)
 app.register_blueprint(jobs.routes)
 app.register_blueprint(reports.routes)
+app.register_blueprint(spans.routes)
+app.register_blueprint(graph.routes)
+app.register_blueprint(partitions.routes)
 app.register_blueprint(openapi.routes)
 
 

@@ -16,7 +16,7 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
-from chalicelib.core.rows.event import CountedObject, Event, Partition, PostedEvent
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -25,6 +25,7 @@ from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer, Version
+from chalicelib.core.rows.spans import RunSpan
 from chalicelib.core.rows.stamps import Stamp
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate
@@ -133,7 +134,10 @@ class Catalog(Protocol):
     def failures(self, schedule: str) -> int:
         """How many runs of a schedule have failed in a row."""
 
-    def partitions(self, dataset: str, limit: int, cursor: str | None) -> Page[Partition]: ...
+    def partitions(
+        self, dataset: str, limit: int, cursor: str | None, forward: bool = True, beginning: str = ""
+    ) -> Page[Partition]:
+        """The partitions whose values, joined by ``/``, start with ``beginning``, in the order of this text."""
 
 
 class JobTable(Protocol):
@@ -145,8 +149,11 @@ class JobTable(Protocol):
 
     def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]: ...
 
-    def events_of(self, job: str, schedule: str, generation: int) -> tuple[Event, ...]:
-        """The events applied to a job, by a strong read of the local index."""
+    def events_of(self, job: str, schedule: str, generation: int, most: int | None = None) -> tuple[Event, ...]:
+        """The events applied to a job, by a strong read of the local index; with ``most`` only that many."""
+
+    def applied(self, places: Sequence[tuple[str, int, str]]) -> tuple[AppliedEvent, ...]:
+        """The applied events that exist of these schedules, generations and event ids, read a hundred per call."""
 
     def last_arrival(self, schedule: str, generation: int, leaf: str) -> Instant | None:
         """The last arrival of the feed of an absent leaf."""
@@ -221,6 +228,13 @@ class RunTable(Protocol):
 
     def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
         """History, newest first: ``scope`` is ``workflow``, ``schedule`` or ``day`` (``<namespace>#<yyyy-mm-dd>``)."""
+
+    def spans(self, scope: str, names: Sequence[str], since: Instant, until: Instant, most: int) -> tuple[RunSpan, ...]:
+        """The newest ``most`` attempts that were claimed in ``[since, until)``, newest first, by eventually consistent
+        reads. ``scope`` is as in `runs`; of several names, each has newer attempts than the next."""
+
+    def records_between(self, schedule: str, since: Instant, until: Instant, most: int) -> tuple[Record, ...]:
+        """The newest ``most`` records of a schedule from ``[since, until)``, read as in `spans`."""
 
     def records(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Record]:
         """Records, newest first: ``scope`` is ``schedule`` or ``day``."""

@@ -20,7 +20,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from sluice import client as transport
-from sluice import names
+from sluice import names, views
 from sluice.client import Document, segment
 from sluice.errors import WrongUsage
 from sluice.refusals import NotFound
@@ -132,7 +132,7 @@ class Reprocessing:
         return self.state == "DONE"
 
 
-class Client(transport.Client):
+class Client(views.Views):
     """A client of one API: of ``SLUICE_API_URL``, or of ``url``. Names are full: ``namespace.app.name``.
 
     Raises a class of `sluice.refusals` for each code of the API, `NotReachable` if no API answers, and `WrongUsage` for
@@ -404,9 +404,7 @@ def _full(schedule: str) -> str:
 
 def _instant(at: str | datetime) -> str:
     if isinstance(at, datetime):
-        if at.tzinfo is None:
-            raise WrongUsage(f"expected an instant with its offset, got {at.isoformat()}", "at", "add tzinfo=UTC")
-        return at.isoformat()
+        return views.instant_of(at, "at")
     return at
 
 

@@ -144,6 +144,14 @@ def unknown_reference(field: str, kind: str, name: str, known: Iterable[str] = (
     return SluiceError("unknown_reference", f"expected an existing {kind}, got {name!r}", field, hint)
 
 
+def owned_by_dag(name: str, dag: str) -> SluiceError:
+    """An error for a change of a schedule that belongs to a DAG (both short names)."""
+    hint = f"change the DAG: PUT .../dags/{dag}, or POST .../dags/{dag}/enable, disable or run"
+    return SluiceError(
+        "conflict", f"schedule {name} belongs to the DAG {dag} and cannot be changed alone", "name", hint
+    )
+
+
 def changed_meanwhile(what: str) -> SluiceError:
     hint = "read it again, check what changed, and send the request with the new ETag"
     return SluiceError("changed_meanwhile", f"{what} was changed by another request meanwhile", None, hint)

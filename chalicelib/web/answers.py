@@ -171,10 +171,20 @@ class Deployment(Answer):
     changes: Properties | None = None
 
 
+class FailedChange(Answer):
+    """A schedule that did not change; ``error`` is the error that a request for it alone would get."""
+
+    name: str
+    error: Properties
+
+
 class BulkChange(Answer):
+    """What was done with each schedule; of a dry run, what would be done."""
+
     changed: list[str]
     unchanged: list[str]
-    failed: list[Properties]
+    failed: list[FailedChange]
+    dry_run: bool
 
 
 class PartOfDag(Answer):
@@ -225,11 +235,55 @@ class Job(Answer):
     queue: PlaceInQueue | None
 
 
+class Ref(Answer):
+    """A text in the sentences of an answer that names something, so that a console makes it a link. A ``run`` may be a
+    job that still waits."""
+
+    text: str
+    kind: Literal["schedule", "workflow", "dataset", "pool", "policy", "group", "backfill", "run"]
+    name: str
+
+
+class PartOfTrigger(Answer):
+    """A part of a trigger. A leaf needs events, of a ``size`` leaf bytes; a combination needs ``need`` of its children.
+    ``leaf`` is the number of a leaf; ``changes_at`` is when the part is met without a further event."""
+
+    type: str
+    text: str
+    need: int
+    have: int
+    met: bool
+    arrived: list[str]
+    missing: list[str]
+    changes_at: At | None
+    leaf: str | None
+    children: list[PartOfTrigger]
+
+
 class StateOfConstraint(Answer):
+    """``used`` of ``max`` permits of its limit are taken, by the runs in ``held_by``, at most 20; null if it has no
+    limit, or the limit does not list its holders."""
+
     type: str
     met: bool
     why: str
     until: At | None
+    used: int | None
+    max: int | None
+    held_by: list[str] | None
+
+
+class UseOfLimit(Answer):
+    """A limit that may make a job wait. ``waiting`` counts its queue, and ``waits_here`` is whether this job is in
+    it."""
+
+    name: str
+    text: str
+    used: int | None
+    max: int | None
+    held_by: list[str] | None
+    waiting: int
+    waits_here: bool
 
 
 class WhyJob(Answer):
@@ -248,6 +302,9 @@ class WhyJob(Answer):
     correlation: Keys | None
     wakes: str
     constraints: list[StateOfConstraint]
+    tree: PartOfTrigger | None
+    limits: list[UseOfLimit]
+    refs: list[Ref]
 
 
 class EndedWork(Answer):
@@ -270,6 +327,8 @@ class WhySchedule(Answer):
     next_fire: At | None
     jobs: list[WhyJob]
     ended: list[EndedWork]
+    tree: PartOfTrigger
+    refs: list[Ref]
 
 
 class WhyRun(Answer):
@@ -283,6 +342,7 @@ class WhyRun(Answer):
     at: At | None
     fired_by: str | None
     waited_ms: int | None
+    refs: list[Ref]
 
 
 class Accepted(Answer):
@@ -389,6 +449,109 @@ class Logs(Answer):
     reported_at: At | None = None
 
 
+class Timeline(Answer):
+    """Attempts in columns, newest first: each list but the first three has one value for each attempt. ``row`` and
+    ``state`` are numbers in ``names`` and ``states``; ``workflows`` has the workflow of each name. ``at`` is when the
+    wait began, in ms since 1970; ``waited`` and ``took`` are in ms, and ``took`` is null for an attempt that is not
+    over. ``at_least``: there are more, before ``complete_from``."""
+
+    from_: At = Field(alias="from")
+    to: At
+    names: list[str]
+    workflows: list[str]
+    states: list[RunState]
+    row: list[int]
+    at: list[int]
+    waited: list[int]
+    took: list[int | None]
+    state: list[int]
+    ids: list[str] | None = None
+    at_least: bool
+    complete_from: At
+
+
+class DayOfSchedule(Answer):
+    """How many runs and records of each state a schedule has on a day."""
+
+    day: str
+    counts: dict[str, int]
+
+
+class DaysOfSchedule(Answer):
+    """Runs and records by day, newest first, without empty days. ``at_least``: counts before the day
+    ``complete_from`` are not whole."""
+
+    schedule: str
+    zone: str
+    from_: str = Field(alias="from")
+    to: str
+    days: list[DayOfSchedule]
+    at_least: bool
+    complete_from: str
+
+
+class NodeOfGraph(Answer):
+    """A schedule, workflow or dataset. ``depth`` is its distance from the node around which the graph is, negative
+    before it; ``state`` is the mode of a schedule."""
+
+    id: str
+    kind: Literal["schedule", "workflow", "dataset"]
+    name: str
+    depth: int | None
+    state: Mode | None
+    dag: str | None
+
+
+class EdgeOfGraph(Answer):
+    """A schedule ``runs`` a workflow, or ``counts`` the partitions of a dataset or the statuses of a workflow."""
+
+    from_: str = Field(alias="from")
+    to: str
+    kind: Literal["runs", "counts"]
+    text: str
+
+
+class Graph(Answer):
+    """How schedules, workflows and datasets trigger each other. ``at_least``: there are more nodes."""
+
+    around: str | None
+    nodes: list[NodeOfGraph]
+    edges: list[EdgeOfGraph]
+    at_least: bool
+
+
+class NodeOfLineage(Answer):
+    """A run, a job that waits, the record of one that never ran, or an event that no run has caused. ``depth`` is its
+    distance from the run, negative before it."""
+
+    id: str
+    kind: Literal["run", "job", "record", "partition", "event", "fire"]
+    schedule: str | None
+    workflow: str | None
+    state: RunState | JobState | RecordKind | None
+    reason: str
+    at: At
+    ended_at: At | None
+    depth: int
+
+
+class EdgeOfLineage(Answer):
+    """``text`` is the status that was counted, or what else led from one node to the other."""
+
+    from_: str = Field(alias="from")
+    to: str
+    text: str
+
+
+class Lineage(Answer):
+    """What led to a run and what followed from it. ``at_least``: there is more."""
+
+    run_id: str
+    nodes: list[NodeOfLineage]
+    edges: list[EdgeOfLineage]
+    at_least: bool
+
+
 class VersionOfSchedule(Answer):
     version: int
     created_at: At
@@ -430,6 +593,43 @@ class RegisteredPartition(Answer):
     put_at: At
     object: str | None
     snapshot: Properties | None = None
+
+
+class JobOfPartition(Answer):
+    """A job that has counted a partition, or waits for it."""
+
+    job_id: str
+    schedule: str
+    state: JobState
+    reason: str
+
+
+class RunOfPartition(Answer):
+    """A run whose job has counted a partition."""
+
+    run_id: str
+    schedule: str
+    state: RunState
+    reason: str
+    at: At
+    ended_at: At | None
+
+
+class OnePartition(Answer):
+    """A partition, which may be missing: then ``ready_at`` is null. ``waiting`` are the jobs that have counted it or
+    wait for it, ``runs`` and ``ended`` what became of others, and ``schedules`` those whose triggers count partitions
+    of the dataset. ``at_least``: there is more."""
+
+    dataset: str
+    values: list[str]
+    partition: Keys
+    ready_at: At | None
+    path: str | None
+    waiting: list[JobOfPartition]
+    runs: list[RunOfPartition]
+    ended: list[Record]
+    schedules: list[str]
+    at_least: bool
 
 
 class AcceptedEvent(Answer):
@@ -935,7 +1135,8 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "workflow_runs": Pages(Run),
     "list_datasets": Pages(StoredDataset),
     "get_dataset": StoredDataset,
-    "list_partitions": Pages(RegisteredPartition),
+    "list_partitions": Pages(RegisteredPartition, {"at_least": {"type": "boolean"}}),
+    "get_partition": OnePartition,
     "register_partition": RegisteredPartition,
     "list_policies": Pages(StoredPolicy),
     "get_policy": StoredPolicy,
@@ -949,6 +1150,10 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "schedule_jobs": Pages(Job),
     "schedule_runs": Pages(Run),
     "schedule_records": Pages(Record),
+    "timeline": Timeline,
+    "graph": Graph,
+    "run_lineage": Lineage,
+    "schedule_days": DaysOfSchedule,
     "schedule_versions": Pages(VersionOfSchedule),
     "why_schedule": WhySchedule,
     "preview": Preview,

@@ -18,7 +18,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
-from chalicelib.core.documents import Document, Name, Properties, Reference
+from chalicelib.core.documents import Document, Name, Properties, Reference, StoredReference
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.limits.policies import Policy
@@ -182,25 +182,35 @@ class Rerun(Document):
 
 
 class Bulk(Document):
-    """One action on many schedules of an app: those that match every filter, or ``all`` of them.
+    """One action on many schedules of an app: those of ``names``, those that match every filter, or ``all`` of them.
 
     ``tag`` is ``team=a``, or ``team`` for any value of the tag. ``workflow`` is the workflow that the schedules run.
+    ``mode`` and ``timeouts`` are those of a pause; by default its mode is ``hold``, and timeouts count.
     """
 
     action: Literal["enable", "disable", "pause", "resume"]
+    names: tuple[StoredReference, ...] | None = Field(default=None, min_length=1, max_length=100)
     tag: str | None = None
     workflow: Reference | None = None
     state: Literal["enabled", "hold", "backlog", "drain", "completed", "disabled"] | None = None
     all: bool = False
+    mode: Literal["hold", "backlog", "drain"] | None = None
+    timeouts: Literal["count", "stop"] | None = None
+    dry_run: bool = False
 
     @model_validator(mode="after")
     def _says_which(self) -> Bulk:
-        """Require a filter or ``all``, so that a forgotten filter does not select every schedule."""
+        """Require names, a filter or ``all``, so that a forgotten filter does not select every schedule."""
         filtered = any(given is not None for given in (self.tag, self.workflow, self.state))
-        if filtered == self.all:
+        if self.names is not None and (filtered or self.all):
+            raise invalid("names", "either names or filters", "both", "remove the filters, or the names")
+        if self.names is None and filtered == self.all:
             hint = "add a filter, or all: true for every schedule of the app"
             got = "both" if filtered else "neither"
             raise invalid("all", "either a filter (tag, workflow, state) or all: true", got, hint)
+        for field in ("mode", "timeouts"):
+            if getattr(self, field) is not None and self.action != "pause":
+                raise invalid(field, f"{field} with the action pause only", self.action, f"remove {field}")
         return self
 
 

@@ -131,9 +131,7 @@ def _check_owned(request: Request, name: str) -> None:
     and backfills of the DAG's start."""
     if request.method == "GET" or (request.path.startswith(f"{SCHEDULE}/backfills") and name.endswith(ids.DAG)):
         return
-    dag = ids.dag_of(f".{name}")[1:]
-    hint = f"change the DAG: PUT .../dags/{dag}, or POST .../dags/{dag}/enable, disable or run"
-    raise SluiceError("conflict", f"schedule {name} belongs to the DAG {dag} and cannot be changed alone", "name", hint)
+    raise errors.owned_by_dag(name, ids.dag_of(f".{name}")[1:])
 
 
 def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:

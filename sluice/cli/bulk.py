@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import typer
 
 from sluice import names, render, spell
@@ -11,13 +13,33 @@ from sluice.client import Document
 from sluice.names import APP
 
 CHANGES = ("changed", "unchanged", "failed")
+MOST = 100  # names in one request
 
 
-def act(action: str, app: str, filters: Filters, as_json: bool) -> None:
-    """Apply an action to the schedules of an app (full name) that match the filters, or to all. Exit code 1 on
-    failures."""
+def act(action: str, app: str, filters: Filters, as_json: bool, how: Document | None = None) -> None:
+    """Apply an action to the schedules of an app (full name) that match the filters, or to all. ``how`` are further
+    fields of the request. Exit code 1 on failures."""
     selection = filters.within(*app.split(".")) if filters else {"all": True}
-    report = frame.connect().post(f"{names.path_of(APP, app)}/bulk", {"action": action, **selection})
+    _send(app, {"action": action, **selection, **(how or {})}, as_json)
+
+
+def plan(action: str, schedules: Sequence[str], as_json: bool, how: Document | None = None) -> None:
+    """Show what an action would do with these schedules (full names), app by app. Exit code 1 on failures."""
+    failed = False
+    for app in dict.fromkeys(name.rpartition(".")[0] for name in schedules):
+        own = [name for name in schedules if name.rpartition(".")[0] == app]
+        for start in range(0, len(own), MOST):
+            body = {"action": action, "names": own[start : start + MOST], **(how or {}), "dry_run": True}
+            try:
+                _send(app, body, as_json)
+            except typer.Exit:
+                failed = True
+    if failed:
+        raise typer.Exit(1)
+
+
+def _send(app: str, body: Document, as_json: bool) -> None:
+    report = frame.connect().post(f"{names.path_of(APP, app)}/bulk", body)
     if as_json:
         render.machine(report)
     else:
@@ -37,7 +59,8 @@ def _show(app: str, report: Document) -> None:
     render.table(console, ("CHANGE", "NAME", "WHY…"), rows)
     counts = [f"{len(report[change])} {change}" for change in CHANGES if report.get(change)]
     console.print()
-    console.print(f"{app}: {', '.join(counts) or spell.NOTHING}", soft_wrap=True)
+    only = "; nothing was changed: this was a dry run" if report.get("dry_run") else ""
+    console.print(f"{app}: {', '.join(counts) or spell.NOTHING}{only}", soft_wrap=True)
 
 
 def _name(item: str | Document) -> str:

@@ -1,16 +1,32 @@
-"""``sluice datasets``: the datasets of a namespace, or the partitions of one dataset."""
+"""``sluice datasets``: the datasets of a namespace, or the partitions of one dataset; register a partition."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from sluice import names, render
 from sluice.cli import frame, tables
+from sluice.errors import WrongUsage
 from sluice.names import DATASET
 
+LIST = "list"
 
+
+class WithoutList(TyperGroup):
+    """``sluice datasets NAME`` is short for ``sluice datasets list NAME``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else [LIST, *args])
+
+
+app = typer.Typer(cls=WithoutList, help="List datasets, or the partitions of one dataset. NAME, or list, register.")
+
+
+@app.command(LIST)
 def datasets(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show the partitions of this dataset.")] = None,
     namespace: frame.Namespace = None,
@@ -34,3 +50,35 @@ def datasets(
     else:
         tables.partitions(render.stdout(), items, frame.now())
     tables.rest(answer, len(items), "sluice datasets ...")
+
+
+@app.command()
+def register(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset, such as demo.flights.")],
+    partition: Annotated[
+        list[str], typer.Argument(metavar="KEY=VALUE", help="One for each key, such as year=2013 month=1 day=4.")
+    ],
+    namespace: frame.Namespace = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Register a partition as ready; it counts once, however often it is registered."""
+    full = names.full_name(DATASET, name, namespace)
+    answer = frame.connect().register_partition(full, _values(partition))
+    if as_json:
+        render.machine(answer)
+        return
+    values = "/".join(f"{key}={value}" for key, value in answer["partition"].items())
+    render.note(f"{full} has partition {values} since {answer['ready_at']}")
+
+
+def _values(texts: list[str]) -> dict[str, str]:
+    """The values by their keys, from ``year=2013 month=1`` or ``year=2013/month=1``."""
+    found: dict[str, str] = {}
+    for text in (part for given in texts for part in given.split("/")):
+        key, equals, value = text.partition("=")
+        if not key or not equals or not value:
+            raise WrongUsage(f"expected KEY=VALUE, got {text!r}", "KEY=VALUE", "such as year=2013 month=1 day=4")
+        if key in found:
+            raise WrongUsage(f"expected each key once, got {key} twice", "KEY=VALUE")
+        found[key] = value
+    return found

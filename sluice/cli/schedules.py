@@ -19,6 +19,9 @@ All = Annotated[bool, typer.Option("--all", metavar="", help="All schedules of t
 AppOf = Annotated[
     str | None, typer.Option("--app", "-a", metavar="[NS.]APP", help="The app for filters and short names.")
 ]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", metavar="", help="Show what would change, and why not; change nothing.")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +41,12 @@ def enable(
     workflow: filters.Workflows = None,
     state: filters.States = None,
     every: All = False,
+    dry_run: DryRun = False,
     as_json: frame.Json = False,
 ) -> None:
     """Enable schedules: their triggers fire from now on."""
-    _act("enable", _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every), as_json)
+    chosen = _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every)
+    _act("enable", chosen, as_json, dry_run)
 
 
 def disable(
@@ -52,10 +57,12 @@ def disable(
     workflow: filters.Workflows = None,
     state: filters.States = None,
     every: All = False,
+    dry_run: DryRun = False,
     as_json: frame.Json = False,
 ) -> None:
     """Disable schedules; waiting jobs are dropped, active runs continue."""
-    _act("disable", _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every), as_json)
+    chosen = _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every)
+    _act("disable", chosen, as_json, dry_run)
 
 
 def pause(
@@ -75,16 +82,16 @@ def pause(
     workflow: filters.Workflows = None,
     state: filters.States = None,
     every: All = False,
+    dry_run: DryRun = False,
     as_json: frame.Json = False,
 ) -> None:
     """Pause schedules; resume continues them."""
     how = checks.one_of(mode, tuple(states.MODES), "--mode")
     chosen = _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every)
-    if not chosen.names and (how != "hold" or stop_timeouts):
-        option = "--stop-timeouts" if how == "hold" else "--mode"
-        hint = "name the schedules; sluice get schedules lists them by the same filters"
-        raise WrongUsage(f"expected names with {option}, got filters, which allow only mode hold", option, hint)
-    _act("pause", chosen, as_json, {"mode": how, "timeouts": "stop" if stop_timeouts else "count"})
+    # A filter of an older API takes no mode, so a default is left out.
+    asked = {"mode": how, "timeouts": "stop" if stop_timeouts else "count"}
+    unusual = {field: value for field, value in asked.items() if value not in ("hold", "count")}
+    _act("pause", chosen, as_json, dry_run, asked if chosen.names else unusual)
 
 
 def resume(
@@ -95,10 +102,12 @@ def resume(
     workflow: filters.Workflows = None,
     state: filters.States = None,
     every: All = False,
+    dry_run: DryRun = False,
     as_json: frame.Json = False,
 ) -> None:
     """Resume paused schedules."""
-    _act("resume", _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every), as_json)
+    chosen = _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every)
+    _act("resume", chosen, as_json, dry_run)
 
 
 def _chosen(
@@ -121,11 +130,13 @@ def _chosen(
     return Chosen([], names.full_name(APP, app, namespace, field="--app"), by)
 
 
-def _act(action: str, chosen: Chosen, as_json: bool, how: Document | None = None) -> None:
-    if chosen.names:
+def _act(action: str, chosen: Chosen, as_json: bool, dry_run: bool, how: Document | None = None) -> None:
+    if chosen.names and dry_run:
+        bulk.plan(action, chosen.names, as_json, how)
+    elif chosen.names:
         _switch(action, chosen.names, as_json, how)
     else:
-        bulk.act(action, chosen.app, chosen.filters, as_json)
+        bulk.act(action, chosen.app, chosen.filters, as_json, {**(how or {}), **({"dry_run": True} if dry_run else {})})
 
 
 def _switch(action: str, fulls: list[str], as_json: bool, how: Document | None) -> None:

@@ -105,8 +105,6 @@ def test_l18_a_short_workflow_name_means_that_of_each_app(api: PlayedApi, sluice
         (("disable", "-a", "demo.flights", "--workflow", "a..b"), "got 'a..b'"),
         (("disable", "-a", "demo.flights", "--state", "enabld"), "hint: did you mean enabled?"),
         (("disable", "-a", "demo.flights", "--state", "running"), "expected one of enabled, hold, drain, backlog"),
-        (("pause", "-a", "demo.flights", "--all", "--mode", "drain"), "expected names with --mode, got filters"),
-        (("pause", "-a", "demo.flights", "--all", "--stop-timeouts"), "expected names with --stop-timeouts"),
         (("get", "workflows", "-n", "demo", "--tag", "team=a"), "expected `get schedules` with --tag"),
         (("get", "schedule", CLEAN, "--state", "hold"), f"got 'schedule {CLEAN}'"),
         (("get", "schedules", "-n", "demo", "--state", "drained"), "hint: did you mean drain?"),
@@ -119,3 +117,34 @@ def test_invalid_bulk_arguments_are_refused_before_sending(
     assert (done.exit_code, done.stdout) == (2, "")
     assert words in done.stderr
     assert not api.requests
+
+
+@pytest.mark.parametrize(
+    ("args", "fields"),
+    [
+        (("--mode", "drain"), {"mode": "drain"}),
+        (("--stop-timeouts",), {"timeouts": "stop"}),
+        (("--dry-run",), {"dry_run": True}),
+    ],
+)
+def test_l18_a_pause_by_filters_has_a_mode_and_a_dry_run(
+    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], fields: dict[str, object]
+) -> None:
+    api.play("POST", BULK, DONE)
+    assert sluice("pause", "-a", "demo.flights", "--tag", "team=a", *args).exit_code == 0
+    assert [request.body for request in api.requests] == [{"action": "pause", "tag": "team=a", **fields}]
+
+
+def test_l18_a_dry_run_of_names_asks_once_for_each_app(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", BULK, {**DONE, "dry_run": True})
+    other = "/v1/namespaces/demo/apps/orders/bulk"
+    error = {"code": "conflict", "message": "expected a living schedule", "field": None, "hint": "look again"}
+    api.play("POST", other, {"changed": [], "unchanged": [], "failed": [{"name": "demo.orders.a", "error": error}]})
+    done = sluice("disable", CLEAN, "demo.orders.a", "demo.flights.join", "--dry-run")
+    assert done.exit_code == 1
+    assert "demo.flights: 2 changed, 1 unchanged; nothing was changed: this was a dry run" in done.stdout
+    assert "failed  demo.orders.a  expected a living schedule: look again" in done.stdout
+    assert [(request.path, request.body) for request in api.requests] == [
+        (BULK, {"action": "disable", "names": [CLEAN, "demo.flights.join"], "dry_run": True}),
+        (other, {"action": "disable", "names": ["demo.orders.a"], "dry_run": True}),
+    ]

@@ -136,7 +136,8 @@ def class_of(item: dict[str, Any]) -> str:
         "WAIT": "Waiter",
     }  # fmt: skip
     by_table = {
-        "NAMESPACES": "Definition", "ACCESS": "AccessRow", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",
+        "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",
+        "ACCESS": "AccessRow",
         "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
         "BACKFILL": "Backfill", "NOTICE": "PendingNotice", "WINDOW": "NoticeWindow", "DEADLINE": "DeadlineWatch",
         "REPROCESS": "Reprocess", "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",

@@ -62,6 +62,8 @@ def _definitions(api: Api) -> None:
     api.put(f"{NS}/access", {"members": [{"member": "arn:aws:iam::123456789012:role/data", "roles": ["admin"]}]})
     api.get(f"{NS}/access")
     api.get(f"{NS}/datasets/flights/partitions")
+    api.get(f"{NS}/datasets/flights/partitions?from=2013&order=desc")
+    api.get(f"{NS}/datasets/flights/partition?values=2013/1/1")
 
 
 def _schedules(api: Api) -> None:
@@ -82,6 +84,7 @@ def _schedules(api: Api) -> None:
         api.post(f"{one}/{action}")
     api.post(f"{APP}/bulk", {"action": "disable", "workflow": "clean"})
     api.post(f"{APP}/bulk", {"action": "enable", "workflow": "clean"})
+    api.post(f"{APP}/bulk", {"action": "pause", "names": ["nightly", "gone"], "mode": "drain", "dry_run": True})
     api.post(f"{NS}/events", {"events": [{"type": "closed", "payload": {"n": 1}}]})
 
 
@@ -106,6 +109,10 @@ def _runs(api: Api) -> None:
     api.work()
     for path in ("", "/why", "/logs"):
         api.get(f"/v1/runs/{sent}{path}")
+    api.get(f"/v1/runs/{run}/lineage")
+    for path in (f"{NS}/timeline?ids=true", f"{NS}/graph?around=workflow:demo.flights.clean"):
+        api.get(path)
+    api.get(f"{APP}/schedules/daily/days")
     for path in (f"{NS}/runs", f"{NS}/records", f"{APP}/schedules/daily/runs", f"{APP}/workflows/clean/runs"):
         api.get(path)
     api.get(f"{NS}/policies/calm")

@@ -149,12 +149,13 @@ def test_l18_schedules_are_switched_by_tag_workflow_and_state(api: Api) -> None:
     bulk = f"{APP}/bulk"
     a, b, c = (f"demo.flights.{name}" for name in "abc")
 
-    assert api.post(bulk, {"action": "disable", "tag": "team=x"}) == {"changed": [a], "unchanged": [b], "failed": []}
+    done = {"failed": [], "dry_run": False}
+    assert api.post(bulk, {"action": "disable", "tag": "team=x"}) == {"changed": [a], "unchanged": [b], **done}
     assert api.post(bulk, {"action": "disable", "workflow": "clean"})["changed"] == [c]
     assert api.post(bulk, {"action": "enable", "workflow": "demo.flights.notify"})["changed"] == [a, b]
     assert api.post(bulk, {"action": "enable", "state": "disabled"})["changed"] == [c]
     assert api.post(bulk, {"action": "disable", "tag": "team", "state": "enabled"})["changed"] == [a, b]
-    assert api.post(bulk, {"action": "enable", "all": True}) == {"changed": [a, b], "unchanged": [c], "failed": []}
+    assert api.post(bulk, {"action": "enable", "all": True}) == {"changed": [a, b], "unchanged": [c], **done}
     assert schedules(api, APP) == dict.fromkeys("abc", "enabled")
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 
-from sluice import Client
+from sluice import Client, WrongUsage
 from sluice.refusals import Conflict, InUse, Invalid, NotFound, UnknownField, UnknownReference
 from sluice.signing import Reply
 from tests.support.schedules import BY_DAY, after
@@ -166,3 +167,28 @@ def test_a_run_that_ended_cannot_be_cancelled(client: Client) -> None:
     with pytest.raises(Conflict) as refused:
         client.cancel(work.id)
     assert refused.value.code == "conflict"
+
+
+def test_the_views_of_a_console_are_calls_of_the_client(api: Api, client: Client) -> None:
+    viewed = api.schedule("viewed", trigger=FLIGHTS, by=BY_DAY, enabled=True)["name"]
+    api.post("/v1/namespaces/demo/datasets/flights/partitions", {"partition": DAY | {"day": "21"}})
+    api.work()
+    hour = datetime.now(UTC) - timedelta(hours=1)
+    found = client.timeline("demo", hour, schedule="flights.viewed", ids=True)
+    [run_id] = [name.partition("#")[0] for name in found["ids"]]
+    assert found["names"] == [viewed]
+    assert {node["id"] for node in client.lineage(run_id)["nodes"]} == {run_id, "partition:demo.flights/2013/1/21"}
+    assert [sum(day["counts"].values()) for day in client.days(viewed, zone="UTC")["days"]] == [1]
+    around = client.graph("demo", "dataset:demo.flights", up=0, down=1)
+    assert f"schedule:{viewed}" in {node["id"] for node in around["nodes"]}
+    assert run_id in {run["run_id"] for run in client.partition("demo.flights", 2013, "1", 21)["runs"]}
+    with pytest.raises(WrongUsage):
+        client.timeline("demo", datetime(2026, 1, 1))
+
+
+def test_l18_the_client_changes_schedules_by_their_names(api: Api, client: Client) -> None:
+    switched = api.schedule("switched", enabled=True)["name"]
+    planned = client.change("pause", [switched, "demo.flights.gone"], mode="drain", dry_run=True)
+    assert (planned["changed"], [each["name"] for each in planned["failed"]]) == ([switched], ["demo.flights.gone"])
+    assert client.change("pause", [switched])["changed"] == [switched]
+    assert client.change("resume", [switched])["changed"] == [switched]

@@ -143,7 +143,7 @@ def test_a_partition_is_registered_once_and_listed(api: Api) -> None:
     assert made.json_body["partition"] == {"year": "2013", "month": "1", "day": "1"}
     assert made.json_body["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=1/"
     assert again["ready_at"] == made.json_body["ready_at"]
-    assert api.get(path) == {"items": [again], "next_cursor": None}
+    assert api.get(path) == {"items": [again], "next_cursor": None, "at_least": False}
 
 
 def test_partitions_need_their_dataset(api: Api) -> None:

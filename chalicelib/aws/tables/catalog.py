@@ -134,14 +134,18 @@ class DynamoCatalog:
         found = self._dynamo.get(keys.failures(schedule), Failures)
         return found.count if found else 0
 
-    def partitions(self, dataset: str, limit: int, cursor: str | None) -> Page[Partition]:
-        page = self._list(f"DATASET#{dataset}", "PARTITION#", limit, cursor)
+    def partitions(
+        self, dataset: str, limit: int, cursor: str | None, forward: bool = True, beginning: str = ""
+    ) -> Page[Partition]:
+        page = self._list(f"DATASET#{dataset}", f"PARTITION#{beginning}", limit, cursor, forward)
         return Page(tuple(items.from_item(Partition, item) for item in page.items), page.cursor)
 
-    def _list(self, pk: str, prefix: str, limit: int, cursor: str | None) -> Page[items.Item]:
+    def _list(
+        self, pk: str, prefix: str, limit: int, cursor: str | None, forward: bool = True
+    ) -> Page[items.Item]:  # fmt: skip
         condition, values = "pk = :pk", {"pk": pk}
         if prefix:
             condition, values = "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix}
         start = decode_cursor(cursor)
-        found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start)
+        found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start, forward=forward)
         return Page(tuple(found), encode_cursor(more))

@@ -94,10 +94,11 @@ class Dynamo:
         return items.from_item(kind, found) if found else None
 
     def get_many(
-        self, wanted: Sequence[Key], only: Mapping[TableName, Sequence[str]] | None = None
+        self, wanted: Sequence[Key], only: Mapping[TableName, Sequence[str]] | None = None, strong: bool = True
     ) -> dict[Key, Item]:  # fmt: skip
-        """The items of these keys, by strongly consistent reads; items that do not exist are left out. ``only`` names
-        the attributes to read of each table; the keys are always read."""
+        """The items of these keys, by strongly consistent reads unless ``strong`` is False, which costs half. Items
+        that do not exist are left out. ``only`` names the attributes to read of each table; the keys are always
+        read."""
         found: dict[Key, Item] = {}
         for start in range(0, len(wanted), MAX_GETS):
             part = wanted[start : start + MAX_GETS]
@@ -105,7 +106,7 @@ class Dynamo:
             for key in part:
                 if self._names[key.table] not in requests:
                     chosen = _projection(only[key.table]) if only else {}
-                    requests[self._names[key.table]] = {"Keys": [], "ConsistentRead": True, **chosen}
+                    requests[self._names[key.table]] = {"Keys": [], "ConsistentRead": strong, **chosen}
                 requests[self._names[key.table]]["Keys"].append(_key(key))
             tables = {self._names[key.table]: key.table for key in part}
             tries = Tries(self._patience)

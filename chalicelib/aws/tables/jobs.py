@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
@@ -52,10 +53,15 @@ class DynamoJobs:
         found, more = self._dynamo.query("jobs", "pk = :pk AND sk >= :first", values, limit=limit, start=start)
         return Page(tuple(items.from_item(Job, item) for item in found), encode_cursor(more))
 
-    def events_of(self, job: str, schedule: str, generation: int) -> tuple[Event, ...]:
+    def events_of(self, job: str, schedule: str, generation: int, most: int | None = None) -> tuple[Event, ...]:
         values = {"pk": keys.jobs_of(schedule, generation), "job": job}
         found = self._dynamo.query_all("jobs", "pk = :pk AND event_job = :job", values, index="events")
-        return tuple(items.from_item(AppliedEvent, item).event for item in found)
+        return tuple(items.from_item(AppliedEvent, item).event for item in islice(found, most))
+
+    def applied(self, places: Sequence[tuple[str, int, str]]) -> tuple[AppliedEvent, ...]:
+        wanted = [keys.applied(*place) for place in dict.fromkeys(places)]
+        found = self._dynamo.get_many(wanted)
+        return tuple(items.from_item(AppliedEvent, found[key]) for key in wanted if key in found)
 
     def last_arrival(self, schedule: str, generation: int, leaf: str) -> Instant | None:
         found = self._dynamo.get(keys.last_arrival(schedule, generation, leaf), LastArrival)

@@ -24,7 +24,7 @@
 | jobs    | <schedule>@<generation> | ARRIVED#<leaf>            | LastArrival     | get, when its leaf is due      |
 | jobs    | EVENT#<event id>        | EVENT                     | PostedEvent     | get                            |
 | jobs    | DELIVERY#<due instant>  | LEASE#<digest of jobs>    | DeliveryLease   | query: jobs being sent         |
-| jobs    | <schedule>@<generation> | APPLIED#<event id>        | AppliedEvent    | local index `events` by job id |
+| jobs    | <schedule>@<generation> | APPLIED#<event id>        | AppliedEvent    | get; index `events` by job id  |
 | jobs    | REQUEST#<request id>    | REQUEST                   | Requested       | get: the job of a request      |
 | jobs    | BACKFILL#<schedule>     | <id>                      | Backfill        | get, list                      |
 | jobs    | REPROCESS#<ns>          | <id>                      | Reprocess       | get, list                      |
@@ -131,7 +131,7 @@ def key_of(row: Row) -> Key:
         case PlanPart():
             return plan_part(row.plan, row.number)
         case AppliedEvent():
-            return Key("jobs", jobs_of(row.schedule, row.generation), f"APPLIED#{row.event.id}")
+            return applied(row.schedule, row.generation, row.event.id)
         case Job():
             return job(row.schedule, row.generation, row.sort_key)
         case Waiter():
@@ -223,6 +223,10 @@ def last_arrival(schedule: str, generation: int, leaf: str) -> Key:
 
 def failures(schedule: str) -> Key:
     return Key("catalog", f"SCHEDULE#{schedule}", "FAILURES")
+
+
+def applied(schedule: str, generation: int, event: str) -> Key:
+    return Key("jobs", jobs_of(schedule, generation), f"APPLIED#{event}")
 
 
 def jobs_of(schedule: str, generation: int) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from chalicelib.aws.tables import items, keys
@@ -18,6 +19,7 @@ from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
+from chalicelib.core.rows.spans import RunSpan
 from chalicelib.ports import Page, Soonest
 
 # scope -> its index, and the partition attribute of the index
@@ -26,6 +28,9 @@ _SCOPES = {
     "schedule": ("by_schedule", "schedule_key"),
     "day": ("by_day", "day_key"),
 }
+
+
+PAGE = 100  # rows more than an even share that are read of one part of an index at a time
 
 
 class DynamoRuns:
@@ -62,6 +67,19 @@ class DynamoRuns:
         parts = [*self._parts(name), *([name] if scope == "schedule" else [])]
         page = self._history(scope, parts, limit, cursor)
         return Page(tuple(items.from_item(Run, item) for item in page.items), page.cursor)
+
+    def spans(self, scope: str, names: Sequence[str], since: Instant, until: Instant, most: int) -> tuple[RunSpan, ...]:
+        wanted: list[Key] = []
+        for name in names:
+            parts = [*self._parts(name), *([name] if scope == "schedule" else [])]
+            wanted += self._newest(scope, parts, since, until, most - len(wanted))
+            if len(wanted) >= most:
+                break
+        return tuple(items.from_item(RunSpan, item) for item in self._in_order(wanted))
+
+    def records_between(self, schedule: str, since: Instant, until: Instant, most: int) -> tuple[Record, ...]:
+        wanted = self._newest("schedule", [f"RECORD#{schedule}"], since, until, most)
+        return tuple(items.from_item(Record, item) for item in self._in_order(wanted))
 
     def records(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Record]:
         parts = [f"RECORD#{name}"] if scope == "schedule" else self._parts(f"RECORD#{name}")
@@ -111,6 +129,32 @@ class DynamoRuns:
         found = self._dynamo.get_many(wanted) if wanted else {}
         more = newest[limit - 1]["at"]["S"] if len(newest) > limit else None
         return Page(tuple(found[key] for key in wanted if key in found), encode_cursor(more))
+
+    def _newest(self, scope: str, parts: Sequence[str], since: Instant, until: Instant, most: int) -> list[Key]:
+        """The keys of the newest rows in all parts of an index. Each part is read page by page, and only as far as the
+        merge needs it."""
+        size = most // len(parts) + PAGE
+        lists = [self._backward(scope, part, since, until, size) for part in parts]
+        merged = heapq.merge(*lists, key=lambda item: str(item["at"]["S"]), reverse=True)
+        return [Key("runs", item["pk"]["S"], item["sk"]["S"]) for item in islice(merged, most)]
+
+    def _backward(self, scope: str, part: str, since: Instant, until: Instant, size: int) -> Iterator[items.Item]:
+        # A sort key is an instant and an id, so it follows the bare instant: `since` is included, `until` is not.
+        index, attribute = _SCOPES[scope]
+        names, values = {"#part": attribute, "#at": "at"}, {"part": part, "since": iso(since), "until": iso(until)}
+        condition = "#part = :part AND #at BETWEEN :since AND :until"
+        start: Mapping[str, Any] | None = None
+        while True:
+            found, start = self._dynamo.query(
+                "runs", condition, values, limit=size, index=index, start=start, forward=False, names=names
+            )
+            yield from found
+            if not start:
+                return
+
+    def _in_order(self, wanted: Sequence[Key]) -> list[items.Item]:
+        found = self._dynamo.get_many(wanted, strong=False)
+        return [found[key] for key in wanted if key in found]
 
 
 class DynamoWakes:

@@ -129,11 +129,16 @@ def entries_of(keys: Sequence[str], partitions: Iterable[tuple[str, ...]], by: t
     for the last of the partitions that share them. Raises `SluiceError` for an unknown key, or for too many entries."""
     if missing := [key for key in by if key not in keys]:
         raise invalid("partitions.dataset", f"a dataset with the correlation key {missing[0]}", keys)
-    ordered = sorted(set(partitions), key=lambda values: [_natural(value) for value in values])
+    ordered = in_order(partitions)
     last = {tuple(values[keys.index(key)] for key in by) if by else values: values for values in ordered}
     if len(last) > MAX_ENTRIES:
         raise _too_many(f"{len(last)} partitions", "partitions")
     return tuple("/".join(values) for values in last.values())
+
+
+def in_order(partitions: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Different partitions, oldest first: numbers compare as numbers."""
+    return sorted(set(partitions), key=lambda values: [_natural(value) for value in values])
 
 
 def plan_parts(backfill: str, entries: Sequence[str]) -> tuple[str, tuple[PlanPart, ...]]:

@@ -17,6 +17,7 @@ from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, iso
 from chalicelib.core.limits import names
 from chalicelib.core.notices import deadlines
 from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.spans import RunSpan
 from chalicelib.core.runs import workers
 from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 
@@ -66,7 +67,7 @@ def ended_at(row: Run | Record) -> Instant:
     return row.ended_at if row.ended_at is not None else row.claimed_at
 
 
-def waited(run: Run) -> Millis:
+def waited(run: Run | RunSpan) -> Millis:
     """How long in ms the job of a run waited for its claim: from its last event, or without events from its due
     instant. A retry waits from its due instant. The run of a backfill or re-processing waits from the creation of its
     job, since its event is old."""

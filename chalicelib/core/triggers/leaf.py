@@ -97,6 +97,10 @@ class Leaf(Document):
     def is_enough(self, progress: Progress) -> bool:
         return progress.count >= self.needed
 
+    def amounts(self, progress: Progress | None) -> tuple[int, int]:
+        """How much the leaf has gathered, and how much it needs: events, or bytes of a leaf that counts bytes."""
+        return (progress.count if progress else 0, self.needed)
+
     def describe(self) -> str:
         """The leaf as a rule in plain words: ``2 partitions of demo.flights``."""
         return self.missing(None)

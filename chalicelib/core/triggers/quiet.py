@@ -42,6 +42,9 @@ class QuietTrigger(Leaf):
         missing = f"{span} without another {self.of.noun()} (until {iso(quiet_at)})"
         return LeafState(False, arrived, (missing,), quiet_at)
 
+    def amounts(self, progress: Progress | None) -> tuple[int, int]:
+        return self.of.amounts(progress)
+
     def describe(self) -> str:
         return f"{self.of.describe()}, {self._then()}"
 

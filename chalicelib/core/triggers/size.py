@@ -64,6 +64,9 @@ class SizeTrigger(GatheringLeaf):
     def is_enough(self, progress: Progress) -> bool:
         return progress.amount >= self.bytes
 
+    def amounts(self, progress: Progress | None) -> tuple[int, int]:
+        return (progress.amount if progress else 0, self.bytes)
+
     def missing(self, progress: Progress | None) -> str:
         lacking = self.bytes - (progress.amount if progress else 0)
         return f"{sizes.format_bytes(max(lacking, 1))} of {self.dataset}"

@@ -62,13 +62,14 @@ def _of_dag(run: Run) -> dict[str, Any]:
     return {"dag": dag} if dag is not None else {}
 
 
-def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:
+def events_of(ports: Ports, run: Run, most: int | None = None) -> tuple[Event, ...]:
+    """The events that a run has counted, in the order in which they were accepted; with ``most`` only that many."""
     if run.event is not None:
         return (run.event,)
     # A redrive may have another generation than the job that gathered the events. The id of that job names its own.
     gatherer = run.rerun_of or run.run_id
     gathered = ids.parse_job_id(gatherer)
-    found = ports.jobs.events_of(gatherer, run.schedule, gathered.generation if gathered else run.generation)
+    found = ports.jobs.events_of(gatherer, run.schedule, gathered.generation if gathered else run.generation, most)
     return tuple(sorted(found, key=lambda event: (event.accepted_at, event.path or "", event.id)))
 
 

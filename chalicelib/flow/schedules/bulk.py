@@ -1,16 +1,21 @@
-"""Apply one action to many schedules of an app, filtered by tag, workflow or state (L18)."""
+"""Apply one action to many schedules of an app: by their names, or filtered by tag, workflow or state (L18).
+
+A dry run calls the same actions over a ledger that refuses to write. So it finds the same reasons, in the same words.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypedDict
 
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.flow import lookup
+from chalicelib.core.schedules.lifecycle import PauseMode
+from chalicelib.core.writes import Conflict, Put, Write
+from chalicelib.flow import lookup, many
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import pauses
 from chalicelib.log import logger
@@ -30,6 +35,15 @@ ACTIONS: Mapping[str, Act] = {
     "pause": _hold,
     "resume": pauses.resume,
 }
+
+
+def actions_of(mode: PauseMode = "hold", stop_timeouts: bool = False) -> Mapping[str, Act]:
+    """The actions, with this way to pause."""
+
+    def pause(ports: Ports, name: str, by: str) -> ScheduleState:
+        return pauses.pause(ports, name, mode, by, stop_timeouts)
+
+    return {**ACTIONS, "pause": pause}
 
 
 class Tag(NamedTuple):
@@ -74,20 +88,9 @@ def select(
 ) -> list[tuple[ScheduleState, Schedule]]:
     """The existing schedules of an app that match every given filter, by name."""
     wanted = Filters(tag, workflow, state)
-    found: list[tuple[ScheduleState, Schedule]] = []
-    for name in lookup.schedules_of(ports, app):
-        if ids.is_of_dag(name):
-            continue  # the schedules of a DAG change with the DAG only
-        schedule_state = ports.catalog.schedule_state(name)
-        schedule = lookup.definition_of(ports, schedule_state)
-        if (
-            schedule_state is not None
-            and schedule is not None
-            and schedule_state.exists
-            and fits(wanted, schedule_state, schedule)
-        ):
-            found.append((schedule_state, schedule))
-    return found
+    # The schedules of a DAG change with the DAG only.
+    names = [name for name in lookup.schedules_of(ports, app) if not ids.is_of_dag(name)]
+    return [found for found in many.schedules(ports, names).values() if fits(wanted, *found)]
 
 
 def fits(wanted: Filters, schedule_state: ScheduleState, schedule: Schedule) -> bool:
@@ -99,25 +102,64 @@ def fits(wanted: Filters, schedule_state: ScheduleState, schedule: Schedule) -> 
 
 
 def act(
-    ports: Ports, app: str, action: str, filters: Filters, by: str, actions: Mapping[str, Act] = ACTIONS
+    ports: Ports,
+    app: str,
+    action: str,
+    filters: Filters,
+    by: str,
+    actions: Mapping[str, Act] = ACTIONS,
+    names: Sequence[str] = (),
+    dry_run: bool = False,
 ) -> Outcome:
-    """Apply the action to each matching schedule, one after the other. One failure does not stop the others.
+    """Apply the action to each matching schedule, one after the other; with ``names`` (full names) to these. One
+    failure does not stop the others. A dry run changes nothing: its ``changed`` are those that would change.
 
     A repeat finishes an interrupted request: schedules that were already changed are reported as unchanged.
     """
     if action not in actions:
         raise errors.invalid("action", f"one of {', '.join(actions)}", action, "use one of these")
     outcome = Outcome(changed=[], unchanged=[], failed=[])
-    for schedule_state, _ in select(ports, app, filters.tag, filters.workflow, filters.state):
+    if names:
+        before = {name: found[0] for name, found in many.schedules(ports, names).items()}
+    else:
+        found = select(ports, app, filters.tag, filters.workflow, filters.state)
+        before = {schedule_state.schedule: schedule_state for schedule_state, _ in found}
+    wanted = list(dict.fromkeys(names) if names else before)
+    acting = replace(many.read_ahead(ports, wanted)[0], ledger=_ReadOnly()) if dry_run else ports
+    for name in wanted:
         try:
-            after = actions[action](ports, schedule_state.schedule, by)
+            _check_owner(name)
+            after = actions[action](acting, name, by)
+        except _WouldWrite:
+            outcome["changed"].append(name)
         except Exception as error:
-            outcome["failed"].append(
-                {"name": schedule_state.schedule, "error": _error_view(error, action, schedule_state.schedule)}
-            )
+            outcome["failed"].append({"name": name, "error": _error_view(error, action, name)})
         else:
-            outcome["unchanged" if after == schedule_state else "changed"].append(schedule_state.schedule)
+            outcome["unchanged" if after == before.get(name) else "changed"].append(name)
     return outcome
+
+
+def _check_owner(name: str) -> None:
+    """Raise ``conflict`` for a schedule that a DAG owns: only the DAG changes it (W4)."""
+    if ids.is_of_dag(name):
+        raise errors.owned_by_dag(name.rpartition(".")[2], ids.dag_of(name).rpartition(".")[2])
+
+
+class _WouldWrite(Exception):
+    """An action has reached its first write in a dry run."""
+
+
+class _ReadOnly:
+    """A ledger that refuses every write."""
+
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+        raise _WouldWrite
+
+    def number(self, limit_name: str) -> int:
+        raise _WouldWrite
+
+    def put_all(self, writes: Sequence[Put]) -> None:
+        raise _WouldWrite
 
 
 def _error_view(error: Exception, action: str, name: str) -> Mapping[str, Any]:

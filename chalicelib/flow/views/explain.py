@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import chain
 
 from chalicelib.core import states
 from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import check, conditions, timeout
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
+from chalicelib.core.mentions import Mention
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES
-from chalicelib.core.triggers import tree
+from chalicelib.core.triggers import nodes, tree
 from chalicelib.flow import facts, lookup
 from chalicelib.flow.definitions import buckets, store
-from chalicelib.flow.views import failures
+from chalicelib.flow.views import failures, refs, use
 from chalicelib.flow.views.queues import Queues, in_words
 from chalicelib.flow.views.views import View, ended_view, iso_of, record_view
 from chalicelib.ports import Ports
@@ -38,7 +42,8 @@ def why_job(ports: Ports, job: Job, queues: Queues | None = None) -> View:
     queue = (queues or Queues(ports)).of(job)
     before = _attempt_before(ports, job)
     why = f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why
-    return {
+    asks = known.asks(job.schedule.partition(".")[0])
+    view = {
         "job_id": job.job_id,
         "schedule": job.schedule,
         "state": job.state,
@@ -52,6 +57,33 @@ def why_job(ports: Ports, job: Job, queues: Queues | None = None) -> View:
         "correlation": rounds.without(job.correlation),
         "wakes": _wakes(job, known, verdict, until, now),
         "constraints": _constraints(job, known, now),
+        "tree": _tree_of(job, known.schedule, verdict, now),
+        "limits": use.of_job(job, known, asks, now),
+    }
+    return {**view, "refs": refs.refs(view, refs.of_job(job, known.schedule, asks))}
+
+
+def _tree_of(job: Job, schedule: Schedule | None, verdict: tree.Verdict | None, now: Instant) -> View | None:
+    """The trigger of a job that gathers or has gathered events, part by part; None for any other job. The root of a
+    locked match is met, whatever its parts say."""
+    if schedule is None or job.kind not in ("gathering", "detached"):
+        return None
+    root = nodes.nodes(schedule.trigger, job.leaves, now)
+    return _node(replace(root, met=True) if verdict is None or verdict.met else root)
+
+
+def _node(node: nodes.Node) -> View:
+    return {
+        "type": node.type,
+        "text": node.text,
+        "need": node.need,
+        "have": node.have,
+        "met": node.met,
+        "arrived": list(node.arrived),
+        "missing": list(node.missing),
+        "changes_at": iso_of(node.changes_at),
+        "leaf": node.leaf,
+        "children": [_node(child) for child in node.children],
     }
 
 
@@ -110,7 +142,10 @@ def why_and_count(ports: Ports, name: str, limit: int, explained: int = MAX_NAME
         "next_fire": iso_of(upcoming[0]) if upcoming else None,
         "jobs": waiting,
         "ended": ended,
+        "tree": _node(nodes.nodes(schedule.trigger, {}, now)),
     }
+    of_jobs = (Mention(**ref) for job in waiting for ref in job["refs"])
+    view = {**view, "refs": refs.refs(view, chain(refs.of_schedule(name, schedule), of_jobs))}
     return view, len(present), page.cursor is not None
 
 
@@ -154,10 +189,18 @@ def why_work(ports: Ports, run_id: str) -> View:
     attempts = ports.runs.attempts(run_id)
     record = None if attempts else ports.runs.record(run_id)
     if record is not None:
-        return why_record(record)
+        return _with_refs(why_record(record))
     run = failures.with_reason(ports, lookup.find_run(ports, run_id)[-1])
     view, queue = why_run(run), Queues(ports).of(run)
-    return {**view, "why": f"{view['why']}{in_words(queue)}"}
+    limit = refs.of_limit(run.queued_in) if run.queued_in is not None else ()
+    return _with_refs({**view, "why": f"{view['why']}{in_words(queue)}"}, run.workflow, limit)
+
+
+def _with_refs(view: View, workflow: str = "", more: Iterable[Mention] = ()) -> View:
+    """The explanation of a run or a record with its references."""
+    of_workflow = [Mention(f"workflow {workflow}", "workflow", workflow)] if workflow else []
+    of_schedule = [Mention(name, "schedule", name) for name in (str(view["schedule"]),)]
+    return {**view, "refs": refs.refs(view, chain(of_workflow, of_schedule, more))}
 
 
 def why_record(record: Record) -> View:
@@ -203,6 +246,7 @@ def _constraints(job: Job, known: Facts, now: Instant) -> list[View]:
             "met": condition.met,
             "why": condition.why,
             "until": iso_of(condition.until),
+            **use.of_constraint(condition.constraint, job, known, now),
         }
         for condition in _conditions(job, known, now)
     ]

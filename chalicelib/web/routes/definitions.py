@@ -93,11 +93,11 @@ def delete_app(ns: str, app: str) -> Response:
 
 @route(routes, "POST", APP + "/bulk", needs="operate", body="Bulk")
 def change_schedules(ns: str, app: str) -> dict[str, Any]:
-    """Enable, disable, pause (``hold``) or resume the schedules that match a filter. One failure does not stop the
-    others."""
+    """Enable, disable, pause or resume several schedules. They are those of the names, at most 100, or those that match
+    a filter. One failure does not stop the others. A dry run changes nothing and answers what would change."""
     from chalicelib.core.names import full_name
     from chalicelib.flow.lookup import require
-    from chalicelib.flow.schedules.bulk import Filters, act, parse_tag
+    from chalicelib.flow.schedules.bulk import Filters, act, actions_of, parse_tag
     from chalicelib.web.bodies import Bulk
 
     request = routes.current_request
@@ -107,7 +107,23 @@ def change_schedules(ns: str, app: str) -> dict[str, Any]:
     filters = Filters(
         parse_tag(request_data.tag) if request_data.tag is not None else None, workflow, request_data.state
     )
-    return {**act(ports(), f"{ns}.{app}", request_data.action, filters, caller(request))}
+    actions = actions_of(request_data.mode or "hold", request_data.timeouts == "stop")
+    names = [_of_app(name, ns, app, number) for number, name in enumerate(request_data.names or ())]
+    by, dry_run = caller(request), request_data.dry_run
+    outcome = act(ports(), f"{ns}.{app}", request_data.action, filters, by, actions, names, dry_run)
+    return {**outcome, "dry_run": dry_run}
+
+
+def _of_app(name: str, ns: str, app: str, number: int) -> str:
+    """The full name of a schedule of this app."""
+    from chalicelib.core.errors import invalid
+    from chalicelib.core.names import full_name
+
+    full = full_name(name, ns, app)
+    if full.rpartition(".")[0] != f"{ns}.{app}":
+        hint = "send one request for each app"
+        raise invalid(f"names.{number}", f"a schedule of the app {ns}.{app}", name, hint)
+    return full
 
 
 @route(routes, "GET", APP + "/workflows", needs="read", query=PAGING)
@@ -162,17 +178,6 @@ def get_dataset(ns: str, name: str) -> Response:
 def delete_dataset(ns: str, name: str) -> Response:
     """Delete a dataset that no schedule refers to."""
     return _delete("dataset", f"{ns}.{name}")
-
-
-@route(routes, "GET", NS + "/datasets/{name}/partitions", needs="read", query=PAGING)
-def list_partitions(ns: str, name: str) -> dict[str, Any]:
-    """List the partitions of a dataset that are ready."""
-    from chalicelib.flow.definitions.store import get
-    from chalicelib.flow.views.views import partition_view
-
-    full = f"{ns}.{name}"
-    get(ports(), "dataset", full)
-    return listing(routes.current_request, partial(ports().catalog.partitions, full), partition_view)
 
 
 @route(routes, "POST", NS + "/datasets/{name}/partitions", needs="produce", body="NewPartition", status=(201,))

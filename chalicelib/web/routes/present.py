@@ -10,6 +10,7 @@ from chalice.app import Blueprint, Request
 from chalicelib.web.http import parse, query
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routes.definitions import NS
+from chalicelib.web.access import SIGNED
 from chalicelib.web.routing import route
 from chalicelib.wiring import ports
 
@@ -18,7 +19,7 @@ routes = Blueprint(__name__)
 DEFAULT_SCHEDULES = 500
 
 
-@route(routes, "GET", NS + "/schedules", query=("app", "tag", "workflow", "state", "q", *PAGING))
+@route(routes, "GET", NS + "/schedules", needs="read", query=("app", "tag", "workflow", "state", "q", *PAGING))
 def find_schedules(ns: str) -> dict[str, Any]:
     """List the schedules of a namespace in short that match every given filter, by name. A request reads a bounded
     number of schedules, so a page may hold fewer than ``limit``, even none, and still have a next page."""
@@ -35,7 +36,7 @@ def find_schedules(ns: str) -> dict[str, Any]:
     return listing(request, read, lambda row: row, DEFAULT_SCHEDULES, MAX_LIMIT)
 
 
-@route(routes, "POST", NS + "/glance", body="Glance")
+@route(routes, "POST", NS + "/glance", needs="read", body="Glance")
 def glance_schedules(ns: str) -> dict[str, Any]:
     """Show why each of some schedules does not run, with its next fire, its waiting jobs and its last ten runs."""
     from chalicelib.flow.lookup import require
@@ -47,7 +48,7 @@ def glance_schedules(ns: str) -> dict[str, Any]:
     return glance(ports(), names)
 
 
-@route(routes, "GET", NS + "/now")
+@route(routes, "GET", NS + "/now", needs="read")
 def show_now(ns: str) -> dict[str, Any]:
     """Show what waits by what holds it, what runs, what is overdue, and which schedules failures have paused. A bounded
     number of rows is read; then ``at_least`` is true."""
@@ -58,7 +59,7 @@ def show_now(ns: str) -> dict[str, Any]:
     return now_of(ports(), ns)
 
 
-@route(routes, "GET", NS + "/fires", query=("from", "to"))
+@route(routes, "GET", NS + "/fires", needs="read", query=("from", "to"))
 def list_fires(ns: str) -> dict[str, Any]:
     """List the fires of all schedules between two instants, by when they are due. With ``at_least`` fires after
     ``complete_to`` may be missing."""
@@ -70,7 +71,7 @@ def list_fires(ns: str) -> dict[str, Any]:
     return between(ports(), ns, since, until)
 
 
-@route(routes, "GET", NS + "/limits", query=("name", *PAGING))
+@route(routes, "GET", NS + "/limits", needs="read", query=("name", *PAGING))
 def list_limits(ns: str) -> dict[str, Any]:
     """List the pools and policies, and the limits at which jobs wait. With a name: the limit of this name, or those of
     ``schedule:app.name``, with the runs that hold permits, and who waits in order."""
@@ -86,7 +87,7 @@ def list_limits(ns: str) -> dict[str, Any]:
     return listing(request, lambda limit, cursor: Page(tuple(named(ports(), ns, name))), lambda item: item)
 
 
-@route(routes, "GET", "/v1/whoami")
+@route(routes, "GET", "/v1/whoami", needs=SIGNED)
 def whoami() -> dict[str, Any]:
     """Show who signs the requests, and which installation answers."""
     from chalicelib.web.http import caller

@@ -96,7 +96,7 @@ def schedule_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     from chalicelib.flow.views.views import run_view
 
     request = routes.current_request
-    full = _known(ns, app, name)
+    full = known(ns, app, name)
     read = _of_day(day(request), partial(ports().runs.runs, "schedule", full))
     return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))
 
@@ -106,7 +106,7 @@ def schedule_records(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the aborted, dropped, coalesced, skipped and expired jobs of a schedule, newest first."""
     from chalicelib.flow.views.views import record_view
 
-    full = _known(ns, app, name)
+    full = known(ns, app, name)
     return listing(routes.current_request, partial(ports().runs.records, "schedule", full), record_view)
 
 
@@ -124,7 +124,7 @@ def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
     from chalicelib.flow.views.views import version_view
     from chalicelib.ports import Page
 
-    full = _known(ns, app, name)
+    full = known(ns, app, name)
 
     def read(limit: int, cursor: str | None) -> Page[Any]:
         rows = ports().catalog.versions(full)
@@ -182,7 +182,7 @@ def _living(full: str) -> tuple[ScheduleState, Schedule] | None:
         return None
 
 
-def _known(ns: str, app: str, name: str) -> str:
+def known(ns: str, app: str, name: str) -> str:
     """The full name of a schedule that exists or existed. Raises ``not_found`` otherwise."""
     from chalicelib.flow.lookup import missing
 

@@ -1,0 +1,32 @@
+"""The fields of a run that show when it waited and when it ran: what views of many runs read of each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.states import JobKind, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpan:
+    """One attempt of a run. The fields are those of `Run`."""
+
+    run_id: str
+    attempt: int
+    schedule: str
+    workflow: str
+    state: RunState
+    kind: JobKind
+    claimed_at: Instant
+    created_at: Instant
+    accepted_at: Instant | None = None
+    due_at: Instant | None = None
+    ended_at: Instant | None = None
+    state_at: Instant | None = None
+
+    def took(self, is_over: bool) -> Millis | None:
+        """How long in ms from the claim to the end; None for an attempt that is not over. The clock of a target may be
+        behind, so the end is not before the claim."""
+        end = self.ended_at if self.ended_at is not None else self.state_at
+        return max(0, end - self.claimed_at) if is_over and end is not None else None

@@ -1,0 +1,32 @@
+"""Read many schedules together: their states and their definitions, a hundred per call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.flow import lookup
+from chalicelib.ports import Ports
+
+Found = tuple[ScheduleState, Schedule]
+
+
+def schedules(ports: Ports, names: Sequence[str]) -> dict[str, Found]:
+    """The schedules of these names that exist, in the given order. Versions that this process knows are not read."""
+    return _found(ports, names)[1]
+
+
+def read_ahead(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Found]]:
+    """The same, and the ports with these schedules and their workflows read ahead, as they are now."""
+    read, found = _found(ports, names)
+    workflows = dict.fromkeys(schedule.workflow for _, schedule in found.values())
+    return read.prefetch.read(read, [("workflow", name) for name in workflows]), found
+
+
+def _found(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Found]]:
+    read = ports.prefetch.read(ports, [("schedule_state", name) for name in names])
+    states = [state for name in names if (state := read.catalog.schedule_state(name)) is not None and state.exists]
+    read = read.prefetch.read(read, [("version", state.schedule, state.version) for state in states])
+    pairs = ((state, lookup.definition_of(read, state)) for state in states)
+    return read, {state.schedule: (state, schedule) for state, schedule in pairs if schedule is not None}

@@ -1,0 +1,201 @@
+"""How the schedules, workflows and datasets of a namespace trigger each other, as nodes and edges.
+
+A workflow has no index of the schedules that run it, and a schedule that is off has no subscriptions. So the schedules
+of the namespace are read, a hundred per call and a bounded number of them, and the graph follows from their
+definitions. Beyond the bound, subscriptions show the enabled schedules downstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from chalicelib.core import errors, ids
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.rows.schedule import WAKE
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.triggers.program_status import status_key
+from chalicelib.core.triggers.size import size_key
+from chalicelib.flow import many
+from chalicelib.flow.lookup import members
+from chalicelib.flow.many import Found
+from chalicelib.ports import Ports
+
+View = dict[str, Any]
+
+MAX_READ = 2_000  # schedules whose definitions a graph is made from
+MAX_KEYS = 60  # event keys whose subscriptions are read, in a namespace with more schedules
+FOLLOWERS = 100  # subscriptions that are read of each
+STATUSES = ("STARTED", "COMPLETED", "FAILED", "KILLED")
+
+
+class Thing(NamedTuple):
+    """A node of the graph: its kind (schedule, workflow, dataset) and its full name."""
+
+    kind: str
+    name: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind}:{self.name}"
+
+
+class Edge(NamedTuple):
+    start: Thing
+    end: Thing
+    kind: str
+    text: str
+
+
+@dataclass(slots=True)
+class _Known:
+    """The schedules that were read, and the edges of their definitions by both ends. ``cut``: there are more."""
+
+    schedules: dict[str, Found] = field(default_factory=dict)
+    down: dict[Thing, list[Edge]] = field(default_factory=dict)
+    up: dict[Thing, list[Edge]] = field(default_factory=dict)
+    cut: bool = False
+    keys: set[str] = field(default_factory=set)
+
+    def add(self, found: dict[str, Found]) -> None:
+        for name, (state, schedule) in found.items():
+            if name not in self.schedules:
+                self.schedules[name] = state, schedule
+                for edge in edges_of(name, schedule):
+                    self.down.setdefault(edge.start, []).append(edge)
+                    self.up.setdefault(edge.end, []).append(edge)
+
+
+def thing_of(text: str) -> Thing:
+    """The node that a text names: ``schedule:demo.flights.clean``, or a name with three parts, which is that of a
+    schedule, or with two, which is that of a dataset. Raises ``invalid`` for any other text."""
+    kind, colon, name = text.rpartition(":")
+    kind = kind if colon else "schedule" if name.count(".") == 2 else "dataset"
+    parts = {"schedule": 2, "workflow": 2, "dataset": 1}
+    if kind not in parts or name.count(".") != parts[kind]:
+        raise errors.invalid("around", "schedule:NAME, workflow:NAME or dataset:NAME, with a full name", text)
+    return Thing(kind, name)
+
+
+def edges_of(name: str, schedule: Schedule) -> Iterator[Edge]:
+    """What a schedule runs, and what its trigger counts."""
+    own = Thing("schedule", name)
+    yield Edge(own, Thing("workflow", schedule.workflow), "runs", "runs")
+    for leaf in tree.leaves(schedule.trigger):
+        text = leaf.trigger.describe()
+        for dataset in leaf.trigger.datasets():
+            yield Edge(Thing("dataset", dataset.name), own, "counts", text)
+        for upstream in leaf.trigger.upstreams():
+            yield Edge(Thing("workflow", upstream.workflow), own, "counts", text)
+
+
+def graph(ports: Ports, namespace: str, around: str | None, up: int, down: int, limit: int) -> View:
+    """The nodes at most ``up`` steps before ``around`` and ``down`` steps after it, the nearest first; without
+    ``around`` the first schedules by name, with what they name. Raises ``not_found`` (404) for an unknown node."""
+    center = thing_of(around) if around is not None else None
+    known = _read(ports, namespace, center)
+    if center is None:
+        depths: dict[Thing, int | None] = _first(known, limit)
+    else:
+        _check(ports, known, center)
+        ahead = _walk(ports, known, center, down, limit, forward=True)
+        back = _walk(ports, known, center, up, limit, forward=False)
+        distances: dict[Thing, int] = {center: 0} | {thing: -depth for thing, depth in back.items()} | ahead
+        nearest = sorted(distances.items(), key=lambda item: (abs(item[1]), item[0]))
+        depths = {}
+        depths.update(nearest)
+    kept = dict(list(depths.items())[:limit])
+    edges = {edge: None for thing in kept for edge in known.down.get(thing, ()) if edge.end in kept}
+    return {
+        "around": center.id if center is not None else None,
+        "nodes": [_node(known, thing, depth) for thing, depth in kept.items()],
+        "edges": [{"from": edge.start.id, "to": edge.end.id, "kind": edge.kind, "text": edge.text} for edge in edges],
+        "at_least": known.cut or len(depths) > limit,
+    }
+
+
+def _read(ports: Ports, namespace: str, center: Thing | None) -> _Known:
+    """The schedules of a namespace, up to a bound; those of the app of ``center`` come first."""
+    known, names = _Known(), list[str]()
+    own = center.name.rpartition(".")[0] if center is not None and center.kind != "dataset" else ""
+    apps = sorted((row.name for row in members(ports, "app", namespace)), key=lambda app: (app != own, app))
+    for app in apps:
+        cursor: str | None = None
+        while len(names) <= MAX_READ:
+            page = ports.catalog.schedules(app, min(1_000, MAX_READ + 1 - len(names)), cursor)
+            names += page.items
+            cursor = page.cursor
+            if cursor is None:
+                break
+        if len(names) > MAX_READ:
+            known.cut = True
+            break
+    wanted = dict.fromkeys([*([center.name] if center is not None and center.kind == "schedule" else []), *names])
+    known.add(many.schedules(ports, list(wanted)[:MAX_READ]))
+    return known
+
+
+def _check(ports: Ports, known: _Known, center: Thing) -> None:
+    if center in known.down or center in known.up:
+        return
+    if center.kind == "schedule" or ports.catalog.definition(center.kind, center.name) is None:  # type: ignore[arg-type]
+        raise errors.not_found(center.kind, center.name, "name a schedule, workflow or dataset of the namespace")
+
+
+def _walk(ports: Ports, known: _Known, center: Thing, steps: int, limit: int, *, forward: bool) -> dict[Thing, int]:
+    """The nodes that follow ``center``, or lead to it, with their distance; at most one more than ``limit``."""
+    found: dict[Thing, int] = {}
+    level = [center]
+    for depth in range(1, steps + 1):
+        if forward and known.cut:
+            _read_followers(ports, known, level)
+        beyond = [edge.end if forward else edge.start for thing in level for edge in _edges(known, thing, forward)]
+        level = [thing for thing in dict.fromkeys(beyond) if thing not in found and thing != center]
+        for thing in level:
+            found[thing] = depth
+        if len(found) > limit or not level:
+            break
+    return dict(list(found.items())[: limit + 1])
+
+
+def _edges(known: _Known, thing: Thing, forward: bool) -> Iterable[Edge]:
+    return (known.down if forward else known.up).get(thing, ())
+
+
+def _read_followers(ports: Ports, known: _Known, things: Iterable[Thing]) -> None:
+    """Read the schedules that subscribe to the events of these nodes, for a namespace that was not read whole."""
+    names: list[str] = []
+    for thing in things:
+        for key in _keys(thing):
+            if key not in known.keys and len(known.keys) < MAX_KEYS:
+                known.keys.add(key)
+                rows = ports.catalog.subscriptions(key, FOLLOWERS, None).items
+                names += [row.schedule for row in rows if row.leaf != WAKE]
+    unknown = [name for name in dict.fromkeys(names) if name not in known.schedules]
+    known.add(many.schedules(ports, unknown))
+
+
+def _keys(thing: Thing) -> tuple[str, ...]:
+    if thing.kind == "workflow":
+        return tuple(status_key(thing.name, status) for status in STATUSES)
+    return (partition_key(thing.name), size_key(thing.name)) if thing.kind == "dataset" else ()
+
+
+def _first(known: _Known, limit: int) -> dict[Thing, int | None]:
+    found: dict[Thing, int | None] = {}
+    for name in sorted(known.schedules):
+        own = Thing("schedule", name)
+        for thing in (own, *(edge.start for edge in known.up.get(own, ())), *(e.end for e in known.down.get(own, ()))):
+            found.setdefault(thing, None)
+        if len(found) > limit:
+            break
+    return found
+
+
+def _node(known: _Known, thing: Thing, depth: int | None) -> View:
+    is_schedule = thing.kind == "schedule"
+    state = known.schedules[thing.name][0].mode if is_schedule else None
+    dag = ids.dag_of(thing.name) if thing.kind != "dataset" and ids.is_of_dag(thing.name) else None
+    return {"id": thing.id, "kind": thing.kind, "name": thing.name, "depth": depth, "state": state, "dag": dag}

@@ -1,0 +1,246 @@
+"""What led to a run, and what followed from it.
+
+What led to it: the events that its job has counted, which name their runs. What followed has no index, and needs none.
+The id of the event of a status follows from the run, and each schedule that counted it has a row ``AppliedEvent`` under
+that id, which names its job. So the subscribers of the event are read, then these rows by their keys, a hundred per
+call. A schedule that was replaced since counted the event in an earlier generation; the ids of its runs show which.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chalicelib.core.dags import rounds
+from chalicelib.core.events.build import status_event
+from chalicelib.core.ids import parse_job_id
+from chalicelib.core.instants import iso
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.states import PROGRAM_STATUS
+from chalicelib.flow import lookup
+from chalicelib.flow.ingest.apply import NO_JOB
+from chalicelib.flow.runs import context
+from chalicelib.flow.views.views import iso_of
+from chalicelib.ports import Ports
+
+View = dict[str, Any]
+
+MAX_NODES = 100  # in each direction
+MAX_EXPANDED = 20  # runs of one level whose events, or followers, are read
+MAX_EVENTS = 200  # events that are read of each run
+FOLLOWERS = 100  # subscriptions that are read of an event
+MAX_REPLACED = 10  # schedules whose earlier generations are searched, in their last `OLDER` runs
+OLDER = 50
+MAX_JOBS = 20  # waiting jobs that are searched
+MAX_ATTEMPTS = 30
+
+
+@dataclass(slots=True)
+class _Lineage:
+    """The nodes by id, the edges, and whether a bound was met."""
+
+    nodes: dict[str, View] = field(default_factory=dict)
+    edges: dict[tuple[str, str, str], None] = field(default_factory=dict)
+    cut: bool = False
+
+    def add(self, node: View, depth: int) -> bool:
+        """Add a node at this depth unless it is known. Returns False if there is no room for it."""
+        if node["id"] in self.nodes:
+            return True
+        if sum((each["depth"] > 0) == (depth > 0) for each in self.nodes.values() if each["depth"]) >= MAX_NODES:
+            self.cut = True
+            return False
+        self.nodes[node["id"]] = {**node, "depth": depth}
+        return True
+
+
+def lineage(ports: Ports, run_id: str, up: int, down: int) -> View:
+    """The runs, events and jobs at most ``up`` steps before a run and ``down`` steps after it. Raises ``not_found``
+    (404) for a run that does not exist."""
+    run = lookup.find_run(ports, run_id)[-1]
+    found = _Lineage()
+    found.add(_run(run), 0)
+    level: Sequence[Run] = [run]
+    for depth in range(1, up + 1):
+        level = _before(ports, found, level, -depth)
+    level = [run]
+    for depth in range(1, down + 1):
+        level = _after(ports, found, level, depth)
+    edges = [{"from": start, "to": end, "text": text} for start, end, text in found.edges]
+    return {"run_id": run_id, "nodes": list(found.nodes.values()), "edges": edges, "at_least": found.cut}
+
+
+def _before(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> list[Run]:
+    """Add what led to these runs. Returns the runs among it."""
+    causes: dict[str, list[tuple[str, str]]] = {}  # run -> the runs that it led to, with the text of the edge
+    for run in level[:MAX_EXPANDED]:
+        if run.rerun_of is not None:
+            causes.setdefault(run.rerun_of, []).append((run.run_id, "run again"))
+        events = context.events_of(ports, run, MAX_EVENTS + 1)
+        found.cut |= len(events) > MAX_EVENTS
+        for event in events[:MAX_EVENTS]:
+            if event.run_id is not None:
+                causes.setdefault(event.run_id, []).append((run.run_id, event.status or event.kind))
+            elif found.add(node := _event(event), depth):
+                found.edges[node["id"], run.run_id, str(node["kind"])] = None
+    found.cut |= len(level) > MAX_EXPANDED
+    runs = last_attempts(ports, list(causes)[:MAX_NODES])
+    found.cut |= len(causes) > MAX_NODES
+    new = [run for run in runs.values() if run.run_id not in found.nodes]
+    for cause, run in runs.items():
+        if found.add(_run(run), depth):
+            found.edges |= {(cause, end, text): None for end, text in causes[cause]}
+    return new
+
+
+def _after(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> list[Run]:
+    """Add what followed from these runs. Returns the runs among it."""
+    events = [status_event(run, status) for run in level[:MAX_EXPANDED] for status in _statuses(run)]
+    found.cut |= len(level) > MAX_EXPANDED
+    followed, cut = counted_by(ports, events)
+    found.cut |= cut
+    causes: dict[str, list[tuple[str, str]]] = {}
+    for event, job_id in followed:
+        causes.setdefault(job_id, []).append((str(event.run_id), str(event.status)))
+    wanted = list(causes)[:MAX_NODES]
+    runs, others, cut = became(ports, wanted)
+    found.cut |= cut or len(causes) > MAX_NODES
+    new = [run for run in runs.values() if run.run_id not in found.nodes]
+    nodes = {job_id: _run(run) for job_id, run in runs.items()} | {each: _other(row) for each, row in others.items()}
+    for job_id in wanted:
+        node = nodes.get(job_id)
+        if node is not None and found.add(node, depth):
+            found.edges |= {(start, job_id, text): None for start, text in causes[job_id]}
+    return new
+
+
+def _statuses(run: Run) -> list[str]:
+    """The statuses that a run has announced, or will announce."""
+    last = PROGRAM_STATUS.get(run.state)
+    started = ["STARTED"] if run.running_seen_at is not None or run.started_at is not None else []
+    return [*started, *([last] if last is not None and last not in started else [])]
+
+
+def counted_by(ports: Ports, events: Sequence[Event]) -> tuple[list[tuple[Event, str]], bool]:
+    """The jobs that have counted these events, each with its event, and whether a bound was met."""
+    rows: dict[str, list[Subscription]] = {}
+    cut = False
+    for key in dict.fromkeys(event.key for event in events):
+        page = ports.catalog.subscriptions(key, FOLLOWERS, None)
+        rows[key] = [row for row in page.items if row.leaf != WAKE]
+        cut |= page.cursor is not None
+    places = {(row.schedule, row.generation, event.id): event for event in events for row in rows[event.key]}
+    former, cut_too = _former(ports, places)
+    places |= former
+    found = ports.jobs.applied(list(places))
+    followed = [
+        (places[row.schedule, row.generation, row.event.id], row.event_job) for row in found if row.event_job != NO_JOB
+    ]
+    return followed, cut or cut_too
+
+
+Places = dict[tuple[str, int, str], Event]
+
+
+def _former(ports: Ports, places: Places) -> tuple[Places, bool]:
+    """The places of events that came before the present generation of a schedule: a generation is the instant at which
+    it began, and the ids of the runs since the event name the generations in between."""
+    late = {place: event for place, event in places.items() if event.accepted_at < place[1]}
+    replaced = list(dict.fromkeys(schedule for schedule, _, _ in late))
+    found: Places = {}
+    cut = len(replaced) > MAX_REPLACED
+    for schedule in replaced[:MAX_REPLACED]:
+        own = {place: event for place, event in late.items() if place[0] == schedule}
+        until = max(generation for _, generation, _ in own)
+        since = min(event.accepted_at for event in own.values())
+        runs = ports.runs.spans("schedule", [schedule], since, max(until, since + 1), OLDER)
+        cut |= len(runs) == OLDER
+        parsed = (parse_job_id(run.run_id) for run in runs)
+        generations = dict.fromkeys(each.generation for each in parsed if each is not None)
+        found |= {(schedule, each, event.id): event for each in generations for event in own.values()}
+    return found, cut
+
+
+def became(ports: Ports, job_ids: Sequence[str]) -> tuple[dict[str, Run], dict[str, Job | Record], bool]:
+    """What has become of these jobs: runs by their last attempts; waiting jobs and records; and whether a bound was
+    met. Rows are read a hundred per call, except the first `MAX_JOBS` waiting jobs."""
+    runs = last_attempts(ports, job_ids)
+    rest = [job_id for job_id in job_ids if job_id not in runs]
+    read = ports.prefetch.read(ports, [("record", job_id) for job_id in rest])
+    others: dict[str, Job | Record] = {}
+    for job_id in rest:
+        record = read.runs.record(job_id)
+        if record is not None:
+            others[job_id] = record
+    waiting = [job_id for job_id in rest if job_id not in others]
+    for job_id in waiting[:MAX_JOBS]:
+        job = ports.jobs.find(job_id)
+        if job is not None and not job.closed:
+            others[job_id] = job
+    return runs, others, len(waiting) > MAX_JOBS
+
+
+def last_attempts(ports: Ports, run_ids: Iterable[str]) -> dict[str, Run]:
+    """The last attempt of each of these runs that exist. Each call reads the same attempt of a hundred runs."""
+    found: dict[str, Run] = {}
+    wanted = [(run_id, 1) for run_id in dict.fromkeys(run_ids)]
+    while wanted and wanted[0][1] <= MAX_ATTEMPTS:
+        rows = ports.runs.several(wanted)
+        found |= {row.run_id: row for row in rows}
+        wanted = [(row.run_id, row.attempt + 1) for row in rows if row.state in ("RETRYING", "FAILED")]
+    return {run_id: found[run_id] for run_id in dict.fromkeys(run_ids) if run_id in found}
+
+
+def _run(run: Run) -> View:
+    return {
+        "id": run.run_id,
+        "kind": "run",
+        "schedule": run.schedule,
+        "workflow": run.workflow,
+        "state": run.state,
+        "reason": run.reason,
+        "at": iso(run.claimed_at),
+        "ended_at": iso_of(run.ended_at),
+    }
+
+
+def _other(row: Job | Record) -> View:
+    """A job that waits, or the record of one that never ran."""
+    common = {"schedule": row.schedule, "workflow": None, "reason": row.reason}
+    if isinstance(row, Job):
+        return {
+            "id": row.job_id,
+            "kind": "job",
+            "state": row.state,
+            "at": iso(row.created_at),
+            "ended_at": None,
+            **common,
+        }
+    at = iso(row.recorded_at)
+    return {"id": row.id, "kind": "record", "state": row.kind, "at": at, "ended_at": at, **common}
+
+
+def _event(event: Event) -> View:
+    """An event that no run has caused: a partition, an object, a custom event, or a fire."""
+    kind, name, text = "event", event.id, f"event {event.key.rpartition(':')[2]}"
+    if event.kind in ("partition", "snapshot") and event.dataset is not None:
+        values = "/".join((rounds.without(event.partition) or {}).values())
+        kind, name, text = "partition", f"{event.dataset}/{values}", f"partition {values} of {event.dataset}"
+    elif event.kind in ("time", "elapsed", "absent"):
+        kind, text = "fire", f"fire of {iso(event.instant)}"
+    elif event.path is not None:
+        text = f"object {event.path}"
+    return {
+        "id": f"{kind}:{name}",
+        "kind": kind,
+        "schedule": None,
+        "workflow": None,
+        "state": None,
+        "reason": text,
+        "at": iso(event.instant),
+        "ended_at": None,
+    }

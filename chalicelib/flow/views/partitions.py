@@ -1,0 +1,130 @@
+"""Partitions of a dataset in a range, and what one of them has led to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from chalicelib.core import ids
+from chalicelib.core.backfills import backfill
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.events import correlation
+from chalicelib.core.instants import iso
+from chalicelib.core.rows.event import Event, Partition
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Record
+from chalicelib.core.rows.schedule import WAKE
+from chalicelib.core.triggers.partition import partition_key
+from chalicelib.flow import many
+from chalicelib.flow.views import lineage
+from chalicelib.flow.views.views import iso_of, record_view
+from chalicelib.ports import Ports
+
+View = dict[str, Any]
+
+MAX_READ = 5_000  # partitions that are read for a range
+PAGE = 1_000
+FOLLOWERS = 100  # schedules that are shown for one partition
+
+
+def between(
+    ports: Ports, name: str, keys: Sequence[str], first: str | None, last: str | None
+) -> tuple[list[Partition], bool]:
+    """The partitions from ``first`` to ``last``, both included, in their order: numbers compare as numbers. Also
+    whether there may be more. Raises ``invalid`` for a bound with more values than keys.
+
+    A table sorts values as text, where 10 comes before 2. So the partitions with the values that both bounds share at
+    their beginning are read, and chosen here."""
+    low, high = values_of(keys, first, "from"), values_of(keys, last, "to")
+    pairs = zip(low.values(), high.values(), strict=False)
+    shared = [value for value, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+    beginning = "".join(f"{value}/" for value in shared)
+    if len(shared) == len(keys):
+        beginning = "/".join(shared)
+    rows: list[Partition] = []
+    cursor: str | None = None
+    while len(rows) < MAX_READ:
+        page = ports.catalog.partitions(name, min(PAGE, MAX_READ - len(rows)), cursor, beginning=beginning)
+        rows += page.items
+        cursor = page.cursor
+        if cursor is None:
+            break
+    by_values = {row.values: row for row in rows}
+    try:
+        chosen = backfill.between(keys, by_values, low or None, high or None)
+    except SluiceError as error:
+        field = (error.field or "").removeprefix("partitions.")
+        raise SluiceError(error.code, error.message, field, error.hint) from None
+    return [by_values[values] for values in backfill.in_order(chosen)], cursor is not None
+
+
+def values_of(keys: Sequence[str], text: str | None, field: str) -> dict[str, str]:
+    """The values of the first keys from a text such as ``2013/1``; empty without one. Raises ``invalid`` for more
+    values than keys, and for an empty value."""
+    if text is None:
+        return {}
+    values = text.split("/")
+    if len(values) > len(keys) or not all(values):
+        raise invalid(field, f"values of the first of the keys {'/'.join(keys)}, such as 2013/1", text)
+    return dict(zip(keys, values, strict=False))
+
+
+def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) -> View:
+    """A partition, registered or not, with the jobs that count it and what became of them.
+
+    The schedules that count it are its subscribers. The rows of the applied event show which have counted it, and the
+    waiting job of each other schedule with the same correlation waits for it."""
+    row = ports.catalog.partition(name, tuple(values.values()))
+    event = row.event if row is not None else _missing(name, values)
+    page = ports.catalog.subscriptions(partition_key(name), FOLLOWERS, None)
+    living = {each.schedule: each for each in page.items if each.leaf != WAKE}
+    followed, cut = lineage.counted_by(ports, [event]) if row is not None else ([], False)
+    counted = list(dict.fromkeys(job_id for _, job_id in followed))
+    runs, others, cut_too = lineage.became(ports, counted[: lineage.MAX_NODES])
+    seen = {parsed.schedule for job_id in counted if (parsed := ids.parse_job_id(job_id)) is not None}
+    awaiting = _awaiting(ports, [schedule for schedule in living if schedule not in seen], event)
+    jobs = [each for each in others.values() if isinstance(each, Job)]
+    return {
+        "dataset": name,
+        "values": list(values.values()),
+        "partition": dict(values),
+        "ready_at": iso_of(row.event.accepted_at) if row is not None else None,
+        "path": row.event.path if row is not None else None,
+        "waiting": [
+            {"job_id": job.job_id, "schedule": job.schedule, "state": job.state, "reason": job.reason}
+            for job in (*jobs, *awaiting)
+        ],
+        "runs": [
+            {
+                "run_id": run.run_id,
+                "schedule": run.schedule,
+                "state": run.state,
+                "reason": run.reason,
+                "at": iso(run.claimed_at),
+                "ended_at": iso_of(run.ended_at),
+            }
+            for run in runs.values()
+        ],
+        "ended": [record_view(each) for each in others.values() if isinstance(each, Record)],
+        "schedules": sorted(living),
+        "at_least": cut or cut_too or page.cursor is not None or len(counted) > lineage.MAX_NODES,
+    }
+
+
+def _missing(name: str, values: Mapping[str, str]) -> Event:
+    event_id = ids.event_id("partition", name, *values.values())
+    return Event(event_id, "partition", partition_key(name), 0, 0, partition=dict(values), dataset=name)
+
+
+def _awaiting(ports: Ports, names: Sequence[str], event: Event) -> list[Job]:
+    """The gathering jobs of these schedules that this event would join, read a hundred per call."""
+    wanted = []
+    for name, (state, schedule) in many.schedules(ports, names).items():
+        values = correlation.correlate(schedule.by, event) if schedule.by else None
+        if not schedule.by or values is not None:
+            wanted.append((name, state.generation, correlation.gathering_key(values)))
+    read = ports.prefetch.read(ports, [("job", *place) for place in wanted])
+    jobs = (read.jobs.job(*place) for place in wanted)
+    return [job for job in jobs if job is not None and not job.closed and job.met_at is None]

@@ -1,0 +1,127 @@
+"""Views of many runs at once: the timeline of a namespace in columns, and the days of a schedule (H1)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from chalicelib.core import states
+from chalicelib.core.history.lines import waited
+from chalicelib.core.instants import DAY, Instant, iso, millis
+from chalicelib.core.rows.spans import RunSpan
+from chalicelib.ports import Ports
+
+View = dict[str, Any]
+
+MAX_ATTEMPTS, MAX_RECORDS = 5_000, 2_000  # rows that the days of a schedule are counted from
+
+
+@dataclass(frozen=True, slots=True)
+class Within:
+    """The attempts of a timeline: those that were claimed in ``[since, until)``, of one schedule or workflow (full
+    names) if either is given, and at most ``limit``."""
+
+    since: Instant
+    until: Instant
+    limit: int
+    schedule: str | None = None
+    workflow: str | None = None
+
+
+class _Numbers:
+    """Texts, and the number of each in the order of its first use."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, int] = {}
+
+    def of(self, text: str) -> int:
+        return self.texts.setdefault(text, len(self.texts))
+
+
+def timeline(ports: Ports, namespace: str, wanted: Within, with_ids: bool = False) -> View:
+    """The attempts of a namespace in columns, newest first: a list for each field, and numbers instead of names."""
+    found = _claimed(ports, namespace, wanted)
+    spans, cut = found[: wanted.limit], len(found) > wanted.limit
+    names, kinds, workflows = _Numbers(), _Numbers(), dict[str, str]()
+    row, state = [], []
+    for span in spans:
+        row.append(names.of(span.schedule))
+        state.append(kinds.of(span.state))
+        workflows.setdefault(span.schedule, span.workflow)
+    waits = [waited(span) for span in spans]
+    return {
+        "from": iso(wanted.since),
+        "to": iso(wanted.until),
+        "names": list(names.texts),
+        "workflows": [workflows[name] for name in names.texts],
+        "states": list(kinds.texts),
+        "row": row,
+        "at": [span.claimed_at - wait for span, wait in zip(spans, waits, strict=True)],
+        "waited": waits,
+        "took": [span.took(states.is_terminal(span.state) or span.state == "RETRYING") for span in spans],
+        "state": state,
+        **({"ids": [f"{span.run_id}#{span.attempt}" for span in spans]} if with_ids else {}),
+        "at_least": cut,
+        # Attempts of the same instant may have been cut, so the first whole instant is the next one.
+        "complete_from": iso(spans[-1].claimed_at + 1 if cut else wanted.since),
+    }
+
+
+def _claimed(ports: Ports, namespace: str, wanted: Within) -> tuple[RunSpan, ...]:
+    """The attempts, and one more if there are more than wanted."""
+    if wanted.schedule is not None:
+        scope, names = "schedule", [wanted.schedule]
+    elif wanted.workflow is not None:
+        scope, names = "workflow", [wanted.workflow]
+    else:
+        days = range((wanted.until - 1) // DAY, wanted.since // DAY - 1, -1)
+        scope, names = "day", [f"{namespace}#{iso(day * DAY)[:10]}" for day in days]
+    return ports.runs.spans(scope, names, wanted.since, wanted.until, wanted.limit + 1)
+
+
+def days(ports: Ports, schedule: str, first: date, last: date, zone: ZoneInfo) -> View:
+    """How many runs and records of each state a schedule has on each day of a zone, both days included.
+
+    A run counts once, in the state of its last attempt, on the day of that attempt's claim. Days without any are left
+    out."""
+    since, until = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)
+    attempts = ports.runs.spans("schedule", [schedule], since, until, MAX_ATTEMPTS + 1)
+    records = ports.runs.records_between(schedule, since, until, MAX_RECORDS + 1)
+    oldest = [attempts[-1].claimed_at] if len(attempts) > MAX_ATTEMPTS else []
+    oldest += [records[-1].recorded_at] if len(records) > MAX_RECORDS else []
+    counts: dict[str, Counter[str]] = {}
+    for attempt in _last_attempts(attempts[:MAX_ATTEMPTS]):
+        counts.setdefault(_day(attempt.claimed_at, zone), Counter())[attempt.state] += 1
+    for record in records[:MAX_RECORDS]:
+        counts.setdefault(_day(record.recorded_at, zone), Counter())[record.kind] += record.count
+    # The day on which the reading ended may lack rows; the day after it is whole.
+    complete = date.fromisoformat(_day(max(oldest), zone)) + timedelta(days=1) if oldest else first
+    return {
+        "schedule": schedule,
+        "zone": zone.key,
+        "from": first.isoformat(),
+        "to": last.isoformat(),
+        "days": [{"day": day, "counts": dict(sorted(counts[day].items()))} for day in sorted(counts, reverse=True)],
+        "at_least": bool(oldest),
+        "complete_from": complete.isoformat(),
+    }
+
+
+def _last_attempts(newest_first: Iterable[RunSpan]) -> Iterator[RunSpan]:
+    seen: set[str] = set()
+    for attempt in newest_first:
+        if attempt.run_id not in seen:
+            seen.add(attempt.run_id)
+            yield attempt
+
+
+def _midnight(day: date, zone: ZoneInfo) -> Instant:
+    return millis(datetime(day.year, day.month, day.day, tzinfo=zone))
+
+
+def _day(instant: Instant, zone: ZoneInfo) -> str:
+    return datetime.fromtimestamp(instant / 1000, zone).date().isoformat()

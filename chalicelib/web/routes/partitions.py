@@ -1,0 +1,66 @@
+"""Routes that read the partitions of a dataset. `definitions.py` has the one that registers a partition."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from chalice.app import Blueprint
+
+from chalicelib.web.http import number, query
+from chalicelib.web.paging import DEFAULT_LIMIT, MAX_LIMIT, PAGING, listing
+from chalicelib.web.routes.definitions import NS
+from chalicelib.web.routing import route
+from chalicelib.wiring import ports
+
+routes = Blueprint(__name__)
+
+ONE = NS + "/datasets/{name}"
+
+
+@route(routes, "GET", ONE + "/partitions", needs="read", query=("from", "to", "order", *PAGING))
+def list_partitions(ns: str, name: str) -> dict[str, Any]:
+    """List the partitions of a dataset that are ready. They come in the order of their values as text. With ``from`` or
+    ``to``, numbers compare as numbers, the answer is one page, and ``at_least`` is true if there are more."""
+    from chalicelib.core.definitions.dataset import Dataset
+    from chalicelib.core.errors import invalid
+    from chalicelib.flow.definitions.store import get
+    from chalicelib.flow.views import partitions
+    from chalicelib.flow.views.views import partition_view
+
+    full, request = f"{ns}.{name}", routes.current_request
+    dataset = Dataset.model_validate(get(ports(), "dataset", full).document)
+    first, last, order = query(request, "from"), query(request, "to"), query(request, "order") or "asc"
+    if order not in ("asc", "desc"):
+        raise invalid("order", "asc or desc", order)
+    forward = order == "asc"
+    if first is None and last is None:
+        page = listing(request, partial(ports().catalog.partitions, full, forward=forward), partition_view)
+        return {**page, "at_least": page["next_cursor"] is not None}
+    if query(request, "cursor") is not None:
+        raise invalid("cursor", "no cursor with from or to", "a cursor", "move from or to instead")
+    found, cut = partitions.between(ports(), full, dataset.keys, first, last)
+    limit = number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT)
+    shown = (found if forward else found[::-1])[:limit]
+    return {
+        "items": [partition_view(row) for row in shown],
+        "next_cursor": None,
+        "at_least": cut or len(found) > limit,
+    }
+
+
+@route(routes, "GET", ONE + "/partition", needs="read", query=("values",))
+def get_partition(ns: str, name: str) -> dict[str, Any]:
+    """Read one partition, ready or not. The answer has the jobs that count it or wait for it, and the runs that it has
+    led to."""
+    from chalicelib.core.definitions.dataset import Dataset
+    from chalicelib.core.errors import invalid
+    from chalicelib.flow.definitions.store import get
+    from chalicelib.flow.views import partitions
+
+    full, text = f"{ns}.{name}", query(routes.current_request, "values")
+    dataset = Dataset.model_validate(get(ports(), "dataset", full).document)
+    values = partitions.values_of(dataset.keys, text, "values")
+    if len(values) != len(dataset.keys):
+        raise invalid("values", f"a value for each of the keys {'/'.join(dataset.keys)}", text, "such as 2013/1/4")
+    return partitions.one(ports(), full, dataset, values)
