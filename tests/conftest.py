@@ -14,7 +14,6 @@ import moto.core.responses
 import pytest
 from moto import mock_aws
 
-from tests.faults.memory_tables import QuickWorld
 from tests.support import tables
 from tests.support.world import World
 
@@ -59,7 +58,7 @@ def make_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]
     plays the same tests on moto.
     """
     if os.environ.get("SLUICE_TEST_TABLES") != "moto":
-        yield QuickWorld
+        yield World
         return
     for name, value in {
         "AWS_ACCESS_KEY_ID": "x",

@@ -26,7 +26,6 @@ from chalicelib.flow.ingest import custom_events, objects
 from chalicelib.flow.runs import complete, dead_letters
 from chalicelib.flow.system import dispatch, sweep
 from tests.faults import invariants
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.services import (
     INVOKED,
     AsyncLambda,
@@ -44,7 +43,7 @@ from tests.faults.services import (
 from tests.support import backfills, dags
 from tests.support.fakes import EmrRun
 from tests.support.pull_workers import POOL, PULLED, PullWorker
-from tests.support.world import EMR, SQS, flights, full, state_change
+from tests.support.world import EMR, SQS, World, flights, full, state_change
 
 BEFORE, HOUR, AFTER = 10, 60, 10  # minutes of the load
 SHIFT = 30  # minutes by which the second outage of a pair begins later
@@ -76,7 +75,7 @@ class Result:
     recovery: int
 
 
-class Platform(QuickWorld):
+class Platform(World):
     def __init__(self, outages: Sequence[Outage], seed: int = 1) -> None:
         super().__init__(wake_shards=1, history_shards=1)
         self.outages = outages

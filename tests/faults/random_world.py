@@ -30,12 +30,11 @@ from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.system import dispatch
 from tests.faults import dying, invariants
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.weather import MAX_SKEW, Weather
 from tests.support import backfills
 from tests.support.crash import lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
-from tests.support.world import EMR, day, flights, full
+from tests.support.world import EMR, World, day, flights, full
 
 NAMES = ("a", "b", "c")
 LIVE = ("SUBMITTED", "RUNNING")
@@ -65,7 +64,7 @@ class RumourWakes:
         return self._inner.upcoming(since, until, limit)
 
 
-class RandomWorld(QuickWorld):
+class RandomWorld(World):
     def __init__(self, schedules: dict[str, Any], seed: int) -> None:
         self.most_runs = seed % 4  # of the EMR application at a time; 0: no limit
         limits = ((APPLICATION, self.most_runs),) if self.most_runs else ()

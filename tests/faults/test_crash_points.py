@@ -5,6 +5,7 @@ The scenarios are in `roads*.py`, `dying.py` plays them, and `invariants.py` che
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import get_args
@@ -45,20 +46,47 @@ FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "Delete
          "TakeLease over"}  # fmt: skip
 
 
+def _dies(name: str, number: int, effect: str) -> None:
+    try:
+        play(SCENARIOS[name], world_for(SCENARIOS[name]), number)
+    except AssertionError as error:
+        raise AssertionError(f"death after effect {number}, {effect}: {error}") from error
+
+
+def _effects(name: str) -> list[str]:
+    points = play(SCENARIOS[name], world_for(SCENARIOS[name]))
+    return points.names[: points.in_act]
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_o3_a_death_after_any_write_loses_and_doubles_nothing(name: str) -> None:
-    scenario = SCENARIOS[name]
-    points = play(scenario, world_for(scenario))
-    effects = points.names[: points.in_act]
-    print(f"{name}: {len(effects)} crash points")
+    """Kills after the first and the last effect of each kind; `make test-long` kills after those between them, too."""
+    effects = _effects(name)
+    chosen = _first_and_last(effects)
+    print(f"{name}: {len(chosen)} of {len(effects)} crash points")
 
-    for number, effect in enumerate(effects, start=1):
-        try:
-            play(scenario, world_for(scenario), number)
-        except AssertionError as error:
-            raise AssertionError(f"death after effect {number}, {effect}: {error}") from error
+    for number in chosen:
+        _dies(name, number, effects[number - 1])
 
     assert len(effects) >= 4
+    assert {effects[number - 1] for number in chosen} == set(effects)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_o3_a_death_after_each_repeated_write_is_harmless(name: str) -> None:
+    """Kills after each effect whose kind has an earlier and a later one."""
+    effects = _effects(name)
+    for number in set(range(1, len(effects) + 1)) - set(_first_and_last(effects)):
+        _dies(name, number, effects[number - 1])
+
+
+def _first_and_last(effects: Sequence[str]) -> list[int]:
+    """The numbers, from 1, of the first and the last effect of each kind."""
+    numbered = list(enumerate(effects, start=1))
+    last = {effect: number for number, effect in numbered}
+    first = {effect: number for number, effect in reversed(numbered)}
+    return sorted({*first.values(), *last.values()})
 
 
 @pytest.mark.long

@@ -13,10 +13,9 @@ from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.definitions import store
 from tests.faults.invariants import check
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.roads_paced import crowded
 from tests.support.schedules import at, at_most, partitions
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 CALM = "policy:demo.calm"
 AT_FIVE_PAST = "5 12 * * *"
@@ -28,7 +27,7 @@ def throttled(schedules: dict[str, Any], max_events: int = 20, interval: str = "
 
 
 def test_interleaving_11_overdue_work_leaves_at_its_policy_pace() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(throttled({"ping": at("@every 1s", "notify", policy="calm", coalesce=False)}))
     world.pass_by("1m")
     world.clock.pass_by("10m")  # no tick comes, no hint arrives
@@ -43,7 +42,7 @@ def test_interleaving_11_overdue_work_leaves_at_its_policy_pace() -> None:
 
 
 def test_interleaving_12_many_jobs_a_halved_policy_urgent_event() -> None:
-    world = QuickWorld()
+    world = World()
     crowd = {f"s{number:03d}": at(AT_FIVE_PAST, "notify", policy="calm") for number in range(300)}
     world.deploy(throttled({**crowd, "urgent": partitions(workflow="notify", policy="calm", priority=9)}))
     world.pass_by("6m")
@@ -67,7 +66,7 @@ def test_interleaving_12_many_jobs_a_halved_policy_urgent_event() -> None:
 
 
 def test_interleaving_22_contended_slot_and_pace_keep_order() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(throttled({"daily": partitions(by=["day"], policy="calm", **at_most(2))}, max_events=6))
     for number in range(12):
         world.upload(day(number))
@@ -93,7 +92,7 @@ def test_interleaving_22_contended_slot_and_pace_keep_order() -> None:
 
 
 def test_interleaving_23_unanswered_throttled_run_is_cancelled() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
     world.targets.emr.lose_answers = 1
     world.upload(day(1))
@@ -116,7 +115,7 @@ def test_interleaving_23_unanswered_throttled_run_is_cancelled() -> None:
 
 @pytest.mark.parametrize("refusals", [1, 3])
 def test_e8_a_throttled_start_slows_the_application_by_priority(refusals: int) -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(
         flights(
             {
@@ -144,7 +143,7 @@ def test_e8_a_throttled_start_slows_the_application_by_priority(refusals: int) -
 
 
 def test_e8_a_start_whose_permit_expired_takes_another() -> None:
-    world = QuickWorld(start_burst=1, start_rate_per_second=0.2)
+    world = World(start_burst=1, start_rate_per_second=0.2)
     world.deploy(flights({"daily": partitions(by=["day"])}))
     world.targets.emr.answers = [NotNow("throttled")]
     for number in range(4):
@@ -162,7 +161,7 @@ def test_e8_a_run_whose_role_is_not_visible_yet_delays_no_other() -> None:
     """EMR refuses only this run. The other runs of the application start at once, and this one starts when its role is
     visible.
     """
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"daily": partitions(), "other": partitions(dataset="weather", workflow="join")}))
     world.targets.emr.answers = [NotNow("the role is not visible", alone=True)]
     world.upload(day(1))

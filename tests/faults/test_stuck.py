@@ -18,7 +18,6 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import dispatch
 from tests.faults.invariants import Stock
-from tests.faults.memory_tables import QuickWorld
 from tests.support.ledgers import Before, LedgerBetween
 from tests.support.schedules import after, at, at_most, partitions
 from tests.support.world import EMR, SQS, World, day, flights, full
@@ -170,7 +169,7 @@ def test_w7_a_run_unknown_to_its_target_fails_and_frees_its_slot(world: World) -
     assert world.limit_state(LIMIT).active == 0
 
 
-def test_t17_job_that_gathers_for_months_keeps_its_first_events(world: QuickWorld) -> None:
+def test_t17_job_that_gathers_for_months_keeps_its_first_events(world: World) -> None:
     world.deploy(flights({"never": partitions(2, timeout="never"), "long": partitions(2, timeout={"after": "80d"})}))
     world.upload(day(1))
     ends = {marker.schedule: marker.expires_at for marker in Stock(world).markers}

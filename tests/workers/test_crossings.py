@@ -18,9 +18,8 @@ from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import two
 from tests.faults.meetings.situations_queues import made
 from tests.faults.meetings.situations_runs import worker
-from tests.faults.memory_tables import QuickWorld
 from tests.support.pull_workers import POOL
-from tests.support.world import flights
+from tests.support.world import World, flights
 from tests.workers.conftest import TWICE
 
 AT_NOON = {"type": "time", "expression": "1 12 2 3 *"}
@@ -30,7 +29,7 @@ FIRED = {"workflow": "pulled", "enabled": True, "trigger": AT_NOON}
 class Pool:
     """One fire of a schedule in its pool, and two workers, whose leases are kept outside the world."""
 
-    def __init__(self, world: QuickWorld) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.ann, self.bob = worker(world, "ann"), worker(world, "bob")
 
@@ -146,12 +145,12 @@ MEETINGS = {
 def test_w5_two_requests_in_any_order_give_a_valid_result(name: str, record_property: Any) -> None:
     meeting = MEETINGS[name]
 
-    def build() -> QuickWorld:
+    def build() -> World:
         world = made(flights({"clean": FIRED}, pulled=TWICE), lambda world: world.pass_by("2m"))
         meeting.before(Pool(world))
         return world
 
-    def rest(world: QuickWorld) -> None:
+    def rest(world: World) -> None:
         meeting.then(Pool(world))
         Pool(world).work_off()
         invariants.check_rest(world)

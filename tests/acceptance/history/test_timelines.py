@@ -7,16 +7,15 @@ from chalicelib.core.runs import complete as completion
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.runs import complete
 from chalicelib.flow.views import explain, views
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
 
 
-def begun(span: str = "728ms") -> QuickWorld:
+def begun(span: str = "728ms") -> World:
     """A run whose start is requested within a second, as it is in truth."""
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"a": partitions(workflow="twice", by=["day"])}, twice=TWICE))
     world.pass_by(span)
     world.upload(day(1))
@@ -30,7 +29,7 @@ def instants(run: Run) -> list[str]:
     return [at for at in shown if at is not None]
 
 
-def hears(world: QuickWorld, state: str, back: int, **more: int) -> Run:
+def hears(world: World, state: str, back: int, **more: int) -> Run:
     """EMR tells of a state by a clock that is ``back`` ms behind."""
     [*_, run] = world.runs("a")
     at = world.clock.now() - back
@@ -82,7 +81,7 @@ def test_a_retry_keeps_what_fired_its_first_attempt() -> None:
 
 
 def test_a_retry_of_a_retry_still_names_the_first_cause() -> None:
-    world = QuickWorld()
+    world = World()
     three = {"target": EMR, "retries": {"attempts": 3, "delay": "30s"}}
     world.deploy(flights({"a": partitions(workflow="thrice", by=["day"])}, thrice=three))
     world.upload(day(1))

@@ -8,7 +8,6 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.flow.dags import actions as flow
 from chalicelib.flow.schedules import actions
 from tests.acceptance.words import doze
-from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.dags import DIAMOND, dag, edge, ends, living, ran, rerun, state, states, views
 from tests.support.schedules import partitions
@@ -17,7 +16,7 @@ from tests.support.world import EMR, World, day, full
 
 @pytest.fixture
 def world() -> World:
-    return QuickWorld(wake_shards=1, history_shards=1)
+    return World(wake_shards=1, history_shards=1)
 
 
 def begin(world: World, number: int = 1) -> None:

@@ -6,16 +6,15 @@ from itertools import pairwise
 
 from chalicelib.core.instants import MINUTE, SECOND, Instant
 from chalicelib.flow.system import dispatch
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at
-from tests.support.world import flights
+from tests.support.world import World, flights
 
 CROWD = 200
 CALM = {"max_events": 20, "interval": "10s"}
 
 
-class OneByOne(QuickWorld):
+class OneByOne(World):
     """Hints come in the order in which they were sent, once they are due, and each takes a fifth of a second."""
 
     def work_off(self, until: Instant) -> None:
