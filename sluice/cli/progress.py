@@ -48,7 +48,7 @@ def bar(view: Document) -> Text:
 
 @contextmanager
 def _drawn(console: Console, quiet: bool) -> Iterator[Callable[[Text], None]]:
-    """A function that draws the last line of a terminal anew. It does nothing elsewhere."""
+    """A function that draws the last line of a terminal again. It does nothing elsewhere."""
     if quiet or not console.is_terminal:
         yield lambda line: None
         return

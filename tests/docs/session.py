@@ -11,7 +11,7 @@
 The service runs in memory from Monday, 2 March 2026, 12:00 UTC, and EMR is played. In an output, a line `...` stands
 for any lines. Commands that are not `sluice` stand in blocks without a language, and are not run.
 
-    python -m tests.docs.session docs/tutorial.md      writes the outputs anew
+    python -m tests.docs.session docs/tutorial.md      writes the outputs
 """
 
 from __future__ import annotations

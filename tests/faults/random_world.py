@@ -288,8 +288,8 @@ class RandomWorld(World):
         """
         days = {"from_": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:21:00Z"}
         values = [{"year": "2013", "month": "1", "day": str(number)} for number in (1, 2, 3)]
-        for wish in (days, {"partitions": {"values": values, "dataset": "flights"}}):
-            self.people(lambda wish=wish: backfills.begin(self, name, f"r{request}", concurrency=most, **wish))
+        for fields in (days, {"partitions": {"values": values, "dataset": "flights"}}):
+            self.people(lambda fields=fields: backfills.begin(self, name, f"r{request}", concurrency=most, **fields))
 
     def stop_backfill(self, name: str, runs: bool) -> None:
         for row in self.weather.undisturbed(lambda: self.ports.jobs.backfills(full(name)))[:1]:

@@ -1,6 +1,6 @@
 """A Lambda may be killed after any write (O3): nothing is lost and nothing runs twice, after any write.
 
-The scenarios are in `roads*.py`, `dying.py` plays them, and `invariants.py` checks what must always hold.
+The scenarios are in `scenarios_*.py`, `dying.py` plays them, and `invariants.py` checks what must always hold.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ import pytest
 
 from chalicelib.core.writes import Write
 from tests.faults.dying import play, world_for
-from tests.faults.roads import ROADS
-from tests.faults.roads_applications import APPLICATIONS
-from tests.faults.roads_backfill import BACKFILLED
-from tests.faults.roads_bills import BILLS
-from tests.faults.roads_dags import DAGS
-from tests.faults.roads_delivered import DELIVERED
-from tests.faults.roads_ending import ENDING
-from tests.faults.roads_executions import EXECUTIONS
-from tests.faults.roads_gathered import GATHERED
-from tests.faults.roads_limited import LIMITED
-from tests.faults.roads_messages import MESSAGES
-from tests.faults.roads_named_later import NAMED_LATER
-from tests.faults.roads_notices import NOTICES
-from tests.faults.roads_paced import PACED
-from tests.faults.roads_paused import PAUSED
-from tests.faults.roads_pools import POOLED
-from tests.faults.roads_reprocess import REPROCESSED
-from tests.faults.roads_tables import TABLES
-from tests.faults.roads_updated import UPDATED
-from tests.faults.roads_workers import WORKERS
+from tests.faults.scenarios_applications import APPLICATIONS
+from tests.faults.scenarios_backfill import BACKFILLED
+from tests.faults.scenarios_basic import BASIC
+from tests.faults.scenarios_bills import BILLS
+from tests.faults.scenarios_dags import DAGS
+from tests.faults.scenarios_delivered import DELIVERED
+from tests.faults.scenarios_ending import ENDING
+from tests.faults.scenarios_executions import EXECUTIONS
+from tests.faults.scenarios_gathered import GATHERED
+from tests.faults.scenarios_limited import LIMITED
+from tests.faults.scenarios_messages import MESSAGES
+from tests.faults.scenarios_named_later import NAMED_LATER
+from tests.faults.scenarios_notices import NOTICES
+from tests.faults.scenarios_paced import PACED
+from tests.faults.scenarios_paused import PAUSED
+from tests.faults.scenarios_pools import POOLED
+from tests.faults.scenarios_reprocess import REPROCESSED
+from tests.faults.scenarios_tables import TABLES
+from tests.faults.scenarios_updated import UPDATED
+from tests.faults.scenarios_workers import WORKERS
 from tests.support.crash import EFFECTS
 
-SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
+SCENARIOS = {**BASIC, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
              **TABLES, **EXECUTIONS, **REPROCESSED}  # fmt: skip
 # Forms of a write that have a condition of their own in the tables.

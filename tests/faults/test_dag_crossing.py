@@ -62,13 +62,13 @@ def _deleted_and_put(world: World) -> None:
 
 
 CROSSINGS: dict[str, tuple[Act, Act, Act, Holds]] = {
-    "two wishes to run it again": (
+    "two requests to run it again": (
         _a_is_failed,
         _again("r1"),
         _again("r2"),
         lambda ran, states: ran == ["a", "a", "b"] and states == ["SUCCEEDED"],
     ),
-    "one wish, told twice": (
+    "one request, sent twice": (
         _a_is_failed,
         _again("r1", "from"),
         _again("r1", "from"),

@@ -13,7 +13,7 @@ from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.definitions import store
 from tests.faults.invariants import check
-from tests.faults.roads_paced import crowded
+from tests.faults.scenarios_paced import beyond_pace
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights
 
@@ -35,7 +35,7 @@ def test_interleaving_11_overdue_work_leaves_at_its_policy_pace() -> None:
     world.pass_by("10m")
 
     sent = world.targets.queue.sent_at
-    assert crowded(sent, 20, MINUTE) == []
+    assert beyond_pace(sent, 20, MINUTE) == []
     after_the_stall = [at for at in sent if at > world.clock.now() - 5 * MINUTE]
     assert len(after_the_stall) >= 5 * 19, "and it is used as far as it goes"
     check(world)
@@ -43,8 +43,8 @@ def test_interleaving_11_overdue_work_leaves_at_its_policy_pace() -> None:
 
 def test_interleaving_12_many_jobs_a_halved_policy_urgent_event() -> None:
     world = World()
-    crowd = {f"s{number:03d}": at(AT_FIVE_PAST, "notify", policy="calm") for number in range(300)}
-    world.deploy(throttled({**crowd, "urgent": partitions(workflow="notify", policy="calm", priority=9)}))
+    waiting = {f"s{number:03d}": at(AT_FIVE_PAST, "notify", policy="calm") for number in range(300)}
+    world.deploy(throttled({**waiting, "urgent": partitions(workflow="notify", policy="calm", priority=9)}))
     world.pass_by("6m")
     assert world.limit_state(CALM).waiters > 250
     assert max(len(str(row)) for _, row in world.tables.rows()) < 5_000, "no row holds the queue"
@@ -54,8 +54,8 @@ def test_interleaving_12_many_jobs_a_halved_policy_urgent_event() -> None:
     store.put(world.ports, "policy", "demo.calm", policy, "tester")
     world.pass_by("3m")
     sent = world.targets.queue.sent_at
-    assert crowded([at for at in sent if at > halved], 10, MINUTE) == []
-    assert crowded(sent, 20, MINUTE) == []
+    assert beyond_pace([at for at in sent if at > halved], 10, MINUTE) == []
+    assert beyond_pace(sent, 20, MINUTE) == []
 
     before = len(sent)
     world.upload(day(1))
@@ -83,7 +83,7 @@ def test_interleaving_22_contended_slot_and_pace_keep_order() -> None:
 
     starts = world.targets.emr.called_at
     assert len(starts) == 12
-    assert crowded(starts, 6, MINUTE) == []
+    assert beyond_pace(starts, 6, MINUTE) == []
     assert [run.created_at for run in world.runs("daily")] == sorted(run.created_at for run in world.runs("daily"))
     for job in {job for job, _ in moves}:
         ways = [line for mover, line in moves if mover == job]
@@ -153,7 +153,7 @@ def test_e8_a_start_whose_permit_expired_takes_another() -> None:
 
     starts = world.targets.emr.called_at
     assert len(starts) == 5
-    assert crowded(starts, 1, 5 * SECOND - 1) == []
+    assert beyond_pace(starts, 1, 5 * SECOND - 1) == []
     check(world)
 
 

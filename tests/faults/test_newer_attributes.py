@@ -124,5 +124,5 @@ def kind_of(item: Item) -> str:
 
 
 def is_made_anew(kind: str, before: Item, item: Item) -> bool:
-    anew = {"timer": ("generation", "anchor"), "job": ("job_id",)}.get(kind, ())
-    return kind in _HELD | _DERIVED or any(before.get(name) != item.get(name) for name in anew)
+    rewritten = {"timer": ("generation", "anchor"), "job": ("job_id",)}.get(kind, ())
+    return kind in _HELD | _DERIVED or any(before.get(name) != item.get(name) for name in rewritten)

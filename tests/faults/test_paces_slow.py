@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration
-from tests.faults.roads_paced import crowded
+from tests.faults.scenarios_paced import beyond_pace
 from tests.faults.slow_calls import SlowCalls, tick_once
 from tests.support.crash import Crash
 from tests.support.schedules import at
@@ -64,7 +64,7 @@ def test_e3_a_queue_runs_at_the_pace_of_its_policy(most: int, interval: str, wor
     slow.work(slow.clock.now() + 2 * jobs * duration(interval) // most + MINUTE)
     starts = slow.started_at
     assert len(starts) == jobs - 1, "one started before they began to queue"
-    assert crowded(starts, most, duration(interval)) == []
+    assert beyond_pace(starts, most, duration(interval)) == []
     assert allowed(starts, most, duration(interval)) >= 0.95
 
 
@@ -83,7 +83,7 @@ def test_e3_a_policy_keeps_its_limit_with_calls_of_a_minute(most: int, interval:
         slow.slow = 0 if meanwhile else A_LOT
         slow.work(slow.clock.now() + 8 * MINUTE, ticks=True)
         starts = sorted(slow.started_at)
-        assert crowded(starts, most, duration(interval)) == [], f"call {number}"
+        assert beyond_pace(starts, most, duration(interval)) == [], f"call {number}"
         assert sorted({run_id for run_id, _ in slow.world.targets.queue.messages}) == sorted(
             run.run_id for name in range(jobs) for run in slow.world.runs(f"s{name}")
         )
@@ -117,7 +117,7 @@ def test_e3_a_server_that_dies_delays_its_queue_by_tick_at_most(workflow: str) -
         assert later[others - 1] - died[0] <= MINUTE + (10 + 3 * others) * SECOND, f"call {number}"
         slow.work(slow.clock.now() + 5 * MINUTE, ticks=True)
         assert all(len(slow.world.runs(f"s{name}")) == 1 for name in range(jobs)), f"call {number}: lost or doubled"
-        assert crowded(slow.started_at, 1, duration(interval)) == [], f"call {number}"
+        assert beyond_pace(slow.started_at, 1, duration(interval)) == [], f"call {number}"
         started = {run_id for run_id, _ in slow.world.targets.queue.messages} or set(slow.world.targets.emr.runs)
         assert len(started) == jobs, f"call {number}"
 

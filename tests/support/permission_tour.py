@@ -52,8 +52,8 @@ def play() -> None:
         # Events that do not fit into a context go into a manifest beside it; here this applies to all events.
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
-    roads = (_ready_datasets, _many_datasets, _told_late, _gathered, _told_of_statuses, _failed_unheard, _taken_late)
-    for step in (*roads, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
+    steps = (_ready_datasets, _many_datasets, _told_late, _gathered, _told_of_statuses, _failed_unheard, _taken_late)
+    for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
         settle_in(api)

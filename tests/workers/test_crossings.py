@@ -53,7 +53,7 @@ class Pool:
     def look(self) -> None:
         dispatch.dispatch(self.world.ports, Ref("run", (self.run_id, "001")))
 
-    def wish(self) -> None:
+    def request_cancel(self) -> None:
         cancel.request_cancel(self.world.ports, self.run_id, 1, "somebody said so")
 
     def quietly(self, act: Callable[[], object]) -> None:
@@ -128,7 +128,7 @@ MEETINGS = {
     "a claim and a disable": Meeting(
         lambda pool: pool.ann.claim(), lambda pool: pool.world.disable("clean"), _begun_or_aborted
     ),
-    "a claim and a cancel": Meeting(lambda pool: pool.ann.claim(), Pool.wish, _told_or_cancelled),
+    "a claim and a cancel": Meeting(lambda pool: pool.ann.claim(), Pool.request_cancel, _told_or_cancelled),
     "a late heartbeat and the sweep": Meeting(
         lambda pool: pool.quietly(pool.ann.beat), Pool.look, _alive_or_lost, Pool.expired
     ),
@@ -136,7 +136,7 @@ MEETINGS = {
         lambda pool: pool.quietly(pool.ann.succeed), Pool.look, _ended_once, Pool.expired
     ),
     "a release and a cancel": Meeting(
-        lambda pool: pool.ann.release(), Pool.wish, _given_back_or_cancelled, lambda pool: pool.ann.claim()
+        lambda pool: pool.ann.release(), Pool.request_cancel, _given_back_or_cancelled, lambda pool: pool.ann.claim()
     ),
 }
 

@@ -137,7 +137,7 @@ def test_w4_a_run_goes_on_from_the_node_that_failed(world: World) -> None:
     ends(world, "d")
 
     [view] = views(world)
-    assert (view["state"], [wish["round"] for wish in view["reruns"]]) == ("SUCCEEDED", [2])
+    assert (view["state"], [rerun["round"] for rerun in view["reruns"]]) == ("SUCCEEDED", [2])
     assert sorted(ran(world)) == ["a", "b", "b", "c", "d"]
 
 

@@ -79,7 +79,7 @@ def test_w3_a_job_over_its_share_queues_without_blocking_it() -> None:
         first = next(run for run in world.runs("small") if run.state in ("STARTING", "RUNNING"))
         world.emr_says(str(first.target_id).rpartition("/")[2], "SUCCESS")
         world.settle()
-    assert (live(world, "small"), live(world, "large")) == (0, 1), "whoever came after it did not overtake it"
+    assert (live(world, "small"), live(world, "large")) == (0, 1), "no later job overtook it"
 
 
 def test_w3_units_of_reduced_share_are_reused_after_release_only() -> None:

@@ -27,7 +27,7 @@ from tests.faults.meetings.acts import (
     withdrawing,
 )
 from tests.faults.meetings.situation import Act, Do, Played, Situation
-from tests.faults.roads import ONE_AT_A_TIME
+from tests.faults.scenarios_basic import ONE_AT_A_TIME
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, flights
 

@@ -61,7 +61,7 @@ NOT_EXPECTED = {
     "start_rate": "a setting of the deployment",
     "successes": "the last success of an upstream only becomes younger: what was fresh when it was read has been so",
     "counted": "a start that is counted takes a permit of its workflow's line; one that came before was not asked for",
-    "policy": "its head says when the next start may be, whoever reads it; a start by the pace before is one of before",
+    "policy": "its head says when the next start may be to each reader; a start by the pace before is one of before",
     "answers": "an answer, or a measure, is of the instant at which it was asked for, and nothing makes it unsaid",
     "origin": "the run that is repeated has ended, and changes no more",
 }

@@ -38,7 +38,7 @@ def test_e3_policy_permits_are_taken_while_jobs_still_join_queue() -> None:
 
     sent = world.targets.queue.sent_at
     joining = [instant for instant in sent if instant < NOON + MINUTE + CROWD * SECOND // 5]
-    assert len(joining) >= 40, "of the eighty that are allowed while the crowd joins"
+    assert len(joining) >= 40, "of the eighty that are allowed while the others join"
     pauses = [after - before for before, after in pairwise(sent)]
     assert max(pauses) <= 2 * SECOND, "the next permits are taken when they are there"
     assert all(sum(start <= other < start + 10 * SECOND for other in sent) <= 20 for start in sent)
