@@ -24,6 +24,9 @@ FOUR_DAYS = {"from_": "2026-01-01T00:00:00Z", "to": "2026-01-05T00:00:00Z"}
 NIGHTLY = at("0 2 * * *", **at_most(1), enabled=False)
 
 
+STRIDE = 3  # `make test-long` tries each call
+
+
 @dataclass(frozen=True)
 class UserAction:
     """A user action, and the state in which the backfill ends. ``ends``: none of its runs starts after the action."""
@@ -52,9 +55,20 @@ ACTIONS = {
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_l12_c13_a_backfill_and_user_actions_in_every_order(action: str) -> None:
+    """Each action begins at another call, so that together they come before every call."""
+    _at_each_call(action, first=1 + list(ACTIONS).index(action) % STRIDE, stride=STRIDE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("action", ACTIONS)
+def test_l12_c13_a_backfill_and_each_user_action_at_each_call(action: str) -> None:
+    _at_each_call(action)
+
+
+def _at_each_call(action: str, first: int = 1, stride: int = 1) -> None:
     start = Start(_begun)
-    calls = at_each_call(lambda before: _cross(start, before, ACTIONS[action]), least=60)
-    print(f"{action} beside a backfill: {calls} crossings")
+    calls = at_each_call(lambda before: _cross(start, before, ACTIONS[action]), 60, first, stride)
+    print(f"{action} beside a backfill of {calls} calls, before every {stride}th of them")
 
 
 def _begun() -> World:

@@ -1,13 +1,11 @@
 """A re-processing beside the actions of users (L21, C13), and a day that is written again (T22).
 
 A re-processing is cut before one of its calls while its first step starts and ends and the next one begins. There, as
-on another machine, a user cancels it, or deletes, replaces, disables or enables one of its schedules. `STRIDE=1` cuts
-before each call.
+on another machine, a user cancels it, or deletes, replaces, disables or enables one of its schedules.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -56,16 +54,25 @@ ACTIONS = {
 }
 
 
-STRIDE = int(os.environ.get("STRIDE", "4"))  # 1 cuts before each call
+STRIDE = 4  # `make test-long` tries each call
 
 
 @pytest.mark.parametrize("action", ACTIONS)
 def test_l21_c13_a_reprocessing_and_user_actions_cross(action: str) -> None:
+    """Each action begins at another call, so that together they come before every call."""
+    _at_each_call(action, first=1 + list(ACTIONS).index(action) % STRIDE, stride=STRIDE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("action", ACTIONS)
+def test_l21_c13_a_reprocessing_and_each_user_action_at_each_call(action: str) -> None:
+    _at_each_call(action)
+
+
+def _at_each_call(action: str, first: int = 1, stride: int = 1) -> None:
     start = Start(_begun)
-    # Each action begins at another call, so that together they come before every call.
-    first = 1 + list(ACTIONS).index(action) % STRIDE
-    calls = at_each_call(lambda before: _cross(start, before, ACTIONS[action]), 60, first, STRIDE)
-    print(f"{action} during a re-processing of {calls} calls, before every {STRIDE}th of them")
+    calls = at_each_call(lambda before: _cross(start, before, ACTIONS[action]), 60, first, stride)
+    print(f"{action} during a re-processing of {calls} calls, before every {stride}th of them")
 
 
 def _begun() -> World:
