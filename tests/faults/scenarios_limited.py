@@ -74,7 +74,7 @@ def _wait_at_a_slow_pace(world: World) -> None:
     finish(world)
 
 
-def _through_a_crowd(world: World) -> None:
+def _through_plenty(world: World) -> None:
     """Jobs enter the rate window one by one, and wait for the pace together."""
     for number in (1, 2):
         people(world, lambda number=number: world.run_now("plenty", f"r{number}"))
@@ -155,7 +155,7 @@ LIMITED = {
     ),
     "a rate, and a pace that others keep busy": Scenario(
         {"plenty": partitions(9, "join"), "paced": limited({"type": "rate", "max": 1, "per": "15s"})},
-        _through_a_crowd,
+        _through_plenty,
         [({"plenty": ["SUCCEEDED"] * 2, "paced": ["SUCCEEDED"] * 2}, 4)],
         tuned=SLOW,
     ),
