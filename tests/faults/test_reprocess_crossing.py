@@ -65,7 +65,7 @@ def test_l21_c13_a_reprocessing_and_user_actions_cross(action: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("action", ACTIONS)
-def test_l21_c13_a_reprocessing_and_each_user_action_at_each_call(action: str) -> None:
+def test_l21_c13_a_reprocessing_and_user_actions_at_each_call(action: str) -> None:
     _at_each_call(action)
 
 
