@@ -62,7 +62,7 @@ lint: $(STAMP) ## style, formatting and types
 	$(BIN)/mypy --strict $(TYPED)
 
 test: lint ## lint, types and all tests but the long ones: the gate
-	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder --durations=20
+	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder --durations=20 --junit-xml=build/tests.xml
 
 test-long: $(STAMP) ## the tests that take longer than a minute, and the scenarios once more on moto
 	$(BIN)/python -m pytest -m long

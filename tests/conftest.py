@@ -14,7 +14,6 @@ import moto.core.responses
 import pytest
 from moto import mock_aws
 
-from tests.faults.memory_tables import QuickWorld
 from tests.support import tables
 from tests.support.world import World
 
@@ -29,6 +28,8 @@ hypothesis.settings.load_profile("untimed")
 CLOUD = ("AWS_ENDPOINT_URL", "SLUICE_")  # variables that direct a client to one cloud or another
 # The folders with tests that need the local cloud or Spark, and some tests that do not.
 CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faults/test_races.py")
+# Files that take longer than a minute, and whose tests share no set-up: each test may have another worker.
+LONGEST = ("tests/faults/test_crash_points.py", "tests/faults/test_memory_tables.py", "tests/faults/test_paces_slow.py")
 
 # A mocked AWS begins with a new session each time, and reads its methods at each call. The parsed models of botocore's
 # services, and moto's classes, stay the same.
@@ -59,7 +60,7 @@ def make_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]
     plays the same tests on moto.
     """
     if os.environ.get("SLUICE_TEST_TABLES") != "moto":
-        yield QuickWorld
+        yield World
         return
     for name, value in {
         "AWS_ACCESS_KEY_ID": "x",
@@ -99,12 +100,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give one of several workers all tests that need the cloud or Spark; the others share the rest, file by file."""
+    """Give one of several workers all tests that need the cloud or Spark. The others share the rest, file by file, and
+    test by test where a file takes longer than a minute: so no worker ends long after the others.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class OneCloud(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "cloud" if nodeid.startswith(CLOUDY) else nodeid.partition("::")[0]
+            if nodeid.startswith(CLOUDY):
+                return "cloud"
+            return nodeid if nodeid.startswith(LONGEST) else nodeid.partition("::")[0]
 
     return OneCloud(config, log)
 

@@ -23,8 +23,8 @@ KINDS: tuple[JobKind, ...] = get_args(states.JobKind)
 LIVING: tuple[Mode, ...] = tuple(mode for mode in MODES if mode != "deleted")
 _RUNNING: tuple[Mode, ...] = ("enabled", *PAUSED_MODES)
 
-# Where a wish takes a schedule from each mode that allows it; from any other it is refused. What people may wish is
-# decided in flow/schedules.py and flow/pauses.py; tests/docs/test_modes.py tries every wish in every mode.
+# Where a user action takes a schedule from each mode that allows it; from any other it is refused. The rules are in
+# flow/schedules.py and flow/pauses.py; tests/docs/test_modes.py tries every action in every mode.
 MOVES: Mapping[str, Mapping[Mode, Mode]] = {
     "enable": dict.fromkeys(LIVING, "enabled"),
     "resume": {**dict.fromkeys(_RUNNING, "enabled"), "completed": "completed"},
@@ -55,9 +55,9 @@ def modes() -> str:
 
 
 def _drawn() -> Iterable[str]:
-    """The moves with a name that says enough: pausing is one wish, and enabling what is paused is resuming it."""
-    for wish, ways in MOVES.items():
-        word = "pause" if wish in PAUSED_MODES else wish
+    """The moves with a name that says enough: pausing is one action, and enabling what is paused is resuming it."""
+    for action, ways in MOVES.items():
+        word = "pause" if action in PAUSED_MODES else action
         for old, new in ways.items():
             before, after = _group(old), _group(new)
             if before != after and (word, before) != ("enable", "paused"):

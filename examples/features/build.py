@@ -63,18 +63,18 @@ def deploy(stage: Stage) -> None:
 def backfill(stage: Stage) -> None:
     """Start a backfill of the month, and wait for its end. The request has an idempotency key, so a repeat starts no
     other backfill."""
-    wish = {
+    body = {
         "from": night_after(MONTH[0]).isoformat(),
         "to": night_after(MONTH[-1] + timedelta(days=1)).isoformat(),
         "concurrency": HANDED_OUT,
         "order": "newest",
     }
     path = f"{stage.base}{SCHEDULE}/backfills"
-    planned = stage.client.post(path, {**wish, "dry_run": True})
+    planned = stage.client.post(path, {**body, "dry_run": True})
     stage.say("backfill", f"would run {planned['total']} nights: {planned['first'][0]} ... {planned['last'][-1]}")
-    begun = stage.client.post(path, wish, key=stage.name)
-    again = stage.client.post(path, wish, key=stage.name)
-    check(begun["backfill_id"] == again["backfill_id"], "one backfill for one wish", again["backfill_id"])
+    begun = stage.client.post(path, body, key=stage.name)
+    again = stage.client.post(path, body, key=stage.name)
+    check(begun["backfill_id"] == again["backfill_id"], "one backfill for one request", again["backfill_id"])
     seen: Document = begun
     with counting(stage.console, "nights built", begun["total"]) as counter:
 

@@ -7,7 +7,7 @@ AWS refuses. `service_rules` has the rules that are on AWS's pages but not in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,9 @@ from botocore.session import Session
 
 from infra.local import service_rules
 
-Check = Callable[[str, Any], Iterator[str]]
+# A member below a checked value, such as `.tags[0].name`, and what is wrong with it.
+Problem = tuple[str, str]
+Check = Callable[[Any], Sequence[Problem]]
 _SIZED = ("string", "blob", "list", "map")
 # Shapes of DynamoDB that have no rules. They are not checked, because a request has many of them.
 _FREE = ("AttributeValue",)
@@ -31,8 +33,10 @@ def problems(service: str, operation: str, parameters: Mapping[str, Any]) -> lis
     `service` is botocore's name (`emr-serverless`), `operation` the API's (`StartJobRun`).
     """
     shape = operation_model(service, operation).input_shape
-    found = [] if shape is None else list(_check_of(shape)("", parameters))
-    return found + list(service_rules.problems(service, operation, parameters))
+    found = () if shape is None else _check_of(shape)(parameters)
+    return [f"{where.removeprefix('.') or 'request'}: {what}" for where, what in found] + list(
+        service_rules.problems(service, operation, parameters)
+    )
 
 
 @cache
@@ -58,7 +62,7 @@ def _check_of(shape: Shape) -> Check:
 
 def _make(shape: Shape) -> Check:
     if shape.name in _FREE:
-        return lambda path, value: iter(())
+        return _nothing
     if isinstance(shape, StructureShape):
         return _structure(shape)
     if isinstance(shape, ListShape):
@@ -68,25 +72,34 @@ def _make(shape: Shape) -> Check:
     return _scalar(shape)
 
 
-def _structure(shape: StructureShape) -> Check:
-    members, required = shape.members, shape.required_members
-    is_union = bool(getattr(shape, "is_tagged_union", False))
+def _nothing(value: Any) -> Sequence[Problem]:
+    return ()
 
-    def check(path: str, value: Any) -> Iterator[str]:
-        if not isinstance(value, Mapping):
-            yield f"{path or 'request'}: expected a structure, got {value!r}"
-            return
-        for name in required:
-            # botocore generates a missing idempotency token.
-            if name not in value and not members[name].metadata.get("idempotencyToken"):
-                yield f"{_at(path, name)}: expected a value, got none"
+
+def _below(member: str, found: Sequence[Problem]) -> list[Problem]:
+    """The problems of a member, as those of the value that contains it."""
+    return [(member + where, what) for where, what in found]
+
+
+def _structure(shape: StructureShape) -> Check:
+    members = shape.members
+    # botocore generates a missing idempotency token.
+    required = [name for name in shape.required_members if not members[name].metadata.get("idempotencyToken")]
+    is_union = bool(getattr(shape, "is_tagged_union", False))
+    named = ", ".join(members)
+
+    def check(value: Any) -> Sequence[Problem]:
+        if not isinstance(value, dict | Mapping):  # the instance check of `dict` alone is fast
+            return [("", f"expected a structure, got {value!r}")]
+        found = [(f".{name}", "expected a value, got none") for name in required if name not in value]
         if is_union and len(value) != 1:
-            yield f"{path}: expected one of {', '.join(members)}, got {', '.join(value) or 'none'}"
+            found.append(("", f"expected one of {named}, got {', '.join(value) or 'none'}"))
         for name, content in value.items():
             if name not in members:
-                yield f"{_at(path, name)}: expected one of {', '.join(members)}, got a member of that name"
-            else:
-                yield from _check_of(members[name])(_at(path, name), content)
+                found.append((f".{name}", f"expected one of {named}, got a member of that name"))
+            elif wrong := _check_of(members[name])(content):
+                found += _below(f".{name}", wrong)
+        return found
 
     return check
 
@@ -94,10 +107,13 @@ def _structure(shape: StructureShape) -> Check:
 def _list(shape: ListShape) -> Check:
     member = shape.member
 
-    def check(path: str, value: Any) -> Iterator[str]:
-        yield from _size(shape, path, value)
+    def check(value: Any) -> Sequence[Problem]:
+        found = _size(shape, value)
+        each = _check_of(member)
         for number, content in enumerate(value):
-            yield from _check_of(member)(f"{path}[{number}]", content)
+            if wrong := each(content):
+                found = [*found, *_below(f"[{number}]", wrong)]
+        return found
 
     return check
 
@@ -105,11 +121,15 @@ def _list(shape: ListShape) -> Check:
 def _map(shape: MapShape) -> Check:
     key, content_shape = shape.key, shape.value
 
-    def check(path: str, value: Any) -> Iterator[str]:
-        yield from _size(shape, path, value)
+    def check(value: Any) -> Sequence[Problem]:
+        found = _size(shape, value)
+        of_key, of_content = _check_of(key), _check_of(content_shape)
         for name, content in value.items():
-            yield from _check_of(key)(f"{path}, key {name!r}", name)
-            yield from _check_of(content_shape)(_at(path, str(name)), content)
+            if wrong := of_key(name):
+                found = [*found, *_below(f", key {name!r}", wrong)]
+            if wrong := of_content(content):
+                found = [*found, *_below(f".{name}", wrong)]
+        return found
 
     return check
 
@@ -117,32 +137,38 @@ def _map(shape: MapShape) -> Check:
 def _scalar(shape: Shape) -> Check:
     enum = list(shape.enum) if isinstance(shape, StringShape) else []
     pattern = _compiled(str(shape.metadata["pattern"])) if "pattern" in shape.metadata else None
+    bounded = "min" in shape.metadata or "max" in shape.metadata
+    limit = _size if shape.type_name in _SIZED else _range if shape.type_name in _NUMBERS else None
+    if limit is None or not bounded:
+        if not enum and pattern is None:
+            return _nothing
+        limit = None
 
-    def check(path: str, value: Any) -> Iterator[str]:
-        if shape.type_name in _SIZED:
-            yield from _size(shape, path, value)
-        elif shape.type_name in _NUMBERS:
-            yield from _range(shape, path, value)
+    def check(value: Any) -> Sequence[Problem]:
+        found = limit(shape, value) if limit is not None else ()
         if enum and value not in enum:
-            yield f"{path}: expected one of {', '.join(enum)}, got {value!r}"
+            found = [*found, ("", f"expected one of {', '.join(enum)}, got {value!r}")]
         if pattern is not None and not pattern.fullmatch(str(value)):
-            yield f"{path}: expected a match of {pattern.pattern}, got {value!r}"
+            found = [*found, ("", f"expected a match of {pattern.pattern}, got {value!r}")]
+        return found
 
     return check
 
 
-def _size(shape: Shape, path: str, value: Any) -> Iterator[str]:
+def _size(shape: Shape, value: Any) -> Sequence[Problem]:
     if not hasattr(value, "__len__"):  # a stream
-        return
+        return ()
     low, high = shape.metadata.get("min"), shape.metadata.get("max")
-    if (low is not None and len(value) < low) or (high is not None and len(value) > high):
-        yield f"{path}: expected a length of {low or 0} to {'any' if high is None else high}, got {len(value)}"
+    if (low is None or len(value) >= low) and (high is None or len(value) <= high):
+        return ()
+    return [("", f"expected a length of {low or 0} to {'any' if high is None else high}, got {len(value)}")]
 
 
-def _range(shape: Shape, path: str, value: Any) -> Iterator[str]:
-    minimum, maximum = shape.metadata.get("min"), shape.metadata.get("max")
-    if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
-        yield f"{path}: expected {minimum} to {maximum}, got {value}"
+def _range(shape: Shape, value: Any) -> Sequence[Problem]:
+    low, high = shape.metadata.get("min"), shape.metadata.get("max")
+    if (low is None or value >= low) and (high is None or value <= high):
+        return ()
+    return [("", f"expected {low} to {high}, got {value}")]
 
 
 @cache
@@ -155,7 +181,3 @@ def _compiled(pattern: str) -> Any:
 def _whole(halves: regex.Match[str]) -> str:
     high, low = (int(half, 16) for half in halves.groups())
     return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08X}"
-
-
-def _at(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name

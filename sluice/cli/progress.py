@@ -68,7 +68,7 @@ def counted(total: int, unit: str, quiet: bool = False) -> Iterator[Callable[[in
 
 @contextmanager
 def _drawn(console: Console, quiet: bool) -> Iterator[Callable[[Text], None]]:
-    """A function that draws the last line of a terminal anew. It does nothing elsewhere."""
+    """A function that draws the last line of a terminal again. It does nothing elsewhere."""
     if quiet or not console.is_terminal:
         yield lambda line: None
         return

@@ -83,11 +83,11 @@ class Engine:
             if not due:
                 return
             self.ports.clock.wait_until(latest)  # a Lambda whose clock is behind waits, as `dispatch_together` does
-            for ref in self._crowd(due, invoke):
+            for ref in self._handle_fires(due, invoke):
                 invoke(partial(dispatch.dispatch, self.ports, ref))
         raise AssertionError(f"expected quiet within {MAX_ROUNDS} rounds of hints")
 
-    def _crowd(self, due: list[Ref], invoke: Callable[[Act], Any]) -> list[Ref]:
+    def _handle_fires(self, due: list[Ref], invoke: Callable[[Act], Any]) -> list[Ref]:
         """Handle the fires among these refs in one batch, as one Lambda does. Returns the refs to handle one by one."""
         left = [ref for ref in due if ref.kind != "job" or not ref.parts[2].startswith("FIRE#")]
         fires = [ref for ref in due if ref not in left]

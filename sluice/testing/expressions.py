@@ -35,11 +35,16 @@ Operand = Callable[[Item, Bound], Any]
 
 
 def check_bindings(bound: Bound, *expressions: str | None) -> None:
-    used = {token for text in expressions if text for token in _TOKEN.findall(text)}
-    fallback = (set(bound.names) | set(bound.values)) - used
-    lacking = {token for token in used if token[0] in ":#"} - set(bound.names) - set(bound.values)
-    if fallback or lacking:
-        raise Invalid(f"bound and not used: {sorted(fallback)}; used and not bound: {sorted(lacking)}")
+    used = frozenset[str]().union(*(_placeholders(text) for text in expressions if text))
+    names = {*bound.names, *bound.values}
+    if names != used:
+        raise Invalid(f"bound and not used: {sorted(names - used)}; used and not bound: {sorted(used - names)}")
+
+
+@cache
+def _placeholders(text: str) -> frozenset[str]:
+    """The names and values that an expression uses, such as `#name` and `:value`."""
+    return frozenset(token for token in _TOKEN.findall(text) if token[0] in ":#")
 
 
 def projection(arguments: Mapping[str, Any]) -> Callable[[Item], Item]:

@@ -6,9 +6,9 @@ from collections import Counter
 
 from chalicelib.core.instants import HOUR, MINUTE
 from tests.acceptance.targets.test_policies import most_in, under
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at
+from tests.support.world import World
 
 ONE = "0 13 * * *"
 EACH = 380
@@ -18,7 +18,7 @@ def test_staggered_batch() -> None:
     """Three schedules of 380 events each in an hour, under one shared policy of 20 a minute: evenly spread, never above
     the limit, none lost.
     """
-    world = QuickWorld(wake_shards=1, history_shards=1)
+    world = World(wake_shards=1, history_shards=1)
     spread = {"count": EACH, "over": "1h"}
     backups = {f"backup_{place}": at(ONE, "notify", policy="calm", spread=spread) for place in ("eu", "us", "asia")}
     world.deploy(under({"max_events": 20, "interval": "1m"}, backups))

@@ -30,7 +30,6 @@ from tests.acceptance.words import (
     why_schedule,
     window,
 )
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import after, partitions
 from tests.support.world import SQS, World, day, flights, full
@@ -44,7 +43,7 @@ def test_story_1() -> None:
 
     Their rows are written as separate deployments would have left them.
     """
-    world = QuickWorld(wake_shards=1)
+    world = World(wake_shards=1)
     due = {f"s{number:04d}": NOON + (1 + number % 4) * MINUTE for number in range(MANY)}
     for number, (name, instant) in enumerate(due.items()):
         _deployed(world, name, instant, ZONES[number % len(ZONES)])
@@ -175,7 +174,7 @@ def test_story_10() -> None:
     left out, and the excess counts towards the next run.
     """
     gigabyte, terabyte = 10**9, 10**12
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"bulk": on(size("1 TB"), coalesce=False)}))
     sizes = {f"part-{number:04d}.parquet": (2 + number * 37 % 89) * gigabyte for number in range(150)}
     for name, amount in sizes.items():

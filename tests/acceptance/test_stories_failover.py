@@ -16,12 +16,11 @@ from chalicelib.core.instants import SECOND
 from chalicelib.core.writes import Put, Write
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import sweep
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.crash import lost, wrap
 from tests.support.ledgers import LedgerBetween
 from tests.support.schedules import at
-from tests.support.world import flights, full
+from tests.support.world import World, flights, full
 
 Tick = Callable[["Failover"], None]
 EACH = 6  # schedules of each kind
@@ -34,7 +33,7 @@ KINDS: dict[str, tuple[str, list[int]]] = {
 DUE = {full(f"{kind}{number}"): seconds for kind, (_, seconds) in KINDS.items() for number in range(EACH)}
 
 
-class Failover(QuickWorld):
+class Failover(World):
     """A world whose first ticks run as a test defines; the later ones run normally."""
 
     def __init__(self, *ticks: Tick) -> None:

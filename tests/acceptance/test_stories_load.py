@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from chalicelib.core.instants import MINUTE, SECOND
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 DAYS = 25
 
@@ -15,7 +14,7 @@ def test_story_6() -> None:
     """Twenty-five days come at once for a pool of four slots that others share. An urgent job comes every ten minutes,
     and each of its runs starts with the first slot that is free. When the load is over, no work is left.
     """
-    world = QuickWorld()
+    world = World()
     pooled = {"target": EMR, "pool": "cluster"}
     document = flights(
         {

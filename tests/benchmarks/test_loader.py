@@ -12,7 +12,7 @@ from benchmarks.loader import load, rows_of
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.instants import SECOND
 from chalicelib.flow.schedules import actions
-from tests.faults.memory_tables import QuickWorld
+from tests.support.world import World
 
 Stored = dict[tuple[str, str, str], Any]
 TIMED = {
@@ -26,7 +26,7 @@ SHOT = shot("w", 150)
 
 @pytest.mark.parametrize("document", [SHOT, TIMED], ids=["one-shot", "cron"])
 def test_e9_a_loaded_schedule_has_the_rows_that_a_put_writes(document: dict[str, Any]) -> None:
-    put, loaded = QuickWorld(), QuickWorld()
+    put, loaded = World(), World()
     actions.put(put.ports, "n.a.s", NewSchedule.model_validate(document), "bench", checked=True)
     load(loaded.ports.ledger, ["n.a.s"], document, loaded.clock.now())
 
@@ -35,7 +35,7 @@ def test_e9_a_loaded_schedule_has_the_rows_that_a_put_writes(document: dict[str,
 
 
 def test_e9_many_schedules_are_loaded_like_one_each_by_name() -> None:
-    world = QuickWorld()
+    world = World()
     names = [f"n.a.s{number}" for number in range(600)]
     load(world.ports.ledger, names, SHOT, world.clock.now())
 
@@ -50,10 +50,10 @@ def test_a_schedule_that_needs_more_than_new_rows_is_refused() -> None:
         list(rows_of("n.a.s", PARTITION, 0))
 
 
-def _stored(world: QuickWorld) -> Stored:
+def _stored(world: World) -> Stored:
     return dict(_rows(world))
 
 
-def _rows(world: QuickWorld) -> Iterator[tuple[tuple[str, str, str], Any]]:
+def _rows(world: World) -> Iterator[tuple[tuple[str, str, str], Any]]:
     for table, item in world.tables.rows():
         yield (table, item["pk"]["S"], item["sk"]["S"]), item

@@ -8,11 +8,11 @@ from benchmarks import tick
 from benchmarks.cost.plant import BEGIN
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.flow.schedules import actions
-from tests.faults.memory_tables import QuickWorld
+from tests.support.world import World
 
 
 def test_e9_filled_tables_have_the_rows_that_a_put_writes() -> None:
-    put, filled = QuickWorld(), QuickWorld()
+    put, filled = World(), World()
     document = {"workflow": tick.WORKFLOW, "enabled": True, "trigger": tick.TIME}
     for world in (put, filled):
         world.clock.wait_until(BEGIN)
@@ -50,5 +50,5 @@ def test_client_side_time_is_counted_separately() -> None:
     assert watch.ms > 0
 
 
-def _stored(world: QuickWorld) -> dict[tuple[str, str, str], Any]:
+def _stored(world: World) -> dict[tuple[str, str, str], Any]:
     return {(table, item["pk"]["S"], item["sk"]["S"]): item for table, item in world.tables.rows()}

@@ -33,7 +33,7 @@ def test_l18_every_switch_takes_filters(api: PlayedApi, sluice: Sluice, action: 
 
 
 @pytest.mark.parametrize(
-    ("args", "wish"),
+    ("args", "body"),
     [
         (("--tag", "team"), {"tag": "team"}),
         (("--workflow", "clean_flights"), {"workflow": "demo.flights.clean_flights"}),
@@ -47,11 +47,11 @@ def test_l18_every_switch_takes_filters(api: PlayedApi, sluice: Sluice, action: 
     ],
 )
 def test_l18_filters_are_sent_in_the_form_of_the_api(
-    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], wish: dict[str, object]
+    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], body: dict[str, object]
 ) -> None:
     api.play("POST", BULK, DONE)
     assert sluice("disable", "-n", "demo", "-a", "flights", *args).exit_code == 0
-    assert [request.body for request in api.requests] == [{"action": "disable", **wish}]
+    assert [request.body for request in api.requests] == [{"action": "disable", **body}]
 
 
 def test_l18_a_failing_item_has_its_reason_and_sets_exit_code(api: PlayedApi, sluice: Sluice) -> None:
@@ -78,8 +78,8 @@ def test_l18_schedules_are_listed_by_the_filters_of_the_api(api: PlayedApi, slui
     filters = ("--tag", "team=a", "--workflow", "clean_flights", "--state", "enabled")
     assert CLEAN in sluice("get", "schedules", "--app", "demo.flights", *filters).stdout
     [request] = api.requests
-    wish = {"tag": "team=a", "workflow": "demo.flights.clean_flights", "state": "enabled"}
-    assert {key: request.query.get(key) for key in wish} == wish
+    filters = {"tag": "team=a", "workflow": "demo.flights.clean_flights", "state": "enabled"}
+    assert {key: request.query.get(key) for key in filters} == filters
 
 
 def test_l18_a_short_workflow_name_means_that_of_each_app(api: PlayedApi, sluice: Sluice) -> None:

@@ -11,7 +11,7 @@
 The service runs in memory from Monday, 2 March 2026, 12:00 UTC, and EMR is played. In an output, a line `...` stands
 for any lines. Commands that are not `sluice` stand in blocks without a language, and are not run.
 
-    python -m tests.docs.session docs/tutorial.md      writes the outputs anew
+    python -m tests.docs.session docs/tutorial.md      writes the outputs
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from sluice.cli import app as command_line
 from sluice.cli import frame, runs, upload
 from sluice.client import Client
 from sluice.signing import Reply
-from tests.faults.memory_tables import QuickWorld
+from tests.support.world import World
 
 ROOT = Path(__file__).parents[2]
 ADDRESS = "http://sluice.example/api"
@@ -57,7 +57,7 @@ PART = re.compile(
 class Session:
     """One reader at a terminal, in a folder of their own."""
 
-    def __init__(self, world: QuickWorld, folder: Path) -> None:
+    def __init__(self, world: World, folder: Path) -> None:
         self.world, self.folder = world, folder
         self._variables: dict[str, str] = {}
         (folder / "jobs").symlink_to(ROOT / "jobs")
@@ -165,7 +165,7 @@ class InProcess:
 class Bucket:
     """S3 for `sluice upload`: an object is put, and its notification arrives."""
 
-    def __init__(self, world: QuickWorld) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
 
     def put_object(self, Bucket: str, Key: str, Body: Any) -> None:  # noqa: N803 (the names that boto3 has)
@@ -194,9 +194,9 @@ def session(folder: Path) -> Iterator[Session]:
         yield Session(world, folder)
 
 
-def _installation() -> QuickWorld:
+def _installation() -> World:
     """A new installation, whose buckets have the names of the pages."""
-    world = QuickWorld()
+    world = World()
     buckets = {"lake_bucket": "sluice-lake", "control_bucket": "sluice-control"}
     world.ports = replace(world.ports, settings=replace(world.ports.settings, **buckets))
     world.payloads.context_uri = lambda run_id: f"s3://sluice-control/context/{run_id}.json"  # type: ignore[method-assign]

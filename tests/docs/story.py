@@ -115,10 +115,10 @@ class Story:
         self.world.pause(self.names[0], mode, stop_timeouts)
         self._settle()
 
-    def asks(self, wish: str) -> None:
+    def asks(self, action: str) -> None:
         """A user resumes, disables or enables the schedule."""
-        self._tell(f"{wish} {self.names[0]}")
-        getattr(self.world, wish)(self.names[0])
+        self._tell(f"{action} {self.names[0]}")
+        getattr(self.world, action)(self.names[0])
         self._settle()
 
     def skips(self, span: str) -> None:
@@ -133,11 +133,11 @@ class Story:
         self.world.put(self.names[0], self.documents[self.names[0]] | changed)
         self._settle()
 
-    def backfills(self, **wish: Any) -> str:
+    def backfills(self, **action: Any) -> str:
         """A user requests a backfill. Returns its id."""
-        told = ", ".join(f"{key.rstrip('_')} {json.dumps(value)}" for key, value in wish.items())
+        told = ", ".join(f"{key.rstrip('_')} {json.dumps(value)}" for key, value in action.items())
         self._tell(f"backfill {self.names[0]}: {told}")
-        backfill = backfills.begin(self.world, self.names[0], **wish)
+        backfill = backfills.begin(self.world, self.names[0], **action)
         self._settle()
         return backfill
 

@@ -1,6 +1,6 @@
 """docs/pictures/terminal.svg: what a terminal shows of a schedule that waits.
 
-python -m tests.docs.terminal_picture      draws it anew
+python -m tests.docs.terminal_picture      draws it
 """
 
 from __future__ import annotations

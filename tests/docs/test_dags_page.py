@@ -9,7 +9,6 @@ from pathlib import Path
 from jsonschema import Draft202012Validator
 
 from sluice import yaml12
-from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.world import EMR, World, day, flights
 
@@ -27,7 +26,7 @@ def told(world: World, what: str) -> str:
 
 def test_w4_the_dag_example_behaves_as_its_page_says() -> None:
     blocks = {each["kind"]: each["text"] for each in BLOCK.finditer((DOCS / "dags.md").read_text())}
-    world = QuickWorld(wake_shards=1, history_shards=1)
+    world = World(wake_shards=1, history_shards=1)
     documents = {name: {**document, "enabled": True} for name, document in yaml12.load(blocks["example"]).items()}
     world.deploy({**flights({}, report={"target": EMR}), "dags": documents})
 

@@ -12,9 +12,8 @@ from chalicelib.core.limits.policies import Policy
 from chalicelib.core.targets.resources import Resources
 from chalicelib.flow.views import explain
 from sluice import documents
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -36,7 +35,7 @@ def read(tmp_path: Path, page: str) -> list[Any]:
 
 def test_the_pool_example_waits_as_its_page_says(tmp_path: Path) -> None:
     example, *_ = read(tmp_path, "pools.md")
-    world = QuickWorld(start_burst=100)
+    world = World(start_burst=100)
     app = flights({"daily": partitions(1, "clean", by=["day"])}, **example["workflows"])
     world.deploy({**app, "pools": example["pools"]})
     for number in range(1, 5):
@@ -57,7 +56,7 @@ def test_the_workflows_of_the_pools_page_are_accepted(tmp_path: Path) -> None:
 def test_the_policy_example_keeps_the_spacing_of_its_page(tmp_path: Path) -> None:
     [example] = read(tmp_path, "throttling.md")
     app = flights(example["schedules"], backup={"target": EMR})
-    QuickWorld().deploy({**app, "policies": example["policies"]})
+    World().deploy({**app, "policies": example["policies"]})
     spacing = Policy.model_validate(example["policies"]["consumer"]).spacing
     assert f"{spacing / 1000:g} s" in (DOCS / "throttling.md").read_text()
 

@@ -30,7 +30,7 @@ def bring(world: World, name: str, mode: Mode) -> None:
         world.delete(name)
 
 
-def wish(world: World, name: str, wanted: str) -> None:
+def act(world: World, name: str, wanted: str) -> None:
     if wanted in PAUSED_MODES:
         world.pause(name, wanted)
     else:
@@ -54,11 +54,11 @@ def test_a_mode_change_follows_the_figure_or_is_refused(world: World, wanted: st
 
         if expected is None:
             with pytest.raises(SluiceError) as refusal:
-                wish(world, mode, wanted)
+                act(world, mode, wanted)
             assert refusal.value.code in ("conflict", "not_found")
             assert mode_of(world, mode) == mode
         else:
-            wish(world, mode, wanted)
+            act(world, mode, wanted)
             assert mode_of(world, mode) == expected
 
 

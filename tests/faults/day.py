@@ -20,12 +20,11 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Started
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import sweep
-from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.crash import lost, wrap
 from tests.support.fakes import APPLICATION, EmrRun, FakeEmr, FakeQueue
 from tests.support.pull_workers import POOL, PULLED, PullWorker
-from tests.support.world import EMR, SQS, flights
+from tests.support.world import EMR, SQS, World, flights
 
 R = TypeVar("R")
 DAY = 1_440  # minutes
@@ -92,7 +91,7 @@ class DayQueue(FakeQueue):
         return Started("m", done=True)
 
 
-class Day(QuickWorld):
+class Day(World):
     """A day that begins at midnight. ``deaths`` is the number of Lambdas that are killed, at random moments."""
 
     def __init__(self, load: Load, deaths: int, seed: int) -> None:

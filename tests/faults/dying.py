@@ -15,7 +15,6 @@ from chalicelib.core.instants import duration
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import sweep
 from tests.faults import invariants
-from tests.faults.memory_tables import QuickWorld
 from tests.support.crash import CrashPoints, lost, redelivered, wrap
 from tests.support.fakes import EmrRun
 from tests.support.pull_workers import PULLED
@@ -81,13 +80,13 @@ def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
     assert end in (scenario.expect if deaths else scenario.expect[:1]), f"{end} {tell}"
     assert scenario.messages in (None, len({run_id for run_id, _ in world.targets.queue.messages})), tell
     assert scenario.holds(world), tell
-    if isinstance(world, QuickWorld):
+    if world.is_in_memory:
         invariants.check_rest(world)
     return points
 
 
-def world_for(scenario: Scenario) -> QuickWorld:
-    return QuickWorld(**{**SMALL, **scenario.tuned})
+def world_for(scenario: Scenario) -> World:
+    return World(**{**SMALL, **scenario.tuned})
 
 
 def _recover(world: World, scenario: Scenario) -> None:

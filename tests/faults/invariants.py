@@ -34,8 +34,8 @@ from chalicelib.flow import facts
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.limits import pools
 from tests.faults.limits import check_limits
-from tests.faults.memory_tables import QuickWorld
 from tests.support import backfills
+from tests.support.world import World
 
 R = TypeVar("R")
 # The next tick hints all overdue rows. So no row is overdue for longer than a tick and the grace period, unless it
@@ -47,7 +47,7 @@ MAX_OVERDUE = 2 * MINUTE + 10 * SECOND
 class Stock:
     """Every row of the tables, by kind."""
 
-    def __init__(self, world: QuickWorld) -> None:
+    def __init__(self, world: World) -> None:
         self._rows = [(name, row["pk"]["S"], row["sk"]["S"], row) for name, row in world.tables.rows()]
         self._kinds: dict[type, list[Any]] = {}
         self._known = world.tables.known
@@ -124,7 +124,7 @@ class Stock:
         return [(parse_instant(row["wake_at"]["S"]), f"{pk} {sk}") for _, pk, sk, row in waking]
 
 
-def check(world: QuickWorld) -> Stock:
+def check(world: World) -> Stock:
     """Check what must hold at every moment. Returns the rows that were read."""
     stock = Stock(world)
     _slots_are_counted(stock)
@@ -139,7 +139,7 @@ def check(world: QuickWorld) -> Stock:
     return stock
 
 
-def check_rest(world: QuickWorld, one_clock: bool = True) -> None:
+def check_rest(world: World, one_clock: bool = True) -> None:
     """Check what must also hold when all runs have ended, all schedules are closed or enabled, and time has passed.
     With ``one_clock``, limits are checked from history, because all its instants come from one clock.
     """
@@ -171,7 +171,7 @@ def check_rest(world: QuickWorld, one_clock: bool = True) -> None:
             assert job.wake_at is not None or schedule_state.mode in states.PAUSED_MODES, f"nothing will wake {job}"
 
 
-def check_awake(world: QuickWorld) -> None:
+def check_awake(world: World) -> None:
     """Check that all work that can proceed is checked soon: by the sweep if no hint comes."""
     stock, now = check(world), world.clock.now()
     for job in stock.jobs:
@@ -242,7 +242,7 @@ def _what_lives_stays(stock: Stock) -> None:
     assert holding == [], "jobs that pass away with what they hold"
 
 
-def _what_lives_is_counted(world: QuickWorld, stock: Stock) -> None:
+def _what_lives_is_counted(world: World, stock: Stock) -> None:
     """An active run holds a permit of each group, and of the pool, that its schedule names at present. A put in
     progress is an exception: the schedule state or the workflow is then marked as uncounted.
     """
@@ -319,7 +319,7 @@ def _counts_are_those_of_markers(job: Job, markers: list[AppliedEvent]) -> None:
         assert max(counts) <= len(markers) <= sum(counts), told
 
 
-def _each_run_started_once(world: QuickWorld, stock: Stock) -> None:
+def _each_run_started_once(world: World, stock: Stock) -> None:
     names = Counter(made.name for made in world.targets.emr.runs.values())
     assert [name for name, count in names.items() if count > 1] == [], "no attempt starts two EMR runs"
     known = {run.request.name for run in stock.runs}

@@ -26,7 +26,6 @@ from chalicelib.flow.ingest import custom_events, objects
 from chalicelib.flow.runs import complete, dead_letters
 from chalicelib.flow.system import dispatch, sweep
 from tests.faults import invariants
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.services import (
     INVOKED,
     AsyncLambda,
@@ -44,7 +43,7 @@ from tests.faults.services import (
 from tests.support import backfills, dags
 from tests.support.fakes import EmrRun
 from tests.support.pull_workers import POOL, PULLED, PullWorker
-from tests.support.world import EMR, SQS, flights, full, state_change
+from tests.support.world import EMR, SQS, World, flights, full, state_change
 
 BEFORE, HOUR, AFTER = 10, 60, 10  # minutes of the load
 SHIFT = 30  # minutes by which the second outage of a pair begins later
@@ -76,7 +75,7 @@ class Result:
     recovery: int
 
 
-class Platform(QuickWorld):
+class Platform(World):
     def __init__(self, outages: Sequence[Outage], seed: int = 1) -> None:
         super().__init__(wake_shards=1, history_shards=1)
         self.outages = outages
@@ -95,7 +94,7 @@ class Platform(QuickWorld):
         self.workers = [PullWorker(self, f"worker-{number}") for number in range(2)]
         self.unsent: list[partitions.ObjectCreated] = []  # notifications that S3 still has
         self.on_bus: list[Callable[[], Any]] = []  # custom events that EventBridge still has
-        self.wishes: list[Callable[[], Any]] = []  # requests of users and producers, who repeat them until they succeed
+        self.requests: list[Callable[[], Any]] = []  # of users and producers, who repeat them
         self.answers: Counter[int] = Counter()
         self.ended: dict[str, Instant] = {}  # runs of EMR
         self.put_at: dict[str, Instant] = {}
@@ -228,17 +227,17 @@ class Platform(QuickWorld):
         for worker in self.workers:
             self._pulls(worker)
         self.stream.work()
-        wishes, self.wishes = self.wishes, []
-        for wish in wishes:
-            self._request(wish)
+        requests, self.requests = self.requests, []
+        for request in requests:
+            self._request(request)
         self.work()
 
     # -- the load ------------------------------------------------------------------------------------------------
 
     def _load(self, minute: int) -> None:
         if minute == 5:
-            wish = {"from_": "2026-01-01T00:00:00Z", "to": f"2026-01-{ENTRIES + 1:02d}T00:00:00Z"}
-            self._request(lambda: backfills.begin(self, "past", "b1", concurrency=2, **wish))
+            days = {"from_": "2026-01-01T00:00:00Z", "to": f"2026-01-{ENTRIES + 1:02d}T00:00:00Z"}
+            self._request(lambda: backfills.begin(self, "past", "b1", concurrency=2, **days))
         if minute % 5 == 1:
             self._upload(minute)
         if minute % 4 == 1:
@@ -248,7 +247,7 @@ class Platform(QuickWorld):
         if minute % 20 == 7:
             self._request(lambda: self.pause("changed", "backlog"))
         if minute % 20 == 9:
-            self.wishes.append(lambda: self.resume("changed"))
+            self.requests.append(lambda: self.resume("changed"))
 
     def _upload(self, minute: int) -> None:
         key = f"raw/weather/year=2026/month={minute // 28 + 1}/day={minute % 28 + 1}/a.csv"
@@ -282,27 +281,27 @@ class Platform(QuickWorld):
     def _put_on_bus(self, post: Callable[[], Any]) -> None:
         """A producer whose PutEvents call is refused repeats it a minute later."""
         if self.services.how("eventbridge"):
-            self.wishes.append(lambda: self._put_on_bus(post))
+            self.requests.append(lambda: self._put_on_bus(post))
         else:
             self.on_bus.append(post)
 
-    def _request(self, wish: Callable[[], Any]) -> None:
+    def _request(self, request: Callable[[], Any]) -> None:
         """Make a request to the API. A request that is refused temporarily is repeated a minute later."""
         if self.services.refuses("lambda"):
             self.answers[502] += 1
         else:
             try:
-                self._answered(wish)
+                self._answered(request)
                 return
             except Refused:
                 pass
             except SluiceError:  # refused for good: the schedule has ended
                 return
-        self.wishes.append(wish)
+        self.requests.append(request)
 
-    def _answered(self, wish: Callable[[], Any]) -> None:
+    def _answered(self, request: Callable[[], Any]) -> None:
         try:
-            wish()
+            request()
         except SluiceError as error:
             self.answers[error.status] += 1
             if error.status != 503:
@@ -392,7 +391,7 @@ class Platform(QuickWorld):
         open_jobs = any(not job.closed for job in stock.jobs if job.schedule != full("past"))
         living = any(not states.is_terminal(run.state) for run in stock.runs)
         letters = dead_letters.listed(self.ports, "demo", None, 1, None).items
-        return bool(open_jobs or living or letters or self.wishes or self.stream.behind)
+        return bool(open_jobs or living or letters or self.requests or self.stream.behind)
 
     def check(self) -> None:
         """Check that nothing is lost and nothing is done twice, for every outage."""

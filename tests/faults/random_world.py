@@ -30,12 +30,11 @@ from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.system import dispatch
 from tests.faults import dying, invariants
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.weather import MAX_SKEW, Weather
 from tests.support import backfills
 from tests.support.crash import lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
-from tests.support.world import EMR, day, flights, full
+from tests.support.world import EMR, World, day, flights, full
 
 NAMES = ("a", "b", "c")
 LIVE = ("SUBMITTED", "RUNNING")
@@ -65,7 +64,7 @@ class RumourWakes:
         return self._inner.upcoming(since, until, limit)
 
 
-class RandomWorld(QuickWorld):
+class RandomWorld(World):
     def __init__(self, schedules: dict[str, Any], seed: int) -> None:
         self.most_runs = seed % 4  # of the EMR application at a time; 0: no limit
         limits = ((APPLICATION, self.most_runs),) if self.most_runs else ()
@@ -289,8 +288,8 @@ class RandomWorld(QuickWorld):
         """
         days = {"from_": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:21:00Z"}
         values = [{"year": "2013", "month": "1", "day": str(number)} for number in (1, 2, 3)]
-        for wish in (days, {"partitions": {"values": values, "dataset": "flights"}}):
-            self.people(lambda wish=wish: backfills.begin(self, name, f"r{request}", concurrency=most, **wish))
+        for fields in (days, {"partitions": {"values": values, "dataset": "flights"}}):
+            self.people(lambda fields=fields: backfills.begin(self, name, f"r{request}", concurrency=most, **fields))
 
     def stop_backfill(self, name: str, runs: bool) -> None:
         for row in self.weather.undisturbed(lambda: self.ports.jobs.backfills(full(name)))[:1]:

@@ -18,10 +18,10 @@ from chalicelib.core.writes import Conflict, Replace, Write
 from chalicelib.flow.schedules import actions
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
-from tests.faults.test_disable_crossing import Cut, _cut
 from tests.support.clock import HandClock
+from tests.support.crossings import at_each_call, cross
 from tests.support.schedules import after, partitions
+from tests.support.snapshot import Start
 from tests.support.world import World, day, flights, full
 
 ENDS = {"RUNNING": "STARTED", "SUCCESS": "COMPLETED", "CANCELLED": "KILLED"}
@@ -30,43 +30,42 @@ ENDS = {"RUNNING": "STARTED", "SUCCESS": "COMPLETED", "CANCELLED": "KILLED"}
 @pytest.mark.parametrize("began", [-SECOND, 0, 1])
 @pytest.mark.parametrize("says", ENDS)
 def test_t10_a_late_waiter_gets_statuses_that_its_since_covers(says: str, began: Millis) -> None:
-    calls = _cross(None, says, began)[0]
-    for before in range(1, calls + 1):
-        heard = _cross(before, says, began)[1]
-        assert heard == (began <= 0), f"enabled before call {before} of {calls}"
-    assert calls >= 5
+    start = Start(lambda: _begun(ENDS[says]))
+    at_each_call(lambda before: _cross(start, before, says, began), least=5)
 
 
-def _cross(before: int | None, says: str, began: Millis) -> tuple[int, bool]:
-    """Returns the number of calls that handle the event, and whether the status started the waiting schedule."""
-    world = QuickWorld(**SMALL)
-    waiting = after("clean", "join", ENDS[says], enabled=False)
+def _begun(status: str) -> World:
+    world = World(**SMALL)
+    waiting = after("clean", "join", status, enabled=False)
     world.deploy(flights({"daily": partitions(), "next": waiting}))
     world.upload(day(1))
     world.settle()
-    plain = world.ports
+    return world
+
+
+def _cross(start: Start, before: int | None, says: str, began: Millis) -> int:
+    """Play one order. Returns the number of calls that handle the event."""
+    world = start.again()
 
     def enable() -> None:
-        theirs = replace(plain, clock=HandClock(world.clock.now() + began))
+        theirs = replace(world.ports, clock=HandClock(world.clock.now() + began))
         actions.enable(theirs, full("next"), "tester")
 
-    cut = Cut(before, enable)
-    world.ports = _cut(plain, cut)
-    world.emr_says("jr00001", says)
-    world.ports = plain
+    calls = cross(world, before, enable, lambda: world.emr_says("jr00001", says))
     world.settle()
-    calls = cut.count
     for _ in range(3):
         world.clock.pass_by("11m")
         world.tick()
         world.finish()
     invariants.check_rest(world)
-    return calls, len(world.runs("next")) == 1
+    if before is not None:
+        assert (len(world.runs("next")) == 1) == (began <= 0)
+    return calls
 
 
 def _ended(document: dict[str, Any], says: str = "SUCCESS") -> tuple[World, list[int]]:
     """A world in which a run has ended, and the number of writes of its row since its start."""
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     world.deploy(flights({"daily": partitions(), **document}))
     world.upload(day(1))
     world.settle()

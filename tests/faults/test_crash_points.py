@@ -1,10 +1,11 @@
 """A Lambda may be killed after any write (O3): nothing is lost and nothing runs twice, after any write.
 
-The scenarios are in `roads*.py`, `dying.py` plays them, and `invariants.py` checks what must always hold.
+The scenarios are in `scenarios_*.py`, `dying.py` plays them, and `invariants.py` checks what must always hold.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import get_args
@@ -13,29 +14,29 @@ import pytest
 
 from chalicelib.core.writes import Write
 from tests.faults.dying import play, world_for
-from tests.faults.roads import ROADS
-from tests.faults.roads_applications import APPLICATIONS
-from tests.faults.roads_backfill import BACKFILLED
-from tests.faults.roads_bills import BILLS
-from tests.faults.roads_dags import DAGS
-from tests.faults.roads_delivered import DELIVERED
-from tests.faults.roads_ending import ENDING
-from tests.faults.roads_executions import EXECUTIONS
-from tests.faults.roads_gathered import GATHERED
-from tests.faults.roads_limited import LIMITED
-from tests.faults.roads_messages import MESSAGES
-from tests.faults.roads_named_later import NAMED_LATER
-from tests.faults.roads_notices import NOTICES
-from tests.faults.roads_paced import PACED
-from tests.faults.roads_paused import PAUSED
-from tests.faults.roads_pools import POOLED
-from tests.faults.roads_reprocess import REPROCESSED
-from tests.faults.roads_tables import TABLES
-from tests.faults.roads_updated import UPDATED
-from tests.faults.roads_workers import WORKERS
+from tests.faults.scenarios_applications import APPLICATIONS
+from tests.faults.scenarios_backfill import BACKFILLED
+from tests.faults.scenarios_basic import BASIC
+from tests.faults.scenarios_bills import BILLS
+from tests.faults.scenarios_dags import DAGS
+from tests.faults.scenarios_delivered import DELIVERED
+from tests.faults.scenarios_ending import ENDING
+from tests.faults.scenarios_executions import EXECUTIONS
+from tests.faults.scenarios_gathered import GATHERED
+from tests.faults.scenarios_limited import LIMITED
+from tests.faults.scenarios_messages import MESSAGES
+from tests.faults.scenarios_named_later import NAMED_LATER
+from tests.faults.scenarios_notices import NOTICES
+from tests.faults.scenarios_paced import PACED
+from tests.faults.scenarios_paused import PAUSED
+from tests.faults.scenarios_pools import POOLED
+from tests.faults.scenarios_reprocess import REPROCESSED
+from tests.faults.scenarios_tables import TABLES
+from tests.faults.scenarios_updated import UPDATED
+from tests.faults.scenarios_workers import WORKERS
 from tests.support.crash import EFFECTS
 
-SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
+SCENARIOS = {**BASIC, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
              **TABLES, **EXECUTIONS, **REPROCESSED}  # fmt: skip
 # Forms of a write that have a condition of their own in the tables.
@@ -45,20 +46,47 @@ FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "Delete
          "TakeLease over"}  # fmt: skip
 
 
+def _dies(name: str, number: int, effect: str) -> None:
+    try:
+        play(SCENARIOS[name], world_for(SCENARIOS[name]), number)
+    except AssertionError as error:
+        raise AssertionError(f"death after effect {number}, {effect}: {error}") from error
+
+
+def _effects(name: str) -> list[str]:
+    points = play(SCENARIOS[name], world_for(SCENARIOS[name]))
+    return points.names[: points.in_act]
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_o3_a_death_after_any_write_loses_and_doubles_nothing(name: str) -> None:
-    scenario = SCENARIOS[name]
-    points = play(scenario, world_for(scenario))
-    effects = points.names[: points.in_act]
-    print(f"{name}: {len(effects)} crash points")
+    """Kills after the first and the last effect of each kind; `make test-long` kills after those between them, too."""
+    effects = _effects(name)
+    chosen = _first_and_last(effects)
+    print(f"{name}: {len(chosen)} of {len(effects)} crash points")
 
-    for number, effect in enumerate(effects, start=1):
-        try:
-            play(scenario, world_for(scenario), number)
-        except AssertionError as error:
-            raise AssertionError(f"death after effect {number}, {effect}: {error}") from error
+    for number in chosen:
+        _dies(name, number, effects[number - 1])
 
     assert len(effects) >= 4
+    assert {effects[number - 1] for number in chosen} == set(effects)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_o3_a_death_after_each_repeated_write_is_harmless(name: str) -> None:
+    """Kills after each effect whose kind has an earlier and a later one."""
+    effects = _effects(name)
+    for number in set(range(1, len(effects) + 1)) - set(_first_and_last(effects)):
+        _dies(name, number, effects[number - 1])
+
+
+def _first_and_last(effects: Sequence[str]) -> list[int]:
+    """The numbers, from 1, of the first and the last effect of each kind."""
+    numbered = list(enumerate(effects, start=1))
+    last = {effect: number for number, effect in numbered}
+    first = {effect: number for number, effect in reversed(numbered)}
+    return sorted({*first.values(), *last.values()})
 
 
 @pytest.mark.long

@@ -15,7 +15,6 @@ from chalicelib.flow.dags import actions as flow
 from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import Played, two
 from tests.faults.meetings.situations_queues import made
-from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.dags import dag
 from tests.support.world import EMR, World, day, full
@@ -63,13 +62,13 @@ def _deleted_and_put(world: World) -> None:
 
 
 CROSSINGS: dict[str, tuple[Act, Act, Act, Holds]] = {
-    "two wishes to run it again": (
+    "two requests to run it again": (
         _a_is_failed,
         _again("r1"),
         _again("r2"),
         lambda ran, states: ran == ["a", "a", "b"] and states == ["SUCCEEDED"],
     ),
-    "one wish, told twice": (
+    "one request, sent twice": (
         _a_is_failed,
         _again("r1", "from"),
         _again("r1", "from"),
@@ -106,7 +105,7 @@ CROSSINGS: dict[str, tuple[Act, Act, Act, Holds]] = {
 def test_w4_two_requests_in_any_order_let_a_dag_end(name: str, record_property: Any) -> None:
     before, one, other, holds = CROSSINGS[name]
 
-    def build() -> QuickWorld:
+    def build() -> World:
         app = dags.app(CHAIN, w_c={"target": EMR})
         return made(app, lambda world: world.upload(day(1)), lambda world: world.settle(), before)
 
@@ -119,7 +118,7 @@ def test_w4_two_requests_in_any_order_let_a_dag_end(name: str, record_property: 
     try_two(situation, most=16, least=10, note=record_property)
 
 
-def _rest(world: QuickWorld) -> None:
+def _rest(world: World) -> None:
     for _ in range(4):
         world.settle()
         world.finish()

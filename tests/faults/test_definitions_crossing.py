@@ -11,10 +11,10 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.jobs.check import check_job
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.turns import ENDLESS, side_by_side
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.snapshot import Start
+from tests.support.world import EMR, World, day, flights
 
 POOL = "pool:demo.p"
 OWN = "workflow:demo.flights.one"
@@ -24,17 +24,17 @@ def pooled(size: int, shares: dict[str, int] | None = None) -> dict[str, Any]:
     return {"size": size, "shares": {name: {"reserved": units} for name, units in (shares or {}).items()}}
 
 
-def put_pool(world: QuickWorld, pool: dict[str, Any]) -> None:
+def put_pool(world: World, pool: dict[str, Any]) -> None:
     store.put(world.ports, "pool", "demo.p", pool, "tester")
 
 
-def put_workflow(world: QuickWorld, **fields: Any) -> None:
+def put_workflow(world: World, **fields: Any) -> None:
     store.put(world.ports, "workflow", "demo.flights.one", {"target": EMR, **fields}, "tester")
 
 
-def a_pool(pool: dict[str, Any], *living: str) -> QuickWorld:
+def a_pool(pool: dict[str, Any], *living: str) -> World:
     """Runs of these workflows are active; a job of each waits to be checked."""
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     both = {name: partitions(1, name, by=["day"]) for name in ("one", "two")}
     in_pool = {"target": EMR, "pool": "p"}
     world.deploy({**flights({}, one=in_pool, two=in_pool), "pools": {"p": pool}})
@@ -50,28 +50,28 @@ def a_pool(pool: dict[str, Any], *living: str) -> QuickWorld:
     return world
 
 
-def check(world: QuickWorld, name: str) -> None:
+def check(world: World, name: str) -> None:
     for job in world.jobs(name):
         check_job(world.ports, (job.schedule, job.generation, job.sort_key))
 
 
-def living(world: QuickWorld) -> int:
+def living(world: World) -> int:
     return sum(run.state in ("STARTING", "RUNNING") for name in ("one", "two") for run in world.runs(name))
 
 
-def meets(make: Callable[[], QuickWorld], change: Callable[[QuickWorld], None], *others: str) -> list[int]:
+def meets(make: Callable[[], World], change: Callable[[World], None], *others: str) -> list[int]:
     """The numbers of active runs once the change is answered, the check has ended, and the ``others`` are checked.
 
     The change is made before each call of the check, the last time after all of them. Only plays in which it came
     before the start count.
     """
     found: list[int] = []
-    calls, left = 0, True
+    start, calls, left = Start(make), 0, True
     while left:
-        world = make()
+        world = start.again()
         before, answered = living(world), -1
 
-        def changing(world: QuickWorld = world) -> None:
+        def changing(world: World = world) -> None:
             nonlocal answered
             change(world)
             answered = living(world)
@@ -109,9 +109,9 @@ def test_w3_a_workflow_with_more_pool_units_starts_with_them(slots: int) -> None
     assert set(lives) == {1}
 
 
-def a_run_outside() -> QuickWorld:
+def a_run_outside() -> World:
     """A run of the workflow is active, in no group and no pool. A job of its schedule waits to be checked."""
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     world.deploy({**flights({"one": partitions(1, "one", by=["day"])}, one={"target": EMR}), "pools": {"p": pooled(1)}})
     world.upload(day(1))
     world.settle()
@@ -137,6 +137,6 @@ GROUPED = partitions(1, "one", by=["day"], constraints=[{"type": "concurrency", 
     ],
 )
 def test_c9_a_limit_added_during_a_check_counts_active_runs(
-    change: Callable[[QuickWorld], None],
+    change: Callable[[World], None],
 ) -> None:
     assert set(meets(a_run_outside, change)) == {1}

@@ -21,10 +21,10 @@ from chalicelib.flow.jobs.actions import withdraw
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
-from tests.faults.test_disable_crossing import Cut, _cut, _let_time_pass
 from tests.support.clock import HandClock
+from tests.support.crossings import at_each_call, cross, let_time_pass
 from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, once, spread
+from tests.support.snapshot import Start
 from tests.support.world import World
 
 NEW = {"properties": {"new": True}}
@@ -48,32 +48,33 @@ CLOSINGS = {
 }
 
 
-def _cross(before: int | None, closing: Closing, kind: str, count: int) -> int:
+def _prepared(kind: str, count: int) -> World:
+    world = World(**SMALL)
+    deploy(world, {"daily": spread(count)}, kind)
+    return world
+
+
+def _cross(start: Start, before: int | None, closing: Closing, kind: str, count: int) -> int:
     """Play one order. Returns the number of calls of the delivery."""
-    world, schedule = QuickWorld(**SMALL), spread(count)
-    deploy(world, {"daily": schedule}, kind)
+    world, schedule = start.again(), spread(count)
     refs, instant = fires(world), due(world)
-    plain, sent_before = world.ports, []
+    sent_before: list[str] = []
 
     def close() -> None:
-        cut_ports, world.ports = world.ports, plain
         closing.act(world, schedule)
         sent_before.extend(ids(world))
         world.settle()
-        world.ports = cut_ports
 
-    cut = Cut(before, close)
-    world.ports = _cut(plain, cut)
-    assert dispatch_together(world.ports, refs, instant) == []
-    world.ports = plain
-    if before is None:
-        close()
+    def deliver() -> None:
+        assert dispatch_together(world.ports, refs, instant) == []
+
+    calls = cross(world, before, close, deliver)
     if not closing.keeps:
         passed = len(ids(world)) - len(sent_before)
         assert passed <= TARGETS[kind][1], f"{passed} were sent after it was acknowledged"
-    _let_time_pass(world)
+    let_time_pass(world)
     closing.reopen(world)
-    _let_time_pass(world)
+    let_time_pass(world)
 
     invariants.check_rest(world)
     runs = world.runs("daily")
@@ -84,17 +85,12 @@ def _cross(before: int | None, closing: Closing, kind: str, count: int) -> int:
         assert len(runs) == count, "nothing is lost"
     else:
         assert len(runs) + len(world.records("daily")) == count, "what was not sent has its record"
-    return cut.count
+    return calls
 
 
 def _at_every_call(closing: str, kind: str, count: int) -> None:
-    calls = _cross(None, CLOSINGS[closing], kind, count)
-    assert calls >= 8
-    for before in range(1, calls + 1):
-        try:
-            _cross(before, CLOSINGS[closing], kind, count)
-        except AssertionError as error:
-            raise AssertionError(f"{closing} before call {before} of {calls}: {error}") from error
+    start = Start(lambda: _prepared(kind, count))
+    at_each_call(lambda before: _cross(start, before, CLOSINGS[closing], kind, count), least=8)
 
 
 @pytest.mark.parametrize("kind", TARGETS)
@@ -113,7 +109,7 @@ def test_c13_a_close_during_a_batch_holds_once_acknowledged(kind: str, closing: 
 @pytest.mark.parametrize("kind", TARGETS)
 def test_c13_after_a_disable_at_most_one_sub_batch_is_sent(kind: str) -> None:
     for whole in (False, True):
-        world = QuickWorld(**SMALL)
+        world = World(**SMALL)
         deploy(world, {"daily": spread(100)}, kind)
         refs, instant = fires(world), due(world)
         # Acknowledged while the second sub-batch is sent, or right after the first was answered.
@@ -145,7 +141,7 @@ class WhileWaiting(HandClock):
 
 @pytest.mark.parametrize("count", [1, 25])
 def test_w8_a_job_cancelled_five_seconds_before_due_is_not_sent(count: int) -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(count)})
     refs, instant = fires(world), due(world)
     cancelled = world.jobs("daily")[0].job_id
@@ -161,7 +157,7 @@ def test_w8_a_job_cancelled_five_seconds_before_due_is_not_sent(count: int) -> N
 
 
 def test_w8_a_skip_or_disable_in_a_batch_affects_only_its_own() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, many(25))
     refs, instant = fires(world), due(world)
     Interfering(world, before=once(lambda: world.disable("s020")))
@@ -175,7 +171,7 @@ def test_w8_a_skip_or_disable_in_a_batch_affects_only_its_own() -> None:
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("closing", ["disable", "delete", "cancel", "hold"])
 def test_a_job_dropped_during_its_sending_is_recorded_as_sent(closing: str, when: str, count: int) -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(count)})
     refs, instant = fires(world), due(world)
     job_ids = [job.job_id for job in world.jobs("daily")]
@@ -190,9 +186,9 @@ def test_a_job_dropped_during_its_sending_is_recorded_as_sent(closing: str, when
 
     Interfering(world, **{when: once(closes)})
     assert dispatch_together(world.ports, refs, instant) == []
-    _let_time_pass(world)
+    let_time_pass(world)
     CLOSINGS["hold"].reopen(world) if closing == "hold" else None
-    _let_time_pass(world)
+    let_time_pass(world)
 
     invariants.check_rest(world)
     sent = set(ids(world))
@@ -203,13 +199,13 @@ def test_a_job_dropped_during_its_sending_is_recorded_as_sent(closing: str, when
 
 @pytest.mark.parametrize("answer", [NoAnswer("no answer in time"), Never("no such queue")])
 def test_a_job_dropped_during_its_refusal_stays_dropped(answer: Any) -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(1)})
     refs, instant = fires(world), due(world)
     world.targets.queue.down = answer
     Interfering(world, before=once(lambda: (world.disable("daily"), world.settle())))
     assert dispatch_together(world.ports, refs, instant) == []
-    _let_time_pass(world)
+    let_time_pass(world)
     invariants.check_rest(world)
     assert world.runs("daily") == []
     assert [record.kind for record in world.records("daily")] == ["DROPPED"]
@@ -217,7 +213,7 @@ def test_a_job_dropped_during_its_refusal_stays_dropped(answer: Any) -> None:
 
 
 def test_a_refused_cancel_says_that_the_message_was_sent() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(1)})
     job_id = world.jobs("daily")[0].job_id
     world.pass_by("61s")

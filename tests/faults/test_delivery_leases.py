@@ -17,20 +17,20 @@ from chalicelib.flow.system import dispatch, sweep
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.support.crash import Crash, lost
 from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, once, spread
 from tests.support.ledgers import LedgerBetween
+from tests.support.world import World
 
 
-def _tick_finds_it(world: QuickWorld) -> None:
+def _tick_finds_it(world: World) -> None:
     """Another invocation: the sweep finds the overdue rows, and its hints arrive."""
     sweep.sweep_all(world.ports)
     for ref in world.hints.due(world.clock.now()):
         dispatch.dispatch(world.ports, ref)
 
 
-def _rests(world: QuickWorld) -> None:
+def _rests(world: World) -> None:
     for span in ("1m", "1m", "3m", "11m", "61m"):
         world.clock.wait_until(world.clock.now() + duration(span))
         world.tick()
@@ -40,7 +40,7 @@ def _rests(world: QuickWorld) -> None:
 @pytest.mark.parametrize("kind", TARGETS)
 @pytest.mark.parametrize("count", [1, 25])
 def test_a_tick_during_a_slow_delivery_does_not_send_it_again(kind: str, count: int) -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(count)}, kind)
     refs, instant = fires(world), due(world)
     Interfering(world, after=lambda: _tick_finds_it(world), takes="9s")
@@ -54,7 +54,7 @@ def test_a_tick_during_a_slow_delivery_does_not_send_it_again(kind: str, count: 
 
 @pytest.mark.parametrize("count", [1, 25])
 def test_a_repeated_hint_in_a_slow_delivery_does_not_send_again(count: int) -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(count)})
     refs, instant = fires(world), due(world)
     repeated: list[list[Any]] = []
@@ -68,7 +68,7 @@ def test_a_repeated_hint_in_a_slow_delivery_does_not_send_again(count: int) -> N
 
 
 def test_a_batch_longer_than_its_lease_renews_it() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(100)})
     refs, instant = fires(world), due(world)
     Interfering(world, after=lambda: _tick_finds_it(world), takes="9s")
@@ -81,7 +81,7 @@ def test_a_batch_longer_than_its_lease_renews_it() -> None:
 
 def test_a_lease_of_a_dead_invocation_ends_within_tick_and_10s() -> None:
     for when in ("before", "after"):
-        world = QuickWorld(**SMALL)
+        world = World(**SMALL)
         deploy(world, {"daily": spread(30)})
         refs, instant = fires(world), due(world)
 
@@ -101,7 +101,7 @@ def test_a_lease_of_a_dead_invocation_ends_within_tick_and_10s() -> None:
 
 def test_a_late_answer_changes_no_failed_run_and_no_dead_letter() -> None:
     """The lease expires while the first call hangs, and the second invocation gives the event up for good."""
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(1)})
     refs, instant = fires(world), due(world)
 
@@ -121,7 +121,7 @@ def test_a_late_answer_changes_no_failed_run_and_no_dead_letter() -> None:
 
 
 def test_a_late_answer_overwrites_no_run_recorded_meanwhile() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(1)})
     refs, instant = fires(world), due(world)
     seen: list[Any] = []
@@ -139,7 +139,7 @@ def test_a_late_answer_overwrites_no_run_recorded_meanwhile() -> None:
 
 
 def test_a_try_counts_even_if_the_sweep_read_the_job_meanwhile() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(1)}, delivery={"tries": 2, "delay": "1s"})
     refs, instant = fires(world), due(world)
     world.targets.queue.down = NoAnswer("no answer in time")
@@ -167,7 +167,7 @@ class _NoBooks(LedgerBetween):
 
 @pytest.mark.parametrize("count", [1, 25])
 def test_an_unrecorded_delivery_is_not_sent_again_at_once(count: int) -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, {"daily": spread(count)})
     refs, instant = fires(world), due(world)
     ledger = _NoBooks(world.ports.ledger)
@@ -185,7 +185,7 @@ def test_an_unrecorded_delivery_is_not_sent_again_at_once(count: int) -> None:
 
 def test_a_job_that_cannot_be_sent_does_not_fail_the_others() -> None:
     """The target's own code fails for a batch. Each message is then tried separately, by its retry policy."""
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     deploy(world, many(12))
     refs, instant = fires(world), due(world)
 

@@ -7,20 +7,18 @@ that was in flight may still be made, and it is on record. A kept job runs later
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import pytest
 
-from chalicelib.core.rows.stamps import Stamp
-from chalicelib.core.writes import Conflict
 from chalicelib.flow.fires import emit
-from chalicelib.ports import Ports, RowRequest
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
+from tests.support.crossings import at_each_call, cross, let_time_pass
 from tests.support.schedules import at, at_most, partitions
+from tests.support.snapshot import Start
 from tests.support.world import EMR, World, day, flights
 
 OLD = {"properties": {"new": False}}
@@ -28,12 +26,12 @@ NEW = {"properties": {"new": True}}
 
 
 @dataclass(frozen=True)
-class Road:
-    """A schedule, the preparation, and the invocations that process its job until it starts."""
+class Channel:
+    """A way to a start: a schedule, the preparation, and the invocations that process its job until it starts."""
 
     schedule: dict[str, Any]
     before: Callable[[World], Any]
-    travel: Callable[[World], Any]
+    process: Callable[[World], Any]
 
 
 @dataclass(frozen=True)
@@ -81,13 +79,13 @@ def _fail_once(world: World) -> None:
     world.clock.pass_by("31s")
 
 
-ROADS = {
-    "a partition": Road(partitions(**at_most(1), **OLD), lambda world: None, lambda world: world.upload(day(1))),
-    "a job in a queue": Road(
+CHANNELS = {
+    "a partition": Channel(partitions(**at_most(1), **OLD), lambda world: None, lambda world: world.upload(day(1))),
+    "a job in a queue": Channel(
         partitions(by=["day"], **at_most(1), **OLD), _queue_up, lambda world: world.emr_says("jr00001", "SUCCESS")
     ),
-    "a fire": Road(at("1 12 2 3 *", **at_most(1), **OLD), _fire_comes, lambda world: None),
-    "a second attempt": Road(partitions(workflow="twice", **OLD), _fail_once, lambda world: None),
+    "a fire": Channel(at("1 12 2 3 *", **at_most(1), **OLD), _fire_comes, lambda world: None),
+    "a second attempt": Channel(partitions(workflow="twice", **OLD), _fail_once, lambda world: None),
 }
 CLOSINGS = {
     "disable": Closing(lambda world, schedule: world.disable("daily")),
@@ -111,102 +109,48 @@ CLOSINGS = {
 tried: dict[tuple[str, str], int] = {}
 
 
-class Cut:
-    """Counts the calls that a flow makes, and calls a function before the n-th."""
-
-    def __init__(self, before: int | None, act: Callable[[], None]) -> None:
-        self.count, self._before, self._act = 0, before, act
-
-    def crossing(self, call: Callable[[], Any]) -> Any:
-        self.count += 1
-        if self.count == self._before:
-            self._act()
-        return call()
-
-
-class CutPort:
-    """Wraps a port, so that each of its calls passes the cut."""
-
-    def __init__(self, inner: Any, cut: Cut) -> None:
-        self._inner, self._cut = inner, cut
-
-    def commit(self, writes: Any) -> Conflict | None:
-        refused: Conflict | None = self._cut.crossing(lambda: self._inner.commit(writes))
-        return refused
-
-    def __getattr__(self, name: str) -> Any:
-        method = getattr(self._inner, name)
-        return lambda *args: self._cut.crossing(lambda: method(*args))
-
-
-class CutTargets:
-    def __init__(self, inner: Any, cut: Cut) -> None:
-        self._inner, self._cut = inner, cut
-
-    def of(self, kind: str) -> Any:
-        return CutPort(self._inner.of(kind), self._cut)
-
-
-class CutAhead:
-    """Rows that are read together: one call; later reads of them need none."""
-
-    def __init__(self, plain: Ports, cut: Cut) -> None:
-        self._plain, self._cut = plain, cut
-
-    def read(self, _: Ports, wanted: Sequence[RowRequest]) -> Ports:
-        return _cut(self._cut.crossing(lambda: self._plain.prefetch.read(self._plain, wanted)), self._cut)
-
-    def stamps(self, wanted: Sequence[RowRequest]) -> Mapping[RowRequest, Stamp]:
-        return self._cut.crossing(lambda: self._plain.prefetch.stamps(wanted))
-
-
-@pytest.mark.parametrize("channel", ROADS)
+@pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("closing", CLOSINGS)
 def test_c13_a_close_at_any_point_holds_once_acknowledged(closing: str, channel: str) -> None:
-    calls = _cross(None, CLOSINGS[closing], ROADS[channel])
-    for before in range(1, calls + 1):
-        try:
-            _cross(before, CLOSINGS[closing], ROADS[channel])
-        except AssertionError as error:
-            raise AssertionError(f"{closing} before call {before} of {calls}: {error}") from error
+    start = Start(lambda: _begun(CHANNELS[channel]))
+    calls = at_each_call(lambda before: _cross(start, before, CLOSINGS[closing], CHANNELS[channel]), least=15)
     tried[closing, channel] = calls
-    print(f"{closing} on the road of {channel}: {calls} places where they may cross")
-    assert calls >= 15
+    print(f"{closing} beside {channel}: {calls} crossings")
 
 
 def test_there_are_many_crossings() -> None:
     """Runs after the other tests of this file, and counts the orders that they played."""
-    if len(tried) < len(CLOSINGS) * len(ROADS):
+    if len(tried) < len(CLOSINGS) * len(CHANNELS):
         pytest.skip("the crossings were not all played in this session")
-    print(f"{sum(tried.values())} interleavings of a closing and a road")
+    print(f"{sum(tried.values())} interleavings of a closing and the processing of a job")
     assert sum(tried.values()) >= 500
 
 
-def _cross(before: int | None, closing: Closing, channel: Road) -> int:
-    """Play one order. Returns the number of calls that process the job."""
-    world = QuickWorld(**SMALL)
+def _begun(channel: Channel) -> World:
+    world = World(**SMALL)
     world.deploy(
         flights({"daily": channel.schedule}, twice={"target": EMR, "retries": {"attempts": 2, "delay": "30s"}})
     )
     channel.before(world)
+    return world
+
+
+def _cross(start: Start, before: int | None, closing: Closing, channel: Channel) -> int:
+    """Play one order. Returns the number of calls that process the job."""
+    world = start.again()
     already = {run.run_id + str(run.attempt) for run in world.runs("daily")}
-    plain = world.ports
     acknowledged: list[Acknowledged] = []
 
     def close() -> None:
-        cut_ports, world.ports = world.ports, plain
         closing.act(world, channel.schedule)
         acknowledged.append(_at_the_acknowledgement(world))
-        world.ports = cut_ports
 
-    cut = Cut(before, close)
-    world.ports = _cut(plain, cut)
-    channel.travel(world)
-    world.settle()
-    world.ports = plain
-    if before is None:
-        close()
-    _let_time_pass(world)
+    def process() -> None:
+        channel.process(world)
+        world.settle()
+
+    calls = cross(world, before, close, process)
+    let_time_pass(world)
     [then] = acknowledged
     passed = set(world.targets.emr.calls[len(then.calls) :])
     if closing.may_start == "in flight":
@@ -214,17 +158,17 @@ def _cross(before: int | None, closing: Closing, channel: Road) -> int:
     if closing.may_start == "claimed":
         assert {_run_id(name) for name in passed} <= then.claimed, "only what was a run already may start"
     closing.reopen(world)
-    _let_time_pass(world, finishing=True)
+    let_time_pass(world, finishing=True)
 
     invariants.check_rest(world)
     runs = [run for run in world.runs("daily") if run.run_id + str(run.attempt) not in already]
     assert all(run.target_id for run in runs if run.request.name in passed), "what passed is on record"
     if closing.keeps and (then.came or closing.gathers):
         assert [run.state for run in runs] == ["SUCCEEDED"], "the job is not lost, and runs once"
-    if closing.may_start == "new" and channel is not ROADS["a second attempt"]:
+    if closing.may_start == "new" and channel is not CHANNELS["a second attempt"]:
         late = [run for run in runs if run.request.name not in {*then.calls, *then.in_flight}]
         assert all(run.request.properties == NEW["properties"] for run in late), "what launches has the new properties"
-    return cut.count
+    return calls
 
 
 def _at_the_acknowledgement(world: World) -> Acknowledged:
@@ -236,24 +180,3 @@ def _at_the_acknowledgement(world: World) -> Acknowledged:
 
 def _run_id(name: str) -> str:
     return name.rpartition("-")[0]
-
-
-def _cut(plain: Ports, cut: Cut) -> Ports:
-    return replace(
-        plain,
-        ledger=CutPort(plain.ledger, cut),  # type: ignore[arg-type]
-        catalog=CutPort(plain.catalog, cut),  # type: ignore[arg-type]
-        jobs=CutPort(plain.jobs, cut),  # type: ignore[arg-type]
-        runs=CutPort(plain.runs, cut),  # type: ignore[arg-type]
-        targets=CutTargets(plain.targets, cut),
-        prefetch=CutAhead(plain, cut),
-    )
-
-
-def _let_time_pass(world: World, finishing: bool = False) -> None:
-    for _ in range(4):
-        world.clock.pass_by("11m")
-        world.tick()
-        if finishing:
-            world.finish()
-            world.settle()

@@ -10,12 +10,11 @@ from chalicelib.core.instants import MINUTE, SECOND, Instant
 from chalicelib.core.runs import launch
 from tests.faults import invariants
 from tests.faults.dying import POLICIES, POOLS, SMALL, Scenario, tick, world_for
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support.crash import CrashPoints, lost, wrap
 from tests.support.pull_workers import PULLED
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights, settings
+from tests.support.world import EMR, World, day, flights, settings
 
 LONGEST = 70 * SECOND
 # How long the recovery is watched: a lease of a start call, a tick, and the work that follows.
@@ -27,7 +26,7 @@ SHORT = (
 )
 
 
-def _begun(scenario: Scenario, *deaths: int) -> tuple[QuickWorld, CrashPoints]:
+def _begun(scenario: Scenario, *deaths: int) -> tuple[World, CrashPoints]:
     world = world_for(scenario)
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     pulled = {"target": PULLED, "retries": {"attempts": 2, "delay": "30s"}}
@@ -39,7 +38,7 @@ def _begun(scenario: Scenario, *deaths: int) -> tuple[QuickWorld, CrashPoints]:
     return world, points
 
 
-def _passes(world: QuickWorld, until: Instant) -> None:
+def _passes(world: World, until: Instant) -> None:
     """Time passes to the second: hints at their instants, a tick each minute. No row is overdue for long."""
     while world.clock.now() < until:
         now = world.clock.now()
@@ -84,7 +83,7 @@ def test_due_work_after_a_death_is_handled_in_every_scenario(name: str) -> None:
 def test_a_start_whose_caller_died_resumes_after_lease_and_tick(deadly: str, longest: int) -> None:
     """A recorded call may still be in flight, so Sluice waits for its lease: the one exception."""
     names = _uploaded().names
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     _uploaded(world, names.index(deadly) + 1)
     died = world.clock.now()
 
@@ -95,8 +94,8 @@ def test_a_start_whose_caller_died_resumes_after_lease_and_tick(deadly: str, lon
     assert len(world.targets.emr.runs) == 1
 
 
-def _uploaded(world: QuickWorld | None = None, *deaths: int) -> CrashPoints:
-    world = world or QuickWorld(**SMALL)
+def _uploaded(world: World | None = None, *deaths: int) -> CrashPoints:
+    world = world or World(**SMALL)
     world.deploy(flights({"daily": partitions()}))
     points = wrap(world)
     points.die_after, points.armed = deaths, True

@@ -17,7 +17,6 @@ from tests.faults import invariants
 from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import two
 from tests.faults.meetings.situations_queues import made
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.test_interleavings_launch import LIMIT, before
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import APPLICATION, World, day, flights
@@ -26,8 +25,8 @@ CLOSED = {"workflow": "clean", "enabled": True, "trigger": {"type": "event", "ev
 
 
 @pytest.fixture
-def world() -> QuickWorld:
-    made = QuickWorld(wake_shards=1, history_shards=1)
+def world() -> World:
+    made = World(wake_shards=1, history_shards=1)
     made.deploy(flights({"daily": partitions(by=["day"], **at_most(1)), "next": after("clean", "join")}))
     return made
 
@@ -39,7 +38,7 @@ def one_run_that(world: World, state: str) -> None:
     assert world.limit_state(LIMIT).active == (0 if state == "SUCCEEDED" else 1)
 
 
-def test_interleaving_20_emr_reports_all_before_id_is_recorded(world: QuickWorld) -> None:
+def test_interleaving_20_emr_reports_all_before_id_is_recorded(world: World) -> None:
     def all_of_it() -> None:
         for state in ("RUNNING", "SUCCESS"):
             world.emr_says("jr00001", state)
@@ -54,7 +53,7 @@ def test_interleaving_20_emr_reports_all_before_id_is_recorded(world: QuickWorld
 
 
 @pytest.mark.parametrize("told", [(), ("RUNNING",), ("SUCCESS",), ("RUNNING", "SUCCESS"), ("SUCCESS", "RUNNING")])
-def test_interleaving_20_one_run_with_or_without_later_events(world: QuickWorld, told: tuple[str, ...]) -> None:
+def test_interleaving_20_one_run_with_or_without_later_events(world: World, told: tuple[str, ...]) -> None:
     world.targets.emr.lose_answers = 1
     world.upload(day(1))
     world.settle()
@@ -72,7 +71,7 @@ def test_interleaving_20_one_run_with_or_without_later_events(world: QuickWorld,
 def test_interleaving_20_a_start_and_its_events_in_every_order(answer: str, record_property: Any) -> None:
     """The event comes as soon as EMR has the run, before or after any call of the starting invocation."""
 
-    def build() -> QuickWorld:
+    def build() -> World:
         def upload(world: World) -> None:
             world.targets.emr.lose_answers = int(answer == "lost")
             world.upload(day(1))
@@ -84,7 +83,7 @@ def test_interleaving_20_a_start_and_its_events_in_every_order(answer: str, reco
             if "jr00001" in world.targets.emr.runs:
                 world.emr_says("jr00001", state)
 
-    def rest(world: QuickWorld) -> None:
+    def rest(world: World) -> None:
         world.emr_says("jr00001", "SUCCESS")
         world.pass_by("5m")
         one_run_that(world, "SUCCEEDED")
@@ -93,7 +92,7 @@ def test_interleaving_20_a_start_and_its_events_in_every_order(answer: str, reco
     try_two(situation, most=60, least=20, note=record_property)
 
 
-def forget(world: QuickWorld) -> int:
+def forget(world: World) -> int:
     """Delete the rows whose time to live has ended, as DynamoDB does. Returns the number of deleted rows."""
     now, gone = world.clock.now() // 1000, 0
     for table in world.tables._tables.values():
@@ -124,8 +123,8 @@ def _hints(world: World) -> Callable[[], Any]:
 MESSAGES = {"an object": _object, "a custom event": _custom, "a hint": _hints}
 
 
-def deployed() -> QuickWorld:
-    world = QuickWorld(wake_shards=1, history_shards=1)
+def deployed() -> World:
+    world = World(wake_shards=1, history_shards=1)
     world.deploy(flights({"daily": partitions(timeout="never"), "closed": CLOSED}))
     world.clock.pass_by("1h")
     return world

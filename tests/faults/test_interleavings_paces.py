@@ -13,10 +13,9 @@ from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.definitions import store
 from tests.faults.invariants import check
-from tests.faults.memory_tables import QuickWorld
-from tests.faults.roads_paced import crowded
+from tests.faults.scenarios_paced import beyond_pace
 from tests.support.schedules import at, at_most, partitions
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 CALM = "policy:demo.calm"
 AT_FIVE_PAST = "5 12 * * *"
@@ -28,7 +27,7 @@ def throttled(schedules: dict[str, Any], max_events: int = 20, interval: str = "
 
 
 def test_interleaving_11_overdue_work_leaves_at_its_policy_pace() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(throttled({"ping": at("@every 1s", "notify", policy="calm", coalesce=False)}))
     world.pass_by("1m")
     world.clock.pass_by("10m")  # no tick comes, no hint arrives
@@ -36,16 +35,16 @@ def test_interleaving_11_overdue_work_leaves_at_its_policy_pace() -> None:
     world.pass_by("10m")
 
     sent = world.targets.queue.sent_at
-    assert crowded(sent, 20, MINUTE) == []
+    assert beyond_pace(sent, 20, MINUTE) == []
     after_the_stall = [at for at in sent if at > world.clock.now() - 5 * MINUTE]
     assert len(after_the_stall) >= 5 * 19, "and it is used as far as it goes"
     check(world)
 
 
 def test_interleaving_12_many_jobs_a_halved_policy_urgent_event() -> None:
-    world = QuickWorld()
-    crowd = {f"s{number:03d}": at(AT_FIVE_PAST, "notify", policy="calm") for number in range(300)}
-    world.deploy(throttled({**crowd, "urgent": partitions(workflow="notify", policy="calm", priority=9)}))
+    world = World()
+    waiting = {f"s{number:03d}": at(AT_FIVE_PAST, "notify", policy="calm") for number in range(300)}
+    world.deploy(throttled({**waiting, "urgent": partitions(workflow="notify", policy="calm", priority=9)}))
     world.pass_by("6m")
     assert world.limit_state(CALM).waiters > 250
     assert max(len(str(row)) for _, row in world.tables.rows()) < 5_000, "no row holds the queue"
@@ -55,8 +54,8 @@ def test_interleaving_12_many_jobs_a_halved_policy_urgent_event() -> None:
     store.put(world.ports, "policy", "demo.calm", policy, "tester")
     world.pass_by("3m")
     sent = world.targets.queue.sent_at
-    assert crowded([at for at in sent if at > halved], 10, MINUTE) == []
-    assert crowded(sent, 20, MINUTE) == []
+    assert beyond_pace([at for at in sent if at > halved], 10, MINUTE) == []
+    assert beyond_pace(sent, 20, MINUTE) == []
 
     before = len(sent)
     world.upload(day(1))
@@ -67,7 +66,7 @@ def test_interleaving_12_many_jobs_a_halved_policy_urgent_event() -> None:
 
 
 def test_interleaving_22_contended_slot_and_pace_keep_order() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(throttled({"daily": partitions(by=["day"], policy="calm", **at_most(2))}, max_events=6))
     for number in range(12):
         world.upload(day(number))
@@ -84,7 +83,7 @@ def test_interleaving_22_contended_slot_and_pace_keep_order() -> None:
 
     starts = world.targets.emr.called_at
     assert len(starts) == 12
-    assert crowded(starts, 6, MINUTE) == []
+    assert beyond_pace(starts, 6, MINUTE) == []
     assert [run.created_at for run in world.runs("daily")] == sorted(run.created_at for run in world.runs("daily"))
     for job in {job for job, _ in moves}:
         ways = [line for mover, line in moves if mover == job]
@@ -93,7 +92,7 @@ def test_interleaving_22_contended_slot_and_pace_keep_order() -> None:
 
 
 def test_interleaving_23_unanswered_throttled_run_is_cancelled() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
     world.targets.emr.lose_answers = 1
     world.upload(day(1))
@@ -116,7 +115,7 @@ def test_interleaving_23_unanswered_throttled_run_is_cancelled() -> None:
 
 @pytest.mark.parametrize("refusals", [1, 3])
 def test_e8_a_throttled_start_slows_the_application_by_priority(refusals: int) -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(
         flights(
             {
@@ -144,7 +143,7 @@ def test_e8_a_throttled_start_slows_the_application_by_priority(refusals: int) -
 
 
 def test_e8_a_start_whose_permit_expired_takes_another() -> None:
-    world = QuickWorld(start_burst=1, start_rate_per_second=0.2)
+    world = World(start_burst=1, start_rate_per_second=0.2)
     world.deploy(flights({"daily": partitions(by=["day"])}))
     world.targets.emr.answers = [NotNow("throttled")]
     for number in range(4):
@@ -154,7 +153,7 @@ def test_e8_a_start_whose_permit_expired_takes_another() -> None:
 
     starts = world.targets.emr.called_at
     assert len(starts) == 5
-    assert crowded(starts, 1, 5 * SECOND - 1) == []
+    assert beyond_pace(starts, 1, 5 * SECOND - 1) == []
     check(world)
 
 
@@ -162,7 +161,7 @@ def test_e8_a_run_whose_role_is_not_visible_yet_delays_no_other() -> None:
     """EMR refuses only this run. The other runs of the application start at once, and this one starts when its role is
     visible.
     """
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"daily": partitions(), "other": partitions(dataset="weather", workflow="join")}))
     world.targets.emr.answers = [NotNow("the role is not visible", alone=True)]
     world.upload(day(1))

@@ -14,7 +14,6 @@ from chalicelib.core.targets.answers import Never
 from chalicelib.flow.runs import dead_letters
 from tests.acceptance.words import is_gone, to_queue
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.support.world import World, flights, full
 
 HISTORY = ("by_schedule", "by_day", "by_workflow")
@@ -35,14 +34,14 @@ class LateHistory:
 
 
 @pytest.fixture
-def world() -> QuickWorld:
-    made = QuickWorld(**SMALL)
+def world() -> World:
+    made = World(**SMALL)
     made.deploy(flights({"once": ONCE}))
     made.targets.queue.down = Never("no such queue")
     return made
 
 
-def late(world: QuickWorld) -> LateHistory:
+def late(world: World) -> LateHistory:
     made = LateHistory(world.tables.query)
     world.tables.query = made  # type: ignore[method-assign]
     return made
@@ -55,7 +54,7 @@ def redriven(world: World, job_id: str) -> list[str]:
     return [run_id for run_id, _ in world.targets.queue.messages]
 
 
-def test_a_schedule_stays_while_its_dead_letter_index_is_late(world: QuickWorld) -> None:
+def test_a_schedule_stays_while_its_dead_letter_index_is_late(world: World) -> None:
     index = late(world)
     world.pass_by("5m")
     assert not is_gone(world, "once"), "its dead letter can still be redriven"
@@ -64,7 +63,7 @@ def test_a_schedule_stays_while_its_dead_letter_index_is_late(world: QuickWorld)
     assert redriven(world, letter.run_id) == [letter.run_id]
 
 
-def test_a_schedule_is_removed_once_its_dead_letter_was_redriven(world: QuickWorld) -> None:
+def test_a_schedule_is_removed_once_its_dead_letter_was_redriven(world: World) -> None:
     world.pass_by("5m")
     [letter] = dead_letters.listed(world.ports, "demo", None, 10, None).items
     late(world)
@@ -73,7 +72,7 @@ def test_a_schedule_is_removed_once_its_dead_letter_was_redriven(world: QuickWor
     assert is_gone(world, "once")
 
 
-def test_a_schedule_is_removed_once_its_dead_letter_was_dropped(world: QuickWorld) -> None:
+def test_a_schedule_is_removed_once_its_dead_letter_was_dropped(world: World) -> None:
     world.pass_by("5m")
     [letter] = dead_letters.listed(world.ports, "demo", None, 10, None).items
     dead_letters.drop(world.ports, "demo", letter.run_id, "tester")
@@ -81,7 +80,7 @@ def test_a_schedule_is_removed_once_its_dead_letter_was_dropped(world: QuickWorl
     assert is_gone(world, "once")
 
 
-def test_a_redrive_between_two_reads_keeps_its_schedule(world: QuickWorld) -> None:
+def test_a_redrive_between_two_reads_keeps_its_schedule(world: World) -> None:
     """The redrive comes between the read of jobs and the read of dead letters, so neither read finds it."""
     world.pass_by("5m")
     [letter] = dead_letters.listed(world.ports, "demo", None, 10, None).items

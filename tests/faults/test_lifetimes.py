@@ -13,13 +13,12 @@ from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.writes import CloseGeneration, Delete, Row
 from tests.faults.dying import SMALL, play, tick
 from tests.faults.invariants import Stock
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support import lifetimes
 from tests.support.fakes import APPLICATION
 from tests.support.pull_workers import PULLED
 from tests.support.schedules import at_most, partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 LIMIT = "workflow:demo.flights.clean"
 EVERY = 8  # calls between two checks, with another remainder for each scenario
@@ -36,10 +35,10 @@ def test_c9_no_live_row_has_a_ttl_between_any_two_calls() -> None:
     """Plays the crash scenarios once without a kill, and checks every row between the calls of the tables."""
     seen: set[type] = set()
     for number, (name, scenario) in enumerate(SCENARIOS.items()):
-        world = QuickWorld(**{**SMALL, **scenario.tuned})
+        world = World(**{**SMALL, **scenario.tuned})
         calls = 0
 
-        def look(world: QuickWorld = world, number: int = number) -> None:
+        def look(world: World = world, number: int = number) -> None:
             nonlocal calls
             calls += 1
             if (calls + number) % EVERY == 0:
@@ -53,7 +52,7 @@ def test_c9_no_live_row_has_a_ttl_between_any_two_calls() -> None:
     assert set(lifetimes.FINAL) - seen == set(), "each kind that ends was seen with its end"
 
 
-def lives_on(world: QuickWorld, span: int) -> None:
+def lives_on(world: World, span: int) -> None:
     """The tables delete the expired rows, as DynamoDB does; a tick comes."""
     world.clock.wait_until(world.clock.now() + span)
     for name, row in list(world.tables.rows()):
@@ -63,7 +62,7 @@ def lives_on(world: QuickWorld, span: int) -> None:
 
 
 def test_h1_a_run_without_a_timeout_keeps_its_row_and_its_slot() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     endless = {"target": EMR, "timeout": "never"}
     world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}, clean=endless))
     world.upload(day(1))
@@ -84,7 +83,7 @@ def test_h1_a_run_without_a_timeout_keeps_its_row_and_its_slot() -> None:
 
 
 def test_w5_a_pool_offer_outlives_the_history_period() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     world.deploy(flights({"daily": partitions(workflow="pulled")}, pulled={"target": PULLED}))
     world.upload(day(1))
     world.settle()
@@ -99,7 +98,7 @@ def test_w5_a_pool_offer_outlives_the_history_period() -> None:
 
 
 def test_w7_a_run_without_its_pointer_is_found_by_its_name() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     world.deploy(flights({"daily": partitions(**at_most(1))}))
     world.upload(day(1))
     world.settle()
@@ -114,7 +113,7 @@ def test_w7_a_run_without_its_pointer_is_found_by_its_name() -> None:
 
 
 def test_w1_a_failed_attempt_is_kept_until_its_retry_is_a_run() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     retried: dict[str, Any] = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     world.deploy(flights({"daily": partitions(timeout="never")}, clean=retried))
     world.upload(day(1))
@@ -132,7 +131,7 @@ def test_w1_a_failed_attempt_is_kept_until_its_retry_is_a_run() -> None:
 
 @pytest.mark.parametrize("days", [1, 30, 180])
 def test_h1_the_history_period_sets_when_rows_expire(days: int) -> None:
-    world = QuickWorld(**SMALL, history_days=days)
+    world = World(**SMALL, history_days=days)
     world.deploy(flights({"daily": partitions()}))
     world.upload(day(1))
     world.settle()
@@ -144,7 +143,7 @@ def test_h1_the_history_period_sets_when_rows_expire(days: int) -> None:
 
 
 def test_l3_tombstone_closed_again_never_expires_before_its_end() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     world.deploy(flights({"daily": partitions(2)}))
     world.upload(day(1))
     world.disable("daily")

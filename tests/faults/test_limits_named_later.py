@@ -9,9 +9,8 @@ import pytest
 from chalicelib.flow.definitions import store
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 GROUP = "group:demo.heavy"
 POOL = "pool:demo.p"
@@ -21,9 +20,9 @@ def in_group(name: str = "heavy", most: int = 1) -> dict[str, Any]:
     return {"constraints": [{"type": "concurrency", "group": name, "max": most, "on_unmet": "wait"}]}
 
 
-def running(count: int, **fields: Any) -> QuickWorld:
+def running(count: int, **fields: Any) -> World:
     """A world with this many active runs of a schedule, and another workflow in no group and no pool."""
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     app = flights({"daily": partitions(by=["day"], **fields)}, one={"target": EMR}, two={"target": EMR})
     world.deploy({**app, "pools": {"p": {"size": 1}, "q": {"size": 1}}})
     for number in range(count):
@@ -33,16 +32,16 @@ def running(count: int, **fields: Any) -> QuickWorld:
     return world
 
 
-def going(world: QuickWorld, *names: str) -> list[str]:
+def going(world: World, *names: str) -> list[str]:
     runs = [run for name in names or ("daily",) for run in world.runs(name)]
     return [run.run_id for run in runs if run.state in ("STARTING", "RUNNING")]
 
 
-def put_workflow(world: QuickWorld, **fields: Any) -> None:
+def put_workflow(world: World, **fields: Any) -> None:
     store.put(world.ports, "workflow", "demo.flights.clean", {"target": EMR, **fields}, "tester")
 
 
-def come_and_go(world: QuickWorld, *names: str) -> None:
+def come_and_go(world: World, *names: str) -> None:
     """Runs end one by one. After each end others may start, never more than one at a time in all."""
     while left := going(world, *names):
         invariants.check(world)
@@ -152,7 +151,7 @@ def test_w3_a_pool_named_by_a_workflow_counts_its_active_runs() -> None:
 
 
 def test_w3_a_workflow_moved_between_pools_counts_in_both() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     app = flights({"daily": partitions(by=["day"])}, clean={"target": EMR, "pool": "p"})
     world.deploy({**app, "pools": {"p": {"size": 2}, "q": {"size": 1}}})
     world.upload(day(1))

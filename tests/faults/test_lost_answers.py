@@ -29,12 +29,11 @@ from chalicelib.core.writes import (
     Replace,
     Write,
 )
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.unreliable_tables import Unreliable, no_answer
 from tests.support import rows
 from tests.support.clock import NOON
 from tests.support.schedules import at_most, partitions
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 LIMIT = "workflow:demo.flights.w"
 PACE = Pace("emr:app", 1000, 3)
@@ -63,14 +62,14 @@ SINGLE: list[tuple[list[Write], Write]] = [
 
 
 @pytest.fixture
-def dynamo(world: QuickWorld) -> Dynamo:
+def dynamo(world: World) -> Dynamo:
     assert isinstance(world.ports.ledger, Dynamo)
     return world.ports.ledger
 
 
 @pytest.mark.parametrize(("before", "write"), SINGLE, ids=lambda part: type(part).__name__)
 def test_a_single_write_with_a_lost_answer_has_succeeded(
-    world: QuickWorld, dynamo: Dynamo, before: list[Write], write: Write
+    world: World, dynamo: Dynamo, before: list[Write], write: Write
 ) -> None:
     for each in before:
         assert dynamo.commit([each]) is None
@@ -81,7 +80,7 @@ def test_a_single_write_with_a_lost_answer_has_succeeded(
     assert stored.calls == 2
 
 
-def test_a_counting_write_with_a_lost_answer_counts_once(world: QuickWorld, dynamo: Dynamo) -> None:
+def test_a_counting_write_with_a_lost_answer_counts_once(world: World, dynamo: Dynamo) -> None:
     Unreliable(world.tables, unanswered=[1])
 
     assert dynamo.commit([CountFailure(rows.SCHEDULE)]) is None
@@ -89,7 +88,7 @@ def test_a_counting_write_with_a_lost_answer_counts_once(world: QuickWorld, dyna
     assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
 
 
-def test_a_slot_is_released_once_when_the_answer_was_lost(world: QuickWorld, dynamo: Dynamo) -> None:
+def test_a_slot_is_released_once_when_the_answer_was_lost(world: World, dynamo: Dynamo) -> None:
     world.tables.update_item(
         TableName="JobsTable",
         Key={"pk": {"S": f"LIMIT#{LIMIT}"}, "sk": {"S": "STATE"}},
@@ -103,7 +102,7 @@ def test_a_slot_is_released_once_when_the_answer_was_lost(world: QuickWorld, dyn
     assert world.limit_state(LIMIT).active == 1
 
 
-def test_a_transaction_with_a_lost_answer_is_applied_once(world: QuickWorld, dynamo: Dynamo) -> None:
+def test_a_transaction_with_a_lost_answer_is_applied_once(world: World, dynamo: Dynamo) -> None:
     assert dynamo.commit([PutState(rows.schedule_state(), None)]) is None
     Unreliable(world.tables, unanswered=[1])
 
@@ -116,7 +115,7 @@ def test_a_transaction_with_a_lost_answer_is_applied_once(world: QuickWorld, dyn
     assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
 
 
-def test_a_lost_race_stays_lost_after_a_lost_answer(world: QuickWorld, dynamo: Dynamo) -> None:
+def test_a_lost_race_stays_lost_after_a_lost_answer(world: World, dynamo: Dynamo) -> None:
     """The first try is carried out, another invocation replaces the row, and only then the second try comes."""
     assert dynamo.commit([PutState(rows.schedule_state(), None)]) is None
     mine, theirs = (
@@ -135,7 +134,7 @@ def test_a_lost_race_stays_lost_after_a_lost_answer(world: QuickWorld, dynamo: D
     assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == theirs
 
 
-def test_a_refusal_with_an_answer_costs_no_second_call(world: QuickWorld, dynamo: Dynamo) -> None:
+def test_a_refusal_with_an_answer_costs_no_second_call(world: World, dynamo: Dynamo) -> None:
     assert dynamo.commit([Create(JOB)]) is None
     counted = Unreliable(world.tables)
 
@@ -144,7 +143,7 @@ def test_a_refusal_with_an_answer_costs_no_second_call(world: QuickWorld, dynamo
     assert counted.calls == 1
 
 
-def test_tables_that_never_answer_are_unavailable_after_seconds(world: QuickWorld) -> None:
+def test_tables_that_never_answer_are_unavailable_after_seconds(world: World) -> None:
     passed = [0.0]
     patience = Patience(now=lambda: passed[0], sleep=lambda seconds: passed.__setitem__(0, passed[0] + seconds))
     dynamo = Dynamo(world.tables, world.ports.settings, patience)
@@ -166,7 +165,7 @@ def test_tables_that_never_answer_are_unavailable_after_seconds(world: QuickWorl
         assert 4 < passed[0] - began <= 8
 
 
-def test_a_fire_is_delivered_on_time_with_every_answer_lost(world: QuickWorld) -> None:
+def test_a_fire_is_delivered_on_time_with_every_answer_lost(world: World) -> None:
     world.deploy(flights({"tick": {"workflow": "notify", "trigger": {"type": "time", "expression": "@every 1m"},
                                    "enabled": True}}))  # fmt: skip
     Unreliable(world.tables, unanswered=range(1, 100_000, 2))  # each repeat is answered
@@ -176,7 +175,7 @@ def test_a_fire_is_delivered_on_time_with_every_answer_lost(world: QuickWorld) -
     assert [run.started_at for run in world.runs("tick")] == [NOON + minute * 60_000 for minute in range(1, 6)]
 
 
-def test_a_start_and_a_queue_go_on_with_every_answer_lost(world: QuickWorld) -> None:
+def test_a_start_and_a_queue_go_on_with_every_answer_lost(world: World) -> None:
     world.deploy(flights({"daily": partitions(**at_most(1))}))
     Unreliable(world.tables, unanswered=range(1, 100_000, 2))
     world.upload(day(1))

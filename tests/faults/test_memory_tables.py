@@ -1,8 +1,13 @@
-"""The tables in memory answer as moto does, call by call, in all crash scenarios."""
+"""The tables in memory answer as moto does, call by call, in the crash scenarios.
+
+moto is slow. So `make test` plays a sample of the scenarios, which sends each form of request that all of them send:
+each expression, each index, each option. `make test-long` plays the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import boto3
@@ -12,10 +17,36 @@ from moto import mock_aws
 
 from sluice.testing.expressions import plain
 from sluice.testing.memory_tables import MemoryTables
-from tests.faults.dying import SMALL, play
+from tests.faults.dying import SMALL, play, world_for
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support import tables
+from tests.support.aws_rules import TABLE_CALLS
 from tests.support.world import World
+
+SAMPLE = (
+    "a disable of who holds a slot and a rate",
+    "a pool that a workflow names while its runs are going",
+    "a counted run that could never be delivered, and is redriven",
+    "a group that is named while runs are going",
+    "an app that goes with its messages",
+    "a rate, and a pace that others keep busy",
+    "an execution that fails and is attempted again",
+    "a pool that grows while somebody waits",
+    "start calls that are throttled",
+    "failures and an abort that are told",
+    "a gap after the last run, and two schedules that keep it",
+    "a backfill whose schedule is deleted",
+    "a feed that comes, and one that does not",
+    "a policy that comes to allow more",
+    "a batch that outlasts its lease and its invocation",
+    "a drain that becomes a hold",
+    "a run that fails and is attempted again",
+    "a policy, and a pool behind it",
+    "two failures, and the hold that they bring",
+    "a worker that dies, and another that does its work",
+    "a group of two workflows",
+    "a backlog of three fires each",
+)
 
 
 class Twin:
@@ -35,8 +66,52 @@ class Twin:
         return call
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("name", SAMPLE)
 def test_the_tables_in_memory_answer_as_moto_does(name: str) -> None:
+    _compare(name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name not in SAMPLE])
+def test_the_tables_in_memory_answer_as_moto_in_every_scenario(name: str) -> None:
+    _compare(name)
+
+
+@pytest.mark.long
+def test_the_sample_for_moto_sends_every_form_of_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a new scenario sends a new form of request, add the scenario to the sample."""
+    sent: dict[str, set[tuple[str, ...]]] = {name: set() for name in SCENARIOS}
+    playing = ""
+    for call in TABLE_CALLS:
+        plain_call = getattr(MemoryTables, call)
+
+        def noted(tables: MemoryTables, *, call: str = call, plain_call: Any = plain_call, **arguments: Any) -> Any:
+            sent[playing].update(_forms(call, arguments))
+            return plain_call(tables, **arguments)
+
+        monkeypatch.setattr(MemoryTables, call, noted)
+    for name, scenario in SCENARIOS.items():
+        playing = name
+        play(scenario, world_for(scenario))
+    in_sample = set().union(*(sent[name] for name in SAMPLE))
+    missing = {name: forms for name in SCENARIOS if (forms := sent[name] - in_sample)}
+    assert missing == {}
+
+
+def _forms(call: str, arguments: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The parts of a request that decide how the tables read it, without numbers: they are those of placeholders."""
+    yield (call,)
+    for name, content in arguments.items():
+        if name.endswith("Expression"):
+            yield call, name, re.sub(r"\d+", "#", content)
+        elif name not in ("Key", "Item", "TableName", "TransactItems", "RequestItems"):
+            yield call, name, content if name == "IndexName" else ""
+    for action in arguments.get("TransactItems", ()):
+        for kind, parts in action.items():
+            yield from _forms(f"{call} {kind}", parts)
+
+
+def _compare(name: str) -> None:
     with mock_aws():
         client = boto3.client("dynamodb", "us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
         twin = Twin(client, MemoryTables())

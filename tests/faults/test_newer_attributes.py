@@ -11,8 +11,8 @@ import pytest
 
 from sluice.testing.memory_tables import Item
 from tests.faults.dying import play, world_for
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.test_crash_points import SCENARIOS
+from tests.support.world import World
 
 NEWER = {"zz_newer": {"S": "kept"}}
 
@@ -20,7 +20,7 @@ NEWER = {"zz_newer": {"S": "kept"}}
 class NewerRows:
     """Adds the attribute to every new row, and notes the rows that lose it without being created again."""
 
-    def __init__(self, world: QuickWorld) -> None:
+    def __init__(self, world: World) -> None:
         self.lost: list[tuple[str, Item, Item]] = []
         self.kept: set[str] = set()
         world.tables.as_stored = self.stored
@@ -124,5 +124,5 @@ def kind_of(item: Item) -> str:
 
 
 def is_made_anew(kind: str, before: Item, item: Item) -> bool:
-    anew = {"timer": ("generation", "anchor"), "job": ("job_id",)}.get(kind, ())
-    return kind in _HELD | _DERIVED or any(before.get(name) != item.get(name) for name in anew)
+    rewritten = {"timer": ("generation", "anchor"), "job": ("job_id",)}.get(kind, ())
+    return kind in _HELD | _DERIVED or any(before.get(name) != item.get(name) for name in rewritten)

@@ -4,41 +4,51 @@ killed (E3).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration
-from tests.faults.roads_paced import crowded
-from tests.faults.slow_world import SlowWorld
+from tests.faults.scenarios_paced import beyond_pace
+from tests.faults.slow_calls import SlowCalls, tick_once
 from tests.support.crash import Crash
 from tests.support.schedules import at
-from tests.support.world import flights
+from tests.support.snapshot import Start
+from tests.support.world import World, flights
 
 POLICIES = [(1, "1s"), (2, "2s"), (1, "5s"), (20, "1m")]
 A_LOT: Millis = 60 * SECOND
 
 
-def backlog(jobs: int, most: int, interval: str, workflow: str = "notify", **tuned: Any) -> SlowWorld:
+@lru_cache(maxsize=1)
+def _queued(jobs: int, most: int, interval: str, workflow: str) -> Start:
+    """A world in which this many jobs queue at one policy."""
+
+    def build() -> World:
+        world = World(wake_shards=1, history_shards=1)
+        each = {f"s{number}": at("1 12 * * *", workflow, policy="calm") for number in range(jobs)}
+        world.deploy({**flights(each), "policies": {"calm": {"max_events": most, "interval": interval}}})
+        world.settle()
+        tick_once(world)
+        world.clock.wait_until(world.clock.now() + MINUTE)
+        world.settle()
+        return world
+
+    return Start(build)
+
+
+def backlog(jobs: int, most: int, interval: str, workflow: str = "notify") -> SlowCalls:
     """A world in which this many jobs queue at one policy, and calls begin to take time."""
-    world = SlowWorld(wake_shards=1, history_shards=1, **tuned)
-    each = {f"s{number}": at("1 12 * * *", workflow, policy="calm") for number in range(jobs)}
-    world.deploy({**flights(each), "policies": {"calm": {"max_events": most, "interval": interval}}})
-    world.settle()
-    world.tick_once()
-    world.clock.wait_until(world.clock.now() + MINUTE)
-    world.settle()
-    world.slow_down()
-    return world
+    return SlowCalls(_queued(jobs, most, interval, workflow).again())
 
 
-def quiet(jobs: int, most: int, interval: str, workflow: str = "notify") -> SlowWorld:
+def quiet(jobs: int, most: int, interval: str, workflow: str = "notify") -> SlowCalls:
     """The same world, run without further events until all jobs have started."""
-    world = backlog(jobs, most, interval, workflow)
-    while len(world.started_at) < jobs - 1:
-        world.work(world.clock.now() + SECOND // 2)
-    return world
+    slow = backlog(jobs, most, interval, workflow)
+    while len(slow.started_at) < jobs - 1:
+        slow.work(slow.clock.now() + SECOND // 2)
+    return slow
 
 
 def allowed(starts: list[Instant], most: int, interval: Millis) -> float:
@@ -50,11 +60,11 @@ def allowed(starts: list[Instant], most: int, interval: Millis) -> float:
 @pytest.mark.parametrize(("most", "interval"), POLICIES)
 def test_e3_a_queue_runs_at_the_pace_of_its_policy(most: int, interval: str, workflow: str) -> None:
     jobs = 61
-    world = backlog(jobs, most, interval, workflow)
-    world.work(world.clock.now() + 2 * jobs * duration(interval) // most + MINUTE)
-    starts = world.started_at
+    slow = backlog(jobs, most, interval, workflow)
+    slow.work(slow.clock.now() + 2 * jobs * duration(interval) // most + MINUTE)
+    starts = slow.started_at
     assert len(starts) == jobs - 1, "one started before they began to queue"
-    assert crowded(starts, most, duration(interval)) == []
+    assert beyond_pace(starts, most, duration(interval)) == []
     assert allowed(starts, most, duration(interval)) >= 0.95
 
 
@@ -67,15 +77,15 @@ def test_e3_a_policy_keeps_its_limit_with_calls_of_a_minute(most: int, interval:
     assert calls > 60
     stale = 0
     for number in range(1, calls + 1, 1 if most == 1 and interval == "1s" else 3):
-        world = backlog(jobs, most, interval)
-        world.at = number
-        world.surprise = lambda world=world: world.work(world.clock.now() + A_LOT, ticks=True) if meanwhile else None
-        world.slow = 0 if meanwhile else A_LOT
-        world.work(world.clock.now() + 8 * MINUTE, ticks=True)
-        starts = sorted(world.started_at)
-        assert crowded(starts, most, duration(interval)) == [], f"call {number}"
-        assert sorted({run_id for run_id, _ in world.targets.queue.messages}) == sorted(
-            run.run_id for name in range(jobs) for run in world.runs(f"s{name}")
+        slow = backlog(jobs, most, interval)
+        slow.at = number
+        slow.surprise = lambda slow=slow: slow.work(slow.clock.now() + A_LOT, ticks=True) if meanwhile else None
+        slow.slow = 0 if meanwhile else A_LOT
+        slow.work(slow.clock.now() + 8 * MINUTE, ticks=True)
+        starts = sorted(slow.started_at)
+        assert beyond_pace(starts, most, duration(interval)) == [], f"call {number}"
+        assert sorted({run_id for run_id, _ in slow.world.targets.queue.messages}) == sorted(
+            run.run_id for name in range(jobs) for run in slow.world.runs(f"s{name}")
         )
         # One started before. A start call that outlasts its lease is repeated under its id, if other invocations
         # continue.
@@ -90,39 +100,39 @@ def test_e3_a_server_that_dies_delays_its_queue_by_tick_at_most(workflow: str) -
     jobs, interval = 6, "2s"
     calls = quiet(4, 1, interval, workflow).calls
     for number in range(1, calls + 1):
-        world = backlog(jobs, 1, interval, workflow)
+        slow = backlog(jobs, 1, interval, workflow)
         died: list[Instant] = []
 
-        def die(world: SlowWorld = world, died: list[Instant] = died) -> None:
-            died.append(world.clock.now())
+        def die(slow: SlowCalls = slow, died: list[Instant] = died) -> None:
+            died.append(slow.clock.now())
             raise Crash
 
-        world.at, world.surprise = number, die
-        world.work(world.clock.now() + 3 * MINUTE, ticks=True)
+        slow.at, slow.surprise = number, die
+        slow.work(slow.clock.now() + 3 * MINUTE, ticks=True)
         assert died, f"call {number}"
-        later = [start for start in world.started_at if start > died[0]]
+        later = [start for start in slow.started_at if start > died[0]]
         assert min(later) - died[0] <= MINUTE + 10 * SECOND, f"call {number}: the queue stood still"
-        others = jobs - 2 - (len(world.started_at) - len(later))
+        others = jobs - 2 - (len(slow.started_at) - len(later))
         assert len(later) >= others, f"call {number}"
         assert later[others - 1] - died[0] <= MINUTE + (10 + 3 * others) * SECOND, f"call {number}"
-        world.work(world.clock.now() + 5 * MINUTE, ticks=True)
-        assert all(len(world.runs(f"s{name}")) == 1 for name in range(jobs)), f"call {number}: lost or doubled"
-        assert crowded(world.started_at, 1, duration(interval)) == [], f"call {number}"
-        started = {run_id for run_id, _ in world.targets.queue.messages} or set(world.targets.emr.runs)
+        slow.work(slow.clock.now() + 5 * MINUTE, ticks=True)
+        assert all(len(slow.world.runs(f"s{name}")) == 1 for name in range(jobs)), f"call {number}: lost or doubled"
+        assert beyond_pace(slow.started_at, 1, duration(interval)) == [], f"call {number}"
+        started = {run_id for run_id, _ in slow.world.targets.queue.messages} or set(slow.world.targets.emr.runs)
         assert len(started) == jobs, f"call {number}"
 
 
 def test_e3_a_job_joining_the_queue_of_a_dead_server_serves_it() -> None:
-    world = backlog(6, 1, "2s")
-    world.work(world.clock.now() + 3 * SECOND)
-    before = len(world.started_at)
-    world.surprise, world.at = dies, world.calls + 1
-    world.work(world.clock.now() + 6 * SECOND)
-    assert len(world.started_at) == before
-    assert world.limit_state("policy:demo.calm").waiters
-    world.run_now("s0")
-    world.work(world.clock.now() + 20 * SECOND)
-    assert len(world.started_at) == 6, "no tick was needed"
+    slow = backlog(6, 1, "2s")
+    slow.work(slow.clock.now() + 3 * SECOND)
+    before = len(slow.started_at)
+    slow.surprise, slow.at = dies, slow.calls + 1
+    slow.work(slow.clock.now() + 6 * SECOND)
+    assert len(slow.started_at) == before
+    assert slow.world.limit_state("policy:demo.calm").waiters
+    slow.world.run_now("s0")
+    slow.work(slow.clock.now() + 20 * SECOND)
+    assert len(slow.started_at) == 6, "no tick was needed"
 
 
 def dies() -> None:

@@ -9,7 +9,6 @@ from tests.faults import invariants
 from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import Do, Played, two
 from tests.faults.meetings.situations_queues import made
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, day, flights, full
 
@@ -23,7 +22,7 @@ def test_c9_two_workflows_at_the_last_slot_never_exceed_the_pool(record_property
     try_two(situation, most=60, least=30, note=record_property)
 
 
-def _world() -> QuickWorld:
+def _world() -> World:
     app = {**flights(BOTH, one=POOLED, two=POOLED), "pools": {"p": {"size": 1}}}
     return made(app, lambda world: world.upload(day(1)))
 
@@ -42,7 +41,7 @@ def _one_has_it(played: Played) -> None:
     assert (_live(played.world), line.active, line.waiters) == (1, 1, 1)
 
 
-def _one_after_the_other(world: QuickWorld) -> None:
+def _one_after_the_other(world: World) -> None:
     assert _live(world) == 1
     world.finish()
     world.settle()

@@ -15,15 +15,14 @@ from chalicelib.flow.dags import runs
 from chalicelib.flow.system import dispatch
 from tests.core.dags.test_dags import graphs
 from tests.faults import dying, invariants
-from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.crash import lost, redelivered, wrap
-from tests.support.world import day, full
+from tests.support.world import World, day, full
 
 DAILY = full("daily")
 
 
-class DagWorld(QuickWorld):
+class DagWorld(World):
     def __init__(self, edges: list[str], seed: int) -> None:
         super().__init__(wake_shards=1, history_shards=1)
         self.chance = random.Random(seed)

@@ -9,21 +9,26 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.turns import every_order, side_by_side
 from tests.support.schedules import partitions
+from tests.support.snapshot import Start
 from tests.support.world import World, flights
 
 
 @pytest.mark.parametrize("replaced", ["updated", "deleted and created"])
 def test_two_requests_with_one_key_make_one_job_in_every_order(replaced: str) -> None:
-    played = list(every_order(lambda calls: _play(calls, replaced), stride=2))
+    start = Start(_deployed)
+    played = list(every_order(lambda calls: _play(start.again(), calls, replaced), stride=2))
     assert len(played) > 10
 
 
-def _play(calls: tuple[int, int], replaced: str) -> tuple[bool, bool]:
-    world = QuickWorld(**SMALL)
+def _deployed() -> World:
+    world = World(**SMALL)
     world.deploy(flights({"daily": partitions(2)}))
+    return world
+
+
+def _play(world: World, calls: tuple[int, int], replaced: str) -> tuple[bool, bool]:
     answers: list[str] = []
 
     def asks() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 from chalicelib.aws.tables import items
 from chalicelib.core.rows.stamps import ATTRIBUTES, stamp_of
 from tests.faults.dying import SMALL, play
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support import rows
+from tests.support.world import World
 
 Rows = dict[tuple[str, str, str], Any]
 
@@ -26,10 +26,10 @@ def test_every_write_to_a_state_or_job_changes_its_stamp() -> None:
     """Plays the crash scenarios once without a kill. Compares each row before and after each call."""
     changes = {"schedule_state": 0, "job": 0}
     for name, scenario in SCENARIOS.items():
-        world = QuickWorld(**{**SMALL, **scenario.tuned})
+        world = World(**{**SMALL, **scenario.tuned})
         before: Rows = {}
 
-        def look(world: QuickWorld = world, name: str = name) -> None:
+        def look(world: World = world, name: str = name) -> None:
             nonlocal before
             after = _gates_and_jobs(world)
             for place, item in after.items():
@@ -47,7 +47,7 @@ def test_every_write_to_a_state_or_job_changes_its_stamp() -> None:
     assert min(changes.values()) > 50, changes
 
 
-def _gates_and_jobs(world: QuickWorld) -> Rows:
+def _gates_and_jobs(world: World) -> Rows:
     return {(_kind(row), row["pk"]["S"], row["sk"]["S"]): row for _, row in world.tables.rows() if _kind(row)}
 
 

@@ -17,8 +17,8 @@ from chalicelib.core.writes import Create, Replace
 from chalicelib.flow.definitions import store
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import dispatch
+from sluice.testing.memory import MemoryHints
 from tests.faults.invariants import Stock
-from tests.faults.memory_tables import QuickWorld
 from tests.support.ledgers import Before, LedgerBetween
 from tests.support.schedules import after, at, at_most, partitions
 from tests.support.world import EMR, SQS, World, day, flights, full
@@ -39,33 +39,22 @@ class Failing(LedgerBetween):
             raise ConnectionError("this row cannot be written")
 
 
-class PlainHints:
+class PlainHints(MemoryHints):
     """Hints as SQS behaves: nothing is deduplicated."""
 
     def __init__(self) -> None:
-        self.waiting: list[tuple[Instant, Ref]] = []
+        super().__init__()
         self.total = 0
 
     def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None:
-        self.waiting += [(due, ref) for ref in refs]
+        super().send(refs, due, now)
         self.total += len(refs)
 
-    def send_all(
-        self,
-        hints: Sequence[tuple[Instant, Sequence[Ref]]],
-        now: Instant,
-        patient: bool = False,
-        ahead: bool = False,
-        must: bool = False,
-    ) -> None:
-        for due, refs in hints:
-            self.send(refs, due, now)
-
     def deliver(self, world: World, until: Instant) -> None:
-        while self.waiting and (first := min(due for due, _ in self.waiting)) <= until:
+        while self.sent and (first := min(due for due, _ in self.sent)) <= until:
             world.clock.wait_until(first)
-            ready = [ref for due, ref in self.waiting if due <= world.clock.now()]
-            self.waiting = [(due, ref) for due, ref in self.waiting if due > world.clock.now()]
+            ready = [ref for due, ref in self.sent if due <= world.clock.now()]
+            self.sent = [(due, ref) for due, ref in self.sent if due > world.clock.now()]
             for ref in ready:
                 dispatch.dispatch(world.ports, ref)
         world.clock.wait_until(until)
@@ -170,7 +159,7 @@ def test_w7_a_run_unknown_to_its_target_fails_and_frees_its_slot(world: World) -
     assert world.limit_state(LIMIT).active == 0
 
 
-def test_t17_job_that_gathers_for_months_keeps_its_first_events(world: QuickWorld) -> None:
+def test_t17_job_that_gathers_for_months_keeps_its_first_events(world: World) -> None:
     world.deploy(flights({"never": partitions(2, timeout="never"), "long": partitions(2, timeout={"after": "80d"})}))
     world.upload(day(1))
     ends = {marker.schedule: marker.expires_at for marker in Stock(world).markers}

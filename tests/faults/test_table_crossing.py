@@ -10,17 +10,17 @@ import pytest
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.flow.definitions import store
 from chalicelib.flow.ingest.objects import match_object
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.turns import every_order, side_by_side
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
-from tests.support.world import flights
+from tests.support.snapshot import Start
+from tests.support.world import World, flights
 
 COUNT = 9
 STRIDE = 5
 
 
-def world_with_commits(commits: int) -> QuickWorld:
-    world = QuickWorld(wake_shards=1, history_shards=1)
+def world_with_commits(commits: int) -> World:
+    world = World(wake_shards=1, history_shards=1)
     counted = {
         "workflow": "clean",
         "enabled": True,
@@ -39,9 +39,10 @@ def world_with_commits(commits: int) -> QuickWorld:
 @pytest.mark.parametrize(("first", "second"), [(3, 4), (4, 3)])
 def test_t21_two_files_at_once_count_each_snapshot_once(first: int, second: int) -> None:
     newest = max(first, second) - 1
+    start = Start(lambda: world_with_commits(4))
 
     def play(calls: tuple[int, int]) -> tuple[bool, bool]:
-        world = world_with_commits(4)
+        world = start.again()
         at = world.clock.now()
         acts = [partial(match_object, world.ports, ObjectCreated(BUCKET, file(each), at)) for each in (first, second)]
         left = side_by_side(world, acts[0], acts[1], calls)

@@ -21,17 +21,16 @@ from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.queue import serve
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.turns import ENDLESS, Actor
 from tests.support.schedules import at_most, partitions
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 EMR_QUEUE = EMR_STARTS
 WORKFLOW_QUEUE = "workflow:demo.flights.clean"
 Act = Callable[[], Any]
 
 
-def take_turns(world: QuickWorld, acts: Sequence[Act], turns: Sequence[tuple[int, int]]) -> None:
+def take_turns(world: World, acts: Sequence[Act], turns: Sequence[tuple[int, int]]) -> None:
     """Each turn lets one of the acts make this many calls. Then all run to their end, the last one first."""
     actors = [Actor(act) for act in acts]
     by_thread = {actor.thread.ident: actor for actor in actors}
@@ -63,8 +62,8 @@ def orders() -> Iterator[tuple[int, int, int]]:
     yield from product((2, 3, 4), range(8, 14), (1, 2))
 
 
-def a_run_and_a_job_that_queue_for_a_start() -> QuickWorld:
-    world = QuickWorld(**SMALL)
+def a_run_and_a_job_that_queue_for_a_start() -> World:
+    world = World(**SMALL)
     world.deploy(flights({"daily": partitions(by=["day"])}))
     world.targets.emr.answers = [NotNow("throttled")]
     world.upload(day(1))
@@ -84,7 +83,7 @@ def test_e8_two_servers_of_the_start_queue_lose_no_waiter() -> None:
         world = a_run_and_a_job_that_queue_for_a_start()
         first, second, third = turns
 
-        def again(world: QuickWorld = world) -> None:
+        def again(world: World = world) -> None:
             world.clock.pass_by("61s")
             serve(world.ports, EMR_QUEUE)
 
@@ -107,22 +106,22 @@ def test_e8_two_servers_of_the_start_queue_lose_no_waiter() -> None:
 # -- a row that is missing in its queue ------------------------------------------------------------------------------
 
 
-def lose_row(world: QuickWorld, row: Job | Run) -> None:
+def lose_row(world: World, row: Job | Run) -> None:
     """Delete the row in the queue, as a restore of the tables from backups of different instants would."""
     waiter = waiter_of(row)
     assert waiter is not None
     assert world.ports.ledger.commit([RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)]) is None
 
 
-def a_run_without_its_row() -> QuickWorld:
+def a_run_without_its_row() -> World:
     world = a_run_and_a_job_that_queue_for_a_start()
     world.targets.emr.answers = []
     lose_row(world, world.runs("daily")[0])
     return world
 
 
-def a_job_without_its_row() -> QuickWorld:
-    world = QuickWorld(**SMALL)
+def a_job_without_its_row() -> World:
+    world = World(**SMALL)
     world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
     world.upload(day(1))
     world.upload(day(2))
@@ -157,7 +156,7 @@ def test_c9_a_job_that_lost_its_waiter_queues_again_at_its_check() -> None:
 
 
 @pytest.mark.parametrize("make", [a_run_without_its_row, a_job_without_its_row])
-def test_c13_a_job_that_lost_its_waiter_is_dropped_by_a_disable(make: Callable[[], QuickWorld]) -> None:
+def test_c13_a_job_that_lost_its_waiter_is_dropped_by_a_disable(make: Callable[[], World]) -> None:
     world = make()
 
     world.disable("daily")
@@ -180,7 +179,7 @@ def test_w8_a_job_that_lost_its_waiter_can_be_withdrawn() -> None:
 
 
 def test_l4_a_drain_detaches_a_job_that_lost_its_waiter() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     world.deploy(flights({"daily": partitions(**at_most(1))}))
     world.upload(day(1))
     world.settle()

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.faults.memory_tables import QuickWorld
+from tests.support.world import World
 
 ENDLESS = 1_000_000
 Act = Callable[[], Any]
@@ -49,7 +49,7 @@ class Actor:
         self._stopped.release()
 
 
-def side_by_side(world: QuickWorld, first: Act, second: Act, calls: tuple[int, int]) -> tuple[bool, bool]:
+def side_by_side(world: World, first: Act, second: Act, calls: tuple[int, int]) -> tuple[bool, bool]:
     """The first makes this many calls, then the second this many. Then the first runs to its end, then the second.
 
     Returns which of them had calls left at the switches: for the others a later switch makes no difference.

@@ -12,7 +12,6 @@ from chalicelib.flow import lookup
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.deploy.plan import Report
-from tests.faults.memory_tables import QuickWorld
 from tests.support.world import World
 
 
@@ -23,7 +22,7 @@ def rows(world: World, *tables: str) -> dict[str, Any]:
 
 
 def _items(world: World, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    if isinstance(world, QuickWorld):
+    if world.is_in_memory:
         yield from ((name, item) for name, item in world.tables.rows() if name in names)
         return
     scan = boto3.client("dynamodb").get_paginator("scan")

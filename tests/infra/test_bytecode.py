@@ -30,7 +30,7 @@ def test_python_runs_compiled_code_without_reading_source(tmp_path: Path) -> Non
     package = _package(tmp_path / "one.zip")
     add_bytecode(package)
     zipfile.ZipFile(package).extractall(tmp_path / "task")
-    (tmp_path / "task/parts/told.py").write_text("WORD = 'compiled anew'\n")
+    (tmp_path / "task/parts/told.py").write_text("WORD = 'compiled again'\n")
 
     done = subprocess.run([sys.executable, "app.py"], cwd=tmp_path / "task", capture_output=True, text=True, check=True)
     assert done.stdout == "as packed\n"

@@ -15,10 +15,9 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.flow.system import sweep
 from infra.local.permissions import Grant, Policy, covers
 from tests.acceptance.words import on, partition
-from tests.faults.memory_tables import QuickWorld
 from tests.support import permission_page, permission_tour, roles
 from tests.support.permissions import Watch, acting, at_work, watched
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 # The reasons for permissions that no code of Sluice uses, by statement and action.
 REASONS = {
@@ -84,7 +83,7 @@ def test_an_unused_permission_is_listed(toured: Watch) -> None:
 def test_a_call_beyond_the_role_is_reported_though_it_succeeds() -> None:
     narrow = {**roles.policies(), "tick": Policy([])}
     with watched(narrow) as watch:
-        world = QuickWorld()
+        world = World()
         world.deploy(flights({}))
         assert watch.refused == []
         sweep.sweep_all(world.ports)
@@ -95,14 +94,14 @@ def test_a_call_beyond_the_role_is_reported_though_it_succeeds() -> None:
 
 def test_a_lambda_calling_beyond_its_role_fails_its_test() -> None:
     with watched({**roles.policies(), "tick": Policy([])}) as watch, acting("tick"):
-        QuickWorld().hints.send([Ref("timer", ("demo.flights.clean",))], 0, 0)
+        World().hints.send([Ref("timer", ("demo.flights.clean",))], 0, 0)
         with pytest.raises(AssertionError, match="tick may not sqs:SendMessage"):
             watch.expect_all_allowed()
 
 
 def test_reads_by_the_test_itself_are_not_calls_of_a_lambda() -> None:
     with watched({name: Policy([]) for name in roles.LAMBDAS.values()}) as watch:
-        world = QuickWorld()
+        world = World()
         assert world.ports.catalog.schedule_state("demo.flights.clean") is None
         assert at_work() is None
     assert watch.refused == []
@@ -110,7 +109,7 @@ def test_reads_by_the_test_itself_are_not_calls_of_a_lambda() -> None:
 
 def test_two_crossing_invocations_are_each_checked_by_own_role() -> None:
     """A tick comes while the check calls EMR, and the test reads the runs in between."""
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"each": on(partition(), "clean")}))
     start = world.targets.emr.start
 
@@ -129,7 +128,7 @@ def test_two_crossing_invocations_are_each_checked_by_own_role() -> None:
 
 def test_stand_ins_for_services_are_checked_by_the_role_too() -> None:
     with watched({**roles.policies(), "check": Policy([])}) as watch, acting("check"):
-        QuickWorld().payloads.put_context("r1", {})
+        World().payloads.put_context("r1", {})
     assert watch.refused == ["check may not s3:PutObject on arn:aws:s3:::control/context/r1.json"]
 
 

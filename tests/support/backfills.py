@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from chalicelib.core import states
-from chalicelib.core.backfills.request import Backfill as Wish
+from chalicelib.core.backfills import request as bodies
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.run import Run
@@ -17,14 +17,14 @@ from tests.support.world import World, full
 COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 
 
-def begin(world: World, name: str, request: str = "b1", **wish: Any) -> str:
+def begin(world: World, name: str, request: str = "b1", **fields: Any) -> str:
     """Begin a backfill. Returns its id."""
-    asked = Wish.model_validate({key.rstrip("_"): value for key, value in wish.items()})
+    asked = bodies.Backfill.model_validate({key.rstrip("_"): value for key, value in fields.items()})
     return backfill.begin(world.ports, full(name), asked, "tester", request).id
 
 
-def foretell(world: World, name: str, **wish: Any) -> dict[str, Any]:
-    asked = Wish.model_validate({key.rstrip("_"): value for key, value in wish.items()})
+def preview(world: World, name: str, **fields: Any) -> dict[str, Any]:
+    asked = bodies.Backfill.model_validate({key.rstrip("_"): value for key, value in fields.items()})
     return backfill_view.plan_view(full(name), backfill.preview(world.ports, full(name), asked))
 
 

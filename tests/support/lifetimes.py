@@ -23,7 +23,7 @@ from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
-from tests.faults.memory_tables import QuickWorld
+from tests.support.world import World
 
 # These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
@@ -83,7 +83,7 @@ FINAL: dict[type, Place] = {
 }
 
 
-def check(world: QuickWorld) -> set[type]:
+def check(world: World) -> set[type]:
     """Check that no row has a TTL that may still change, or that a flow still relies on. Returns the kinds that have
     one.
     """

@@ -26,7 +26,6 @@ from chalicelib.flow.runs import actions
 from tests.acceptance.words import absent, all_of, event, on, partition, size, status
 from tests.faults.dying import play as play_scenario
 from tests.faults.dying import world_for
-from tests.faults.memory_tables import QuickWorld
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support import requests_of_ports, roles
 from tests.support.clock import NOON
@@ -35,7 +34,7 @@ from tests.support.permissions import acting, told
 from tests.support.pull_workers import PULLED, PullWorker
 from tests.support.requests_of_ports import Asked, Told
 from tests.support.state_machines import TARGET
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 from tests.web.conftest import APP, NS, Api, installation, settle_in
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:sluice-target-x"
@@ -53,8 +52,8 @@ def play() -> None:
         # Events that do not fit into a context go into a manifest beside it; here this applies to all events.
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
-    roads = (_ready_datasets, _many_datasets, _told_late, _gathered, _told_of_statuses, _failed_unheard, _taken_late)
-    for step in (*roads, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
+    steps = (_ready_datasets, _many_datasets, _told_late, _gathered, _told_of_statuses, _failed_unheard, _taken_late)
+    for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
         settle_in(api)
@@ -66,13 +65,13 @@ def _ready_datasets() -> None:
     Glue.
     """
     for bucket in ("lake", roles.WATCHED):
-        world = QuickWorld(watched_buckets=(roles.WATCHED,))
+        world = World(watched_buckets=(roles.WATCHED,))
         document = flights({})
         document["datasets"]["flights"] |= {"bucket": bucket, "ready": {"manifest": "MANIFEST"}}
         world.deploy(document)
         place = roles.LAKE if bucket == "lake" else bucket
         world.upload(day(1, name="MANIFEST"), bucket=place, text="a.csv")
-    world = QuickWorld()
+    world = World()
     world.deploy({"datasets": {"orders": {**TABLE, "glue_table": "sales.orders", "single_writer": False}}})
     lay_down(world, 1)
     world.lake.glue["sales.orders"] = f"s3://{BUCKET}/{file(1)}"
@@ -81,7 +80,7 @@ def _ready_datasets() -> None:
 
 def _many_datasets() -> None:
     """An object of a dataset with more datasets in folders beside it than one query finds."""
-    world = QuickWorld()
+    world = World()
     names = ["", *(f"f{number:02}/" for number in range(NEAR_PREFIXES + 2))]
     made = {
         f"d{number}": {"bucket": "lake", "prefix": f"raw/{name}", "keys": ["day"]} for number, name in enumerate(names)
@@ -94,7 +93,7 @@ def _told_late() -> None:
     """A partition whose Lambda was killed before any schedule got the event. The tick finds it, and its hint applies
     it.
     """
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"each": on(partition(), "clean")}))
     ledger, died = world.ports.ledger, []
 
@@ -125,7 +124,7 @@ def _gathered() -> None:
         "late": on(event("e", 9), "clean", timeout={"after": "1m", "then": "abort"}),
         "sizes": on(size("1 GB"), "clean", by=["day"]),
     }
-    world = QuickWorld()
+    world = World()
     world.deploy(flights(schedules))
     world.post("x")
     for _ in range(3):
@@ -138,7 +137,7 @@ def _told_of_statuses() -> None:
     """Statuses of runs that meet no key, and that detach a job."""
     pairs = on(status("clean", count=2), "join", coalesce=False)
     keyed = on(all_of(status("clean"), partition("weather")), "join", by=["day"])
-    world = QuickWorld()
+    world = World()
     # A run of several partitions has no single day.
     world.deploy(flights({"each": on(partition(count=2), "clean"), "pairs": pairs, "keyed": keyed}))
     for number in (1, 2, 3, 4):
@@ -151,7 +150,7 @@ def _failed_unheard() -> None:
     """A run whose failure event is lost. The check polls it, counts the failure, pauses the schedule, and announces the
     status.
     """
-    world = QuickWorld()
+    world = World()
     keyed = on(all_of(status("clean", "FAILED"), partition("weather")), "join", by=["day"])
     world.deploy(flights({"each": on(partition(count=2), "clean", pause_after_failures=1), "next": keyed}))
     for number in (1, 2):
@@ -165,7 +164,7 @@ def _failed_unheard() -> None:
 
 def _taken_late() -> None:
     """A worker claims a run whose context has expired in the bucket: the API writes it again."""
-    world = QuickWorld(inline_events=0)
+    world = World(inline_events=0)
     world.deploy(flights({"pull": on(partition(), "pulled")}, pulled={"target": PULLED}))
     world.upload(day(1))
     world.settle()
@@ -176,12 +175,12 @@ def _taken_late() -> None:
 def _asked_outside() -> None:
     """Constraints that measure the load outside, and that call a function."""
     for of in (CPU, {"subnet": "subnet-0a1b2c3d"}, {"emr_application": "00app"}):
-        world = QuickWorld()
+        world = World()
         load = {"type": "load", "of": of, "below": 0.7, "recheck": "2m"}
         world.deploy(flights({"clean": on(partition(), "clean", load)}))
         world.upload(day(1))
         world.settle()
-    world = QuickWorld()
+    world = World()
     probe = {"type": "probe", "target": {"type": "lambda", "function": FUNCTION}}
     world.targets.says = [b'{"met": true}']
     world.deploy(flights({"clean": on(partition(), "clean", probe)}))
@@ -192,7 +191,7 @@ def _asked_outside() -> None:
 def _other_targets() -> None:
     """Deliveries to a topic, a function and a bus; the scenarios deliver to queues."""
     for name, target in DELIVERED.items():
-        world = QuickWorld()
+        world = World()
         world.deploy(flights({"each": on(partition(), name)}, **{name: {"target": target}}))
         world.upload(day(1))
         world.settle()
@@ -203,7 +202,7 @@ def _listed_application() -> None:
     no answer to its start, and is searched for.
     """
     for lost in (0, 1):
-        world = QuickWorld(emr_application_ids=(roles.LISTED_APPLICATION,), emr_role_arns=(roles.LISTED_ROLE,))
+        world = World(emr_application_ids=(roles.LISTED_APPLICATION,), emr_role_arns=(roles.LISTED_ROLE,))
         target = {**EMR, "application_id": roles.LISTED_APPLICATION, "execution_role_arn": roles.LISTED_ROLE}
         world.deploy(flights({"each": on(partition(), "listed")}, listed={"target": target}))
         world.targets.emr.lose_answers = lost
@@ -229,7 +228,7 @@ def _listed_application() -> None:
 
 def _executions() -> None:
     """An execution that is stopped, one whose start got no answer, and one whose event does not name its run."""
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"each": on(partition(), "etl", by=["day"])}, etl={"target": TARGET}))
     for number, lost in ((1, 0), (2, 1)):
         world.targets.machines.lose_answers = lost

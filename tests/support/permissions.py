@@ -51,13 +51,13 @@ AROUND_PORTS = (
     *(
         "aws_rules.py",
         "crash.py",
+        "crossings.py",
         "deliveries_crossed.py",
         "fakes.py",
         "ledgers.py",
-        "memory_tables.py",
         "permissions.py",
     ),
-    *("random_world.py", "slow_world.py", "state_machines.py", "turns.py", "unreliable_tables.py", "weather.py"),
+    *("random_world.py", "slow_calls.py", "state_machines.py", "turns.py", "unreliable_tables.py", "weather.py"),
 )
 EACH = "run_each"
 # Lambdas by the functions of `handlers.py`, where the names differ.

@@ -1,6 +1,8 @@
-"""The whole system with a clock that the test sets: real flows on real tables (moto), and fakes for the outside.
+"""The whole system with a clock that the test sets: real flows on tables in memory, and fakes for the outside.
 
-The test is the event loop: it uploads, lets hints arrive, moves the clock, and ticks.
+The test is the event loop: it uploads, lets hints arrive, moves the clock, and ticks. Crash points, crossings, random
+worlds and acceptance tests all play in this world. What differs is an argument: other tables (moto, the local cloud),
+settings. What wraps its ports is put around it: `crash.wrap`, `crossings.cross`, `slow_calls.SlowCalls`.
 """
 
 from __future__ import annotations
@@ -28,10 +30,13 @@ from chalicelib.flow.runs import complete
 from chalicelib.flow.schedules import actions, messages, pauses
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
-from sluice.testing.engine import Engine, make_ports
+from sluice.testing.engine import Engine, make_ports, stopwatch
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
+from sluice.testing.memory_tables import MemoryTables
+from tests.support import tables
 from tests.support.clock import HandClock
 from tests.support.fakes import APPLICATION, FakeTargets
+from tests.support.snapshot import Outside
 from tests.support.state_machines import Execution, event_of
 
 EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
@@ -51,7 +56,21 @@ def settings(names: dict[str, str], **tuned: Any) -> Settings:
 
 
 class World(Engine):
-    def __init__(self, client: Any, names: dict[str, str], patience: Patience | None = None, **tuned: Any) -> None:
+    """Without a client it has fresh tables in memory, which a test can read as ``tables``. With the client of another
+    DynamoDB, ``names`` are the names of its tables. ``tuned`` are settings.
+    """
+
+    def __init__(
+        self,
+        client: Any = None,
+        names: dict[str, str] | None = None,
+        patience: Patience | None = None,
+        **tuned: Any,
+    ) -> None:
+        if client is None:
+            (client, names), patience = tables.in_memory(), stopwatch()
+        self.tables = client
+        self.outside = Outside()
         self.clock = HandClock()
         self.posted = 0
         self.alarms: dict[str, str] = {}
@@ -65,6 +84,11 @@ class World(Engine):
         self.ports = make_ports(
             self.dynamo, made, self.clock, self.hints, self.targets, self.payloads, self.lake, self.metrics
         )
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the tables are those of this process, which a test can read and restore."""
+        return isinstance(self.tables, MemoryTables)
 
     # -- users ---------------------------------------------------------------------------------------------------
 

@@ -15,8 +15,8 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from chalicelib.core.instants import SECOND, Instant
-from tests.faults.memory_tables import QuickWorld
 from tests.support.emr_client import EmrClient, JobRun
+from tests.support.world import World
 
 APPLICATION = "00app"
 ARN = "arn:aws:sqs:us-east-1:123456789012:"
@@ -201,7 +201,7 @@ class Account:
     """Tables, queues, EMR and buckets of one installation. ``books`` reads the tables with the present code."""
 
     def __init__(self) -> None:
-        self.books = QuickWorld(wake_shards=1, history_shards=1)
+        self.books = World(wake_shards=1, history_shards=1)
         self.clock, self.tables = self.books.clock, self.books.tables
         self.sqs, self.emr, self.s3 = Sqs(self.clock), Emr(self.clock), S3()
         self.services = {"dynamodb": self.tables, "sqs": self.sqs, "emr-serverless": self.emr, "s3": self.s3}

@@ -258,8 +258,8 @@ class RollingWorld:
         self.ask("POST", f"{APP}/dags/daily/run", {})
 
     def backfill(self) -> None:
-        wish = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:21:00Z", "concurrency": 1}
-        self.ask("POST", self._schedule(("clock",)) + "/backfills", wish)
+        body = {"from": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:21:00Z", "concurrency": 1}
+        self.ask("POST", self._schedule(("clock",)) + "/backfills", body)
 
     def pause(self) -> None:
         self.ask("POST", self._schedule(documents.NAMES) + "/pause", {"mode": self.chance.choice(("hold", "backlog"))})

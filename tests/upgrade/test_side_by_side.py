@@ -27,7 +27,7 @@ def goes_back(minute: int) -> float:
     return 1.0 - goes_forward(minute)
 
 
-ROADS = {"an upgrade": goes_forward, "the way back": goes_back}
+DIRECTIONS = {"an upgrade": goes_forward, "the way back": goes_back}
 
 
 def play(old: Version, new: Version, share: Callable[[int], float], seed: int) -> RollingWorld:
@@ -43,9 +43,9 @@ def play(old: Version, new: Version, share: Callable[[int], float], seed: int) -
     return world
 
 
-@pytest.mark.parametrize("channel", ROADS)
-def test_o11_two_versions_side_by_side_lose_and_double_nothing(channel: str, old: Version, new: Version) -> None:
-    world = play(old, new, ROADS[channel], 1)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_o11_two_versions_side_by_side_lose_and_double_nothing(direction: str, old: Version, new: Version) -> None:
+    world = play(old, new, DIRECTIONS[direction], 1)
 
     nothing_is_lost_or_doubled(world)
     assert world.errors.found == []
@@ -65,9 +65,9 @@ def test_o11_two_versions_side_by_side_lose_and_double_nothing(channel: str, old
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2, 14))
-@pytest.mark.parametrize("channel", ROADS)
-def test_o11_two_versions_side_by_side_at_length(channel: str, seed: int, old: Version, new: Version) -> None:
-    world = play(old, new, ROADS[channel], seed)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_o11_two_versions_side_by_side_at_length(direction: str, seed: int, old: Version, new: Version) -> None:
+    world = play(old, new, DIRECTIONS[direction], seed)
 
     nothing_is_lost_or_doubled(world)
     assert world.errors.found == []

@@ -24,9 +24,9 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.writes import Put
 from sluice.testing.engine import make_ports
-from tests.faults.memory_tables import QuickWorld
 from tests.support import rows, tables
 from tests.support.clock import NOON
+from tests.support.world import World
 from tests.web import answer_schemas
 
 NS = "/v1/namespaces/demo"
@@ -50,7 +50,7 @@ class Counting:
     """The API on the tables of a world. Unless ``large``, answers are compared with the OpenAPI document, which takes
     seconds for thousands of items."""
 
-    def __init__(self, world: QuickWorld, patch: pytest.MonkeyPatch, large: bool = False) -> None:
+    def __init__(self, world: World, patch: pytest.MonkeyPatch, large: bool = False) -> None:
         self.world, self._large = world, large
         self.client = Client(app)
         schema = {name: table_of(name, arguments) for name, arguments in tables.definitions().items()}
@@ -91,7 +91,7 @@ def names() -> list[str]:
     return [f"demo.a{app}.s{number:04d}" for app in range(APPS) for number in range(EACH)]
 
 
-def fill(world: QuickWorld) -> None:
+def fill(world: World) -> None:
     """10,000 schedules, half of them timed, with 6,500 waiting jobs and 1,000 runs."""
     puts = [Put(Definition("namespace", "demo", {}, 1, NOON))]
     puts += [Put(Definition("app", f"demo.a{number}", {}, 1, NOON)) for number in range(APPS)]
@@ -117,7 +117,7 @@ def fill(world: QuickWorld) -> None:
     )
 
 
-def _put_schedules(world: QuickWorld) -> None:
+def _put_schedules(world: World) -> None:
     """The rows of all schedules. Each is a copy of the rows of one of 25, with another name: to make each from its
     document would take half a minute."""
     requests: dict[str, list[Any]] = {"CatalogTable": []}
@@ -139,7 +139,7 @@ def _put_schedules(world: QuickWorld) -> None:
 _made: dict[int | None, list[dict[str, Any]]] = {}
 
 
-def _rows_of(world: QuickWorld, hour: int | None) -> list[dict[str, Any]]:
+def _rows_of(world: World, hour: int | None) -> list[dict[str, Any]]:
     """The items of a schedule that fires at an hour of each day, or (None) when data comes."""
     time = {"type": "time", "expression": f"0 {hour} * * *"}
     fields = FED if hour is None else {"workflow": "w", "trigger": time, "tags": {"team": "a"}}

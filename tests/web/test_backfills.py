@@ -70,8 +70,8 @@ def test_l12_one_idempotency_key_is_one_backfill(api: Api) -> None:
 def test_l12_partitions_have_their_keys_newest_backfill_first(api: Api) -> None:
     for number in (9, 10, 11):
         api.post(f"{NS}/datasets/flights/partitions", {"partition": {"year": 2013, "month": 1, "day": number}})
-    wish = {"partitions": {"from": {"year": 2013}, "to": {"year": 2013, "month": 1, "day": 10}}}
-    told = api.post(f"{APP}/schedules/daily/backfills", wish)
+    body = {"partitions": {"from": {"year": 2013}, "to": {"year": 2013, "month": 1, "day": 10}}}
+    told = api.post(f"{APP}/schedules/daily/backfills", body)
     assert (told["dataset"], told["total"]) == ("demo.flights", 2)
     assert (told["first"], told["last"]) == ({**dict.fromkeys(KEYS, "1"), "year": "2013", "day": "9"},
                                              {**dict.fromkeys(KEYS, "1"), "year": "2013", "day": "10"})  # fmt: skip

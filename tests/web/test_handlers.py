@@ -150,7 +150,7 @@ def hint(*refs: Ref, due_in: int = 0) -> str:
     return hints.encode(refs, ports().clock.now() + due_in)
 
 
-def wish(api: Api) -> tuple[str, Ref]:
+def accepted_run(api: Api) -> tuple[str, Ref]:
     """A job that needs a check, after its own hint was removed."""
     api.schedule("nightly")
     job_id = api.post(f"{ONE}/run")["job_id"]
@@ -160,13 +160,13 @@ def wish(api: Api) -> tuple[str, Ref]:
 
 
 def test_a_due_hint_is_handled(api: Api) -> None:
-    job_id, ref = wish(api)
+    job_id, ref = accepted_run(api)
     assert failed(handlers.hints(sqs(hint(ref), queue="hints"))) == []
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
 
 
 def test_the_last_moment_before_a_due_hint_is_waited_for(api: Api) -> None:
-    job_id, ref = wish(api)
+    job_id, ref = accepted_run(api)
     begin = time.monotonic()
     assert failed(handlers.hints(sqs(hint(ref, due_in=300), queue="hints"))) == []
     assert time.monotonic() - begin >= 0.29
@@ -174,7 +174,7 @@ def test_the_last_moment_before_a_due_hint_is_waited_for(api: Api) -> None:
 
 
 def test_an_early_hint_is_sent_again(api: Api) -> None:
-    job_id, ref = wish(api)
+    job_id, ref = accepted_run(api)
     body = hint(ref, due_in=600_000)
 
     assert failed(handlers.hints(sqs(body, queue="hints"))) == []
@@ -219,13 +219,13 @@ JUNK = [
 
 @pytest.mark.parametrize("junk", JUNK)
 def test_an_invalid_hint_fails_alone(api: Api, junk: str) -> None:
-    job_id, ref = wish(api)
+    job_id, ref = accepted_run(api)
     assert failed(handlers.hints(sqs(junk, hint(ref), queue="hints"))) == ["m0"]
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
 
 
 def test_one_failing_ref_does_not_block_the_others(api: Api) -> None:
-    job_id, ref = wish(api)
+    job_id, ref = accepted_run(api)
     assert failed(handlers.hints(sqs(hint(Ref("job", ("no-such",)), ref), queue="hints"))) == ["m0"]
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
 

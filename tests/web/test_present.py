@@ -13,10 +13,9 @@ import pytest
 
 from chalicelib.core.instants import iso, parse_instant
 from chalicelib.wiring import VERSION
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import after, at, at_most, partitions
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 from tests.web.many_schedules import NS, Counting
 
 BY_LEAD = {"type": "approval", "role": "Lead"}
@@ -27,7 +26,7 @@ OF_CLEAN = "workflow:demo.flights.clean"
 @pytest.fixture
 def api() -> Iterator[Counting]:
     """Jobs in each of the places where a job waits: for data, a person, the clock, a slot, and on pause."""
-    world = QuickWorld()
+    world = World()
     slow = after("clean", "join", deadline={"start_within": "10m"}, constraints=[AT_NIGHT])
     world.deploy(
         flights(

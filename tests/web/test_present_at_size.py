@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.faults.memory_tables import QuickWorld
+from tests.support.world import World
 from tests.web.many_schedules import LIMIT, LISTED, NS, QUEUED, RUNNING, WAKING, Counting, fill, names
 
 MEGABYTE = 1_000_000  # API Gateway passes on ten, Lambda six
@@ -14,7 +14,7 @@ MEGABYTE = 1_000_000  # API Gateway passes on ten, Lambda six
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[Counting]:
-    world = QuickWorld()
+    world = World()
     fill(world)
     with pytest.MonkeyPatch.context() as patch:
         yield Counting(world, patch, large=True)

@@ -101,8 +101,8 @@ def test_l6_progress_is_carried_if_the_update_says_so(api: Api, on_update: str |
     first = api.schedule("nightly", trigger=TWO, enabled=True)
     api.post(PARTITIONS, {"partition": {"year": 2013, "month": 1, "day": 1}})
 
-    wish = {"on_update": on_update} if on_update else {}
-    second = api.schedule("nightly", trigger=TWO, properties={"new": True}, **wish)
+    update = {"on_update": on_update} if on_update else {}
+    second = api.schedule("nightly", trigger=TWO, properties={"new": True}, **update)
 
     assert [job["progress"] for job in api.get(f"{ONE}/jobs")["items"]] == kept
     assert (second["generation"] == first["generation"]) == bool(kept)
@@ -120,8 +120,8 @@ def test_l6_progress_for_another_trigger_is_dropped_on_record(api: Api) -> None:
     assert [record["kind"] for record in api.get(f"{ONE}/records")["items"]] == ["DROPPED"]
 
 
-@pytest.mark.parametrize("wish", ["keep", "", None, True, ["carry"]])
-def test_l6_on_update_accepts_carry_and_drop_only(standing: Api, wish: Any) -> None:
-    error = refused(standing, 400, "PUT", ONE, schedule(trigger=WEEKDAYS, on_update=wish))
+@pytest.mark.parametrize("update", ["keep", "", None, True, ["carry"]])
+def test_l6_on_update_accepts_carry_and_drop_only(standing: Api, update: Any) -> None:
+    error = refused(standing, 400, "PUT", ONE, schedule(trigger=WEEKDAYS, on_update=update))
     assert (error["code"], error["field"]) == ("invalid", "on_update")
-    assert error["message"] == f"expected 'drop' or 'carry', got {wish!r}"
+    assert error["message"] == f"expected 'drop' or 'carry', got {update!r}"

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.faults.memory_tables import QuickWorld
 from tests.support.pull_workers import PULLED, PullWorker
 from tests.support.world import World, flights
 
@@ -23,7 +22,7 @@ AFTER: dict[str, Any] = {
 
 @pytest.fixture
 def world() -> World:
-    made = QuickWorld()
+    made = World()
     urgent = {**NIGHTLY, "priority": 9}
     made.deploy(flights({"nightly": NIGHTLY, "urgent": urgent}, pulled=TWICE))
     return made

@@ -18,9 +18,8 @@ from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import two
 from tests.faults.meetings.situations_queues import made
 from tests.faults.meetings.situations_runs import worker
-from tests.faults.memory_tables import QuickWorld
 from tests.support.pull_workers import POOL
-from tests.support.world import flights
+from tests.support.world import World, flights
 from tests.workers.conftest import TWICE
 
 AT_NOON = {"type": "time", "expression": "1 12 2 3 *"}
@@ -30,7 +29,7 @@ FIRED = {"workflow": "pulled", "enabled": True, "trigger": AT_NOON}
 class Pool:
     """One fire of a schedule in its pool, and two workers, whose leases are kept outside the world."""
 
-    def __init__(self, world: QuickWorld) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
         self.ann, self.bob = worker(world, "ann"), worker(world, "bob")
 
@@ -54,7 +53,7 @@ class Pool:
     def look(self) -> None:
         dispatch.dispatch(self.world.ports, Ref("run", (self.run_id, "001")))
 
-    def wish(self) -> None:
+    def request_cancel(self) -> None:
         cancel.request_cancel(self.world.ports, self.run_id, 1, "somebody said so")
 
     def quietly(self, act: Callable[[], object]) -> None:
@@ -129,7 +128,7 @@ MEETINGS = {
     "a claim and a disable": Meeting(
         lambda pool: pool.ann.claim(), lambda pool: pool.world.disable("clean"), _begun_or_aborted
     ),
-    "a claim and a cancel": Meeting(lambda pool: pool.ann.claim(), Pool.wish, _told_or_cancelled),
+    "a claim and a cancel": Meeting(lambda pool: pool.ann.claim(), Pool.request_cancel, _told_or_cancelled),
     "a late heartbeat and the sweep": Meeting(
         lambda pool: pool.quietly(pool.ann.beat), Pool.look, _alive_or_lost, Pool.expired
     ),
@@ -137,7 +136,7 @@ MEETINGS = {
         lambda pool: pool.quietly(pool.ann.succeed), Pool.look, _ended_once, Pool.expired
     ),
     "a release and a cancel": Meeting(
-        lambda pool: pool.ann.release(), Pool.wish, _given_back_or_cancelled, lambda pool: pool.ann.claim()
+        lambda pool: pool.ann.release(), Pool.request_cancel, _given_back_or_cancelled, lambda pool: pool.ann.claim()
     ),
 }
 
@@ -146,12 +145,12 @@ MEETINGS = {
 def test_w5_two_requests_in_any_order_give_a_valid_result(name: str, record_property: Any) -> None:
     meeting = MEETINGS[name]
 
-    def build() -> QuickWorld:
+    def build() -> World:
         world = made(flights({"clean": FIRED}, pulled=TWICE), lambda world: world.pass_by("2m"))
         meeting.before(Pool(world))
         return world
 
-    def rest(world: QuickWorld) -> None:
+    def rest(world: World) -> None:
         meeting.then(Pool(world))
         Pool(world).work_off()
         invariants.check_rest(world)

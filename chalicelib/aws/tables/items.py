@@ -39,6 +39,7 @@ _CARRIED = "unknown"  # the only field that is not stored under its own name
 WAITS, PAUSED = "waits", "paused"
 _HISTORY_KEYS = frozenset({"wf_key", "schedule_key", "day_key", "at"})
 
+_EXACT = 10**38  # DynamoDB keeps up to 38 digits of a number
 _serialize = TypeSerializer().serialize
 _deserialize = TypeDeserializer().deserialize
 
@@ -49,9 +50,22 @@ class NewerLayout(RuntimeError):
 
 
 def value(plain: Any) -> dict[str, Any]:
-    """One attribute value."""
+    """One attribute value. Texts and small numbers, which are most values, do not pass boto3's slow serializer."""
+    if type(plain) is str:
+        return {"S": plain}
+    if type(plain) is int and -_EXACT < plain < _EXACT:
+        return {"N": str(plain)}
     result: dict[str, Any] = _serialize(plain)
     return result
+
+
+def _read(content: dict[str, Any]) -> Any:
+    """The plain content of an attribute value."""
+    if "S" in content:
+        return content["S"]
+    if "N" in content and content["N"].isdecimal():
+        return int(content["N"])
+    return _deserialize(content)
 
 
 def wake(at: Instant | None, pk: str, shards: int) -> dict[str, str]:
@@ -112,7 +126,7 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
 
 def from_item(kind: type[R], item: Item) -> R:
     """The row of a stored item. Raises `NewerLayout` if the item has a layout that this code does not know."""
-    stored = {name: _deserialize(content) for name, content in item.items()}
+    stored = {name: _read(content) for name, content in item.items()}
     if stored.get("format", FORMAT) > FORMAT:
         raise NewerLayout(
             f"row {stored['pk']}, {stored['sk']} has layout {stored['format']}; this code reads up to {FORMAT}"
@@ -131,7 +145,7 @@ def from_item(kind: type[R], item: Item) -> R:
 
 def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
     """Some attributes of a row that is not packed; None for an attribute that is not stored."""
-    return tuple(_decode(name, _deserialize(item[name])) if name in item else None for name in names)
+    return tuple(_decode(name, _read(item[name])) if name in item else None for name in names)
 
 
 @cache

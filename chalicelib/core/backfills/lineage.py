@@ -89,7 +89,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _StepKey:
     """A schedule, and the keys of the partitions for which it runs. It identifies a step that has no number yet."""
 
     schedule: str
@@ -104,8 +104,8 @@ class _Found:
     upstream: str | None
     why: str
     units: dict[Unit, None]
-    causes: dict[_Place, None]
-    parent: _Place | None
+    causes: dict[_StepKey, None]
+    parent: _StepKey | None
 
 
 def announced_keys(follower: Follower) -> tuple[str, ...]:
@@ -134,10 +134,10 @@ def plan(
     return steps if upto is None else _leading_to(steps, upto)
 
 
-def _walk(graph: Graph, events: Sequence[Event], origin: Origin | None, downstream: bool) -> dict[_Place, _Found]:
+def _walk(graph: Graph, events: Sequence[Event], origin: Origin | None, downstream: bool) -> dict[_StepKey, _Found]:
     """Every place that an event or the origin reaches, with the places that lead to it."""
-    found: dict[_Place, _Found] = {}
-    open_ends: deque[tuple[_Place, Unit]] = deque()
+    found: dict[_StepKey, _Found] = {}
+    open_ends: deque[tuple[_StepKey, Unit]] = deque()
     for event in events:
         why = f"counts partitions of {event.dataset}"
         open_ends += _reached(graph, event, "", None, why, found)
@@ -152,16 +152,16 @@ def _walk(graph: Graph, events: Sequence[Event], origin: Origin | None, downstre
     return found
 
 
-def _begun(origin: Origin, found: dict[_Place, _Found]) -> Iterator[tuple[_Place, Unit]]:
+def _begun(origin: Origin, found: dict[_StepKey, _Found]) -> Iterator[tuple[_StepKey, Unit]]:
     for unit in origin.units:
-        place = _Place(origin.follower.name, tuple(key for key, _ in unit[0]))
+        place = _StepKey(origin.follower.name, tuple(key for key, _ in unit[0]))
         found.setdefault(place, _Found(origin.follower, None, origin.why, {}, {}, None)).units[unit] = None
         yield place, unit
 
 
 def _reached(
-    graph: Graph, event: Event, at: str, cause: _Place | None, why: str, found: dict[_Place, _Found]
-) -> Iterator[tuple[_Place, Unit]]:
+    graph: Graph, event: Event, at: str, cause: _StepKey | None, why: str, found: dict[_StepKey, _Found]
+) -> Iterator[tuple[_StepKey, Unit]]:
     """Note the schedules that count an event; ``at`` is the fire from which it follows. Yields each schedule and unit
     that is new."""
     for follower in graph.get(event.key, ()):
@@ -172,7 +172,7 @@ def _reached(
         if values is None:
             continue  # the event lacks a correlation key: it did not count the first time either
         unit = (tuple(values.items()), "" if values else at)
-        place = _Place(follower.name, tuple(values))
+        place = _StepKey(follower.name, tuple(values))
         known = found.setdefault(place, _Found(follower, event.workflow, why, {}, {}, cause))
         if cause is not None:
             known.causes[cause] = None
@@ -197,24 +197,24 @@ def status_event(source: Source, status: str, partition: Mapping[str, str]) -> E
     )
 
 
-def _in_order(found: Mapping[_Place, _Found]) -> list[_Place]:
+def _in_order(found: Mapping[_StepKey, _Found]) -> list[_StepKey]:
     """The steps, each after those that start it. In a cycle, the link back to the step that was
     visited first is ignored."""
-    ordered: list[_Place] = []
-    seen: set[_Place] = set()
+    ordered: list[_StepKey] = []
+    seen: set[_StepKey] = set()
 
-    def visit(start: _Place) -> None:
+    def visit(start: _StepKey) -> None:
         seen.add(start)
-        road = [(start, iter(found[start].causes))]
-        while road:
-            place, causes = road[-1]
+        path = [(start, iter(found[start].causes))]
+        while path:
+            place, causes = path[-1]
             cause = next((each for each in causes if each not in seen), None)
             if cause is None:
                 ordered.append(place)
-                road.pop()
+                path.pop()
             else:
                 seen.add(cause)
-                road.append((cause, iter(found[cause].causes)))
+                path.append((cause, iter(found[cause].causes)))
 
     for place in found:
         if place not in seen:
@@ -222,7 +222,7 @@ def _in_order(found: Mapping[_Place, _Found]) -> list[_Place]:
     return ordered
 
 
-def _step(place: _Place, found: _Found, numbers: Mapping[_Place, int]) -> Step:
+def _step(place: _StepKey, found: _Found, numbers: Mapping[_StepKey, int]) -> Step:
     own = numbers[place]
     return Step(
         schedule=place.schedule,
@@ -254,7 +254,7 @@ def _leading_to(steps: Sequence[Step], workflow: str) -> tuple[Step, ...]:
     )
 
 
-def _check_size(found: Mapping[_Place, _Found]) -> None:
+def _check_size(found: Mapping[_StepKey, _Found]) -> None:
     if len(found) > MAX_STEPS:
         hint = "re-process a part with upto, then what follows that workflow"
         raise invalid("dataset", f"at most {MAX_STEPS} schedules in one re-processing", f"{len(found)} schedules", hint)

@@ -14,8 +14,9 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.run import Record
-from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf
 from chalicelib.core.triggers.occurrences import Recurrence, Series
@@ -289,10 +290,7 @@ def _fire(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int = 
 
 def _record(timer: Timer, leaf: str, missed: Skipped, now: Instant) -> Record:
     record_id = ids.job_id(timer.schedule, timer.generation, f"skipped:{leaf}:{missed.first}:{timer.rev}")
-    reason, expires_at = missed.reason, now + HISTORY
-    return Record(
-        record_id, "SKIPPED", timer.schedule, timer.generation, reason, now, count=missed.count, expires_at=expires_at
-    )
+    return new_record(record_id, "SKIPPED", timer.schedule, timer.generation, missed.reason, now, count=missed.count)
 
 
 def _next(leaf: TimedLeaf, schedule: Schedule, timer: Timer, after: Instant) -> Instant | None:

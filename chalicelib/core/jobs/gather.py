@@ -18,8 +18,9 @@ from chalicelib.core.jobs import timeout
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job, Progress
+from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.run import Record
-from chalicelib.core.rows.schedule import HISTORY, Subscription
+from chalicelib.core.rows.schedule import Subscription
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Leaf
 
@@ -173,23 +174,17 @@ def expiry(job: Job, schedule: Schedule, now: Instant) -> Record:
     span = format_duration(tree.window_of(schedule.trigger) or 0)
     arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
     reason = f"the partial match was not completed within {span} and is dropped: {arrived}"
-    return Record(
-        job.job_id, "EXPIRED", job.schedule, job.generation, reason, now, job.created_at, expires_at=now + HISTORY
-    )
+    return record_of(job, "EXPIRED", reason, now)
 
 
 def _timed_out(job: Job, schedule: Schedule, now: Instant) -> Record:
     reason = timeout.timed_out(job, schedule)
-    return Record(
-        job.job_id, "ABORTED", job.schedule, job.generation, reason, now, job.created_at, expires_at=now + HISTORY
-    )
+    return record_of(job, "ABORTED", reason, now)
 
 
 def _arrived(job: Job, now: Instant) -> Record:
     reason = "the absent event arrived before the job was launched"
-    return Record(
-        job.job_id, "DROPPED", job.schedule, job.generation, reason, now, job.created_at, expires_at=now + HISTORY
-    )
+    return record_of(job, "DROPPED", reason, now)
 
 
 def _count(progress: dict[str, Progress], touch: Touch) -> None:

@@ -9,6 +9,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import claim
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
 from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, Put, Replace, Write
@@ -69,11 +70,11 @@ def _closing(ports: Ports, key: NodeKey, job: Job | None, why: str) -> list[Writ
     now = ports.clock.now()
     if job is None:
         named = Job(key.schedule, key.generation, key.sort_key, key.run_id, "gathering", "PENDING_TRIGGER", now)
-        record = drop.record_of(named, "DROPPED", why, now)
+        record = record_of(named, "DROPPED", why, now)
         return [Create(_tombstone(named, why, now)), Put(record), ExpectNoRun(named)]
     job = waiting.regained(ports, job)
     held = drop.states_of_held(ports, job)
-    dropped = claim.drop_plan(job, drop.record_of(job, "DROPPED", why, now), held, now)
+    dropped = claim.drop_plan(job, record_of(job, "DROPPED", why, now), held, now)
     left = [write for write in dropped if not isinstance(write, DeleteJob)]
     return [Replace(replace(_tombstone(job, why, now), rev=job.rev + 1), over=job), *left]
 

@@ -14,9 +14,10 @@ from chalicelib.core.jobs import claim, gather, timeout
 from chalicelib.core.jobs.gather import Gathered, Touch
 from chalicelib.core.rows.event import AppliedEvent, Event, LastArrival
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record
-from chalicelib.core.rows.schedule import HISTORY, WAKE, Subscription
+from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
 from chalicelib.flow import wake
 from chalicelib.flow.each import run_each
@@ -203,4 +204,4 @@ def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Inst
         f"event {event.id} of {event.key} carries no value of every correlation key ({', '.join(keys)}) "
         "and does not count"
     )
-    return Record(record_id, "DROPPED", row.schedule, row.generation, reason, now, expires_at=now + HISTORY)
+    return new_record(record_id, "DROPPED", row.schedule, row.generation, reason, now)

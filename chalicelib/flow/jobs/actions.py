@@ -14,11 +14,12 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.jobs import check, claim, gather
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup
-from chalicelib.flow.jobs.drop import drop_job, record_of
+from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.lookup import find_job
 from chalicelib.ports import MAX_RACES, Ports
 

@@ -17,6 +17,7 @@ from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import limit_ref, ref_of
 from chalicelib.core.runs import complete, metrics
 from chalicelib.core.writes import DeleteJob, Put, Replace, Write
@@ -25,7 +26,7 @@ from chalicelib.flow import priority
 from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs import external
 from chalicelib.flow.jobs.deliver import deliver
-from chalicelib.flow.jobs.drop import Outcome, committed, drop_job, queues_to_wake, record_of, states_of_held
+from chalicelib.flow.jobs.drop import Outcome, committed, drop_job, queues_to_wake, states_of_held
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import cancel

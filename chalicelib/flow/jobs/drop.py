@@ -11,9 +11,10 @@ from chalicelib.core.jobs import check, claim
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import Ref, backfill_ref, limit_ref, run_ref
-from chalicelib.core.rows.run import Record, RecordKind
-from chalicelib.core.rows.schedule import HISTORY, ScheduleState
+from chalicelib.core.rows.run import RecordKind
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import complete
 from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
 from chalicelib.core.targets.answers import RunUpdate
@@ -166,17 +167,3 @@ def queues_to_wake(held: dict[str, LimitState]) -> list[Ref]:
 
 def committed(ports: Ports, plan: list[Write], ended: Ended, why: str) -> Outcome | None:
     return Outcome(ended, why) if ports.ledger.commit(plan) is None else None
-
-
-def record_of(job: Job, kind: RecordKind, why: str, now: Instant) -> Record:
-    """The record of a job that never becomes a run."""
-    return Record(
-        id=job.job_id,
-        kind=kind,
-        schedule=job.schedule,
-        generation=job.generation,
-        reason=why,
-        recorded_at=now,
-        created_at=job.created_at,
-        expires_at=now + HISTORY,
-    )

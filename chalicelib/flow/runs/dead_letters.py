@@ -9,9 +9,9 @@ from chalicelib.core import errors
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import ref_of
-from chalicelib.core.rows.run import DeadLetter, Record, Run
-from chalicelib.core.rows.schedule import HISTORY
+from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Write
@@ -100,8 +100,8 @@ def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
         now = ports.clock.now()
         reason = f"its dead letter was dropped by {by or 'an unknown caller'}: {letter.reason}"
         generation = run.generation if run else 0
-        record = Record(run_id, "DROPPED", letter.schedule, generation, reason, now, expires_at=now + HISTORY)
-        if ports.ledger.commit([DeleteDeadLetter(letter), Put(record)]) is None:
+        dropped = new_record(run_id, "DROPPED", letter.schedule, generation, reason, now)
+        if ports.ledger.commit([DeleteDeadLetter(letter), Put(dropped)]) is None:
             return
     raise errors.changed_meanwhile(f"the dead letter of {run_id}")
 

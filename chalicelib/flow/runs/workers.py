@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 from chalicelib.core import states
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND, Instant, Millis, iso
+from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import run_ref
-from chalicelib.core.rows.run import Offer, Output, Record, Run
+from chalicelib.core.rows.run import Offer, Output, Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import complete, follow, workers
 from chalicelib.core.runs.workers import LeaseId
@@ -238,7 +239,7 @@ def _refuse(ports: Ports, lease: LeaseId, worker: str, what: str) -> NoReturn:
     if run is not None and what == "a report":
         now = ports.clock.now()
         reason = f"{what} of worker {worker} came too late: {why}"
-        late = Record(str(lease), "LATE", run.schedule, run.generation, reason, now, expires_at=now + HISTORY)
+        late = new_record(str(lease), "LATE", run.schedule, run.generation, reason, now)
         ports.ledger.put_all([Put(late)])
     hint = "stop its work and claim again; the run may execute twice, so make it idempotent"
     raise SluiceError("lease_lost", f"expected a lease that this worker holds, but it is lost: {why}", None, hint)

@@ -7,10 +7,10 @@ from typing import Any
 
 from chalice.app import Blueprint, Request
 
+from chalicelib.web.access import SIGNED
 from chalicelib.web.http import parse, query
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routes.definitions import NS
-from chalicelib.web.access import SIGNED
 from chalicelib.web.routing import route
 from chalicelib.wiring import ports
 

@@ -10,18 +10,17 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.flow import lookup
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.views import explain
-from tests.faults.memory_tables import QuickWorld
 from tests.support.backfills import begin
 from tests.support.schedules import at, partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 ADA = "arn:aws:sts::123456789012:assumed-role/DataOwner/ada"
 BOB = "arn:aws:iam::123456789012:user/bob"
 EVE = "arn:aws:sts::123456789012:assumed-role/Reader/DataOwner"
 
 
-def wanting(**fields: Any) -> tuple[QuickWorld, str]:
-    world = QuickWorld()
+def wanting(**fields: Any) -> tuple[World, str]:
+    world = World()
     approval = {"type": "approval", **fields}
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "10s"}}
     world.deploy(flights({"a": partitions(by=["day"], workflow="x", constraints=[approval])}, x=retried))
@@ -98,7 +97,7 @@ def test_c16_no_approval_in_time_aborts_and_a_second_is_ignored() -> None:
 
 
 def test_c16_a_job_that_asks_for_no_approval_cannot_get_one() -> None:
-    world = QuickWorld()
+    world = World()
     night = [{"type": "time_window", "start": "22:00", "end": "06:00"}]
     world.deploy(flights({"a": partitions(constraints=night)}))
     world.upload(day(1))
@@ -109,7 +108,7 @@ def test_c16_a_job_that_asks_for_no_approval_cannot_get_one() -> None:
 
 def test_c16_a_timeout_with_run_does_not_replace_the_approval() -> None:
     """The timeout overrides the trigger and the time window, but not the approval (C10)."""
-    world = QuickWorld()
+    world = World()
     rules = [{"type": "time_window", "start": "22:00", "end": "06:00"}, {"type": "approval", "role": "DataOwner"}]
     world.deploy(flights({"a": partitions(2, constraints=rules, timeout={"after": "1h", "then": "run"})}))
     world.upload(day(1))
@@ -123,7 +122,7 @@ def test_c16_a_timeout_with_run_does_not_replace_the_approval() -> None:
 
 
 def test_c16_each_job_of_a_backfill_needs_its_own_approval() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"a": at("0 2 * * *", constraints=[{"type": "approval", "role": "DataOwner"}])}))
     begin(world, "a", from_="2026-02-26T00:00:00Z", to="2026-02-27T00:00:00Z")
     world.settle()

@@ -10,18 +10,17 @@ import pytest
 from chalicelib.core.instants import HOUR, MINUTE
 from tests.acceptance.undelivered import NEVER, letters, redrive
 from tests.acceptance.words import event, on
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
-from tests.support.world import EMR, SQS, day, flights
+from tests.support.world import EMR, SQS, World, day, flights
 
 AN_HOUR = {"after": "1h", "then": "run"}
 CPU = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization"}}
 
 
-def one_waits(schedules: dict[str, Any], **document: Any) -> QuickWorld:
+def one_waits(schedules: dict[str, Any], **document: Any) -> World:
     """``first`` has started. ``late`` waits for its second partition; its timeout would run it without one."""
-    world = QuickWorld()
+    world = World()
     pooled = {name: {"target": EMR, "pool": "p"} for name in ("one", "two")}
     world.deploy({**flights(schedules, **pooled), "pools": {"p": {"size": 1}}, **document})
     world.upload(day(1, "weather", "x.csv"))
@@ -67,7 +66,7 @@ def test_c10_a_timeout_with_run_never_exceeds_a_policy() -> None:
 def test_c10_a_timeout_overrides_a_load_that_is_too_high(on_unmet: str) -> None:
     """Nothing is measured once the timeout has ended, so no measurement can delay the job any more."""
     quiet = {"type": "load", "of": CPU, "below": 0.7, "on_unmet": on_unmet}
-    world = QuickWorld()
+    world = World()
     world.targets.load = 0.9
     world.deploy(flights({"late": partitions(2 if on_unmet == "abort" else 1, constraints=[quiet], timeout=AN_HOUR)}))
     world.upload(day(1))
@@ -85,7 +84,7 @@ def test_c10_a_timeout_overrides_a_load_that_is_too_high(on_unmet: str) -> None:
 
 def test_e3_redrives_take_permits_too() -> None:
     """Three events that could not be delivered are redriven together. The policy allows one start in half an hour."""
-    world = QuickWorld()
+    world = World()
     told = on(event("go"), "notify", policy="calm", coalesce=False)
     document = flights({"told": told}, notify={"target": SQS, "delivery": {"tries": 1}})
     world.deploy({**document, "policies": {"calm": {"max_events": 1, "interval": "30m"}}})

@@ -11,10 +11,9 @@ from chalicelib.core.instants import MINUTE
 from chalicelib.core.targets.answers import NoAnswer
 from chalicelib.flow.definitions import store
 from chalicelib.flow.views import explain
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 CPU = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization", "dimensions": {"DBInstance": "lake"}}}
 
@@ -23,8 +22,8 @@ def load(of: dict[str, Any], **fields: Any) -> dict[str, Any]:
     return {"type": "load", "of": of, **fields}
 
 
-def waiting_for(*constraints: dict[str, Any], value: Any = 0.9, **schedules: Any) -> QuickWorld:
-    world = QuickWorld()
+def waiting_for(*constraints: dict[str, Any], value: Any = 0.9, **schedules: Any) -> World:
+    world = World()
     world.targets.load = value
     pooled = {"heavy": {"target": EMR, "pool": "p"}}
     document = flights({"a": partitions(by=["day"], constraints=list(constraints)), **schedules}, **pooled)
@@ -75,7 +74,7 @@ def test_c6_nothing_is_measured_while_another_condition_is_unmet() -> None:
 
 def test_c6_a_pool_is_measured_from_its_limit_row() -> None:
     quiet = partitions(workflow="heavy", dataset="weather", by=["day"])
-    world = QuickWorld()
+    world = World()
     low = partitions(by=["day"], constraints=[load({"pool": "p"}, below=0.5)])
     document = flights({"a": low, "heavy": quiet}, heavy={"target": EMR, "pool": "p"})
     world.deploy({**document, "pools": {"p": {"size": 4}}})

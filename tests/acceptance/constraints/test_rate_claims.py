@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.targets.answers import NotNow
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 RATE = {"constraints": [{"type": "rate", "max": 1, "per": "10m"}]}
 
 
 def test_c5_a_rate_counts_claims_and_not_refused_calls() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"daily": partitions(by=["day"], **RATE)}))
     world.targets.emr.answers = [NotNow("throttled")] * 8
     world.upload(day(1))

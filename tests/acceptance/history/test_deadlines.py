@@ -9,7 +9,6 @@ import pytest
 from chalicelib.core.instants import HOUR, MINUTE
 from tests.acceptance.words import concurrency, doze, on, partition, window
 from tests.acceptance.workflows.test_notices import notices, tells, whats
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
 from tests.support.world import EMR, World, day, flights
@@ -20,7 +19,7 @@ BOTH = [tells("missed_start", "missed_end")]
 
 @pytest.fixture
 def world() -> World:
-    return QuickWorld(wake_shards=1, history_shards=1)
+    return World(wake_shards=1, history_shards=1)
 
 
 def watched(document: dict[str, Any], **deadline: str) -> dict[str, Any]:

@@ -13,35 +13,34 @@ from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.views import explain, lists, views
 from tests.acceptance.words import all_of, concurrency, doze, event, on, partition, time, why_schedule, window
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
-from tests.support.world import EMR, day, flights, full
+from tests.support.world import EMR, World, day, flights, full
 
 ADA = "arn:aws:iam::123456789012:user/ada"
 TICK = time("*/10 * * * *")
 HALF = all_of(partition(), event("go"))
 
 
-def world_of(**schedule: object) -> QuickWorld:
-    world = QuickWorld()
+def world_of(**schedule: object) -> World:
+    world = World()
     world.deploy(flights({"a": {"workflow": "clean", "enabled": True, **schedule}}))
     return world
 
 
-def aborted_by_its_timeout() -> QuickWorld:
+def aborted_by_its_timeout() -> World:
     world = world_of(trigger=HALF, timeout={"after": "1h", "then": "abort"})
     world.upload(day(1))
     doze(world, "61m")
     return world
 
 
-def aborted_by_a_constraint() -> QuickWorld:
+def aborted_by_a_constraint() -> World:
     world = world_of(trigger=TICK, constraints=[concurrency(1, "abort")])
     doze(world, "21m")
     return world
 
 
-def aborted_by_a_person() -> QuickWorld:
+def aborted_by_a_person() -> World:
     world = world_of(trigger=partition(), constraints=[{"type": "approval", "people": [ADA]}])
     world.upload(day(1))
     world.settle()
@@ -49,21 +48,21 @@ def aborted_by_a_person() -> QuickWorld:
     return world
 
 
-def expired() -> QuickWorld:
+def expired() -> World:
     world = world_of(trigger=HALF | {"within": "30m"})
     world.upload(day(1))
     doze(world, "31m")
     return world
 
 
-def skipped_on_request() -> QuickWorld:
+def skipped_on_request() -> World:
     world = world_of(trigger=TICK)
     pauses.skip(world.ports, full("a"), NOON + 10 * MINUTE, "tester")
     doze(world, "11m")
     return world
 
 
-def skipped_in_an_outage() -> QuickWorld:
+def skipped_in_an_outage() -> World:
     world = world_of(trigger=TICK, catch_up="latest")
     world.clock.pass_by("1h5m")
     world.tick()
@@ -71,7 +70,7 @@ def skipped_in_an_outage() -> QuickWorld:
     return world
 
 
-def dropped_by_a_disable() -> QuickWorld:
+def dropped_by_a_disable() -> World:
     world = world_of(trigger=HALF)
     world.upload(day(1))
     world.settle()
@@ -80,7 +79,7 @@ def dropped_by_a_disable() -> QuickWorld:
     return world
 
 
-def dropped_by_a_delete() -> QuickWorld:
+def dropped_by_a_delete() -> World:
     world = world_of(trigger=HALF)
     world.upload(day(1))
     world.settle()
@@ -89,7 +88,7 @@ def dropped_by_a_delete() -> QuickWorld:
     return world
 
 
-def dropped_by_a_person() -> QuickWorld:
+def dropped_by_a_person() -> World:
     world = world_of(trigger=HALF)
     world.upload(day(1))
     world.settle()
@@ -97,7 +96,7 @@ def dropped_by_a_person() -> QuickWorld:
     return world
 
 
-def dropped_by_a_drain() -> QuickWorld:
+def dropped_by_a_drain() -> World:
     world = world_of(trigger=HALF)
     world.upload(day(1))
     world.settle()
@@ -106,13 +105,13 @@ def dropped_by_a_drain() -> QuickWorld:
     return world
 
 
-def coalesced() -> QuickWorld:
+def coalesced() -> World:
     world = world_of(trigger=TICK, constraints=[window("22:00", "23:00")])
     doze(world, "21m")
     return world
 
 
-ENDINGS: dict[Callable[[], QuickWorld], tuple[str, str]] = {
+ENDINGS: dict[Callable[[], World], tuple[str, str]] = {
     aborted_by_its_timeout: ("ABORTED", "1 event go"),
     aborted_by_a_constraint: ("ABORTED", "1 of 1"),
     aborted_by_a_person: ("ABORTED", f"refused by {ADA} at 2026-03-02T12:00:00.000Z: not today"),
@@ -128,7 +127,7 @@ ENDINGS: dict[Callable[[], QuickWorld], tuple[str, str]] = {
 
 
 @pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.__name__)
-def test_c14_work_that_never_ran_is_shown_with_reason_and_time(ending: Callable[[], QuickWorld]) -> None:
+def test_c14_work_that_never_ran_is_shown_with_reason_and_time(ending: Callable[[], World]) -> None:
     world, (kind, words) = ending(), ENDINGS[ending]
     record = world.records("a")[0]
     assert (record.kind, words in record.reason) == (kind, True), record.reason
@@ -147,7 +146,7 @@ def test_c14_work_that_never_ran_is_shown_with_reason_and_time(ending: Callable[
         assert shown in why_schedule(world, "a")["ended"]
 
 
-def _job(world: QuickWorld, job_id: str) -> object:
+def _job(world: World, job_id: str) -> object:
     return explain.lookup.find_job(world.ports, job_id)
 
 
@@ -173,7 +172,7 @@ def test_c14_an_ending_does_not_hide_what_a_job_waits_for() -> None:
 
 
 def test_c14_a_cancelled_run_is_shown_with_reason_and_time() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"a": on(partition(), "once")}, once={"target": EMR}))
     world.upload(day(1))
     world.settle()

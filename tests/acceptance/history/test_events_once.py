@@ -8,18 +8,17 @@ import pytest
 
 from chalicelib.flow.views import explain, views
 from tests.acceptance.words import all_of, event, on, partition, quiet, size
-from tests.faults.memory_tables import QuickWorld
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 CLOSED = "orders.closed"
 
 
-def told(world: QuickWorld, number: int = 0) -> list[dict[str, Any]]:
+def told(world: World, number: int = 0) -> list[dict[str, Any]]:
     return views.events_view(world.ports, world.runs("a")[number])
 
 
-def made(schedule: dict[str, Any]) -> QuickWorld:
-    world = QuickWorld()
+def made(schedule: dict[str, Any]) -> World:
+    world = World()
     world.deploy(flights({"a": schedule}))
     return world
 

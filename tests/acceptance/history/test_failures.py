@@ -6,16 +6,15 @@ import pytest
 
 from chalicelib.flow.views import explain, failures
 from tests.acceptance.words import on, partition
-from tests.faults.memory_tables import QuickWorld
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 ERROR = "ValueError: expected 24 hours of 2013-01-01, got 23: hour 17 is missing"
 OUTPUT = f"read 23 rows\nTraceback (most recent call last):\n  File x\n{ERROR}\n"
 CUT = "exit code 1: ValueError: expected 24 hours of 2013..."
 
 
-def failed(details: str, attempts: int = 1) -> QuickWorld:
-    world = QuickWorld()
+def failed(details: str, attempts: int = 1) -> World:
+    world = World()
     retries = {"attempts": attempts, "delay": "30s"}
     world.deploy(flights({"a": on(partition(), "once")}, once={"target": EMR, "retries": retries}))
     world.upload(day(1))
@@ -25,14 +24,14 @@ def failed(details: str, attempts: int = 1) -> QuickWorld:
     return world
 
 
-def logs(world: QuickWorld, output: str = OUTPUT) -> None:
+def logs(world: World, output: str = OUTPUT) -> None:
     """EMR uploads the log of the driver."""
     for number in range(1, len(world.runs("a")) + 1):
         folder = f"logs/applications/00app/jobs/jr{number:05d}/SPARK_DRIVER"
         world.payloads.logs |= {f"{folder}/stdout.gz": output, f"{folder}/stderr.gz": "26/11/20 WARN x\n"}
 
 
-def why(world: QuickWorld) -> str:
+def why(world: World) -> str:
     return str(explain.why_work(world.ports, world.runs("a")[-1].run_id)["why"])
 
 
@@ -83,7 +82,7 @@ def test_each_attempt_has_the_error_of_its_own_log() -> None:
 
 
 def test_a_run_that_ended_for_its_timeout_keeps_that_reason() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"a": on(partition(), "once")}, once={"target": EMR, "timeout": "5m"}))
     world.upload(day(1))
     world.settle()

@@ -21,7 +21,6 @@ from chalicelib.flow.views.views import run_view
 from infra.system_app import APP
 from sluice import documents
 from tests.acceptance.words import event, on
-from tests.faults.memory_tables import QuickWorld
 from tests.support import dags, rows
 from tests.support.clock import NOON
 from tests.support.world import EMR, World, day, flights
@@ -31,7 +30,7 @@ TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "1m"}}
 
 @pytest.fixture
 def world() -> World:
-    return QuickWorld(wake_shards=1, history_shards=1)
+    return World(wake_shards=1, history_shards=1)
 
 
 def one_run(world: World, reckons_after: int = 0, **fields: Any) -> Run:

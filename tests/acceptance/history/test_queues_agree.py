@@ -9,16 +9,15 @@ import pytest
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.definitions import store
 from chalicelib.flow.views import explain, queues
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 POLICIES = {"slow": {"max_events": 1, "interval": "1m"}}
 
 
-def pooled(size: int = 1, **fields: Any) -> QuickWorld:
+def pooled(size: int = 1, **fields: Any) -> World:
     """Schedules of two priorities that share a pool."""
-    world = QuickWorld(start_burst=1_000)
+    world = World(start_burst=1_000)
     made = {name: {"target": EMR, "pool": "p"} for name in ("one", "two")}
     schedules = {
         "low": partitions(1, "one", by=["day"], priority=2, **fields),
@@ -28,25 +27,25 @@ def pooled(size: int = 1, **fields: Any) -> QuickWorld:
     return world
 
 
-def come(world: QuickWorld, *days: int, dataset: str = "flights") -> None:
+def come(world: World, *days: int, dataset: str = "flights") -> None:
     for number in days:
         world.upload(day(number, dataset, "_SUCCESS" if dataset == "flights" else "x.csv"))
     world.settle()
 
 
-def view(world: QuickWorld, kind: Any, name: str) -> dict[str, Any]:
+def view(world: World, kind: Any, name: str) -> dict[str, Any]:
     read = queues.of_policy if kind == "policy" else queues.of_pool
     return read(world.ports, store.get(world.ports, kind, name))
 
 
-def listed(world: QuickWorld) -> dict[str, dict[str, Any]]:
+def listed(world: World) -> dict[str, dict[str, Any]]:
     """The waiting jobs as a list shows them, by their ids."""
     jobs = [*world.jobs("low"), *world.jobs("high")]
     reader = queues.Queues(world.ports)
     return {job.job_id: reader.job(job) for job in jobs if job.queued_in is not None}
 
 
-def agree(world: QuickWorld, told: dict[str, Any]) -> None:
+def agree(world: World, told: dict[str, Any]) -> None:
     """All numbers of a policy or pool are those of the jobs that wait there."""
     jobs = listed(world)
     assert told["waiting"] == len(jobs) == sum(part["waiting"] for part in told["parts"])
@@ -101,7 +100,7 @@ def test_a_policy_and_its_jobs_agree_also_on_admissions() -> None:
 
 
 def test_admission_with_a_group_is_counted_by_a_policy() -> None:
-    world = QuickWorld(start_burst=1_000)
+    world = World(start_burst=1_000)
     group = [{"type": "concurrency", "max": 6, "group": "cluster", "on_unmet": "wait"}]
     schedules = {"low": partitions(1, "clean", by=["day"], policy="slow", constraints=group), "high": partitions(9)}
     world.deploy({**flights(schedules), "policies": POLICIES})
@@ -112,7 +111,7 @@ def test_admission_with_a_group_is_counted_by_a_policy() -> None:
 
 
 def test_admission_with_an_emr_application_is_counted() -> None:
-    world = QuickWorld(start_burst=1_000, emr_run_limits=(("00app", 6),))
+    world = World(start_burst=1_000, emr_run_limits=(("00app", 6),))
     schedules = {"low": partitions(1, "clean", by=["day"], policy="slow"), "high": partitions(9)}
     world.deploy({**flights(schedules), "policies": POLICIES})
     come(world, 1, 2, 3, 4)
@@ -138,7 +137,7 @@ def test_a_long_queue_shows_its_head_and_counts_all() -> None:
 
 def test_a_run_that_waits_for_its_start_has_a_place_in_its_queue() -> None:
     """The target throttles: the claimed run needs another permit, and the policy counts it with the jobs."""
-    world = QuickWorld()
+    world = World()
     schedules = {"low": partitions(1, by=["day"], policy="slow"), "high": partitions(9)}
     world.deploy({**flights(schedules), "policies": POLICIES})
     world.targets.emr.answers = [NotNow("EMR throttles")]

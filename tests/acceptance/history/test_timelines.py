@@ -11,16 +11,15 @@ from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.backfills import reprocess
 from chalicelib.flow.runs import complete
 from chalicelib.flow.views import explain, views
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights, full
+from tests.support.world import EMR, World, day, flights, full
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
 
 
-def begun(span: str = "728ms") -> QuickWorld:
+def begun(span: str = "728ms") -> World:
     """A run whose start is requested within a second, as it is in truth."""
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"a": partitions(workflow="twice", by=["day"])}, twice=TWICE))
     world.pass_by(span)
     world.upload(day(1))
@@ -34,7 +33,7 @@ def instants(run: Run) -> list[str]:
     return [at for at in shown if at is not None]
 
 
-def hears(world: QuickWorld, state: str, back: int, **more: int) -> Run:
+def hears(world: World, state: str, back: int, **more: int) -> Run:
     """EMR tells of a state by a clock that is ``back`` ms behind."""
     [*_, run] = world.runs("a")
     at = world.clock.now() - back
@@ -123,7 +122,7 @@ def test_a_run_of_a_reprocessing_waits_from_its_request() -> None:
 
 
 def test_a_retry_of_a_retry_still_names_the_first_cause() -> None:
-    world = QuickWorld()
+    world = World()
     three = {"target": EMR, "retries": {"attempts": 3, "delay": "30s"}}
     world.deploy(flights({"a": partitions(workflow="thrice", by=["day"])}, thrice=three))
     world.upload(day(1))

@@ -23,7 +23,7 @@ from tests.acceptance.words import (
     window,
 )
 from tests.acceptance.words import time as at
-from tests.support.backfills import about, begin, counts, foretell, living, ran, seen, stop
+from tests.support.backfills import about, begin, counts, living, preview, ran, seen, stop
 from tests.support.world import EMR, World, day, flights
 
 JANUARY = {"from_": "2026-01-01T00:00:00Z", "to": "2026-02-01T00:00:00Z"}
@@ -104,7 +104,7 @@ def test_l12_unregistered_partitions_may_be_named(world: World) -> None:
 
 def test_l12_a_dry_run_shows_what_would_run_and_stores_nothing(world: World) -> None:
     nightly(world)
-    told = foretell(world, "nightly", **JANUARY, order="newest")
+    told = preview(world, "nightly", **JANUARY, order="newest")
     assert (told["total"], told["first"][0], told["last"][-1]) == (
         31,
         "2026-01-31T02:00:00.000Z",
@@ -265,7 +265,7 @@ def test_l12_l19_failures_in_a_backfill_do_not_hold_the_schedule(world: World) -
 
 
 @pytest.mark.parametrize(
-    ("trigger", "wish", "field", "expected"),
+    ("trigger", "asked", "field", "expected"),
     [
         (at("@daily"), {"from_": "2026-02-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}, "to", "an instant after"),
         (at("@daily"), {"from_": "2026-02-01T00:00:00Z", "to": "2030-01-01T00:00:00Z"}, "to", "an instant in the past"),
@@ -286,9 +286,9 @@ def test_l12_l19_failures_in_a_backfill_do_not_hold_the_schedule(world: World) -
     ],
 )
 def test_l12_an_invalid_backfill_is_refused_with_the_reason(
-    world: World, trigger: Any, wish: Any, field: str, expected: str
+    world: World, trigger: Any, asked: Any, field: str, expected: str
 ) -> None:
     world.deploy(flights({"x": on(trigger)}))
     with pytest.raises(SluiceError, match=expected) as refused:
-        begin(world, "x", **wish)
+        begin(world, "x", **asked)
     assert (refused.value.code, refused.value.field) == ("invalid", field)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.backfills.request import Reprocess as Wish
+from chalicelib.core.backfills.request import Reprocess
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.run import Run
@@ -46,14 +46,14 @@ def work_off(world: World, failing: str = "") -> None:
 
 
 def begin(world: World, **asked: Any) -> str:
-    return reprocess.begin(world.ports, "demo", wish(**asked), "tester", "r1").id
+    return reprocess.begin(world.ports, "demo", requested(**asked), "tester", "r1").id
 
 
-def wish(**asked: Any) -> Wish:
+def requested(**asked: Any) -> Reprocess:
     given = asked if {"run", "fires"} & set(asked) else {"dataset": "flights", **asked}
     if not {"from_", "to", "run", "fires"} & set(given):
         given.setdefault("partition", FIRST)
-    return Wish.model_validate({key.rstrip("_"): value for key, value in given.items()})
+    return Reprocess.model_validate({key.rstrip("_"): value for key, value in given.items()})
 
 
 def seen(world: World, reprocess_id: str) -> dict[str, Any]:
@@ -83,7 +83,7 @@ def test_l21_a_partition_runs_again_with_all_downstream(world: World) -> None:
 
 def test_l21_a_dry_run_lists_what_would_run_and_why(world: World) -> None:
     lake(world)
-    plan = reprocess.preview(world.ports, "demo", wish(dry_run=True))
+    plan = reprocess.preview(world.ports, "demo", requested(dry_run=True))
     view = reprocess_view.plan_view("demo", plan)
     assert [(step["schedule"], step["why"], step["first"]) for step in view["steps"]] == [
         (full("clean"), "counts partitions of demo.flights", [FIRST]),
@@ -268,7 +268,7 @@ def test_l21_a_range_of_fires_runs_again_with_downstream(world: World) -> None:
 
 def test_l21_a_dry_run_of_fires_lists_their_instants(world: World) -> None:
     lake(world, {"nightly": NIGHTLY, "join": after("clean", "join")})
-    view = reprocess_view.plan_view("demo", reprocess.preview(world.ports, "demo", wish(fires=TWO_DAYS)))
+    view = reprocess_view.plan_view("demo", reprocess.preview(world.ports, "demo", requested(fires=TWO_DAYS)))
     instants = ["2026-01-01T02:00:00.000Z", "2026-01-02T02:00:00.000Z"]
     assert [(step["schedule"], step["first"]) for step in view["steps"]] == [
         (full("nightly"), instants),

@@ -10,10 +10,9 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.flow.definitions import store
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 
 def under(policy: dict[str, Any], schedules: dict[str, Any]) -> dict[str, Any]:
@@ -26,7 +25,7 @@ def most_in(starts: list[int], interval: int) -> int:
 
 
 def test_e3_no_sliding_interval_exceeds_policy_across_schedules() -> None:
-    world = QuickWorld()
+    world = World()
     daily = partitions(by=["day"], policy="calm")
     ping = at("@every 7s", "notify", policy="calm", coalesce=False)
     world.deploy(under({"max_events": 4, "interval": "30s"}, {"daily": daily, "ping": ping}))
@@ -41,7 +40,7 @@ def test_e3_no_sliding_interval_exceeds_policy_across_schedules() -> None:
 
 
 def test_e3_policy_starts_are_even_and_the_default_is_a_minute() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(under({"max_events": 20}, {"daily": partitions(by=["day"], policy="calm")}))
     for number in range(20):
         world.upload(day(number))
@@ -55,7 +54,7 @@ def test_e3_policy_starts_are_even_and_the_default_is_a_minute() -> None:
 
 
 def test_e3_higher_priority_goes_first_in_a_policy_as_why_shows() -> None:
-    world = QuickWorld()
+    world = World()
     low = partitions(by=["day"], policy="calm", priority=1)
     urgent = partitions(dataset="weather", by=["day"], workflow="join", policy="calm", priority=9)
     world.deploy(under({"max_events": 2, "interval": "1m"}, {"low": low, "urgent": urgent}))
@@ -74,7 +73,7 @@ def test_e3_higher_priority_goes_first_in_a_policy_as_why_shows() -> None:
 
 
 def test_e3_retries_take_permits_too() -> None:
-    world = QuickWorld()
+    world = World()
     retried = {
         "target": {"type": "emr_serverless", "entry_point": "s3://code/job.py"},
         "retries": {"attempts": 3, "delay": "1s"},
@@ -93,7 +92,7 @@ def test_e3_retries_take_permits_too() -> None:
 
 
 def test_e3_a_changed_policy_applies_from_the_next_permit() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(under({"max_events": 2, "interval": "1h"}, {"daily": partitions(by=["day"], policy="calm")}))
     for number in range(8):
         world.upload(day(number))
@@ -109,7 +108,7 @@ def test_e3_a_changed_policy_applies_from_the_next_permit() -> None:
 
 
 def test_e3_a_policy_in_use_is_not_deleted_and_must_exist() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(under({"max_events": 2}, {"daily": partitions(policy="calm")}))
     with pytest.raises(SluiceError, match="used by schedule demo.flights.daily"):
         store.delete(world.ports, "policy", "demo.calm")
@@ -118,7 +117,7 @@ def test_e3_a_policy_in_use_is_not_deleted_and_must_exist() -> None:
 
 
 def test_e3_a_stall_of_an_hour_is_not_recovered_at_once() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(
         under({"max_events": 10, "interval": "1m"}, {"ping": at("@every 10s", "notify", policy="calm", coalesce=False)})
     )

@@ -10,17 +10,16 @@ import pytest
 
 from chalicelib.flow.views import explain
 from tests.faults import invariants
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 OWN, OTHER = "00app", "00other"
 LIMITS = {"emr_application_ids": (OTHER,), "emr_run_limits": ((OWN, 2), (OTHER, 1)), "start_burst": 1_000}
 
 
-def limited(schedules: dict[str, Any], policies: dict[str, Any] | None = None, **workflows: Any) -> QuickWorld:
+def limited(schedules: dict[str, Any], policies: dict[str, Any] | None = None, **workflows: Any) -> World:
     """An installation whose own EMR application may have two runs at a time, and another application one."""
-    world = QuickWorld(**LIMITS)
+    world = World(**LIMITS)
     elsewhere = {"target": {**EMR, "application_id": OTHER}}
     world.deploy({**flights(schedules, elsewhere=elsewhere, **workflows), "policies": policies or {}})
     return world
@@ -31,13 +30,13 @@ def each(workflow: str = "clean", dataset: str = "flights", **fields: Any) -> di
     return partitions(1, workflow, dataset, by=["day"], **fields)
 
 
-def come(world: QuickWorld, *days: int, dataset: str = "flights") -> None:
+def come(world: World, *days: int, dataset: str = "flights") -> None:
     for number in days:
         world.upload(day(number, dataset, "_SUCCESS" if dataset == "flights" else "x.csv"))
     world.settle()
 
 
-def end_first(world: QuickWorld, state: str = "SUCCESS") -> None:
+def end_first(world: World, state: str = "SUCCESS") -> None:
     """The oldest active EMR run ends."""
     oldest = next(run.id for run in world.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING"))
     world.emr_says(oldest, "RUNNING")
@@ -45,14 +44,14 @@ def end_first(world: QuickWorld, state: str = "SUCCESS") -> None:
     world.settle()
 
 
-def finish_all(world: QuickWorld) -> None:
+def finish_all(world: World) -> None:
     while world.finish():
         world.settle()
     world.pass_by("2m")
     invariants.check_rest(world)
 
 
-def states(world: QuickWorld, name: str) -> list[str]:
+def states(world: World, name: str) -> list[str]:
     return [run.state for run in world.runs(name)]
 
 
@@ -106,7 +105,7 @@ def test_w13_a_run_counts_at_the_application_its_resources_name() -> None:
 
 
 def test_w3_an_application_without_a_limit_starts_every_run() -> None:
-    world = QuickWorld(start_burst=1_000)
+    world = World(start_burst=1_000)
     world.deploy(flights({"a": each()}))
     come(world, *range(1, 21))
     assert len(world.targets.emr.runs) == 20

@@ -8,7 +8,6 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.flow.dags import actions as flow
 from chalicelib.flow.schedules import actions
 from tests.acceptance.words import doze
-from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.dags import DIAMOND, dag, edge, ends, living, ran, rerun, state, states, views
 from tests.support.schedules import partitions
@@ -17,7 +16,7 @@ from tests.support.world import EMR, World, day, full
 
 @pytest.fixture
 def world() -> World:
-    return QuickWorld(wake_shards=1, history_shards=1)
+    return World(wake_shards=1, history_shards=1)
 
 
 def begin(world: World, number: int = 1) -> None:
@@ -138,7 +137,7 @@ def test_w4_a_run_goes_on_from_the_node_that_failed(world: World) -> None:
     ends(world, "d")
 
     [view] = views(world)
-    assert (view["state"], [wish["round"] for wish in view["reruns"]]) == ("SUCCEEDED", [2])
+    assert (view["state"], [rerun["round"] for rerun in view["reruns"]]) == ("SUCCEEDED", [2])
     assert sorted(ran(world)) == ["a", "b", "b", "c", "d"]
 
 

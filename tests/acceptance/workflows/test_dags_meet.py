@@ -16,7 +16,6 @@ from chalicelib.flow.schedules import actions as schedule_actions
 from tests.acceptance.words import doze
 from tests.acceptance.workflows.test_dags import begin
 from tests.acceptance.workflows.test_notices import notices, tells, whats
-from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.clock import NOON
 from tests.support.dags import dag, edge, ends, ran, rerun, state, views
@@ -27,7 +26,7 @@ from tests.support.world import EMR, SQS, World, full
 
 @pytest.fixture
 def world() -> World:
-    return QuickWorld(wake_shards=1, history_shards=1)
+    return World(wake_shards=1, history_shards=1)
 
 
 def run_of(world: World, node: str) -> Any:
@@ -267,7 +266,7 @@ def test_w2_putting_dag_reads_no_waiting_job_of_other_schedules() -> None:
     """
 
     def calls(waiting: int) -> int:
-        world = QuickWorld(wake_shards=1, history_shards=1)
+        world = World(wake_shards=1, history_shards=1)
         one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
         nodes = {name: {"workflow": "clean"} for name in "abcd"}
         document = dags.app(dag("a -> b", "b -> c", "c -> d", nodes=nodes), {"s": partitions(constraints=one)})

@@ -10,7 +10,6 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.schedules import actions
 from tests.acceptance.words import on
 from tests.acceptance.workflows.test_dags import begin
-from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.dags import dag, ends, ran, states
 from tests.support.schedules import at, partitions
@@ -19,7 +18,7 @@ from tests.support.world import World, full
 
 @pytest.fixture
 def world() -> World:
-    return QuickWorld(wake_shards=1, history_shards=1)
+    return World(wake_shards=1, history_shards=1)
 
 
 def test_w4_a_workflow_that_a_dag_uses_is_not_deleted(world: World) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from chalicelib.core.notices import alerts
 from tests.acceptance.words import concurrency, on, partition, window
-from tests.faults.memory_tables import QuickWorld
 from tests.support.ledgers import LedgerBetween
 from tests.support.schedules import at, partitions
 from tests.support.world import EMR, SQS, World, day, flights
@@ -20,7 +19,7 @@ DUTY = {"type": "http", "url": "https://duty.example/hooks"}
 
 @pytest.fixture
 def world() -> World:
-    return QuickWorld(wake_shards=1, history_shards=1)
+    return World(wake_shards=1, history_shards=1)
 
 
 def tells(*whats: str, to: dict[str, Any] = TEAM) -> dict[str, Any]:

@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from chalicelib.aws.targets.sns import SnsTarget
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:team"
 MAX_SUBJECT = 100  # characters that SNS accepts; printable ASCII that begins with a letter, number or punctuation mark
@@ -43,8 +42,8 @@ class Targets:
         return getattr(self._inner, name)
 
 
-def failing(topic: Topic, **to: Any) -> QuickWorld:
-    world = QuickWorld(wake_shards=1, history_shards=1)
+def failing(topic: Topic, **to: Any) -> World:
+    world = World(wake_shards=1, history_shards=1)
     rule = {"on": ["failed"], "to": {"type": "sns", "topic_arn": TOPIC, **to}}
     world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [rule]}))
     world.ports = world.with_ports(targets=Targets(world.targets, topic))

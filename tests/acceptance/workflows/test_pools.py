@@ -9,15 +9,14 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.definitions import store
 from chalicelib.flow.views import explain
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 FAST = {"start_burst": 1_000, "emr_application_ids": ("00other",)}
 
 
-def sharing(pool: dict[str, Any], schedules: dict[str, Any], **workflows: Any) -> QuickWorld:
-    world = QuickWorld(**FAST)
+def sharing(pool: dict[str, Any], schedules: dict[str, Any], **workflows: Any) -> World:
+    world = World(**FAST)
     made = {name: {"target": EMR, "pool": "p", **fields} for name, fields in workflows.items()}
     world.deploy({**flights(schedules, **made), "pools": {"p": pool}})
     return world
@@ -28,17 +27,17 @@ def each(workflow: str, dataset: str = "flights", **fields: Any) -> dict[str, An
     return partitions(1, workflow, dataset, by=["day"], **fields)
 
 
-def come(world: QuickWorld, *days: int, dataset: str = "flights") -> None:
+def come(world: World, *days: int, dataset: str = "flights") -> None:
     for number in days:
         world.upload(day(number, dataset, "_SUCCESS" if dataset == "flights" else "x.csv"))
     world.settle()
 
 
-def live(world: QuickWorld, name: str) -> int:
+def live(world: World, name: str) -> int:
     return sum(run.state in ("STARTING", "RUNNING") for run in world.runs(name))
 
 
-def in_use(world: QuickWorld, line: str = "pool:demo.p") -> int:
+def in_use(world: World, line: str = "pool:demo.p") -> int:
     return int(world.limit_state(line).active)
 
 

@@ -9,24 +9,23 @@ from typing import Any
 from chalicelib.flow.definitions import store
 from chalicelib.flow.views import explain
 from tests.acceptance.workflows.test_pools import come, each, in_use, live, sharing
-from tests.faults.memory_tables import QuickWorld
-from tests.support.world import EMR, flights
+from tests.support.world import EMR, World, flights
 
 
-def put_pool(world: QuickWorld, size: int, name: str = "demo.p", **shares: int) -> None:
+def put_pool(world: World, size: int, name: str = "demo.p", **shares: int) -> None:
     made = {owner.replace("__", "."): {"reserved": units} for owner, units in shares.items()}
     store.put(world.ports, "pool", name, {"size": size, "unit": "slots", "shares": made}, "tester")
 
 
-def paced(schedules: dict[str, Any], **workflows: Any) -> QuickWorld:
+def paced(schedules: dict[str, Any], **workflows: Any) -> World:
     """A start every ten seconds: the second job waits, and holds its units of pool p."""
-    world = QuickWorld(start_burst=1, start_rate_per_second=0.1)
+    world = World(start_burst=1, start_rate_per_second=0.1)
     made = {name: {"target": EMR, "pool": "p", **fields} for name, fields in workflows.items()}
     world.deploy({**flights(schedules, **made), "pools": {"p": {"size": 9}, "q": {"size": 9}}})
     return world
 
 
-def change(world: QuickWorld, **fields: Any) -> None:
+def change(world: World, **fields: Any) -> None:
     row = store.get(world.ports, "workflow", "demo.flights.one")
     store.put(world.ports, "workflow", "demo.flights.one", {**row.document, **fields}, "tester")
 
@@ -80,7 +79,7 @@ def test_w3_a_job_over_its_share_queues_without_blocking_it() -> None:
         first = next(run for run in world.runs("small") if run.state in ("STARTING", "RUNNING"))
         world.emr_says(str(first.target_id).rpartition("/")[2], "SUCCESS")
         world.settle()
-    assert (live(world, "small"), live(world, "large")) == (0, 1), "whoever came after it did not overtake it"
+    assert (live(world, "small"), live(world, "large")) == (0, 1), "no later job overtook it"
 
 
 def test_w3_units_of_reduced_share_are_reused_after_release_only() -> None:
@@ -105,7 +104,7 @@ def test_w3_units_of_reduced_share_are_reused_after_release_only() -> None:
 
 def test_w3_a_queue_at_a_policy_pace_leaves_the_pool_to_others() -> None:
     """One start a minute: the jobs that wait for the policy must not fill a pool that other jobs could use now."""
-    world = QuickWorld(start_burst=1_000)
+    world = World(start_burst=1_000)
     made = {name: {"target": EMR, "pool": "p"} for name in ("one", "two")}
     document = flights({"slow": each("one", policy="slow"), "b": each("two", "weather")}, **made)
     world.deploy({**document, "pools": {"p": {"size": 6}}, "policies": {"slow": {"max_events": 1, "interval": "1m"}}})

@@ -12,9 +12,8 @@ from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.jobs import deadlines
 from chalicelib.flow.views import explain
 from tests.core.builders import NOON, job, schedule, workflow
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import after, at_most, partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 GROUP = {"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}
 
@@ -26,7 +25,7 @@ def grouped(workflow: str, number: int, **fields: Any) -> dict[str, Any]:
     return {"workflow": workflow, "enabled": True, "trigger": trigger, "constraints": constraints} | fields
 
 
-def order_of(world: QuickWorld, *names: str) -> list[str]:
+def order_of(world: World, *names: str) -> list[str]:
     """Let one run after the other end. Returns the order in which these schedules started."""
     for _ in range(len(names) + 2):
         world.finish()
@@ -37,9 +36,9 @@ def order_of(world: QuickWorld, *names: str) -> list[str]:
     return [name for name in calls if name in names]
 
 
-def queue_up(schedules: dict[str, Any], events: int, **workflows: Any) -> QuickWorld:
+def queue_up(schedules: dict[str, Any], events: int, **workflows: Any) -> World:
     """A run of the group is active, and then the events come in this order."""
-    world = QuickWorld(start_burst=100)
+    world = World(start_burst=100)
     first = {"first": grouped("clean", 0)}
     world.deploy(flights({**first, **schedules}, **{name: {"target": EMR} | made for name, made in workflows.items()}))
     for number in range(events + 1):
@@ -118,7 +117,7 @@ def test_w2_failure_listeners_and_disabled_schedules_pass_none() -> None:
 
 def test_w2_enabling_an_urgent_downstream_reranks_waiting_jobs() -> None:
     one = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
-    world = QuickWorld(start_burst=100)
+    world = World(start_burst=100)
     slow, fast = (partitions(workflow="clean", dataset=dataset, by=["day"], constraints=[one])
                   for dataset in ("flights", "weather"))  # fmt: skip
     world.deploy(flights({"slow": slow, "fast": {**fast, "priority": 6}}))
@@ -138,7 +137,7 @@ def test_w2_enabling_an_urgent_downstream_reranks_waiting_jobs() -> None:
 
 
 def test_w2_a_dataset_passes_priority_to_its_waiting_jobs() -> None:
-    world = QuickWorld(start_burst=100)
+    world = World(start_burst=100)
     one = at_most(1)
     document = flights(
         {

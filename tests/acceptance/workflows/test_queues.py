@@ -7,9 +7,8 @@ from typing import Any
 
 from chalicelib.flow import priority
 from chalicelib.flow.jobs.check import check_job
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import after, at_most, partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 
 class Counting:
@@ -28,7 +27,7 @@ class Counting:
 
 
 def test_w2_a_job_that_queues_reads_at_most_a_hundred_waiters() -> None:
-    world = QuickWorld(start_burst=100)
+    world = World(start_burst=100)
     many = {f"n{number:03d}": after("clean", "join") for number in range(priority.MAX_DOWNSTREAM + 20)}
     world.deploy(flights({"a": partitions(by=["day"], **at_most(1)), **many}))
     world.upload(day(1))
@@ -61,7 +60,7 @@ class Meanwhile:
 
 def test_w2_a_job_arriving_during_a_serve_can_still_go_first() -> None:
     """A server has many permits to give, and each start takes time. It must not use only its first read."""
-    world = QuickWorld(start_burst=100)
+    world = World(start_burst=100)
     pooled = {"target": EMR, "pool": "p"}
     names = {"first": {"slots": 6}, "low": {"priority": 1}, "urgent": {"priority": 9}}
     made = {name: {"workflow": name, "enabled": True, "trigger": {"type": "event", "event": name}, **fields}
@@ -86,6 +85,6 @@ def test_w2_a_job_arriving_during_a_serve_can_still_go_first() -> None:
     assert started == ["first", "low", "urgent", "low", "low", "low"]
 
 
-def _place(world: QuickWorld, job_id: str) -> tuple[int, str]:
+def _place(world: World, job_id: str) -> tuple[int, str]:
     [job] = [each for each in world.jobs("urgent") if each.job_id == job_id]
     return job.generation, job.sort_key

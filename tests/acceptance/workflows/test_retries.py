@@ -11,14 +11,13 @@ from chalicelib.core.instants import SECOND
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.targets.retries import Retries
 from chalicelib.flow.runs import complete
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import after, partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 
-def trying(policy: dict[str, Any], *more: dict[str, Any], **fields: Any) -> QuickWorld:
-    world = QuickWorld()
+def trying(policy: dict[str, Any], *more: dict[str, Any], **fields: Any) -> World:
+    world = World()
     schedules = {"a": partitions(workflow="fragile", by=["day"], **fields)}
     schedules |= {f"more{number}": each for number, each in enumerate(more)}
     world.deploy(flights(schedules, fragile={"target": EMR, "retries": policy}))
@@ -27,12 +26,12 @@ def trying(policy: dict[str, Any], *more: dict[str, Any], **fields: Any) -> Quic
     return world
 
 
-def attempts(world: QuickWorld) -> list[tuple[int, str, int]]:
+def attempts(world: World) -> list[tuple[int, str, int]]:
     """Each attempt as its number, its state, and the seconds after noon at which it was claimed."""
     return [(run.attempt, run.state, (run.claimed_at - NOON) // SECOND) for run in world.runs("a")]
 
 
-def fails(world: QuickWorld, span: str) -> None:
+def fails(world: World, span: str) -> None:
     world.finish("FAILED", "broken")
     world.pass_by(span)
 

@@ -13,21 +13,21 @@ from chalicelib.aws.tables.runs import DynamoWakes
 from chalicelib.core.instants import DAY
 from chalicelib.core.rows.job import Job
 from chalicelib.core.writes import ClearStateWake, Put
-from tests.faults.memory_tables import QuickWorld
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.world import World
 
 
 @pytest.fixture
-def world() -> QuickWorld:
-    return QuickWorld()
+def world() -> World:
+    return World()
 
 
-def listed(world: QuickWorld, group: Any) -> list[tuple[str, ...]]:
+def listed(world: World, group: Any) -> list[tuple[str, ...]]:
     return [ref.parts for ref in world.ports.wakes.listed(group, "demo", 10, None).items]
 
 
-def test_a_job_that_no_instant_wakes_is_listed(world: QuickWorld) -> None:
+def test_a_job_that_no_instant_wakes_is_listed(world: World) -> None:
     asleep = rows.job(wake_at=None)
     others = [
         rows.job("woken", sort_key="JOB#1"),
@@ -40,14 +40,14 @@ def test_a_job_that_no_instant_wakes_is_listed(world: QuickWorld) -> None:
     assert [parts[2] for parts in listed(world, "waits")] == [asleep.sort_key]
 
 
-def test_no_tick_finds_a_listed_row_overdue(world: QuickWorld) -> None:
+def test_no_tick_finds_a_listed_row_overdue(world: World) -> None:
     world.dynamo.put_all([Put(rows.job(wake_at=None)), Put(rows.schedule_state(mode="hold"))])
 
     assert world.ports.wakes.overdue("jobs", NOON + DAY, 10) == ()
     assert world.ports.wakes.overdue("catalog", NOON + DAY, 10) == ()
 
 
-def test_a_listed_job_is_read_as_it_was_written(world: QuickWorld) -> None:
+def test_a_listed_job_is_read_as_it_was_written(world: World) -> None:
     asleep = rows.job(wake_at=None)
     world.dynamo.put_all([Put(asleep)])
 
@@ -57,7 +57,7 @@ def test_a_listed_job_is_read_as_it_was_written(world: QuickWorld) -> None:
     assert items.from_item(Job, items.to_item(asleep, 4, 4)) == asleep
 
 
-def test_a_paused_schedule_is_listed_once_its_jobs_were_woken(world: QuickWorld) -> None:
+def test_a_paused_schedule_is_listed_once_its_jobs_were_woken(world: World) -> None:
     paused = rows.schedule_state(mode="hold", wake_at=NOON)
     world.dynamo.put_all([Put(paused)])
     assert listed(world, "paused") == []
@@ -70,7 +70,7 @@ def test_a_paused_schedule_is_listed_once_its_jobs_were_woken(world: QuickWorld)
     assert listed(world, "paused") == []
 
 
-def test_the_wake_index_is_read_page_by_page(world: QuickWorld) -> None:
+def test_the_wake_index_is_read_page_by_page(world: World) -> None:
     jobs = [rows.job(f"j{number}", sort_key=f"JOB#{number}", wake_at=NOON + number) for number in range(9)]
     spread = [replace(job, schedule=f"demo.flights.s{number}") for number, job in enumerate(jobs)]
     world.dynamo.put_all([Put(row) for row in spread])
@@ -88,7 +88,7 @@ def test_the_wake_index_is_read_page_by_page(world: QuickWorld) -> None:
     assert sorted(found) == [job.schedule for job in spread[:8]]
 
 
-def test_the_earliest_rows_say_up_to_when_they_are_all(world: QuickWorld) -> None:
+def test_the_earliest_rows_say_up_to_when_they_are_all(world: World) -> None:
     jobs = [
         rows.job(f"j{number}", schedule=f"demo.flights.s{number}", sort_key="JOB#", wake_at=NOON + number)
         for number in range(9)

@@ -77,7 +77,7 @@ def test_l21_a_step_names_what_starts_it() -> None:
     assert second.why == "counts COMPLETED of demo.flights.clean, which demo.flights.clean runs"
 
 
-def test_l21_a_schedule_of_two_roads_runs_once_after_both() -> None:
+def test_l21_a_schedule_of_two_upstreams_runs_once_after_both() -> None:
     triggers = [after("left", "x")["trigger"], after("right", "x")["trigger"]]
     documents = {
         "both": {"workflow": "both", "trigger": {"type": "all", "triggers": triggers}, "by": BY_DAY},

@@ -95,7 +95,7 @@ def test_c15_on_unmet_abort_applies_only_to_an_answer() -> None:
 def test_c15_the_last_probe_answer_holds_until_the_next_call() -> None:
     before = met(probed=answered({"retry_after": "5m", "why": "no stock"}).kept())
     assert isinstance(decided(None, before), Wait)
-    assert isinstance(decided(None, before, now=NOON + 5 * MINUTE), Launch), "open again: whoever looks, asks"
+    assert isinstance(decided(None, before, now=NOON + 5 * MINUTE), Launch), "open again: the next check polls"
 
 
 def test_c15_a_probe_not_yet_called_hides_no_abort() -> None:

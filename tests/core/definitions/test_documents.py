@@ -82,7 +82,7 @@ def test_c11_fires_and_matches_coalesce_by_default() -> None:
 def test_l6_an_update_drops_gathered_events_by_default() -> None:
     assert NewSchedule.model_validate(SHORT).on_update == "drop"
     carrying = NewSchedule.model_validate(SHORT | {"on_update": "carry"})
-    assert carrying.definition() == Schedule.model_validate(SHORT), "a wish about the update is no part of what is kept"
+    assert carrying.definition() == Schedule.model_validate(SHORT), "the setting of one update is not kept"
 
 
 def test_l19_a_schedule_allows_any_number_of_failures_by_default() -> None:

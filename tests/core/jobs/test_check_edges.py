@@ -131,9 +131,9 @@ def test_c5_a_rate_entry_is_kept_for_its_job_and_lost_to_another() -> None:
 def test_c5_a_held_limit_is_never_out_of_order_with_itself() -> None:
     full = facts(schedule=schedule(constraints=[concurrency(2)]))
     assert decide(met(held=(LIMIT,)), full, NOON) == Launch((Slots(LIMIT, 2), PACE), f"trigger met: {COME}")
-    anew = decide(met(held=(EMR_LIMIT,)), full, NOON)
-    assert isinstance(anew, Wait)
-    assert anew.leaves
+    again = decide(met(held=(EMR_LIMIT,)), full, NOON)
+    assert isinstance(again, Wait)
+    assert again.leaves
 
 
 # -- a locked match ------------------------------------------------------------------------------------------------

@@ -280,8 +280,8 @@ def test_o3_a_job_that_has_run_is_deleted_without_a_record() -> None:
 
 
 def test_c8_a_released_slot_wakes_its_waiters() -> None:
-    crowd = {LIMIT: LimitState(LIMIT, active=1, waiters=2)}
-    assert returns.give_back((LIMIT,), crowd, NOON) == [ReleasePermit(LIMIT, NOON)]
+    limits = {LIMIT: LimitState(LIMIT, active=1, waiters=2)}
+    assert returns.give_back((LIMIT,), limits, NOON) == [ReleasePermit(LIMIT, NOON)]
     assert returns.give_back((LIMIT,), {}, NOON) == [ReleasePermit(LIMIT, None)]
 
 

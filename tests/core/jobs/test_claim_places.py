@@ -144,11 +144,11 @@ def test_c8_a_job_that_yields_releases_waiter_permits_and_units() -> None:
 
 def test_c1_job_whose_limits_changed_asks_for_all_permits_again() -> None:
     why = "limits changed; requesting permits again from the first"
-    anew = replace(QUEUED, state="PENDING_CONSTRAINTS", reason=why, wake_at=NOON, leases=0, rev=6)
+    restarted = replace(QUEUED, state="PENDING_CONSTRAINTS", reason=why, wake_at=NOON, leases=0, rev=6)
     assert claim.request_again(QUEUED, STATES, NOON) == (
-        anew,
+        restarted,
         [
-            Replace(replace(anew, held=(), units=0, queued_in=None, rank=None)),
+            Replace(replace(restarted, held=(), units=0, queued_in=None, rank=None)),
             RemoveWaiter(PLACE),
             LeaveQueue(EMR_LIMIT),
             *GIVEN_BACK,

@@ -92,7 +92,7 @@ def test_c9_a_job_does_not_yield_before_it_is_served() -> None:
     assert (decision.state, decision.leaves) == ("PENDING_LAUNCH", False)
 
 
-def crowded(constraints: list[dict[str, Any]], rates: set[str], full: set[str], paced: bool) -> Facts:
+def busy(constraints: list[dict[str, Any]], rates: set[str], full: set[str], paced: bool) -> Facts:
     states = {line: LimitState(line, **FULL.get(line.partition(":")[0], {"active": 9})) for line in full}
     own = replace(states.get(LIMIT, LimitState(LIMIT)), rates=tuple(sorted(rates)))
     policy = {"policy": "demo.slow"} if paced else {}
@@ -120,7 +120,7 @@ def test_c9_a_queued_job_passes_the_limits_one_by_one_in_order(
     constraints: list[dict[str, Any]], rates: set[str], full: set[str], paced: bool
 ) -> None:
     """Some of its limits are full. They are freed one by one, and the job never goes back."""
-    waiting, known, turns = met(), crowded(constraints, rates, full, paced), 0
+    waiting, known, turns = met(), busy(constraints, rates, full, paced), 0
     while True:
         decision = decide(waiting, known, NOON, waiting.queued_in)
         assert isinstance(decision, Launch)

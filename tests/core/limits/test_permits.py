@@ -90,16 +90,16 @@ def test_e8_no_window_has_more_starts_than_burst_and_pace_allow(
     assert starts[0] == NOON + gaps[0]
 
 
-@given(spacing=st.integers(1, 5_000), burst=st.integers(1, 8), crowd=st.integers(1, 40))
+@given(spacing=st.integers(1, 5_000), burst=st.integers(1, 8), waiting=st.integers(1, 40))
 @brief
-def test_e8_waiters_served_at_every_check_lose_no_permit(spacing: int, burst: int, crowd: int) -> None:
+def test_e8_waiters_served_at_every_check_lose_no_permit(spacing: int, burst: int, waiting: int) -> None:
     ask, state, now, starts = Pace(EMR_LIMIT, spacing, burst), LimitState(EMR_LIMIT), NOON, []
-    while len(starts) < crowd:
+    while len(starts) < waiting:
         now = permits.next_service(ask, state, now)
-        while len(starts) < crowd and permits.has_permit(ask, state, now):
+        while len(starts) < waiting and permits.has_permit(ask, state, now):
             state = replace(state, head=pace.next_head(ask, state, now))
             starts.append(now)
-    assert starts[-1] == NOON + max(0, crowd - burst) * spacing
+    assert starts[-1] == NOON + max(0, waiting - burst) * spacing
 
 
 # -- the order of limits -------------------------------------------------------------------------------------------
@@ -176,9 +176,9 @@ def test_e3_a_job_of_two_paces_queues_at_slowest_and_names_it() -> None:
 
 
 def test_e3_a_free_permit_of_faster_pace_is_enough_despite_queue() -> None:
-    crowded = LimitState("any", waiters=9)
-    assert routed(c=crowded) == ([ask.limit_name for ask in ASKS], None)
-    assert routed(d=crowded)[1] == ASKS[3].limit_name
+    queued = LimitState("any", waiters=9)
+    assert routed(c=queued) == ([ask.limit_name for ask in ASKS], None)
+    assert routed(d=queued)[1] == ASKS[3].limit_name
     assert [limit_route.passes(ask, ASKS) for ask in ASKS] == [False, False, True, False]
 
 

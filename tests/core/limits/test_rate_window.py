@@ -117,10 +117,10 @@ def test_c5_no_sliding_span_has_starts_beyond_the_limit(story: tuple[int, int, S
     for number, (gap, what, which) in enumerate(steps):
         now += gap * MINUTE
         name = f"j{number:02d}" if what in ("ask", "tell") else sorted(held)[which % len(held)] if held else None
-        wish = told if what == "tell" else ask
-        if name is None or (what in ("ask", "tell") and not permits.admits(wish, state, now)):
+        asked = told if what == "tell" else ask
+        if name is None or (what in ("ask", "tell") and not permits.admits(asked, state, now)):
             continue
-        forgotten = rate_window.outdated(wish, state) if what in ("ask", "tell") else ()
+        forgotten = rate_window.outdated(asked, state) if what in ("ask", "tell") else ()
         others = without(name, *forgotten)
         goes = what != "drop" and (what != "start" or permits.has_permit(ask, others, now))
         state = replace(others, starts=others.starts | ({name: now} if goes else {}))
@@ -181,10 +181,10 @@ def test_c4_a_gap_counts_from_last_active_or_successful_start(
 
 
 def test_c4_active_runs_not_remembered_count_by_the_latest_start() -> None:
-    crowd = LimitState(LIMIT, active=3, starts=LIVING, untracked_start=NOON + 20 * MINUTE)
-    assert slots.gap_ends(GAP, crowd) == NOON + 20 * MINUTE + HOUR
-    over = replace(crowd, active=2)
-    assert slots.gap_ends(GAP, over) == NOON + 9 * MINUTE + HOUR, "the crowd is gone, and what it did is not known"
+    early = LimitState(LIMIT, active=3, starts=LIVING, untracked_start=NOON + 20 * MINUTE)
+    assert slots.gap_ends(GAP, early) == NOON + 20 * MINUTE + HOUR
+    over = replace(early, active=2)
+    assert slots.gap_ends(GAP, over) == NOON + 9 * MINUTE + HOUR, "the untracked starts are gone"
 
 
 def test_c4_without_a_gap_the_last_start_does_not_matter() -> None:

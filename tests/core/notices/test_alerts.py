@@ -20,7 +20,7 @@ def notes(*numbers: int) -> list[PendingNotice]:
 
 
 def begun(*numbers: int) -> tuple[NoticeWindow, dict[str, Any]]:
-    told = alerts.add_notices(notes(*numbers), "road", TEAM, None, NOON)
+    told = alerts.add_notices(notes(*numbers), "channel", TEAM, None, NOON)
     assert told.window is not None
     assert told.notice is not None
     return told.window, told.notice
@@ -34,9 +34,9 @@ def test_w9_the_first_failures_are_all_reported_at_once() -> None:
 
 def test_w9_later_failures_are_counted_and_the_earliest_kept() -> None:
     alert, _ = begun(0)
-    later = alerts.add_notices(notes(9, 8, 7, 6, 5), "road", TEAM, alert, NOON).window
+    later = alerts.add_notices(notes(9, 8, 7, 6, 5), "channel", TEAM, alert, NOON).window
     assert later is not None
-    most = alerts.add_notices(notes(*range(20, 9, -1), 1), "road", TEAM, later, NOON).window
+    most = alerts.add_notices(notes(*range(20, 9, -1), 1), "channel", TEAM, later, NOON).window
     assert most is not None
     assert most.count == 17
     assert [told["at"] for told in most.told] == [iso(NOON + n * SECOND) for n in (1, *range(5, 14))]

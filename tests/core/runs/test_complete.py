@@ -207,9 +207,9 @@ def test_c9_a_run_that_ends_releases_its_slots_and_wakes_waiters() -> None:
     step = moved(before, "SUCCEEDED")
     ended = Ended(RUN, LimitState(LIMIT), started_at=NOON, succeeded_at=LATER)
     assert complete.plan(before, step, {}, LATER) == [Replace(step.run), ReleasePermit(LIMIT, None, ended)]
-    crowd = LimitState(LIMIT, active=1, waiters=1)
-    woken = ReleasePermit(LIMIT, LATER, replace(ended, read=crowd))
-    assert complete.plan(before, step, {LIMIT: crowd}, LATER) == [Replace(step.run), woken]
+    queued = LimitState(LIMIT, active=1, waiters=1)
+    woken = ReleasePermit(LIMIT, LATER, replace(ended, read=queued))
+    assert complete.plan(before, step, {LIMIT: queued}, LATER) == [Replace(step.run), woken]
 
 
 def test_c9_an_active_run_keeps_its_permits() -> None:

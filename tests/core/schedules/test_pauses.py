@@ -124,7 +124,7 @@ def test_l4_resume_goes_on_in_the_same_generation_and_wakes_jobs(
     after, plan = lifecycle.resume(before, MIXED, LATER, ME)
     assert plan[0] == PutState(after, before)
     assert (after.mode, after.generation, after.version, after.rev) == ("enabled", 7, 1, before.rev + 1)
-    assert after.wake_at == LATER, "the gate is an outbox until every job has been woken"
+    assert after.wake_at == LATER, "the state is an outbox until every job has been woken"
     assert (index(plan), timers(plan)) == (rows, armed)
 
 

@@ -10,24 +10,24 @@ from typing import Any, TypeVar
 from chalicelib.aws.tables import items
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import DeadLetter, Record, Run
-from tests.faults.memory_tables import QuickWorld
+from tests.support.world import World
 
 R = TypeVar("R")
 JOBS = ("FIRE#", "JOB#", "GATHERING", "RETRY#", "RUNNOW#")
 
 
-def rows(world: QuickWorld, kind: type[R], table: str, *places: str) -> Iterable[R]:
+def rows(world: World, kind: type[R], table: str, *places: str) -> Iterable[R]:
     return [items.from_item(kind, row) for name, row in world.tables.rows()
             if name == f"{table}Table" and row["sk"]["S"].startswith(places)]  # fmt: skip
 
 
-def accepted(world: QuickWorld) -> dict[str, Any]:
+def accepted(world: World) -> dict[str, Any]:
     """The jobs whose triggers are met. Each must become a run or a record."""
     jobs = rows(world, Job, "Jobs", *JOBS)
     return {job.job_id: job for job in jobs if job.job_id and job.state != "PENDING_TRIGGER"}
 
 
-def check_books(world: QuickWorld, taken_in: dict[str, Any]) -> None:
+def check_books(world: World, taken_in: dict[str, Any]) -> None:
     runs = {(run.run_id, run.attempt): run for run in rows(world, Run, "Runs", "A#")}
     ended = {run_id for run_id, _ in runs} | {record.id for record in rows(world, Record, "Runs", "RECORD")}
     waiting = {job.job_id for job in rows(world, Job, "Jobs", *JOBS, "REDRIVE#")}

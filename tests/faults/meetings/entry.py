@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.faults.meetings.memo import fast
 from tests.faults.meetings.orders import parse
 from tests.faults.meetings.search import Meeting
 from tests.faults.meetings.situation import Situation
+from tests.support.row_cache import rows_are_cached
 
 BOUNDED, LONG = 4, 800  # orders of each meeting in `make test`, and in `make test-long`
 Named = tuple[str, Situation, tuple[str, ...]]
@@ -56,7 +56,7 @@ def try_two(situation: Situation, most: int, least: int, note: Any) -> None:
 def try_orders(named: Named, most: int, note: Any) -> None:
     """Fail with every promise that an order broke, and the command that plays this order again."""
     told, situation, acts = named
-    with fast():
+    with rows_are_cached():
         meeting = Meeting(situation, acts)
         if order := os.environ.get("ORDER"):
             broken, _ = meeting.try_order(parse(order))

@@ -15,8 +15,8 @@ from typing import Any
 
 from chalicelib.core.instants import Instant
 from tests.faults.meetings.orders import TIME, Order
-from tests.faults.meetings.snapshot import fingerprint
-from tests.faults.memory_tables import QuickWorld
+from tests.support.snapshot import fingerprint
+from tests.support.world import World
 
 ENDLESS = 1_000_000
 SQS_BATCH = 10  # entries of a SendMessageBatch: a batch of a target without a lifecycle is sent in so many calls
@@ -123,7 +123,7 @@ class Stage:
     one.
     """
 
-    def __init__(self, world: QuickWorld) -> None:
+    def __init__(self, world: World) -> None:
         self.world, self.log = world, Log()
         self._actors: dict[int | None, Actor] = {}
         self._inside = False

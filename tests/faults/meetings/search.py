@@ -19,8 +19,8 @@ from tests.faults.meetings.books import accepted, check_books, rows
 from tests.faults.meetings.orders import TIME, Order
 from tests.faults.meetings.scheduler import Stage
 from tests.faults.meetings.situation import Act, Played, Situation, refused
-from tests.faults.meetings.snapshot import Snapshot, fingerprint
-from tests.faults.memory_tables import QuickWorld
+from tests.support.snapshot import Snapshot, fingerprint
+from tests.support.world import World
 
 SWITCHES = 3  # the most switches in an order; after the last, each invocation runs to its end
 
@@ -163,10 +163,10 @@ class Meeting:
         return made
 
 
-_worlds: dict[int, tuple[Situation, QuickWorld, Snapshot]] = {}
+_worlds: dict[int, tuple[Situation, World, Snapshot]] = {}
 
 
-def _built(key: int, situation: Situation) -> tuple[QuickWorld, Snapshot]:
+def _built(key: int, situation: Situation) -> tuple[World, Snapshot]:
     """The world of a situation, which its meetings share, and its snapshot."""
     if key not in _worlds:
         world = situation.world()

@@ -9,8 +9,6 @@ from typing import Any
 from chalicelib.core.errors import SluiceError
 from tests.faults import invariants
 from tests.faults.meetings.scheduler import Log
-from tests.faults.meetings.snapshot import Outside
-from tests.faults.memory_tables import QuickWorld
 from tests.support.world import World
 
 Do = Callable[[World], Any]
@@ -32,7 +30,7 @@ class Act:
 class Played:
     """An order that was played until its invocations ended."""
 
-    world: QuickWorld
+    world: World
     log: Log
     acts: Sequence[Act]
     generations: dict[str, int]  # of the schedules, before the invocations
@@ -47,7 +45,7 @@ def _nothing(world: World) -> None:
     pass
 
 
-def come_to_rest(world: QuickWorld) -> None:
+def come_to_rest(world: World) -> None:
     """Time passes, ticks come, runs succeed."""
     for span in ("1m", "1m", "11m", "11m", "11m", "11m", "11m", "11m"):
         world.clock.pass_by(span)
@@ -56,7 +54,7 @@ def come_to_rest(world: QuickWorld) -> None:
         world.settle()
 
 
-def at_rest(world: QuickWorld) -> None:
+def at_rest(world: World) -> None:
     invariants.check_rest(world)
     invariants.check_awake(world)
 
@@ -71,25 +69,22 @@ class Situation:
     calls.
     """
 
-    build: Callable[[], QuickWorld]
+    build: Callable[[], World]
     acts: dict[str, Act]
     ended: Callable[[Played], None] = lambda played: None
     always: Callable[[Played], None] = lambda played: None
     finally_: Callable[[Played], None] = lambda played: None
     after: Do = _nothing
-    rest: Callable[[QuickWorld], None] = come_to_rest
-    check_rest: Callable[[QuickWorld], None] = at_rest
+    rest: Callable[[World], None] = come_to_rest
+    check_rest: Callable[[World], None] = at_rest
     together: Sequence[tuple[str, ...]] | None = None
     small: Sequence[str] = ()  # the acts of which three meet
     awake: bool = True  # whether `invariants.check_awake` runs right after the invocations
     accepts: bool = True  # jobs whose trigger is met at the start must become runs or records
     spans: tuple[str, ...] = ("+6s", "~65s")
 
-    def world(self) -> QuickWorld:
-        made = self.build()
-        if not hasattr(made, "outside"):
-            made.outside = Outside()
-        return made
+    def world(self) -> World:
+        return self.build()
 
 
 def refused(error: BaseException | None) -> bool:
@@ -97,7 +92,7 @@ def refused(error: BaseException | None) -> bool:
     return isinstance(error, SluiceError) and error.status < 500
 
 
-def two(build: Callable[[], QuickWorld], first: Do, second: Do, **fields: Any) -> Situation:
+def two(build: Callable[[], World], first: Do, second: Do, **fields: Any) -> Situation:
     """A situation of its own for two invocations."""
     acts = {"first": Act(first), "second": Act(second)}
     return Situation(build, acts, **{"together": [("first", "second")], "spans": (), "accepts": False, **fields})

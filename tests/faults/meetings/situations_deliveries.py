@@ -21,7 +21,6 @@ from tests.faults.meetings.acts import (
 )
 from tests.faults.meetings.situation import Act, Do, Situation
 from tests.faults.meetings.situations_queues import keep_job, made
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import at
 from tests.support.world import EMR, World, flights
 
@@ -33,7 +32,7 @@ def emitting(world: World) -> None:
     emit.emit_due(world.ports)
 
 
-def _fire(*steps: Do) -> QuickWorld:
+def _fire(*steps: Do) -> World:
     return made(flights({"daily": MESSAGE}), emitting, keep_job(), passes("66s"), forget_hints, *steps)
 
 
@@ -78,7 +77,7 @@ FIRE_UNANSWERED = Situation(
 THREE = dict.fromkeys(("daily", "second", "third"), MESSAGE)
 
 
-def _batched(app: dict[str, Any], *before: Do) -> QuickWorld:
+def _batched(app: dict[str, Any], *before: Do) -> World:
     return made(app, emitting, keep_job(), *before, _keep_fires, forget_hints)
 
 
@@ -115,7 +114,7 @@ def _keep_run(world: World) -> None:
     world.outside.kept["run_id"] = world.runs("daily")[0].run_id
 
 
-def _dead(*steps: Do) -> QuickWorld:
+def _dead(*steps: Do) -> World:
     return _fire(_down(Never("no such queue")), check_place().do, settle, _down(None), _keep_run, forget_hints, *steps)
 
 

@@ -19,7 +19,7 @@ from tests.faults.meetings.situations_people import (
     then,
     uploads,
 )  # fmt: skip
-from tests.faults.roads import ONE_AT_A_TIME
+from tests.faults.scenarios_basic import ONE_AT_A_TIME
 from tests.support.schedules import at, partitions
 
 AN_HOUR = {"after": "1h", "then": "abort"}

@@ -18,7 +18,7 @@ from tests.faults.dying import SMALL
 from tests.faults.meetings.situation import Act as Invocation
 from tests.faults.meetings.situation import Played, Situation
 from tests.faults.meetings.situations_queues import made
-from tests.faults.roads import ONE_AT_A_TIME
+from tests.faults.scenarios_basic import ONE_AT_A_TIME
 from tests.support.schedules import at, partitions
 from tests.support.world import World, day, flights
 

@@ -27,9 +27,7 @@ from tests.faults.meetings.acts import (
     withdrawing,
 )
 from tests.faults.meetings.situation import Act, Do, Played, Situation
-from tests.faults.meetings.snapshot import Outside
-from tests.faults.memory_tables import QuickWorld
-from tests.faults.roads import ONE_AT_A_TIME
+from tests.faults.scenarios_basic import ONE_AT_A_TIME
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, flights
 
@@ -38,10 +36,9 @@ BY_DAY = partitions(by=["day"])
 SLOTS, STARTS, POLICY = "workflow:demo.flights.clean", "emr:starts", "policy:demo.calm"
 
 
-def made(app: dict[str, Any], *steps: Do, **tuned: Any) -> QuickWorld:
-    world = QuickWorld(**{**SMALL, **tuned})
+def made(app: dict[str, Any], *steps: Do, **tuned: Any) -> World:
+    world = World(**{**SMALL, **tuned})
     world.deploy(app)
-    world.outside = Outside()
     then(*steps)(world)
     return world
 
@@ -174,7 +171,7 @@ def _alive(world: World) -> list[str]:
     return living(world, "one", "two")
 
 
-def _pool_world(pool: dict[str, Any], *steps: Do) -> QuickWorld:
+def _pool_world(pool: dict[str, Any], *steps: Do) -> World:
     return made({**flights(BOTH, one=POOLED, two=POOLED), "pools": {"p": pool}}, *steps)
 
 
@@ -224,7 +221,7 @@ CALM = {"max_events": 1, "interval": "10s"}
 PACED = partitions(by=["day"], policy="calm")
 
 
-def _paced(*steps: Do) -> QuickWorld:
+def _paced(*steps: Do) -> World:
     both = {"daily": PACED, "other": partitions(workflow="join", by=["day"], policy="calm")}
     return made({**flights(both), "policies": {"calm": CALM}}, *steps)
 

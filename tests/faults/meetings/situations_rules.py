@@ -21,9 +21,9 @@ from tests.faults.meetings.situations_people import (
     unless_complete,
     uploads,
 )  # fmt: skip
-from tests.faults.roads import CLEAN, PARTITION
-from tests.faults.roads_gathered import BOTH, QUIET, by_ten_past, on
-from tests.faults.roads_limited import FRESH, GAP, GROUP, RATE, ROOM, limited
+from tests.faults.scenarios_basic import CLEAN, PARTITION
+from tests.faults.scenarios_gathered import BOTH, QUIET, by_ten_past, on
+from tests.faults.scenarios_limited import FRESH, GAP, GROUP, RATE, ROOM, limited
 from tests.support.schedules import at, partitions
 from tests.support.world import World, day
 

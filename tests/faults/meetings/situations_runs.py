@@ -25,7 +25,6 @@ from tests.faults.meetings.acts import (
 )
 from tests.faults.meetings.situation import Act, Do, Situation, come_to_rest
 from tests.faults.meetings.situations_queues import BY_DAY, keep_job, made
-from tests.faults.memory_tables import QuickWorld
 from tests.support import backfills, dags
 from tests.support.dags import dag
 from tests.support.pull_workers import POOL, PULLED, PullWorker
@@ -50,7 +49,7 @@ def _with_lease(what: str) -> Act:
     return Act(lambda world: getattr(worker(world, "ann"), what)())
 
 
-def _work_off(world: QuickWorld) -> None:
+def _work_off(world: World) -> None:
     """A worker does the remaining work: the one with the lease, or one that claims it."""
     for _ in range(6):
         worker(world, "bob").claim(10)
@@ -61,7 +60,7 @@ def _work_off(world: QuickWorld) -> None:
     assert world.ports.jobs.offers(POOL, 10) == (), "work that no worker took"
 
 
-def _pulled(*steps: Do) -> QuickWorld:
+def _pulled(*steps: Do) -> World:
     return made(flights({"daily": FIRED}, pulled=PULLS), lambda world: world.pass_by("2m"), *steps)
 
 
@@ -107,7 +106,7 @@ EXPIRED = Situation(
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
 
 
-def _daily(*steps: Do, **fields: Any) -> QuickWorld:
+def _daily(*steps: Do, **fields: Any) -> World:
     made_of = partitions(workflow="twice", by=["day"], **fields)
     return made(flights({"daily": made_of}, twice=TWICE), uploads(1), settle, *steps)
 
@@ -210,11 +209,11 @@ def _again(what: str, request: str) -> Do:
     return lambda world: dags.rerun(world, what, "a" if what != "all" else None, request)
 
 
-def _dag(*steps: Do) -> QuickWorld:
+def _dag(*steps: Do) -> World:
     return made(dags.app(CHAIN, w_c={"target": EMR}), uploads(1), settle, *steps, passes("1s"), forget_hints)
 
 
-def _dag_rests(world: QuickWorld) -> None:
+def _dag_rests(world: World) -> None:
     come_to_rest(world)
     left = [job for each in dag_flow.owned(world.ports, full("daily")) for job in world.jobs(each)]
     assert left == [], "a node that waits for ever"

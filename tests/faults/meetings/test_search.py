@@ -8,19 +8,18 @@ import pytest
 
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.writes import Put
-from tests.faults.meetings.memo import fast
 from tests.faults.meetings.orders import Order, parse
 from tests.faults.meetings.scheduler import Stage
 from tests.faults.meetings.search import Meeting
 from tests.faults.meetings.situation import Act, Played, Situation
 from tests.faults.meetings.situations_queues import THROTTLED, made
-from tests.faults.meetings.snapshot import Snapshot, fingerprint
-from tests.faults.memory_tables import QuickWorld
+from tests.support.row_cache import rows_are_cached
 from tests.support.schedules import partitions
+from tests.support.snapshot import Snapshot, fingerprint
 from tests.support.world import World, day, flights
 
 
-def a_world() -> QuickWorld:
+def a_world() -> World:
     return made(flights({"daily": partitions(enabled=False)}))
 
 
@@ -80,7 +79,7 @@ def test_a_lost_update_of_two_or_three_is_found_and_replayable() -> None:
 
 
 def test_a_sample_has_so_many_orders_and_is_the_same_for_a_seed() -> None:
-    with fast():
+    with rows_are_cached():
         samples = [Meeting(THROTTLED, ("serve", "disable")).search(most=12, seed=seed) for seed in (1, 1)]
     assert [(sample.orders, sample.whole) for sample in samples] == [(12, False)] * 2
     assert samples[0].broken == samples[1].broken

@@ -14,7 +14,6 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.schedules import actions
-from tests.faults.memory_tables import QuickWorld
 from tests.flow.stored import everything, living, send
 from tests.support.schedules import after, at, partitions
 from tests.support.world import EMR, World, flights
@@ -71,7 +70,7 @@ def refused(world: World, wrong: dict[str, Any]) -> SluiceError:
 
 @pytest.mark.parametrize(("schedule", "code"), WRONG.values(), ids=list(WRONG))
 def test_apply_makes_each_check_of_enable_for_disabled_schedules(schedule: dict[str, Any], code: str) -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(document({}))
     error = refused(world, document({"nightly": schedule | {"enabled": False}}))
     assert error.code == code
@@ -80,7 +79,7 @@ def test_apply_makes_each_check_of_enable_for_disabled_schedules(schedule: dict[
 
 @pytest.mark.parametrize("enabled", [False, None])
 def test_a_cycle_of_disabled_schedules_is_refused_by_apply(enabled: bool | None) -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(document({}))
     wrong = document({"there": after("join", "clean"), "back": after("clean", "join")})
     for schedule in wrong["schedules"].values():
@@ -92,7 +91,7 @@ def test_a_cycle_of_disabled_schedules_is_refused_by_apply(enabled: bool | None)
 
 def test_a_put_closes_no_cycle_with_a_disabled_schedule() -> None:
     """Only one of the two could be enabled, so the second put is refused; a change that breaks the cycle is not."""
-    world = QuickWorld()
+    world = World()
     world.deploy(document({}))
     world.put("there", after("join", "clean", enabled=False))
     with pytest.raises(SluiceError) as caught:
@@ -110,7 +109,7 @@ def test_a_put_closes_no_cycle_with_a_disabled_schedule() -> None:
 
 def test_an_app_that_has_had_a_cycle_for_long_stays_deployable() -> None:
     """One that was stored before deployments and puts looked at disabled schedules."""
-    world = QuickWorld()
+    world = World()
     there, back = after("join", "clean", enabled=False), after("clean", "join", enabled=False)
     world.deploy(document({}))
     world.put("there", there, checked=True)
@@ -153,7 +152,7 @@ schedules = st.dictionaries(
 @settings(max_examples=60, deadline=None)
 @given(schedules, st.data())
 def test_what_a_deployment_accepts_can_be_enabled_in_any_order(sent: dict[str, Any], data: st.DataObject) -> None:
-    world = QuickWorld()
+    world = World()
     try:
         world.deploy(document(sent, third={"target": EMR}))
     except SluiceError as error:

@@ -10,17 +10,16 @@ import pytest
 
 from chalicelib.flow.ingest import apply
 from tests.acceptance.words import alarm, on
-from tests.faults.memory_tables import QuickWorld
 from tests.support.world import World, flights
 
 
 @pytest.fixture
-def world() -> QuickWorld:
-    return QuickWorld(wake_shards=1, history_shards=1)
+def world() -> World:
+    return World(wake_shards=1, history_shards=1)
 
 
 @contextmanager
-def counted_calls(world: QuickWorld) -> Iterator[list[str]]:
+def counted_calls(world: World) -> Iterator[list[str]]:
     """Counts the calls of the tables in the block."""
     calls: list[str] = []
     world.tables.before_call = lambda: calls.append("call")
@@ -28,7 +27,7 @@ def counted_calls(world: QuickWorld) -> Iterator[list[str]]:
     world.tables.before_call = lambda: None
 
 
-def test_t23_a_change_without_a_waiting_schedule_costs_one_read(world: QuickWorld) -> None:
+def test_t23_a_change_without_a_waiting_schedule_costs_one_read(world: World) -> None:
     world.deploy(flights({"mend": on(alarm("disk full"))}))
     before = list(world.tables.rows())
     with counted_calls(world) as calls:
@@ -40,7 +39,7 @@ def test_t23_a_change_without_a_waiting_schedule_costs_one_read(world: QuickWorl
     assert list(world.tables.rows()) == before
 
 
-def test_t23_a_repeated_state_costs_nothing(world: QuickWorld) -> None:
+def test_t23_a_repeated_state_costs_nothing(world: World) -> None:
     world.deploy(flights({"mend": on(alarm("disk full", count=9))}))
     change = world.alarm("disk full")
     again = world.alarm("disk full", delivered=False)
@@ -50,7 +49,7 @@ def test_t23_a_repeated_state_costs_nothing(world: QuickWorld) -> None:
     assert change.is_new_state
 
 
-def test_t23_a_stored_change_is_applied_later(world: QuickWorld, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_t23_a_stored_change_is_applied_later(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Lambda is killed after the event is stored. The message comes again, or the tick finds the row."""
     world.deploy(flights({"mend": on(alarm("disk full"))}))
     with monkeypatch.context() as broken:

@@ -14,7 +14,6 @@ from chalicelib.core.instants import MINUTE
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.check import check_job
 from tests.acceptance.words import concurrency, days, delay, on, partition, reasons
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import EMR, World, day, flights
@@ -25,8 +24,8 @@ LIMIT = "workflow:demo.flights.clean"
 
 
 @pytest.fixture
-def world() -> QuickWorld:
-    return QuickWorld()
+def world() -> World:
+    return World()
 
 
 def unseen(world: World, span: str) -> None:

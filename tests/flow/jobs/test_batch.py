@@ -10,9 +10,8 @@ from chalicelib.core.instants import MINUTE
 from chalicelib.core.writes import Put
 from chalicelib.flow.jobs import batch, deliver
 from chalicelib.flow.system.dispatch import dispatch_together
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import at
-from tests.support.world import SQS, flights
+from tests.support.world import SQS, World, flights
 
 AT_ONE = "1 12 * * *"
 
@@ -21,12 +20,12 @@ def many(count: int, **fields: Any) -> dict[str, Any]:
     return {f"s{number:03d}": at(AT_ONE, "notify", **fields) for number in range(count)}
 
 
-def prepared(world: QuickWorld, names: list[str]) -> list[Any]:
+def prepared(world: World, names: list[str]) -> list[Any]:
     return [ref for due, ref in world.hints.sent if ref.kind == "job" and ref.parts[0].rpartition(".")[2] in names]
 
 
 def test_many_deliveries_need_only_a_tenth_of_the_calls() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights(many(200)))
     calls = 0
 
@@ -46,7 +45,7 @@ def test_many_deliveries_need_only_a_tenth_of_the_calls() -> None:
 
 
 def test_nothing_of_a_batch_is_sent_before_its_instant() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights(many(20)))
     names = list(many(20))
     due = world.clock.now() + MINUTE
@@ -59,7 +58,7 @@ def test_nothing_of_a_batch_is_sent_before_its_instant() -> None:
 
 
 def test_c13_a_schedule_disabled_after_preparation_is_not_sent() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights(many(20)))
     due = world.clock.now() + MINUTE
     ready = batch.prepare(world.ports, prepared(world, list(many(20))), due)
@@ -74,7 +73,7 @@ def test_c13_a_schedule_disabled_after_preparation_is_not_sent() -> None:
 
 
 def test_interleaving_25_a_batch_does_not_resend_what_has_run() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights(many(20)))
     refs = prepared(world, list(many(20)))
     stalled = [job for number in range(20) for job in world.jobs(f"s{number:03d}")]
@@ -89,7 +88,7 @@ def test_interleaving_25_a_batch_does_not_resend_what_has_run() -> None:
 
 
 def test_a_refusal_in_a_batch_affects_one_delivery_only() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights(many(20)))
     world.targets.queue.refuse = 1
     world.clock.pass_by("60s")
@@ -100,7 +99,7 @@ def test_a_refusal_in_a_batch_affects_one_delivery_only() -> None:
 
 
 def test_a_job_with_limits_or_lifecycle_is_checked_singly() -> None:
-    world = QuickWorld()
+    world = World()
     limited = at(AT_ONE, "counted", constraints=[{"type": "rate", "max": 5, "per": "hour"}])
     schedules = {**many(3), "limited": limited, "emr": at(AT_ONE)}
     world.deploy(flights(schedules, counted={"target": SQS}))

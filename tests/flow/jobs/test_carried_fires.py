@@ -12,7 +12,6 @@ from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.writes import Put
 from chalicelib.flow.jobs import batch, deliver
 from tests.acceptance.words import elapsed, on, time
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at
 from tests.support.world import World, flights
@@ -22,8 +21,8 @@ AT_TWO_PAST = "2 12 2 3 *"
 
 
 @pytest.fixture
-def world() -> QuickWorld:
-    return QuickWorld()
+def world() -> World:
+    return World()
 
 
 def many(count: int, over: str | None = None, expression: str = AT_TWO_PAST, **fields: Any) -> dict[str, Any]:
@@ -46,7 +45,7 @@ def sent_once(world: World) -> bool:
     return len(set(told)) == len(told)
 
 
-def test_l6_carry_of_an_earlier_end_drops_later_fires_on_record(world: QuickWorld) -> None:
+def test_l6_carry_of_an_earlier_end_drops_later_fires_on_record(world: World) -> None:
     world.deploy(flights({"tick": at("@every 15s", "notify")}))
     world.pass_by("20s")
     world.put("tick", at("@every 15s", "notify", ttl="30s", **CARRY))  # until 12:00:50
@@ -58,7 +57,7 @@ def test_l6_carry_of_an_earlier_end_drops_later_fires_on_record(world: QuickWorl
     assert world.ports.catalog.schedule_state("demo.flights.tick").mode == "deleted"
 
 
-def test_l6_carry_of_a_later_end_lets_the_times_go_on(world: QuickWorld) -> None:
+def test_l6_carry_of_a_later_end_lets_the_times_go_on(world: World) -> None:
     either = {"type": "any", "triggers": [time("@every 1m"), {"type": "partition", "dataset": "flights"}]}
     world.deploy(flights({"tick": on(either, "notify", ttl="150s")}))
     world.pass_by("30s")
@@ -67,7 +66,7 @@ def test_l6_carry_of_a_later_end_lets_the_times_go_on(world: QuickWorld) -> None
     assert instants(world, "tick") == [60, 120, 180, 240]
 
 
-def test_l6_carry_of_a_later_end_restores_a_cut_elapsed_span(world: QuickWorld) -> None:
+def test_l6_carry_of_a_later_end_restores_a_cut_elapsed_span(world: World) -> None:
     world.deploy(flights({"idle": on(elapsed("10m"), "clean", ttl="5m")}))
     world.pass_by("1m")
     world.put("idle", on(elapsed("10m"), "clean", ttl="20m", **CARRY))
@@ -76,7 +75,7 @@ def test_l6_carry_of_a_later_end_restores_a_cut_elapsed_span(world: QuickWorld) 
     assert run.claimed_at == NOON + 10 * MINUTE
 
 
-def test_l6_carry_of_an_earlier_end_drops_a_fire_to_be_an_event(world: QuickWorld) -> None:
+def test_l6_carry_of_an_earlier_end_drops_a_fire_to_be_an_event(world: World) -> None:
     both = {"type": "any", "triggers": [time(AT_TWO_PAST), {"type": "partition", "dataset": "flights"}]}
     world.deploy(flights({"daily": on(both)}))
     world.put("daily", on(both, "clean", ttl="1m", **CARRY))
@@ -86,7 +85,7 @@ def test_l6_carry_of_an_earlier_end_drops_a_fire_to_be_an_event(world: QuickWorl
 
 
 @pytest.mark.parametrize(("before", "after"), [(10, 3), (3, 10), (1, 4)])
-def test_l6_carry_of_another_count_applies_to_the_prepared_fire(world: QuickWorld, before: int, after: int) -> None:
+def test_l6_carry_of_another_count_applies_to_the_prepared_fire(world: World, before: int, after: int) -> None:
     world.deploy(flights({"burst": many(before)}))
     world.pass_by("30s")
     assert len(world.jobs("burst")) == before
@@ -98,7 +97,7 @@ def test_l6_carry_of_another_count_applies_to_the_prepared_fire(world: QuickWorl
     assert [record.kind for record in world.records("burst")] == ["DROPPED"] * max(before - after, 0)
 
 
-def test_l6_carry_of_another_window_moves_the_prepared_events(world: QuickWorld) -> None:
+def test_l6_carry_of_another_window_moves_the_prepared_events(world: World) -> None:
     world.deploy(flights({"burst": many(4, "8s")}))
     world.pass_by("30s")
     world.put("burst", many(4, "4s", **CARRY))
@@ -107,7 +106,7 @@ def test_l6_carry_of_another_window_moves_the_prepared_events(world: QuickWorld)
     assert sent_once(world)
 
 
-def test_l6_carry_during_a_fire_applies_to_what_is_not_prepared(world: QuickWorld) -> None:
+def test_l6_carry_during_a_fire_applies_to_what_is_not_prepared(world: World) -> None:
     world.deploy(flights({"burst": many(10, "10m")}))
     world.pass_by("5m30s")  # three minutes and a half into the window: four are sent, two are prepared
     assert len(world.runs("burst")) == 4
@@ -117,14 +116,14 @@ def test_l6_carry_during_a_fire_applies_to_what_is_not_prepared(world: QuickWorl
     assert sent_once(world)
 
 
-def test_l6_carry_without_a_spread_leaves_one_event_of_the_fire(world: QuickWorld) -> None:
+def test_l6_carry_without_a_spread_leaves_one_event_of_the_fire(world: World) -> None:
     world.deploy(flights({"burst": many(5)}))
     world.put("burst", at(AT_TWO_PAST, "notify", **CARRY))
     world.pass_by("3m")
     assert len(world.runs("burst")) == 1
 
 
-def test_l6_carry_reaches_fires_already_read_by_a_batch(world: QuickWorld) -> None:
+def test_l6_carry_reaches_fires_already_read_by_a_batch(world: World) -> None:
     world.deploy(flights({"burst": many(10)}))
     world.pass_by("119s")
     due = NOON + 2 * MINUTE
@@ -140,7 +139,7 @@ def test_l6_carry_reaches_fires_already_read_by_a_batch(world: QuickWorld) -> No
     assert len(world.runs("burst")) == 3
 
 
-def test_l6_carry_leaves_no_fire_of_an_emitter_that_wrote_late(world: QuickWorld) -> None:
+def test_l6_carry_leaves_no_fire_of_an_emitter_that_wrote_late(world: World) -> None:
     """It has read the timer before the update, and writes its fires after it: its write of the timer fails."""
     world.deploy(flights({"burst": many(10, expression="4 12 2 3 *")}))
     old = world.ports.catalog.timer("demo.flights.burst")
@@ -158,7 +157,7 @@ def test_l6_carry_leaves_no_fire_of_an_emitter_that_wrote_late(world: QuickWorld
     assert world.ports.jobs.jobs("demo.flights.burst", old.generation, 50, None).items == ()
 
 
-def test_l6_carry_keeps_a_count_of_repeats(world: QuickWorld) -> None:
+def test_l6_carry_keeps_a_count_of_repeats(world: World) -> None:
     world.deploy(flights({"beat": many(2, expression="R5/PT1M")}))
     world.pass_by("5s")
     world.put("beat", many(3, expression="R5/PT1M", **CARRY))

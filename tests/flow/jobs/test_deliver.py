@@ -15,14 +15,13 @@ from chalicelib.flow.jobs import deliver
 from chalicelib.flow.jobs.batch import prepare
 from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import RowRequest
-from tests.faults.memory_tables import QuickWorld
 from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, spread
-from tests.support.world import flights
+from tests.support.world import World, flights
 
 
 @pytest.mark.parametrize("kind", TARGETS)
 def test_a_sub_batch_is_what_the_target_takes_at_a_time(kind: str) -> None:
-    world = QuickWorld()
+    world = World()
     deploy(world, {"daily": spread(40)}, kind)
     refs, instant = fires(world), due(world)
     target = Interfering(world)
@@ -32,7 +31,7 @@ def test_a_sub_batch_is_what_the_target_takes_at_a_time(kind: str) -> None:
 
 
 def test_t4_each_sub_batch_is_measured_at_its_own_sending() -> None:
-    world = QuickWorld()
+    world = World()
     deploy(world, {"daily": spread(30)})
     refs, instant = fires(world), due(world)
     Interfering(world, takes="3s")
@@ -44,7 +43,7 @@ def test_t4_each_sub_batch_is_measured_at_its_own_sending() -> None:
 
 def test_an_invocation_out_of_time_passes_on_its_unsent_work() -> None:
     """1,000 callbacks of two seconds, 16 at a time, take 126 s; an invocation has 120."""
-    world = QuickWorld()
+    world = World()
     deploy(world, {"daily": spread(1_000)}, "http")
     for _ in range(2):
         world.tick()
@@ -69,7 +68,7 @@ def test_an_invocation_out_of_time_passes_on_its_unsent_work() -> None:
 
 def test_an_invocation_out_of_time_passes_single_jobs_on() -> None:
     """A job that was tried before is checked separately; each call may take as long as its target allows."""
-    world = QuickWorld()
+    world = World()
     deploy(world, many(30), "lambda")
     refs, instant = fires(world), due(world)
     Interfering(world, takes="20s")
@@ -83,7 +82,7 @@ def test_an_invocation_out_of_time_passes_single_jobs_on() -> None:
 class _SlowAhead:
     """Wraps a read of rows together, so that it takes this long."""
 
-    def __init__(self, world: QuickWorld, takes: list[str]) -> None:
+    def __init__(self, world: World, takes: list[str]) -> None:
         self._world, self._inner, self._takes = world, world.ports.prefetch, takes
         self.reads = 0
 
@@ -95,7 +94,7 @@ class _SlowAhead:
 
 
 def test_c13_facts_read_too_long_ago_are_read_again() -> None:
-    world = QuickWorld()
+    world = World()
     deploy(world, {"daily": spread(5)})
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
@@ -106,7 +105,7 @@ def test_c13_facts_read_too_long_ago_are_read_again() -> None:
 
 
 def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
-    world = QuickWorld()
+    world = World()
     deploy(world, {"daily": spread(5)})
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
@@ -118,7 +117,7 @@ def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
 
 def test_a_window_that_ends_during_a_batch_is_respected() -> None:
     """An event that must not be late is dropped on record. Earlier sub-batches do not make it late."""
-    world = QuickWorld()
+    world = World()
     timeout = {"after": "4s", "then": "abort"}
     deploy(world, {"daily": spread(25, timeout=timeout)})
     refs, instant = fires(world), due(world)
@@ -129,7 +128,7 @@ def test_a_window_that_ends_during_a_batch_is_respected() -> None:
 
 
 def test_each_target_address_has_its_own_ordered_batches() -> None:
-    world = QuickWorld()
+    world = World()
     other = {"type": "sqs", "queue_url": "https://sqs.example/sluice-target-other"}
     schedules = many(24)
     for number in range(0, 24, 2):
@@ -145,7 +144,7 @@ def test_each_target_address_has_its_own_ordered_batches() -> None:
 
 
 def test_a_late_failure_is_recorded_at_instant_of_its_sub_batch() -> None:
-    world = QuickWorld()
+    world = World()
     deploy(world, {"daily": spread(20)})
     refs, instant = fires(world), due(world)
     world.targets.queue.down = Never("no such queue")
@@ -156,7 +155,7 @@ def test_a_late_failure_is_recorded_at_instant_of_its_sub_batch() -> None:
 
 
 def test_the_runtime_gives_the_remaining_time_of_an_invocation(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = QuickWorld()
+    world = World()
     deploy(world, {"daily": spread(1)})
     monkeypatch.setattr(handlers, "ports", lambda: world.ports)
 
@@ -174,7 +173,7 @@ def test_the_runtime_gives_the_remaining_time_of_an_invocation(monkeypatch: pyte
     assert len(ids(world)) == 1
 
 
-def _prepared(world: QuickWorld, refs: list[Any], instant: int) -> Any:
+def _prepared(world: World, refs: list[Any], instant: int) -> Any:
     ready = prepare(world.ports, refs, instant).ready
     world.clock.wait_until(instant)
     return ready

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from chalicelib.aws.tables import prefetch
 from chalicelib.core.writes import Put
-from tests.faults.memory_tables import QuickWorld
 from tests.support import rows
+from tests.support.world import World
 
 
 def test_a_row_that_changed_is_read_as_it_is_now() -> None:
-    world = QuickWorld()
+    world = World()
     want = ("job", rows.SCHEDULE, rows.GENERATION, "GATHERING")
     place = (rows.SCHEDULE, rows.GENERATION, "GATHERING")
     job = rows.job()
@@ -26,7 +26,7 @@ def test_a_row_that_changed_is_read_as_it_is_now() -> None:
 
 def test_the_cache_of_read_rows_is_bounded(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(prefetch, "MAX_PARSED", 3)
-    world = QuickWorld()
+    world = World()
     jobs = [rows.job(f"j{number}", sort_key=f"JOB#{number}") for number in range(10)]
     world.ports.ledger.put_all([Put(job) for job in jobs])
     seen = world.ports.prefetch.read(world.ports, [("job", job.schedule, job.generation, job.sort_key) for job in jobs])

@@ -25,9 +25,8 @@ from chalicelib.core.writes import (
 )
 from chalicelib.flow import facts
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import after, at, partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 Plan = list[Write]
 
@@ -62,7 +61,7 @@ NOT_EXPECTED = {
     "start_rate": "a setting of the deployment",
     "successes": "the last success of an upstream only becomes younger: what was fresh when it was read has been so",
     "counted": "a start that is counted takes a permit of its workflow's line; one that came before was not asked for",
-    "policy": "its head says when the next start may be, whoever reads it; a start by the pace before is one of before",
+    "policy": "its head says when the next start may be to each reader; a start by the pace before is one of before",
     "answers": "an answer, or a measure, is of the instant at which it was asked for, and nothing makes it unsaid",
     "origin": "the run that is repeated has ended, and changes no more",
 }
@@ -90,9 +89,9 @@ class Reading:
         return call
 
 
-def a_job_that_asks_for_all(kind: str) -> tuple[QuickWorld, tuple[str, int, str]]:
+def a_job_that_asks_for_all(kind: str) -> tuple[World, tuple[str, int, str]]:
     """A job in a group, a pool and a policy, with a freshness constraint. It is a fire or belongs to a backfill."""
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     constraints = [
         {"type": "concurrency", "max": 2, "on_unmet": "wait"},
         {"type": "concurrency", "group": "g", "max": 2, "on_unmet": "wait"},
@@ -112,7 +111,7 @@ def a_job_that_asks_for_all(kind: str) -> tuple[QuickWorld, tuple[str, int, str]
     return world, (job.schedule, job.generation, job.sort_key)
 
 
-def plan_of(world: QuickWorld, sort_key: tuple[str, int, str], **changed: Any) -> Plan:
+def plan_of(world: World, sort_key: tuple[str, int, str], **changed: Any) -> Plan:
 
     found = world.ports.jobs.job(*sort_key)
     assert found is not None
@@ -146,7 +145,7 @@ def test_only_known_definitions_are_read_for_the_facts() -> None:
 
 
 def test_a_job_that_queues_expects_its_state_and_its_pool() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     parts = flights({"daily": partitions(by=["day"])}, clean={"target": EMR, "pool": "p"})
     world.deploy({**parts, "pools": {"p": {"size": 1}}})
     world.upload(day(1))
@@ -162,7 +161,7 @@ def test_a_job_that_queues_expects_its_state_and_its_pool() -> None:
 
 
 def test_a_run_without_a_pool_needs_no_check_of_a_definition() -> None:
-    world = QuickWorld(**SMALL)
+    world = World(**SMALL)
     world.deploy(flights({"daily": partitions(), "next": after("clean", "join")}))
     world.upload(day(1))
     [job] = world.jobs("daily")

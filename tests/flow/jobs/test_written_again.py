@@ -16,7 +16,6 @@ from chalicelib.core.writes import Put
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.schedules import pauses
 from tests.acceptance.words import on, time
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at
 from tests.support.world import World, flights, full
@@ -28,8 +27,8 @@ DOWN = NoAnswer("the server is down")
 
 
 @pytest.fixture
-def world() -> QuickWorld:
-    return QuickWorld()
+def world() -> World:
+    return World()
 
 
 def written_again(world: World, fire: Job) -> None:
@@ -43,7 +42,7 @@ def prepared(world: World, name: str) -> Job:
 
 
 @pytest.mark.parametrize("coalesce", [True, False])
-def test_e6_a_tried_delivery_keeps_its_tries_through_a_duplicate(world: QuickWorld, coalesce: bool) -> None:
+def test_e6_a_tried_delivery_keeps_its_tries_through_a_duplicate(world: World, coalesce: bool) -> None:
     patient = {"tries": 2, "delay": "3m"}
     notify = {"target": {"type": "sqs", "queue_url": "https://sqs.example/q"}, "delivery": patient}
     world.deploy(flights({"tick": at(ONCE, "notify", coalesce=coalesce)}, notify=notify))
@@ -64,7 +63,7 @@ def test_e6_a_tried_delivery_keeps_its_tries_through_a_duplicate(world: QuickWor
 
 
 @pytest.mark.parametrize("coalesce", [True, False])
-def test_c16_an_early_approval_is_kept_through_a_duplicate_fire(world: QuickWorld, coalesce: bool) -> None:
+def test_c16_an_early_approval_is_kept_through_a_duplicate_fire(world: World, coalesce: bool) -> None:
     world.deploy(flights({"tick": at(ONCE, coalesce=coalesce, constraints=APPROVED)}))
     fire = prepared(world, "tick")
     actions.approve(world.ports, fire.job_id, ADA, "go")
@@ -82,7 +81,7 @@ def test_c16_an_early_approval_is_kept_through_a_duplicate_fire(world: QuickWorl
     assert world.limit_state("workflow:demo.flights.clean").active == 1
 
 
-def test_l19_a_fire_approved_early_can_still_be_skipped(world: QuickWorld) -> None:
+def test_l19_a_fire_approved_early_can_still_be_skipped(world: World) -> None:
     world.deploy(flights({"tick": at(ONCE, constraints=APPROVED)}))
     actions.approve(world.ports, prepared(world, "tick").job_id, ADA)
     pauses.skip(world.ports, full("tick"), NOON + 60_000, "tester")
@@ -90,7 +89,7 @@ def test_l19_a_fire_approved_early_can_still_be_skipped(world: QuickWorld) -> No
     assert [record.kind for record in world.records("tick")] == ["SKIPPED"]
 
 
-def test_l4_a_fire_approved_early_is_dropped_by_a_drain(world: QuickWorld) -> None:
+def test_l4_a_fire_approved_early_is_dropped_by_a_drain(world: World) -> None:
     world.deploy(flights({"tick": at(ONCE, constraints=APPROVED)}))
     actions.approve(world.ports, prepared(world, "tick").job_id, ADA)
     world.pause("tick", "drain")
@@ -98,7 +97,7 @@ def test_l4_a_fire_approved_early_is_dropped_by_a_drain(world: QuickWorld) -> No
     assert [record.kind for record in world.records("tick")] == ["DROPPED"]
 
 
-def test_l6_a_fire_approved_early_is_dropped_by_an_earlier_end(world: QuickWorld) -> None:
+def test_l6_a_fire_approved_early_is_dropped_by_an_earlier_end(world: World) -> None:
     world.deploy(flights({"tick": at(ONCE, constraints=APPROVED)}))
     actions.approve(world.ports, prepared(world, "tick").job_id, ADA)
     world.put("tick", at(ONCE, constraints=APPROVED, ttl="30s", on_update="carry"))
@@ -106,14 +105,14 @@ def test_l6_a_fire_approved_early_is_dropped_by_an_earlier_end(world: QuickWorld
     assert [record.kind for record in world.records("tick")] == ["DROPPED"]
 
 
-def test_c16_a_fire_that_only_counts_for_a_job_is_not_approved(world: QuickWorld) -> None:
+def test_c16_a_fire_that_only_counts_for_a_job_is_not_approved(world: World) -> None:
     either: dict[str, Any] = {"type": "any", "triggers": [time(ONCE), {"type": "partition", "dataset": "flights"}]}
     world.deploy(flights({"tick": on(either, "clean", *APPROVED)}))
     with pytest.raises(SluiceError, match="expected a job that waits for an approval"):
         actions.approve(world.ports, prepared(world, "tick").job_id, ADA)
 
 
-def test_c10_a_detached_fire_is_recognized_when_written_again(world: QuickWorld) -> None:
+def test_c10_a_detached_fire_is_recognized_when_written_again(world: World) -> None:
     """It waited past its timeout, and the next fire detached it. It still waits, because its timeout runs it anyway."""
     anyway = {"after": "30s", "then": "run"}
     one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
@@ -131,7 +130,7 @@ def test_c10_a_detached_fire_is_recognized_when_written_again(world: QuickWorld)
     assert second.job_id in [run.run_id for run in world.runs("tick")]
 
 
-def test_c11_a_waiting_fire_is_recognized_after_completion(world: QuickWorld) -> None:
+def test_c11_a_waiting_fire_is_recognized_after_completion(world: World) -> None:
     """It began to wait as the gathering job. When it is written again the mode is `completed`, in which
     no job gathers.
     """

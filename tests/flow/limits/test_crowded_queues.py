@@ -6,16 +6,15 @@ from itertools import pairwise
 
 from chalicelib.core.instants import MINUTE, SECOND, Instant
 from chalicelib.flow.system import dispatch
-from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at
-from tests.support.world import flights
+from tests.support.world import World, flights
 
 CROWD = 200
 CALM = {"max_events": 20, "interval": "10s"}
 
 
-class OneByOne(QuickWorld):
+class OneByOne(World):
     """Hints come in the order in which they were sent, once they are due, and each takes a fifth of a second."""
 
     def work_off(self, until: Instant) -> None:
@@ -39,7 +38,7 @@ def test_e3_policy_permits_are_taken_while_jobs_still_join_queue() -> None:
 
     sent = world.targets.queue.sent_at
     joining = [instant for instant in sent if instant < NOON + MINUTE + CROWD * SECOND // 5]
-    assert len(joining) >= 40, "of the eighty that are allowed while the crowd joins"
+    assert len(joining) >= 40, "of the eighty that are allowed while the others join"
     pauses = [after - before for before, after in pairwise(sent)]
     assert max(pauses) <= 2 * SECOND, "the next permits are taken when they are there"
     assert all(sum(start <= other < start + 10 * SECOND for other in sent) <= 20 for start in sent)

@@ -10,11 +10,10 @@ import pytest
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.flow.runs import actions, follow
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.support.emr_client import EmrClient
 from tests.support.fakes import APPLICATION
 from tests.support.schedules import partitions
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 ROLE = "arn:aws:iam::000000000000:role/job"
 NEW_APPLICATION, NEW_ROLE = "00new", "arn:aws:iam::000000000000:role/new"
@@ -40,14 +39,14 @@ def emr() -> EmrClient:
 
 
 @pytest.fixture
-def world(emr: EmrClient) -> QuickWorld:
-    made = QuickWorld(**SMALL)
+def world(emr: EmrClient) -> World:
+    made = World(**SMALL)
     made.deploy(flights({"daily": partitions()}))
     made.ports = made.with_ports(targets=RealTargets(made.targets, emr, APPLICATION, ROLE))
     return made
 
 
-def redeploy(world: QuickWorld, emr: EmrClient) -> None:
+def redeploy(world: World, emr: EmrClient) -> None:
     """A new version of the stack, with another default application and role."""
     settings = replace(world.ports.settings, emr_application_id=NEW_APPLICATION, emr_job_role_arn=NEW_ROLE)
     targets = RealTargets(world.targets, emr, NEW_APPLICATION, NEW_ROLE)
@@ -58,7 +57,7 @@ def places(emr: EmrClient) -> list[tuple[str, str]]:
     return [(run.application, run.role) for run in emr.runs]
 
 
-def test_an_unanswered_start_is_repeated_at_its_original_target(world: QuickWorld, emr: EmrClient) -> None:
+def test_an_unanswered_start_is_repeated_at_its_original_target(world: World, emr: EmrClient) -> None:
     emr.lose_answers = 2  # of a call and of its repeat at once
     world.upload(day(1))
     world.settle()
@@ -70,7 +69,7 @@ def test_an_unanswered_start_is_repeated_at_its_original_target(world: QuickWorl
     assert (run.request.target["application_id"], run.request.target["execution_role_arn"]) == (APPLICATION, ROLE)
 
 
-def test_an_unanswered_start_of_a_closed_schedule_is_cancelled(world: QuickWorld, emr: EmrClient) -> None:
+def test_an_unanswered_start_of_a_closed_schedule_is_cancelled(world: World, emr: EmrClient) -> None:
     emr.lose_answers = 100
     world.upload(day(1))
     world.settle()
@@ -81,7 +80,7 @@ def test_an_unanswered_start_of_a_closed_schedule_is_cancelled(world: QuickWorld
     assert [run.state for run in world.runs("daily")] == ["CANCELLED"]
 
 
-def test_an_active_run_is_polled_and_cancelled_where_it_runs(world: QuickWorld, emr: EmrClient) -> None:
+def test_an_active_run_is_polled_and_cancelled_where_it_runs(world: World, emr: EmrClient) -> None:
     world.upload(day(1))
     world.settle()
     redeploy(world, emr)
@@ -93,7 +92,7 @@ def test_an_active_run_is_polled_and_cancelled_where_it_runs(world: QuickWorld, 
     assert [run.state for run in world.runs("daily")] == ["CANCELLED"]
 
 
-def test_a_waiting_job_is_started_by_the_settings_of_its_claim(world: QuickWorld, emr: EmrClient) -> None:
+def test_a_waiting_job_is_started_by_the_settings_of_its_claim(world: World, emr: EmrClient) -> None:
     one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
     world.put("daily", partitions(by=["day"], constraints=one))
     for number in (1, 2):

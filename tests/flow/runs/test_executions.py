@@ -12,7 +12,6 @@ from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.runs import actions
 from chalicelib.flow.views import logs
-from tests.faults.memory_tables import QuickWorld
 from tests.flow.runs.test_run_control import TOLD
 from tests.support.state_machines import MACHINE, TARGET, Execution, event_of, refused
 from tests.support.world import World, day, flights
@@ -28,7 +27,7 @@ TWICE = {"attempts": 2, "delay": "1m"}
 
 
 def world_with(target: dict[str, Any] = TARGET, **workflow: Any) -> World:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"clean": CLEAN, "told": TOLD}, brief={"target": target, **workflow}))
     return world
 
@@ -156,7 +155,7 @@ def test_w7_the_execution_that_holds_an_awaited_slot_is_polled() -> None:
 
 
 def test_w7_many_executions_are_polled_at_ten_a_second() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"clean": {**CLEAN, "constraints": []}}, brief={"target": TARGET}))
     for number in range(1, 61):
         world.upload(day(number))

@@ -9,12 +9,11 @@ import pytest
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.flow.runs import actions
 from tests.acceptance.workflows.test_dags import begin as begin_dag
-from tests.faults.memory_tables import QuickWorld
 from tests.flow.runs.test_run_control import CLEAN, begin, states, world_with
 from tests.support import dags
 from tests.support.fakes import EmrRun
 from tests.support.pull_workers import PULLED, PullWorker
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 EMRS_OWN = "Job run was cancelled by sluice-check"
 
@@ -86,7 +85,7 @@ def test_w7_a_failure_that_busy_emr_cannot_explain_does_not_wait() -> None:
 @pytest.mark.parametrize("what", ["what became of them", "what they were billed"])
 def test_w7_many_runs_are_polled_at_the_rate_that_emr_allows(what: str) -> None:
     """GetJobRun: 10 a second. The tick hints fifty of them, and the next fifty five seconds later."""
-    world = QuickWorld(start_burst=200)
+    world = World(start_burst=200)
     world.deploy(flights({"clean": CLEAN}, brief={"target": EMR}))
     for number in range(1, 61):
         begin(world, number)
@@ -106,7 +105,7 @@ def test_w7_many_runs_are_polled_at_the_rate_that_emr_allows(what: str) -> None:
 
 
 def test_w15_a_dag_node_rerun_alone_does_not_change_its_dag() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(dags.app(dags.dag(*dags.DIAMOND)))
     begin_dag(world)
     for node in "abcd":

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tests.faults import invariants
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -14,7 +13,7 @@ POLICY = "policy:demo.calm"
 
 def with_a_slow_first_call() -> World:
     """One start in two minutes. The first call takes as long, and its run queues when the answer comes."""
-    world = QuickWorld()
+    world = World()
     app = flights({"daily": partitions(by=["day"], policy="calm")}, clean={"target": EMR})
     world.deploy({**app, "policies": {"calm": {"max_events": 1, "interval": "2m"}}})
     start = world.targets.emr.start

@@ -7,14 +7,13 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow.runs import actions
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.support.pull_workers import PULLED, PullWorker
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 
-def begun(target: dict[str, object] = EMR) -> QuickWorld:
-    world = QuickWorld(**SMALL)
+def begun(target: dict[str, object] = EMR) -> World:
+    world = World(**SMALL)
     world.deploy(flights({"daily": partitions(workflow="brief")}, brief={"target": target}))
     world.upload(day(1))
     world.settle()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from chalicelib.flow.runs import actions
 from tests.faults import invariants
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -13,7 +12,7 @@ POLICY = "policy:demo.calm"
 
 def unanswered_and_queued() -> World:
     """One start a minute: the first call of a run got no answer, and the next waits for its permit."""
-    world = QuickWorld()
+    world = World()
     world.targets.emr.lose_answers = 1
     app = flights({"daily": partitions(by=["day"], policy="calm")}, clean={"target": EMR})
     world.deploy({**app, "policies": {"calm": {"max_events": 1, "interval": "1m"}}})

@@ -11,7 +11,6 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.runs import actions
 from chalicelib.flow.system import dispatch
-from tests.faults.memory_tables import QuickWorld
 from tests.support.pull_workers import PULLED, PullWorker
 from tests.support.world import EMR, World, day, flights
 
@@ -29,7 +28,7 @@ TOLD: dict[str, Any] = {
 
 
 def world_with(target: dict[str, Any] = EMR, **workflow: Any) -> World:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"clean": CLEAN, "told": TOLD}, brief={"target": target, **workflow}))
     return world
 

@@ -11,31 +11,30 @@ from chalicelib.core.limits.names import EMR_STARTS
 from chalicelib.settings import Settings
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 OWN, NEW = "00app", "00new"
 AT_OWN, AT_NEW = f"application:{OWN}", f"application:{NEW}"
 
 
-def world_of(limit: int, **tuned: Any) -> QuickWorld:
-    world = QuickWorld(**{**SMALL, "start_burst": 1_000, "emr_run_limits": ((OWN, limit),), **tuned})
+def world_of(limit: int, **tuned: Any) -> World:
+    world = World(**{**SMALL, "start_burst": 1_000, "emr_run_limits": ((OWN, limit),), **tuned})
     world.deploy(flights({"a": partitions(by=["day"])}))
     return world
 
 
-def come(world: QuickWorld, *days: int) -> None:
+def come(world: World, *days: int) -> None:
     for number in days:
         world.upload(day(number))
     world.settle()
 
 
-def redeploy(world: QuickWorld, **changed: Any) -> None:
+def redeploy(world: World, **changed: Any) -> None:
     world.ports = world.with_ports(settings=replace(world.ports.settings, **changed))
 
 
-def finish_all(world: QuickWorld) -> None:
+def finish_all(world: World) -> None:
     for _ in range(5):
         world.finish()
         world.settle()

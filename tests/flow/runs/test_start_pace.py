@@ -20,9 +20,8 @@ from chalicelib.core.targets.answers import NotNow
 from chalicelib.core.writes import Create, RemoveWaiter, Replace
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 OTHER = "00other"
 OF_AN_APPLICATION = "emr:00app"  # the limit of starts when each application had its own pace
@@ -30,8 +29,8 @@ TEN_SECONDS = {"start_burst": 1, "start_rate_per_second": 0.1}
 
 
 @pytest.fixture
-def world() -> Iterator[QuickWorld]:
-    made = QuickWorld(**SMALL, **TEN_SECONDS, emr_application_ids=(OTHER,))
+def world() -> Iterator[World]:
+    made = World(**SMALL, **TEN_SECONDS, emr_application_ids=(OTHER,))
     elsewhere = {"target": {**EMR, "application_id": OTHER}}
     here, there = partitions(by=["day"]), partitions(1, "elsewhere", "weather", by=["day"])
     made.deploy(flights({"here": here, "there": there}, elsewhere=elsewhere))
@@ -39,7 +38,7 @@ def world() -> Iterator[QuickWorld]:
     invariants.check_rest(made)
 
 
-def test_e8_the_starts_of_two_applications_keep_one_pace(world: QuickWorld) -> None:
+def test_e8_the_starts_of_two_applications_keep_one_pace(world: World) -> None:
     for number in (1, 2, 3):
         world.upload(day(number))
         world.upload(day(number, "weather", "x.csv"))
@@ -52,7 +51,7 @@ def test_e8_the_starts_of_two_applications_keep_one_pace(world: QuickWorld) -> N
     world.settle()
 
 
-def test_e8_a_throttle_of_one_application_delays_the_others(world: QuickWorld) -> None:
+def test_e8_a_throttle_of_one_application_delays_the_others(world: World) -> None:
     world.targets.emr.answers = [NotNow("throttled")]
     world.upload(day(1))
     world.settle()
@@ -67,7 +66,7 @@ def test_e8_a_throttle_of_one_application_delays_the_others(world: QuickWorld) -
     world.settle()
 
 
-def stored_before(world: QuickWorld, of: str) -> None:
+def stored_before(world: World, of: str) -> None:
     """Move the queued starts to the limit of their application, as earlier versions stored them."""
     busy, read = Pace(OF_AN_APPLICATION, 10 * SECOND, 1), world.limit_state(OF_AN_APPLICATION)
     if not read.head:
@@ -93,7 +92,7 @@ def stored_before(world: QuickWorld, of: str) -> None:
         assert world.ports.ledger.commit([*plan, JoinQueue(busy, now, now + 10 * SECOND)]) is None
 
 
-def _of(world: QuickWorld, waiter: Waiter) -> Job | Run:
+def _of(world: World, waiter: Waiter) -> Job | Run:
     found: Job | Run | None
     if waiter.run is not None:
         found = world.ports.runs.run(*waiter.run)
@@ -103,7 +102,7 @@ def _of(world: QuickWorld, waiter: Waiter) -> Job | Run:
     return found
 
 
-def test_a_job_queued_at_an_application_pace_moves_to_account(world: QuickWorld) -> None:
+def test_a_job_queued_at_an_application_pace_moves_to_account(world: World) -> None:
     for number in (1, 2, 3):
         world.upload(day(number))
     world.settle()
@@ -117,7 +116,7 @@ def test_a_job_queued_at_an_application_pace_moves_to_account(world: QuickWorld)
     world.settle()
 
 
-def test_a_run_queued_at_an_application_pace_starts_from_there(world: QuickWorld) -> None:
+def test_a_run_queued_at_an_application_pace_starts_from_there(world: World) -> None:
     world.targets.emr.answers = [NotNow("throttled")]
     world.upload(day(1))
     world.settle()
@@ -130,7 +129,7 @@ def test_a_run_queued_at_an_application_pace_starts_from_there(world: QuickWorld
     world.settle()
 
 
-def test_an_urgent_schedule_raises_another_application_waiters(world: QuickWorld) -> None:
+def test_an_urgent_schedule_raises_another_application_waiters(world: World) -> None:
     for number in (1, 2):
         world.upload(day(number, "weather", "x.csv"))
         world.settle()

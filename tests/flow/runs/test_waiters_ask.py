@@ -8,28 +8,27 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import MINUTE, SECOND
-from tests.faults.memory_tables import QuickWorld
 from tests.support.pull_workers import PULLED, PullWorker
 from tests.support.schedules import at_most, partitions
-from tests.support.world import EMR, day, flights
+from tests.support.world import EMR, World, day, flights
 
 GROUP = {"type": "concurrency", "max": 1, "group": "cluster", "on_unmet": "wait"}
 
 
-def world_of(pools: dict[str, Any] | None = None, schedules: dict[str, Any] | None = None, **tuned: Any) -> QuickWorld:
-    world = QuickWorld(**tuned)
+def world_of(pools: dict[str, Any] | None = None, schedules: dict[str, Any] | None = None, **tuned: Any) -> World:
+    world = World(**tuned)
     world.deploy({**flights(schedules or {}), "pools": pools or {}})
     return world
 
 
-def begin(world: QuickWorld, number: int, state: str = "RUNNING") -> None:
+def begin(world: World, number: int, state: str = "RUNNING") -> None:
     world.upload(day(number))
     world.settle()
     for run in [run for run in world.targets.emr.runs.values() if run.state == "SUBMITTED"]:
         world.emr_says(run.id, state)
 
 
-def questions(world: QuickWorld) -> list[int]:
+def questions(world: World) -> list[int]:
     asked: list[int] = []
     ask = world.targets.emr.status
     world.targets.emr.status = lambda run: (asked.append(world.clock.now()), ask(run))[1]  # type: ignore[method-assign]
@@ -112,7 +111,7 @@ def test_many_holders_are_polled_in_parts_at_the_rate_emr_allows() -> None:
 
 
 def test_a_worker_run_that_holds_a_slot_is_not_polled() -> None:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({"daily": partitions(**at_most(1))}, clean={"target": PULLED}, other={"target": EMR}))
     world.upload(day(1))
     world.settle()

@@ -12,7 +12,6 @@ from chalicelib.core.instants import HOUR
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import NotNow
 from tests.acceptance.words import doze, reasons
-from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -22,13 +21,13 @@ GROUP = {"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}
 
 
 @pytest.fixture
-def world() -> QuickWorld:
-    return QuickWorld()
+def world() -> World:
+    return World()
 
 
-def waits(name: str, *uploads: int, **fields: Any) -> QuickWorld:
+def waits(name: str, *uploads: int, **fields: Any) -> World:
     """A world in which one job of a schedule is active and others queue behind it."""
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({name: by_day(**fields)}, clean={"target": EMR, "timeout": "never"}))
     for number in uploads:
         world.upload(day(number))
@@ -79,7 +78,7 @@ def test_l6_carry_removes_the_timeout_of_queued_jobs() -> None:
 
 
 @pytest.mark.parametrize(("priority", "order"), [(9, ["first", "third", "second"]), (0, ["first", "second", "third"])])
-def test_l6_carry_ranks_queued_jobs_again(world: QuickWorld, priority: int, order: list[str]) -> None:
+def test_l6_carry_ranks_queued_jobs_again(world: World, priority: int, order: list[str]) -> None:
     names = {"first": 1, "second": 2, "third": 3}
     before = 9 - priority  # so that the update reverses the order
     world.deploy(flights({name: go(number, priority=before if number == 3 else 5) for name, number in names.items()}))
@@ -94,7 +93,7 @@ def test_l6_carry_ranks_queued_jobs_again(world: QuickWorld, priority: int, orde
     assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (0, 0)
 
 
-def test_l6_carry_launches_queued_jobs_that_a_limit_releases(world: QuickWorld) -> None:
+def test_l6_carry_launches_queued_jobs_that_a_limit_releases(world: World) -> None:
     grouped = {"constraints": [GROUP]}
     others = {name: go(number, **grouped) for number, name in enumerate(["first", "second"], start=1)}
     world.deploy(flights({**others, "third": go(3, workflow="join", **grouped)}))
@@ -112,7 +111,7 @@ def test_l6_carry_launches_queued_jobs_that_a_limit_releases(world: QuickWorld) 
     assert sorted(starts(world)) == ["first", "second", "third"]
 
 
-def test_l6_carry_of_a_new_limit_sends_queued_jobs_through_it(world: QuickWorld) -> None:
+def test_l6_carry_of_a_new_limit_sends_queued_jobs_through_it(world: World) -> None:
     """It holds its slot of the workflow, and queues at the group. The new rate comes before both."""
     rate = {"type": "rate", "max": 1, "per": "1h", "on_unmet": "wait"}
     names = {"first": go(1, constraints=[GROUP]), "second": go(2, constraints=[GROUP])}
@@ -143,7 +142,7 @@ def test_l6_a_resume_keeps_the_order_of_a_queue() -> None:
     assert before == [rank for rank in after if rank in before]
 
 
-def test_l6_carry_ranks_a_claimed_run_again_that_queues_for_pace(world: QuickWorld) -> None:
+def test_l6_carry_ranks_a_claimed_run_again_that_queues_for_pace(world: World) -> None:
     """Both are claimed, and EMR throttles both calls. They queue for their next call, the older one first."""
     names = ("first", "second")
     world.deploy(flights({name: go(number, constraints=[]) for number, name in enumerate(names, start=1)}))

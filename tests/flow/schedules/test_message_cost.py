@@ -11,9 +11,8 @@ import pytest
 
 from chalicelib.core.writes import ExpectMode, Put, Write
 from chalicelib.flow.schedules import messages
-from tests.faults.memory_tables import QuickWorld
 from tests.support.ledgers import LedgerBetween
-from tests.support.world import SQS, flights
+from tests.support.world import SQS, World, flights
 
 PAGE = Path(__file__).parents[3] / "docs" / "messages.md"
 
@@ -33,8 +32,8 @@ class CountingLedger(LedgerBetween):
         self.rows += len(writes)
 
 
-def cost(act: Callable[[QuickWorld], None], *before: Callable[[QuickWorld], None]) -> Cost:
-    world = QuickWorld(wake_shards=1, history_shards=1)
+def cost(act: Callable[[World], None], *before: Callable[[World], None]) -> Cost:
+    world = World(wake_shards=1, history_shards=1)
     world.deploy(flights({}) | {"default_target": SQS})
     for each in before:
         each(world)
@@ -50,27 +49,27 @@ def cost(act: Callable[[QuickWorld], None], *before: Callable[[QuickWorld], None
     return Cost(calls, ledger.rows)
 
 
-def plain(world: QuickWorld) -> None:
+def plain(world: World) -> None:
     world.message("ping", due_time="1h")
 
 
-def own(world: QuickWorld) -> None:
+def own(world: World) -> None:
     world.message("ping", due_time="1h", target=SQS)
 
 
-def workflow(world: QuickWorld) -> None:
+def workflow(world: World) -> None:
     world.message("ping", due_time="1h", workflow="notify")
 
 
-def soon(world: QuickWorld) -> None:
+def soon(world: World) -> None:
     world.message("ping", due_time="30s")
 
 
-def gone(world: QuickWorld) -> None:
+def gone(world: World) -> None:
     messages.delete(world.ports, "demo.flights", "ping", "ada")
 
 
-COSTS: dict[str, tuple[Cost, tuple[Callable[[QuickWorld], None], ...]]] = {
+COSTS: dict[str, tuple[Cost, tuple[Callable[[World], None], ...]]] = {
     "a new one to the app's default target": (Cost(3, 4), (plain,)),
     "a new one to a target of its own": (Cost(3, 5), (own,)),
     "a new one to a workflow": (Cost(4, 4), (workflow,)),

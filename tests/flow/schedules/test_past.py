@@ -9,7 +9,6 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE, iso
-from tests.faults.memory_tables import QuickWorld
 from tests.flow.stored import everything, send
 from tests.support.schedules import at
 from tests.support.world import World, flights
@@ -17,7 +16,7 @@ from tests.support.world import World, flights
 
 @pytest.fixture
 def world() -> World:
-    world = QuickWorld()
+    world = World()
     world.deploy(flights({}))
     return world
 

@@ -15,7 +15,6 @@ from chalicelib.flow.schedules import actions
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.acceptance.words import delay, doze, fresh, on, partition
 from tests.acceptance.words import rate as rate_of
-from tests.faults.memory_tables import QuickWorld
 from tests.support import rows
 from tests.support.deliveries_crossed import Interfering, deploy, due, fires, spread
 from tests.support.schedules import at, at_most, partitions
@@ -33,7 +32,7 @@ def test_o2_fire_sent_three_seconds_late_is_measured_as_3000_ms(world: World) ->
 
 
 def test_o2_each_sub_batch_of_a_batch_is_measured_by_its_sending() -> None:
-    world = QuickWorld()
+    world = World()
     deploy(world, {"daily": spread(30)})
     refs, instant = fires(world), due(world)
     Interfering(world, takes="3s")

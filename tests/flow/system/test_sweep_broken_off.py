@@ -8,18 +8,17 @@ from chalicelib.core import ids
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.ref import Ref
 from chalicelib.flow.system import sweep
-from tests.faults.memory_tables import QuickWorld
 from tests.support.crash import lost, wrap
 from tests.support.schedules import partitions
-from tests.support.world import day, flights
+from tests.support.world import World, day, flights
 
 MANY = 120
 
 
 @pytest.fixture
-def stuck() -> QuickWorld:
+def stuck() -> World:
     """Jobs whose hints were all lost: overdue, and not checked."""
-    world = QuickWorld(start_burst=2 * MANY)
+    world = World(start_burst=2 * MANY)
     world.deploy(flights({f"s{number}": partitions() for number in range(MANY)}))
     world.upload(day(1))
     world.hints.sent = []
@@ -27,7 +26,7 @@ def stuck() -> QuickWorld:
     return world
 
 
-def test_ticks_that_die_postpone_no_row(stuck: QuickWorld) -> None:
+def test_ticks_that_die_postpone_no_row(stuck: World) -> None:
     """Six ticks in a row are killed in their sweep; each leaves fewer rows to the next."""
     points = wrap(stuck)
     for _ in range(6):
@@ -40,7 +39,7 @@ def test_ticks_that_die_postpone_no_row(stuck: QuickWorld) -> None:
     assert len(stuck.targets.emr.runs) == MANY
 
 
-def test_a_row_is_postponed_only_after_its_hint(stuck: QuickWorld) -> None:
+def test_a_row_is_postponed_only_after_its_hint(stuck: World) -> None:
     points = wrap(stuck)
     points.armed = True
     for effects in range(1, 60, 7):
@@ -53,7 +52,7 @@ def test_a_row_is_postponed_only_after_its_hint(stuck: QuickWorld) -> None:
             assert job.leases == 0 or ref.parts in hinted, f"{ref} waits for nobody after {effects} effects"
 
 
-def test_a_sweep_ends_before_its_lambda_does(stuck: QuickWorld) -> None:
+def test_a_sweep_ends_before_its_lambda_does(stuck: World) -> None:
     """Each call of a table takes a fifth of a second. The next tick hints the rows that were not reached."""
     stuck.tables.before_call = lambda: stuck.clock.wait_until(stuck.clock.now() + 200)
     began = stuck.clock.now()
@@ -64,7 +63,7 @@ def test_a_sweep_ends_before_its_lambda_does(stuck: QuickWorld) -> None:
     assert 0 < len(stuck.hints.sent) < MANY
 
 
-def _generation(world: QuickWorld, schedule: str) -> str:
+def _generation(world: World, schedule: str) -> str:
     schedule_state = world.ports.catalog.schedule_state(schedule)
     assert schedule_state is not None
     return ids.base36(schedule_state.generation)

@@ -17,8 +17,8 @@ THREE_DAYS = {"from_": "2026-01-01T00:00:00Z", "to": "2026-01-04T00:00:00Z"}
 NIGHTLY = "0 2 * * *"
 
 
-def _begin(world: World, name: str, **wish: Any) -> None:
-    people(world, lambda: backfills.begin(world, name, **wish))
+def _begin(world: World, name: str, **fields: Any) -> None:
+    people(world, lambda: backfills.begin(world, name, **fields))
 
 
 def _id(world: World, name: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.faults.dying import Scenario, finish, passes, upload
-from tests.faults.roads import CLEAN
+from tests.faults.scenarios_basic import CLEAN
 from tests.support.fakes import EmrRun
 from tests.support.world import World
 

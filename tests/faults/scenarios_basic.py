@@ -109,7 +109,7 @@ def _first_fails(run: EmrRun) -> str:
     return "FAILED" if run.name.endswith("-1") else "SUCCESS"
 
 
-ROADS = {
+BASIC = {
     "partitions, a queue for one slot, and a join by day": Scenario(
         {"clean": CLEAN, "join": JOIN},
         _gather_and_join,

@@ -25,7 +25,7 @@ def calm(**fields: Any) -> dict[str, Any]:
     return partitions(by=["day"], policy="calm", **fields)
 
 
-def crowded(starts: Sequence[Instant], most: int, interval: int) -> list[Instant]:
+def beyond_pace(starts: Sequence[Instant], most: int, interval: int) -> list[Instant]:
     """The starts that come less than an interval after the ``most``-th start before them."""
     return [late for early, late in zip(starts, starts[most:], strict=False) if late - early < interval]
 
@@ -78,7 +78,7 @@ def _be_refused_and_lose_a_row(world: World) -> None:
 
 
 def _in_time(world: World) -> bool:
-    return crowded(world.targets.emr.called_at, MOST, MINUTE) == []
+    return beyond_pace(world.targets.emr.called_at, MOST, MINUTE) == []
 
 
 # Its jobs queue for admission to the policy, because they need permits of a group, too.
@@ -96,7 +96,7 @@ PACED = {
         {"slow": calm(), "fast": partitions(by=["day"], workflow="join")},
         _share_a_policy,
         [({"slow": ["SUCCEEDED"] * 3, "fast": ["SUCCEEDED"] * 3}, 6)],
-        holds=lambda world: crowded(world.targets.emr.called_at, 1, 8 * SECOND) == [],
+        holds=lambda world: beyond_pace(world.targets.emr.called_at, 1, 8 * SECOND) == [],
         tuned=SLOW,
     ),
     "a policy that comes to allow more": Scenario(

@@ -9,7 +9,7 @@ from typing import Any
 from chalicelib.flow.runs import cancel
 from chalicelib.flow.system import sweep
 from tests.faults.dying import Scenario, passes, people, upload
-from tests.faults.roads import CLEAN
+from tests.faults.scenarios_basic import CLEAN
 from tests.support.crash import lost
 from tests.support.state_machines import TARGET, Execution
 from tests.support.world import World

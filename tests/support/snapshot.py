@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
-from tests.faults.memory_tables import QuickWorld
+if TYPE_CHECKING:
+    from tests.support.world import World
+
 
 _OUTSIDE = ("_clock", "_now")
 
 
 class Snapshot:
-    """The tables, the clock, the hints, and the state of the fakes at this moment."""
+    """The tables, the ports, the clock, the hints, and the state of the fakes at this moment."""
 
-    def __init__(self, world: QuickWorld) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
+        self._ports = world.ports
         self._tables = world.tables.saved()
         self._rest = pickle.dumps([_kept(thing) for thing in _things(world)])
 
     def restore(self) -> None:
+        self._world.ports = self._ports
         self._world.tables.restore(self._tables)
         # Versions never change, so they are cached for ever. In another order the same number may be another version.
         vars(self._world.ports.catalog)["_versions"].clear()
@@ -26,12 +31,24 @@ class Snapshot:
             vars(thing).update(kept)
 
 
-def fingerprint(world: QuickWorld) -> int:
+class Start:
+    """A world that is built once. `again` restores it, for each order that begins there."""
+
+    def __init__(self, build: Callable[[], World]) -> None:
+        self._world = build()
+        self._snapshot = Snapshot(self._world)
+
+    def again(self) -> World:
+        self._snapshot.restore()
+        return self._world
+
+
+def fingerprint(world: World) -> int:
     """A number that is equal for two worlds in which every flow behaves the same."""
     return hash((world.tables.digest, repr([_kept(thing) for thing in _things(world)])))
 
 
-def _things(world: QuickWorld) -> list[Any]:
+def _things(world: World) -> list[Any]:
     targets = world.targets
     return [world.clock, world.hints, targets, targets.emr, targets.queue, world.payloads, world.lake, world.outside]
 

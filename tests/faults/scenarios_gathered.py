@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.faults.dying import Scenario, finish, passes, people, tick, upload
-from tests.faults.roads import PARTITION
+from tests.faults.scenarios_basic import PARTITION
 from tests.support.crash import redelivered
 from tests.support.world import World
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from chalicelib.core.instants import MINUTE
 from tests.faults.dying import Scenario, finish, passes, people, upload
-from tests.faults.roads import CLEAN
+from tests.faults.scenarios_basic import CLEAN
 from tests.support.crash import lost
 from tests.support.schedules import partitions
 from tests.support.world import World
@@ -74,10 +74,10 @@ def _wait_at_a_slow_pace(world: World) -> None:
     finish(world)
 
 
-def _through_a_crowd(world: World) -> None:
+def _through_plenty(world: World) -> None:
     """Jobs enter the rate window one by one, and wait for the pace together."""
     for number in (1, 2):
-        people(world, lambda number=number: world.run_now("crowd", f"r{number}"))
+        people(world, lambda number=number: world.run_now("plenty", f"r{number}"))
         upload(world, number)
     for _ in range(12):
         world.clock.pass_by("5s")
@@ -154,9 +154,9 @@ LIMITED = {
         {"paced": PACED}, _wait_at_a_slow_pace, [({"paced": ["SUCCEEDED"] * 3}, 3)], tuned=SLOW
     ),
     "a rate, and a pace that others keep busy": Scenario(
-        {"crowd": partitions(9, "join"), "paced": limited({"type": "rate", "max": 1, "per": "15s"})},
-        _through_a_crowd,
-        [({"crowd": ["SUCCEEDED"] * 2, "paced": ["SUCCEEDED"] * 2}, 4)],
+        {"plenty": partitions(9, "join"), "paced": limited({"type": "rate", "max": 1, "per": "15s"})},
+        _through_plenty,
+        [({"plenty": ["SUCCEEDED"] * 2, "paced": ["SUCCEEDED"] * 2}, 4)],
         tuned=SLOW,
     ),
     "a disable of who holds a slot and a rate": Scenario(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from chalicelib.core.backfills.request import Reprocess as Wish
+from chalicelib.core.backfills.request import Reprocess
 from chalicelib.flow.backfills import reprocess, reprocess_view
 from chalicelib.flow.definitions import store
 from tests.faults.dying import RECOVERY, Scenario, finish, passes, people, upload
@@ -34,7 +34,7 @@ def _repaired(world: World) -> None:
 
 
 def _begin(world: World) -> None:
-    people(world, lambda: reprocess.begin(world.ports, "demo", Wish.model_validate(ASKED), "tester", "r1"))
+    people(world, lambda: reprocess.begin(world.ports, "demo", Reprocess.model_validate(ASKED), "tester", "r1"))
 
 
 def _again(world: World) -> None:
@@ -60,7 +60,7 @@ def _run_again(world: World) -> None:
     _first_time(world)
     _repaired(world)
     [first] = world.runs("clean")
-    asked = Wish.model_validate({"run": first.run_id})
+    asked = Reprocess.model_validate({"run": first.run_id})
     people(world, lambda: reprocess.begin(world.ports, "demo", asked, "tester", "r1"))
     for _ in range(2):
         finish(world)
@@ -69,7 +69,7 @@ def _run_again(world: World) -> None:
 def _nights_again(world: World) -> None:
     """Begun with the fires of two nights."""
     fires = {"schedule": full("clean"), "from": "2026-01-01T00:00:00Z", "to": "2026-01-03T00:00:00Z"}
-    asked = Wish.model_validate({"fires": fires, "concurrency": 2})
+    asked = Reprocess.model_validate({"fires": fires, "concurrency": 2})
     people(world, lambda: reprocess.begin(world.ports, "demo", asked, "tester", "r1"))
     for _ in range(2):
         finish(world)

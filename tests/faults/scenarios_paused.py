@@ -8,7 +8,7 @@ from typing import Any
 from chalicelib.core.instants import MINUTE
 from chalicelib.flow.schedules import pauses
 from tests.faults.dying import Scenario, finish, passes, people, tick, upload
-from tests.faults.roads import CLEAN, ONCE, ONE_AT_A_TIME
+from tests.faults.scenarios_basic import CLEAN, ONCE, ONE_AT_A_TIME
 from tests.support.crash import lost
 from tests.support.fakes import EmrRun
 from tests.support.schedules import at, partitions

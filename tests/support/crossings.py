@@ -1,0 +1,135 @@
+"""An action of another machine before a call of a flow: the tests of crossings try each call in turn.
+
+start = Start(build)
+
+def play(before: int | None) -> int:
+    world = start.again()
+    calls = cross(world, before, act, flow)
+    ...  # what must hold
+    return calls
+
+at_each_call(play, least=15)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core.rows.stamps import Stamp
+from chalicelib.core.writes import Conflict
+from chalicelib.ports import Ports, RowRequest
+from tests.support.world import World
+
+
+def at_each_call(play: Callable[[int | None], int], least: int, first: int = 1, stride: int = 1) -> int:
+    """Play with the action after all calls of the flow, then before each call, or before every ``stride``-th call from
+    ``first`` on. ``play`` returns the number of calls of the flow. There must be at least ``least``.
+    """
+    calls = play(None)
+    for before in range(first, calls + 1, stride):
+        try:
+            play(before)
+        except AssertionError as error:
+            raise AssertionError(f"before call {before} of {calls}: {error}") from error
+    assert calls >= least
+    return calls
+
+
+def cross(world: World, before: int | None, act: Callable[[], Any], flow: Callable[[], Any]) -> int:
+    """Run a flow. Before its call with this number, or after the flow if there is none, the action runs, as on another
+    machine: its own calls are not counted. Returns the number of calls of the flow.
+    """
+    plain = world.ports
+
+    def acting() -> None:
+        crossed, world.ports = world.ports, plain
+        act()
+        world.ports = crossed
+
+    cut = Cut(before, acting)
+    world.ports = _cut(plain, cut)
+    flow()
+    world.ports = plain
+    if before is None:
+        act()
+    return cut.count
+
+
+def calls_on_record(world: World, *schedules: str) -> set[str]:
+    """The names of the runs of these schedules that a start call was made for, or is on record for."""
+    recorded = {run.request.name for name in schedules for run in world.runs(name) if run.calls > 0}
+    return recorded | set(world.targets.emr.calls)
+
+
+class Cut:
+    """Counts the calls that a flow makes, and calls a function before the n-th."""
+
+    def __init__(self, before: int | None, act: Callable[[], None]) -> None:
+        self.count, self._before, self._act = 0, before, act
+
+    def crossing(self, call: Callable[[], Any]) -> Any:
+        self.count += 1
+        if self.count == self._before:
+            self._act()
+        return call()
+
+
+class CutPort:
+    """Wraps a port, so that each of its calls passes the cut."""
+
+    def __init__(self, inner: Any, cut: Cut) -> None:
+        self._inner, self._cut = inner, cut
+
+    def commit(self, writes: Any) -> Conflict | None:
+        refused: Conflict | None = self._cut.crossing(lambda: self._inner.commit(writes))
+        return refused
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        return lambda *args: self._cut.crossing(lambda: method(*args))
+
+
+class CutTargets:
+    def __init__(self, inner: Any, cut: Cut) -> None:
+        self._inner, self._cut = inner, cut
+
+    def of(self, kind: str) -> Any:
+        return CutPort(self._inner.of(kind), self._cut)
+
+
+class CutAhead:
+    """Rows that are read together: one call; later reads of them need none."""
+
+    def __init__(self, plain: Ports, cut: Cut) -> None:
+        self._plain, self._cut = plain, cut
+
+    def read(self, _: Ports, wanted: Sequence[RowRequest]) -> Ports:
+        return _cut(self._cut.crossing(lambda: self._plain.prefetch.read(self._plain, wanted)), self._cut)
+
+    def stamps(self, wanted: Sequence[RowRequest]) -> Mapping[RowRequest, Stamp]:
+        return self._cut.crossing(lambda: self._plain.prefetch.stamps(wanted))
+
+
+def _cut(plain: Ports, cut: Cut) -> Ports:
+    """The ports, with a cut before each call of a table or a target."""
+    return replace(
+        plain,
+        ledger=CutPort(plain.ledger, cut),  # type: ignore[arg-type]
+        catalog=CutPort(plain.catalog, cut),  # type: ignore[arg-type]
+        jobs=CutPort(plain.jobs, cut),  # type: ignore[arg-type]
+        runs=CutPort(plain.runs, cut),  # type: ignore[arg-type]
+        targets=CutTargets(plain.targets, cut),
+        prefetch=CutAhead(plain, cut),
+    )
+
+
+def let_time_pass(world: World, finishing: bool = False) -> None:
+    """Let 44 minutes pass, in four ticks. With ``finishing``, runs that are active after a tick succeed."""
+    for _ in range(4):
+        world.clock.pass_by("11m")
+        world.tick()
+        if finishing:
+            world.finish()
+            world.settle()
