@@ -68,7 +68,9 @@ def ended_at(row: Run | Record) -> Instant:
 
 def waited(run: Run) -> Millis:
     """How long in ms the job of a run waited for its claim: from its last event, or without events from its due
-    instant. A retry waits from its due instant."""
+    instant. A retry waits from its due instant. A job of a backfill waits from its creation: its event is past."""
+    if run.kind == "backfill":
+        return max(0, run.claimed_at - run.created_at)
     begun = run.accepted_at if run.accepted_at is not None and run.kind != "retry" else run.due_at
     return max(0, run.claimed_at - (begun if begun is not None else run.created_at))
 
