@@ -172,6 +172,7 @@ class _Filler:
     def __init__(self, path: str, tree: Any, values: Mapping[str, str] | None) -> None:
         self._path, self._tree, self._values = path, tree, values
         self._problems: list[Problem] = []
+        self._unfilled: set[str] = set()  # placeholders without a value, each of which is reported once
         self._left = MAX_VALUES
 
     def filled(self, value: Any) -> Any:
@@ -209,6 +210,9 @@ class _Filler:
             return Template(text).substitute(values)
         except KeyError as missing:
             name = str(missing.args[0])
+            if name in self._unfilled:
+                return None
+            self._unfilled.add(name)
             near = get_close_matches(name, list(values), n=1)
             hint = f"add --set {name}=..." + (f" (or is --set {near[0]} a typing error?)" if near else "")
             self._report(f"expected a value for the placeholder ${{{name}}}, got none", field, hint)

@@ -145,6 +145,9 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
             check_name(text, NAMES[segment])
         elif segment in IDS and (len(text) > MAX_ID or ids.parse_job_id(text) is None):
             hint = "use an id that this API returned, such as demo.flights.clean.mf3k0p2q.0a1b2c3d4e5f60718293"
+            if text.count(".") == 2:
+                command = "sluice runs list" if IDS[segment] == "run" else "sluice jobs"
+                hint = f"a schedule has such a name: {command} -s {text[:MAX_ID]} lists its ids"
             raise errors.not_found(IDS[segment], text[:MAX_ID], hint)
         elif segment in OWN:
             OWN[segment](text[:MAX_ID])

@@ -79,7 +79,7 @@ ENTRIES = (
     ),
     Entry("worker", "worker:app", ACT, "Execute the runs of a pool on this machine."),
     Entry("dags", "dags:app", ACT, "List DAGs, show their runs, run a DAG, run parts again."),
-    Entry("why", "why:app", LOOK, "Explain why a job, run or schedule did or did not start."),
+    Entry("why", "why:app", LOOK, "Explain why a job, run or schedule did or did not start. NAME, or ID."),
     Entry(
         "console",
         "console:console",

@@ -34,7 +34,8 @@ def until_over(
             misses = 0 if refusal is None else misses + 1
             if refusal is not None and misses >= (MISSES_WITH_WORD if refusal.hint else MISSES):
                 raise refusal
-            if view is not None:
+            # A job with a run is about to be deleted: the next request finds the run.
+            if view is not None and view.get("decision") != "duplicate":
                 line = _line(view)
                 if line.plain != shown and not quiet:
                     elapsed = spell.duration(time.monotonic() - began)

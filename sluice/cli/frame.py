@@ -36,6 +36,8 @@ OfSchedule = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do it without asking.")]
 Everything = Annotated[bool, typer.Option("--all", metavar="", help="Also nodes of DAGs, and notices.")]
 
+_NAMESPACES = "add -n NAME, or set SLUICE_NAMESPACE; sluice get namespaces lists the names"
+
 Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most; 0 for all.", show_default=True)
 
 
@@ -52,7 +54,7 @@ def now() -> datetime:
 
 def needed_namespace(namespace: str | None) -> str:
     if not namespace:
-        raise WrongUsage("expected a namespace, got none", "--namespace", "add -n NAME, or set SLUICE_NAMESPACE")
+        raise WrongUsage("expected a namespace, got none", "--namespace", _NAMESPACES)
     return namespace
 
 
@@ -68,9 +70,15 @@ def pairs_of(option: str, given: list[str]) -> dict[str, str]:
     for text in given:
         key, sign, value = text.partition("=")
         if not sign or not key:
-            raise WrongUsage(f"expected key=value, got {text!r}", option, f"write {key or 'key'}=...")
+            raise WrongUsage(f"expected key=value, got {text!r}", option, _as_pair(key or "key", option))
         pairs[key] = value
     return pairs
+
+
+def _as_pair(text: str, option: str) -> str:
+    """How to write a text as a pair: it is the value of a partition, or the key of anything else."""
+    values = option in ("PARTITION", "--partition", "--from", "--to")
+    return f"write the key of the dataset before it, such as day={text}" if values else f"write {text}=..."
 
 
 def confirm(question: str, yes: bool) -> None:

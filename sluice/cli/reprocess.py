@@ -133,6 +133,9 @@ def begin(
         show_plan(answer)
     else:
         print(answer["reprocess_id"])
+        for step in answer["steps"]:
+            if "not registered" in str(step.get("why")):
+                render.note(f"{step['schedule']} {step['why']}; sluice reprocess cancel, if that is a typing error")
         if render.stderr().is_terminal:
             render.note(f"sluice reprocess show {answer['reprocess_id']} -n {answer['namespace']}")
 

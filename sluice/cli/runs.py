@@ -241,6 +241,9 @@ def rerun(
 ) -> None:
     """Run a finished run again, with its properties, data and context.
 
+    Properties that the app has been given since do not count. For these, use ``sluice run NAME --partition`` or
+    ``sluice reprocess``.
+
     A terminal asks what is to become of the schedules that follow it. Without a terminal and without an option, its
     status counts for them as the status of any run does.
     """

@@ -15,6 +15,23 @@ _MISSING = re.compile(r"Missing (argument|option|parameter) '([^']+)'")
 _INVALID = re.compile(r"Invalid value for '([^']+)'")
 _OPTION = re.compile(r"Option '([^']+)' (requires an argument|does not take a value)")
 _EXTRA = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", flags=re.S)
+# Commands of other schedulers and tools, and what they are here.
+_WORDS_ELSEWHERE = {
+    "list": "get", "ls": "get", "create": "apply", "deploy": "apply",
+    "update": "apply", "put": "apply", "edit": "apply",
+    "start": "run", "trigger": "run", "invoke": "run", "execute": "run", "test": "dry-run", "show": "describe",
+    "status": "top", "ps": "top", "history": "runs list", "stop": "disable", "unpause": "resume", "remove": "delete",
+    "rm": "delete", "cancel": "runs cancel", "kill": "runs cancel", "rerun": "runs rerun", "retry": "runs rerun",
+    "clear": "reprocess", "replay": "reprocess", "log": "logs", "explain": "why", "diff": "apply --dry-run",
+    "schedules": "get schedules", "workflows": "get workflows", "apps": "get apps", "namespaces": "get namespaces",
+}  # fmt: skip
+# What follows a group that was given a name at once.
+_WITH_A_NAME = {
+    "sluice runs": "list -s {}",
+    "sluice jobs": "-s {}",
+    "sluice backfill": "begin {} --from ... --to ...",
+}
+_OF_A_KIND = ("sluice describe", "sluice delete", "sluice get")
 # What pydantic, which reads the values for typer, expected.
 _SHOULD_BE = (
     (re.compile(r"valid integer"), "a whole number"),
@@ -37,9 +54,11 @@ def in_words(error: Any) -> WrongUsage | None:
         hint = f"did you mean {sorted(near)[0]}?" if near else f"{help_hint} lists its options"
         return WrongUsage(f"expected an option of {path}, got {error.option_name!r}", error.option_name, hint)
     if found := _NO_COMMAND.match(message):
-        hint = f"did you mean {found[2]}?" if found[2] else f"{help_hint} lists them"
+        hint = f"did you mean {found[2]}?" if found[2] else _instead(path, found[1]) or f"{help_hint} lists them"
         return WrongUsage(f"expected a command of {path}, got {found[1]!r}", None, hint)
     if found := _MISSING.match(message):
+        if found[2] == "NAME" and path in _OF_A_KIND:
+            help_hint = f"write the kind before the name: {path} schedule demo.flights.clean"
         return WrongUsage(f"expected the {found[1]} {found[2]}, got nothing", found[2], help_hint)
     if found := _INVALID.match(message):
         return WrongUsage(f"expected {_expected(message)}, got {_given(error)}", found[1], help_hint)
@@ -48,9 +67,20 @@ def in_words(error: Any) -> WrongUsage | None:
             return WrongUsage(f"expected a value after {found[1]}, got none", found[1], help_hint)
         return WrongUsage(f"expected {found[1]} alone, got a value for it", found[1], "leave out the value")
     if found := _EXTRA.match(message):
+        if "." in found[1] and path in ("sluice runs list", "sluice records"):
+            help_hint = f"{path} -s {found[1].split()[0]}"
         return WrongUsage(f"expected no further argument, got {found[1]!r}", None, help_hint)
     plain = message[:1].lower() + message[1:].rstrip(".")  # only the first letter: a name may follow
     return WrongUsage(plain, None, help_hint)
+
+
+def _instead(path: str, given: str) -> str | None:
+    """The command that was meant: the one that has this word elsewhere, or the command of a group that takes a name."""
+    if path == "sluice":
+        meant = _WORDS_ELSEWHERE.get(given)
+        return f"did you mean {meant}?" if meant else None
+    rest = _WITH_A_NAME.get(path) if "." in given else None
+    return f"{path} {rest.format(given)}" if rest else None
 
 
 def _expected(message: str) -> str:

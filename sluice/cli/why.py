@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
+from typer.core import TyperGroup
 
 from sluice import names, render, spell
 from sluice.cli import frame, tables
@@ -17,7 +18,20 @@ from sluice.names import SCHEDULE
 ENDED = "Last that never ran, or was cancelled"
 IN_FULL = 3  # jobs of a schedule that are shown in full; the others get one line each
 
-app = typer.Typer(no_args_is_help=True, help="Explain why a job, run or schedule did or did not start.")
+
+class ByName(TyperGroup):
+    """``sluice why NAME`` is short for ``why schedule NAME``, and ``sluice why ID`` for ``why run ID``."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0] if args else ""
+        if "." not in name or name.startswith("-"):
+            return super().parse_args(ctx, args)
+        return super().parse_args(ctx, ["schedule" if name.count(".") < 3 else "run", *args])
+
+
+app = typer.Typer(
+    cls=ByName, no_args_is_help=True, help="Explain why a job, run or schedule did or did not start. NAME, or ID."
+)
 
 
 @app.command()

@@ -141,7 +141,7 @@ def test_errors_leave_stdout_clean_for_machines(api: PlayedApi, sluice: Sluice) 
                 "code": "wrong_usage",
                 "message": "expected a namespace, got none",
                 "field": "--namespace",
-                "hint": "add -n NAME, or set SLUICE_NAMESPACE",
+                "hint": "add -n NAME, or set SLUICE_NAMESPACE; sluice get namespaces lists the names",
             },
         ),
         (

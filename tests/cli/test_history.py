@@ -65,6 +65,14 @@ def test_why_schedule_shows_its_jobs_and_its_next_fire(api: PlayedApi, sluice: S
     assert json.loads(sluice("why", "schedule", CLEAN, "--json").stdout) == view
 
 
+def test_why_takes_a_name_or_an_id_without_its_kind(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", f"{SCHEDULES}/clean/why", schedule_why())
+    assert sluice("why", CLEAN).stdout == sluice("why", "schedule", CLEAN).stdout != ""
+    api.play("GET", f"/v1/runs/{JOB}/why", run_why())
+    assert sluice("why", JOB).stdout == sluice("why", "run", JOB).stdout != ""
+    assert "got 'shedule'" in sluice("why", "shedule", CLEAN).stderr
+
+
 def test_why_schedule_with_many_jobs_lists_the_rest_briefly(api: PlayedApi, sluice: Sluice) -> None:
     jobs = [job_why(f"{JOB[:-1]}{number}") for number in range(8)]
     api.play("GET", f"{SCHEDULES}/clean/why", {**schedule_why(), "jobs": jobs})

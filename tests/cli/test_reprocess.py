@@ -52,6 +52,14 @@ def test_l21_after_a_lost_answer_request_repeats_with_its_key(api: PlayedApi, sl
     assert first.headers["idempotency-key"] == again.headers["idempotency-key"] != ""
 
 
+def test_l21_a_partition_that_may_be_a_typing_error_is_told(api: PlayedApi, sluice: Sluice) -> None:
+    view = reprocess()
+    view["steps"][0]["why"] = "counts partitions of demo.flights; this partition is not registered"
+    api.play("POST", ALL, Played(201, view))
+    result = sluice("reprocess", "demo.flights", "year=2013/day=99")
+    assert (result.stdout, "this partition is not registered" in result.stderr) == ("326ca05653517d0b\n", True)
+
+
 def test_l21_a_dry_run_prints_each_step_and_why(api: PlayedApi, sluice: Sluice) -> None:
     why = "counts partitions of demo.flights"
     step = {"step": 0, "schedule": "demo.flights.clean", "workflow": "demo.flights.clean", "after": [], "why": why}

@@ -67,6 +67,18 @@ def test_run_and_wait_follows_to_the_end(api: PlayedApi, sluice: Sluice) -> None
     assert states == ["PENDING_LAUNCH", "RUNNING", "RETRYING", "SUCCEEDED"]
 
 
+def test_a_job_that_is_a_run_already_is_no_news(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{SCHEDULES}/clean/run", {"job_id": JOB})
+    api.play("GET", f"/v1/runs/{JOB}", NONE, run_page(run(state="SUCCEEDED")))
+    api.play(
+        "GET",
+        f"/v1/jobs/{JOB}/why",
+        job_why() | {"decision": "duplicate", "why": "duplicate: this job already has a run"},
+    )
+    followed = sluice("run", CLEAN, "--wait")
+    assert [line.split()[2] for line in followed.stderr.splitlines()] == ["SUCCEEDED"]
+
+
 def test_run_and_wait_exits_with_1_when_the_run_failed(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"{SCHEDULES}/clean/run", {"job_id": JOB})
     page = run_page(run(state="FAILED"))

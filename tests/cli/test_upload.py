@@ -47,6 +47,9 @@ def test_buckets_show_where_code_data_and_logs_go(api: PlayedApi, sluice: Sluice
     assert rows["data"] == "s3://sluice-lake/"
     assert rows["code"] == "s3://sluice-control/code/"
     assert rows["logs"] == "s3://sluice-control/logs/"
+    alone = [sluice("buckets", what).stdout for what in ("data", "code", "logs")]
+    assert alone == ["s3://sluice-lake/\n", "s3://sluice-control/code/\n", "s3://sluice-control/logs/\n"]
+    assert sluice("buckets", "lake").exit_code == 2
     assert json.loads(sluice("buckets", "--json").stdout) == {"lake": "sluice-lake", "control": "sluice-control"}
 
 

@@ -98,6 +98,12 @@ def test_a_field_of_a_json_file_has_its_line_too(tmp_path: Path) -> None:
     assert documents.source(str(path)).line_of("schedules.nightly.zone") == 4
 
 
+def test_a_placeholder_without_a_value_is_told_once(tmp_path: Path) -> None:
+    with pytest.raises(WrongUsage) as wrong:
+        from_file(tmp_path, "a: ${one}x\nb: ['y${one}', '${one}']\n")
+    assert [problem.field for problem in wrong.value.problems] == [f"{tmp_path / 'app.yaml'}, line 1: a"]
+
+
 def test_every_placeholder_without_a_value_is_told(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage) as wrong:
         from_file(tmp_path, "a: ${one}\nb:\n  - ${two}\n")

@@ -99,10 +99,11 @@ class Session:
         return told if re.fullmatch(left_out, printed) else printed
 
     def types(self, command: str) -> str:
-        """Run a command, and let what it sets going come to rest. ``NAME=$(sluice ...)`` keeps what it prints."""
-        variable = re.fullmatch(r"(\w+)=\$\((.+)\)", command)
+        """Run a command, and let what it sets going come to rest. ``NAME=$(sluice ...)end`` keeps what it prints, and
+        the end."""
+        variable = re.fullmatch(r"(\w+)=\$\((.+)\)(\S*)", command)
         if variable is not None:
-            self._variables[variable[1]] = self.types(variable[2]).rstrip("\n")
+            self._variables[variable[1]] = self.types(variable[2]).rstrip("\n") + variable[3]
             return ""
         name, *arguments = shlex.split(re.sub(r"\$(\w+)", lambda found: self._variables[found[1]], command))
         assert name == "sluice", f"expected a command of sluice, got {command!r}"
@@ -135,7 +136,9 @@ class Session:
             how = re.fullmatch(r"runs? (start|succeed|fail)s?( \w+)?", act)
             assert how is not None, f"expected a step, got {step!r}"
             state = {"start": "RUNNING", "succeed": "SUCCESS", "fail": "FAILED"}[how[1]]
-            self._move(state, f"{EMR_FAILED}{text}" if text else "", (how[2] or "").strip())
+            # A reason that begins with the exit code is one of the local cloud, which shortens what EMR says.
+            details = text if text.startswith("exit code") else f"{EMR_FAILED}{text}"
+            self._move(state, details if text else "", (how[2] or "").strip())
 
     def _move(self, state: str, details: str, workflow: str) -> None:
         live = [run for run in self.world.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING")]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from infra.local.emr_serverless.mirror import Mirror, RootRefused
+from infra.local.emr_serverless.mirror import BucketMissing, Mirror, RootRefused
 from infra.local.emr_serverless.s3_paths import S3Path, find, find_in_json
 
 
@@ -60,6 +60,12 @@ def test_a_whole_bucket_is_refused_unless_requested(s3: Any, bucket: str, tmp_pa
         Mirror(s3, tmp_path / "glob").bring([S3Path(bucket, "*.csv")])
     Mirror(s3, tmp_path / "yes", allow_roots=True).bring([S3Path(bucket, "")])
     assert files(tmp_path / "yes", bucket) == {"a"}
+
+
+@pytest.mark.parametrize("key", ["code/job.py", "raw/", "raw/*.csv"])
+def test_a_bucket_that_does_not_exist_is_named(mirror: Mirror, key: str) -> None:
+    with pytest.raises(BucketMissing, match="there is no bucket-of-nobody"):
+        mirror.bring([S3Path("bucket-of-nobody", key)])
 
 
 def test_only_changed_files_are_uploaded(s3: Any, bucket: str, mirror: Mirror, tmp_path: Path) -> None:

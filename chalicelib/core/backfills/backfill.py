@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from chalicelib.core import ids, states
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.events import build, correlation
@@ -271,16 +272,25 @@ def fire_event(row: Backfill, entry: str) -> Event:
 
 def partition_event(row: Backfill, values: tuple[str, ...]) -> Event:
     """The event of a partition that is not registered, accepted when the backfill began."""
-    folders = "/".join(f"{key}={value}" for key, value in zip(row.keys, values, strict=True))
+    return _event_of(row.dataset or "", row.keys, row.base, values, row.created_at)
+
+
+def unregistered(name: str, dataset: Dataset, values: tuple[str, ...], at: Instant) -> Event:
+    """The event of a partition of a dataset that is not registered, as if it had come at an instant."""
+    return _event_of(name, dataset.keys, f"s3://{dataset.bucket}/{dataset.prefix}", values, at)
+
+
+def _event_of(dataset: str, keys: Sequence[str], base: str, values: tuple[str, ...], at: Instant) -> Event:
+    folders = "/".join(f"{key}={value}" for key, value in zip(keys, values, strict=True))
     return Event(
-        id=ids.event_id("partition", row.dataset, *values),
+        id=ids.event_id("partition", dataset, *values),
         kind="partition",
-        key=partition_key(row.dataset or ""),
-        instant=row.created_at,
-        accepted_at=row.created_at,
-        partition=dict(zip(row.keys, values, strict=True)),
-        dataset=row.dataset,
-        path=f"{row.base}{folders}/",
+        key=partition_key(dataset),
+        instant=at,
+        accepted_at=at,
+        partition=dict(zip(keys, values, strict=True)),
+        dataset=dataset,
+        path=f"{base}{folders}/",
     )
 
 

@@ -93,7 +93,7 @@ class EmrServerlessTarget(Target):
         if not job_run_id:
             return NoLog("the target has no run yet", "the run never started at the target")
         folder = f"logs/applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER"
-        return Uploaded(folder, ("stderr", "stdout"), "EMR has uploaded no log yet; it does so while the run lives")
+        return Uploaded(folder, ("stderr", "stdout"), "EMR has uploaded no log yet; it does so while the run is active")
 
     @classmethod
     def wants_log(cls, reason: str) -> bool:

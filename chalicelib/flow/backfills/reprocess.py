@@ -37,6 +37,7 @@ from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.runs import again
 from chalicelib.ports import MAX_RACES, Ports
 
+UNKNOWN = "this partition is not registered"
 MAX_READ = 500  # schedules whose subscriptions a walk reads; a plan has fewer
 
 
@@ -76,6 +77,9 @@ def preview(ports: Ports, namespace: str, request_data: NewRequest) -> Plan:
         hint = "sluice enable the schedules first; sluice backfill runs a disabled one"
         raise invalid("dataset", f"a dataset whose partitions start an enabled schedule, such as {name}", name, hint)
     steps = tuple(_of_the_dataset(step, dataset.keys, chosen) if step.upstream is None else step for step in found)
+    if request_data.partition is not None and ports.catalog.partition(name, chosen[0]) is None:
+        # Data may lie there from before the dataset was put, but it may also be a typing error.
+        steps = tuple(replace(each, why=f"{each.why}; {UNKNOWN}") if each.upstream is None else each for each in steps)
     base = f"s3://{dataset.bucket}/{dataset.prefix}"
     return Plan(tuple("/".join(values) for values in chosen), steps, dataset.keys, name, base)
 

@@ -14,7 +14,9 @@ from chalicelib.ports import Ports
 def check_ended(run: Run) -> None:
     """Raise ``conflict`` (409) if a run has not ended."""
     if not states.is_terminal(run.state) or run.state == "RETRYING":
-        raise SluiceError("conflict", f"expected a run that has ended, got one that is {run.state}", None, "cancel it")
+        work = "jobs" if run.state == "RETRYING" else "runs"
+        hint = f"wait for its end, or end it: sluice {work} cancel {run.run_id}"
+        raise SluiceError("conflict", f"expected a run that has ended, got one that is {run.state}", None, hint)
 
 
 def schedule_of(ports: Ports, run: Run) -> tuple[ScheduleState, Schedule]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
+from chalicelib.core.backfills import backfill
 from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.triggers import registry
@@ -19,7 +22,8 @@ SCHEMA = 1
 def build(ports: Ports, run: Run) -> dict[str, Any]:
     """The context document that a run gets by reference.
 
-    It has exactly the events of the run's job. A list longer than ``inline_events`` is stored as a manifest instead.
+    It has exactly the events of the run's job, and the data that a user named for it. A list longer than
+    ``inline_events`` is stored as a manifest instead.
     """
     if run.rerun_of is not None and (first := ports.payloads.context(run.rerun_of)) is not None:
         own = {"run_id": run.run_id, "attempt": run.attempt, "properties": dict(run.request.properties)}
@@ -65,12 +69,35 @@ def _of_dag(run: Run) -> dict[str, Any]:
 def events_of(ports: Ports, run: Run, most: int | None = None) -> tuple[Event, ...]:
     """The events that a run has counted, in the order in which they were accepted; with ``most`` only that many."""
     if run.event is not None:
-        return (run.event,)
+        return (run.event, *_named(ports, run, run.event))
     # A redrive may have another generation than the job that gathered the events. The id of that job names its own.
     gatherer = run.rerun_of or run.run_id
     gathered = ids.parse_job_id(gatherer)
     found = ports.jobs.events_of(gatherer, run.schedule, gathered.generation if gathered else run.generation, most)
     return tuple(sorted(found, key=lambda event: (event.accepted_at, event.path or "", event.id)))
+
+
+def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
+    """The events of the data that a user named for a run-now or a backfill by the run's correlation, besides its own
+    ``event``: of the datasets that the schedule's trigger counts, the registered partitions with these values. If it
+    counts one dataset alone, a run-now has its partition in any case, as a backfill has.
+    """
+    values = rounds.without(run.correlation)
+    version = ports.catalog.version(run.schedule, run.version) if values else None
+    if not values or version is None:
+        return
+    counted = backfill.datasets_of(Schedule.model_validate(version.definition))
+    for name in counted:
+        stored = ports.catalog.definition("dataset", name) if name != event.dataset else None
+        dataset = Dataset.model_validate(stored.document) if stored is not None else None
+        if dataset is None or set(dataset.keys) != set(values):
+            continue
+        chosen = tuple(values[key] for key in dataset.keys)
+        known = ports.catalog.partition(name, chosen)
+        if known is not None:
+            yield known.event
+        elif event.kind == "run_now" and len(counted) == 1:
+            yield backfill.unregistered(name, dataset, chosen, event.accepted_at)
 
 
 def partition_of(run: Run, events: Sequence[Event]) -> Mapping[str, str] | None:

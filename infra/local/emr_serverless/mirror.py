@@ -30,6 +30,10 @@ _UNFINISHED = ("_temporary", ".spark-staging", ".sparkStaging", ".hive-staging")
 _Mark = tuple[int, int, int]
 
 
+class BucketMissing(ValueError):
+    """A job names a bucket that does not exist."""
+
+
 class RootRefused(ValueError):
     """A job names a whole bucket, and mirroring of whole buckets is off."""
 
@@ -93,6 +97,12 @@ class Mirror:
             )
 
     def _list(self, start: S3Path) -> Iterator[tuple[S3Path, Any]]:
+        try:
+            yield from self._listed(start)
+        except self._s3.exceptions.NoSuchBucket:
+            raise BucketMissing(f"expected a bucket that exists, got {start}: there is no {start.bucket}") from None
+
+    def _listed(self, start: S3Path) -> Iterator[tuple[S3Path, Any]]:
         # A key `a/b` is the object `a/b` and the directory `a/b/`, but never its sibling `a/bc`.
         prefixes = [start.key] if start.is_root or start.key.endswith("/") else [start.key + "/"]
         if start.key and not start.key.endswith("/"):

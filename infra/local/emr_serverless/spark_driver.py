@@ -10,7 +10,7 @@ from pathlib import Path
 from . import aws, driver_logs, s3_paths, spark_command, spark_parameters, spark_process
 from .class_archive import ClassArchive
 from .driver import SHUTDOWN, Outcome, Stop
-from .mirror import Mirror, RootRefused
+from .mirror import BucketMissing, Mirror, RootRefused
 from .records import JobRun
 from .settings import Settings
 from .spark_parameters import SubmitParameters
@@ -59,7 +59,7 @@ class SparkDriver:
         mirror = Mirror(s3, directory / "s3", self._settings.mirror_bucket_roots)
         try:
             bring_needs(mirror, run, parameters)
-        except RootRefused as error:
+        except (BucketMissing, RootRefused) as error:
             return Outcome(1, str(error))
         command = spark_command.command(run, parameters, self._settings, directory, mirror.buckets)
         environment = spark_command.environment(

@@ -81,6 +81,15 @@ def test_l21_a_partition_runs_again_with_all_downstream(world: World) -> None:
     assert [world.jobs(name) for name in CHAIN] == [[], [], []], "nothing is left waiting"
 
 
+def test_l21_a_partition_that_is_not_registered_is_named(world: World) -> None:
+    lake(world)
+    known, unknown = (
+        reprocess.preview(world.ports, "demo", wish(partition=FIRST | {"day": day})).steps for day in ("1", "99")
+    )
+    assert [step.why.partition("; ")[2] for step in known] == ["", "", ""]
+    assert [step.why.partition("; ")[2] for step in unknown] == ["this partition is not registered", "", ""]
+
+
 def test_l21_a_dry_run_lists_what_would_run_and_why(world: World) -> None:
     lake(world)
     plan = reprocess.preview(world.ports, "demo", requested(dry_run=True))

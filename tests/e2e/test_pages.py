@@ -1,0 +1,157 @@
+"""README, tutorial and `sluice init` as a reader follows them: each command in a shell, on the local cloud."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.local.endpoints import Endpoints
+
+pytestmark = [pytest.mark.cloud, pytest.mark.spark, pytest.mark.long]
+
+ROOT = Path(__file__).parents[2]
+PART = re.compile(
+    r"^<!-- (?P<act>file|shell|then)(?:: (?P<what>.+?))? -->\n|^```(?P<language>\w*)\n(?P<text>.*?)^```\n", re.S | re.M
+)
+ID = re.compile(r"[\w.-]+\.m[0-9a-z]{7}\.[0-9a-f]{20}|\b[0-9a-f]{16}\b")
+STATE = re.compile(r"\b(?:SUCCEEDED|FAILED|RETRYING|DONE)\b(?: \d/\d)?")
+PATIENCE = 600  # seconds for one run: Spark needs ten of them on an idle machine
+
+
+class Reader:
+    """A reader of one page, with a shell of its own. Ids that the page shows stand for those that the shell shows."""
+
+    def __init__(self, endpoints: Endpoints, folder: Path, namespace: str) -> None:
+        self.folder, self.namespace, self.lake = folder, namespace, endpoints.outputs["LakeBucket"]
+        self.environment = {**os.environ, **endpoints.environment(), "COLUMNS": "200"}
+        self.environment["PATH"] = f"{Path(sys.executable).parent}:{self.environment['PATH']}"
+        self.ids: dict[str, str] = {}
+        self._variables: list[str] = []
+        self._ended: set[tuple[str, int]] = set()
+        (folder / "job_library").symlink_to(ROOT / "job_library")
+
+    def shell(self, script: str) -> str:
+        """What a script prints on stdout. Fails with all that it prints if a command fails."""
+        command = ["bash", "-euc", script]
+        done = subprocess.run(
+            command, cwd=self.folder, env=self.environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
+        )
+        assert done.returncode == 0, f"{script}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def follow(self, page: str) -> Iterator[tuple[str, str, str]]:
+        """Each command of the page, what the page says that it prints, and what it prints."""
+        file = ""
+        for part in PART.finditer(page):
+            if part["act"] == "file":
+                file = part["what"]
+            elif part["act"] == "shell":
+                file = "|"
+            elif part["act"] == "then":
+                for _ in re.findall(r"runs (?:succeed|fail)", part["what"]):
+                    self.wait()
+            elif part["language"] == "console":
+                for command, told in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", part["text"], flags=re.M):
+                    yield command, told, self.types(command, told)
+            elif file == "|":
+                self.shell(part["text"])
+                file = ""
+            elif file:
+                (self.folder / file).parent.mkdir(parents=True, exist_ok=True)
+                (self.folder / file).write_text(part["text"])
+                file = ""
+
+    def types(self, command: str, told: str) -> str:
+        command = ID.sub(lambda found: self.ids[found[0]], command)
+        script = "\n".join([*self._variables, command])
+        if re.match(r"\w+=", command):
+            name = command.partition("=")[0]
+            self._variables.append(f"{name}={self.shell(f'{script}; echo ${name}').strip()}")
+            return ""
+        printed = self.shell(script)
+        for shown, real in zip(ID.findall(told), ID.findall(printed), strict=False):
+            self.ids.setdefault(shown, real)
+        return printed
+
+    def wait(self) -> None:
+        """Until one more attempt has ended, which the page has not waited for."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            listed = json.loads(self.shell(f"sluice runs list -n {self.namespace} --limit 0 --json"))["items"]
+            ended = [(run["run_id"], run["attempt"]) for run in listed if run["state"] not in ("STARTING", "RUNNING")]
+            if new := [each for each in ended if each not in self._ended]:
+                self._ended.add(new[-1])
+                return
+            assert time.monotonic() < deadline, f"expected another end within {PATIENCE} s, got {listed}"
+            time.sleep(1)
+
+
+def page_of(path: str, names: dict[str, str]) -> str:
+    """A page with names of its own, because an installation knows a day of data once."""
+    text = (ROOT / path).read_text()
+    for name, own in names.items():
+        text = text.replace(name, own)
+    return text
+
+
+@pytest.fixture
+def own() -> str:
+    return f"page{uuid.uuid4().hex[:6]}"
+
+
+def results(printed: str) -> list[str]:
+    """The lines of a log that the job wrote, without the seconds that it took."""
+    lines = re.findall(r"^(?:\{.*\}|orders of .*|revenue: .*)$", printed, flags=re.M)
+    return [re.sub(r', "seconds": [\d.]+', "", line) for line in lines]
+
+
+def compared(reader: Reader, page: str) -> int:
+    """Follow a page, and compare the states that its lists print, and what its jobs do, with the page. Returns of how
+    many commands."""
+    lists = 0
+    for command, told, printed in reader.follow(page):
+        if " logs " in command or " list " in command:
+            shown = told.replace("s3://sluice-lake/", f"s3://{reader.lake}/")
+            until = time.monotonic() + 60  # a log, and the end of a backfill, follow the end of a run
+            while results(printed) != results(shown) or STATE.findall(printed) != STATE.findall(shown):
+                assert time.monotonic() < until, f"{command}\n{printed}"
+                printed = reader.types(command, told)
+            lists += 1
+    return lists
+
+
+def test_the_app_of_the_readme_runs_as_it_is_pasted(cloud: Endpoints, tmp_path: Path, own: str) -> None:
+    reader = Reader(cloud, tmp_path, own)
+    assert compared(reader, page_of("README.md", {"hello": own})) == 2
+
+
+def test_every_step_of_the_tutorial_does_what_the_page_says(cloud: Endpoints, tmp_path: Path, own: str) -> None:
+    reader = Reader(cloud, tmp_path, own)
+    names = {"shop": own, "raw/orders": f"{own}/raw", "${lake}revenue": f"${{lake}}{own}/revenue"}
+    assert compared(reader, page_of("docs/tutorial.md", names)) == 8
+
+
+def test_the_commands_that_init_prints_run_its_app(cloud: Endpoints, tmp_path: Path, own: str) -> None:
+    reader = Reader(cloud, tmp_path, own)
+    commands = re.findall(r"^  (.*)$", reader.shell(f"sluice init first -n {own}"), flags=re.M)
+    assert [command.split()[:2] for command in commands[:3]] == [
+        ["cd", "first"],
+        ["sluice", "apply"],
+        ["sluice", "upload"],
+    ]
+    reader.shell("\n".join(commands))
+    for _ in range(3):
+        reader.wait()
+    listed = json.loads(reader.shell(f"sluice runs list -n {own} --json"))["items"]
+    assert sorted((run["correlation"]["day"], run["state"]) for run in listed) == [
+        (f"2026-01-0{day}", "SUCCEEDED") for day in (5, 6, 7)
+    ]
