@@ -84,7 +84,7 @@ def test_l21_a_partition_runs_again_with_all_downstream(world: World) -> None:
 def test_l21_a_partition_that_is_not_registered_is_named(world: World) -> None:
     lake(world)
     known, unknown = (
-        reprocess.preview(world.ports, "demo", wish(partition=FIRST | {"day": day})).steps for day in ("1", "99")
+        reprocess.preview(world.ports, "demo", requested(partition=FIRST | {"day": day})).steps for day in ("1", "99")
     )
     assert [step.why.partition("; ")[2] for step in known] == ["", "", ""]
     assert [step.why.partition("; ")[2] for step in unknown] == ["this partition is not registered", "", ""]
