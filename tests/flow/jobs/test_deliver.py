@@ -21,7 +21,7 @@ from tests.support.world import flights
 
 
 @pytest.mark.parametrize("kind", TARGETS)
-def test_a_sub_batch_is_what_the_target_takes_at_a_time(kind: str) -> None:
+def test_a_call_has_what_the_target_takes_at_a_time(kind: str) -> None:
     world = QuickWorld()
     deploy(world, {"daily": spread(40)}, kind)
     refs, instant = fires(world), due(world)
@@ -85,12 +85,13 @@ class _SlowAhead:
 
     def __init__(self, world: QuickWorld, takes: list[str]) -> None:
         self._world, self._inner, self._takes = world, world.ports.prefetch, takes
-        self.reads = 0
+        self.sizes: list[int] = []
 
     def stamps(self, wanted: list[RowRequest]) -> Any:
         found = self._inner.stamps(wanted)
-        self.reads += 1
-        self._world.clock.pass_by(self._takes.pop(0) if self._takes else "0ms")
+        self.sizes.append(sum(request[0] == "job" for request in wanted))
+        if self._takes:
+            self._world.clock.pass_by(self._takes.pop(0))
         return found
 
 
@@ -101,8 +102,29 @@ def test_c13_facts_read_too_long_ago_are_read_again() -> None:
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
     slow = _SlowAhead(world, ["101ms", "101ms", "100ms"])
     sent = deliver.send(replace(world.ports, prefetch=slow), leased)
-    assert slow.reads == 3
+    assert slow.sizes == [5, 5, 5]
     assert len(sent.ends) == len(ids(world)) == 5
+
+
+def test_one_read_covers_fifty_messages() -> None:
+    world = QuickWorld()
+    deploy(world, many(120))
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    reads = _SlowAhead(world, [])
+    deliver.send(replace(world.ports, prefetch=reads), leased)
+    assert reads.sizes == [50, 50, 20]
+
+
+def test_after_a_slow_read_the_next_ones_are_smaller() -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(130)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    slow = _SlowAhead(world, ["1ms", "101ms"])
+    sent = deliver.send(replace(world.ports, prefetch=slow), leased)
+    assert slow.sizes == [50, 50, 10, 20, 40, 10]
+    assert len(sent.ends) == len(ids(world)) == 130
 
 
 def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
@@ -110,10 +132,22 @@ def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
     deploy(world, {"daily": spread(5)})
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
-    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["200ms"] * 5)), leased)
+    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["200ms"] * 100)), leased)
     assert (sent.ends, sent.changed, ids(world)) == ({}, (), [])
+    assert 10 * SECOND <= world.clock.now() - instant <= 11 * SECOND
     world.pass_by("2s")
     assert len(ids(world)) == 5
+
+
+def test_slow_tables_do_not_hand_a_batch_on_at_once() -> None:
+    """Another invocation would prepare the jobs anew, which makes tables slow that are slow from too much work."""
+    world = QuickWorld()
+    deploy(world, {"daily": spread(60)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["200ms"] * 30)), leased)
+    assert len(sent.ends) == len(ids(world)) == 60
+    assert world.hints.sent == []
 
 
 def test_a_window_that_ends_during_a_batch_is_respected() -> None:
