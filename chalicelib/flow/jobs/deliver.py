@@ -34,11 +34,12 @@ from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
 from chalicelib.ports import Ports, RowRequest
 
-# The rows of a job are at most this old when it is sent (C13). A slower read is repeated after a pause of the same
-# length, for one call only. If reads stay slow for SLOW_TABLES, the jobs are handed on. They are not handed on at once,
-# because another invocation would prepare them anew, which makes tables slow that are slow from too much work.
+# The rows of a job are at most this old when it is sent (C13). A slower read is repeated for one call only. If reads
+# stay slow for SLOW_TABLES, the jobs are handed on. They are not handed on at once, because another invocation would
+# prepare them anew, which makes tables slow that are slow from too much work.
 FRESH: Millis = 100
 SLOW_TABLES: Millis = 10 * SECOND
+PAUSE: Millis = 20  # between slow reads
 
 # Reserved at the end of an invocation for recording results and for the hints that follow the last send.
 BOOKS_TIME: Millis = 10 * SECOND
@@ -192,7 +193,7 @@ class _Batch:
 
     def next(self) -> _SubBatch | None:
         """Take the next sub-batch, and read its rows. Returns None if the read took longer than ``FRESH``; then the
-        calls are left, and the next read is for one call.
+        calls are left, with the revisions that were read, and the next read is for one call.
 
         Raises _NoTime if too little time is left, or if reads have been slow for ``SLOW_TABLES``.
         """
@@ -206,12 +207,14 @@ class _Batch:
         before = self._ports.clock.now()
         found = _unchanged(self._ports, held)
         now = self._ports.clock.now()
+        for _ in calls:
+            self.calls.popleft()
         if now - before > FRESH:
+            present = {each.ref: each for each in found}
+            self.calls.extendleft([present.get(each.ref, each) for each in call] for call in reversed(calls))
             self._pause(now, len(held))
             return None
         self._width, self._slow_since = min(2 * self._width, sub_batches.MAX_BATCHES), None
-        for _ in calls:
-            self.calls.popleft()
         going = {each.ref: decided for each in found if (decided := _decided(each, now)) is not None}
         may_go = [[going[each.ref] for each in call if each.ref in going] for call in calls]
         stale = [each for each in held if each.ref not in going]
@@ -233,7 +236,7 @@ class _Batch:
         if now - self._slow_since >= SLOW_TABLES:
             logger.warning("tables slow", extra={"hint": f"no read of {size} jobs within {FRESH} ms"})
             raise _NoTime(now + SECOND)
-        self._ports.clock.wait_until(now + FRESH)
+        self._ports.clock.wait_until(now + PAUSE)
 
 
 def _target(each: Ready) -> Mapping[str, Any]:

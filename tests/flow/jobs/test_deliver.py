@@ -13,8 +13,9 @@ from chalicelib.core.instants import SECOND
 from chalicelib.core.targets.answers import Never
 from chalicelib.flow.jobs import deliver
 from chalicelib.flow.jobs.batch import prepare
+from chalicelib.flow.system import sweep
 from chalicelib.flow.system.dispatch import dispatch_together
-from chalicelib.ports import RowRequest
+from chalicelib.ports import Ports, RowRequest
 from tests.faults.memory_tables import QuickWorld
 from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, spread
 from tests.support.world import flights
@@ -86,6 +87,11 @@ class _SlowAhead:
     def __init__(self, world: QuickWorld, takes: list[str]) -> None:
         self._world, self._inner, self._takes = world, world.ports.prefetch, takes
         self.sizes: list[int] = []
+        self.full_reads = 0
+
+    def read(self, ports: Ports, wanted: list[RowRequest]) -> Ports:
+        self.full_reads += 1
+        return self._inner.read(ports, wanted)
 
     def stamps(self, wanted: list[RowRequest]) -> Any:
         found = self._inner.stamps(wanted)
@@ -148,6 +154,20 @@ def test_slow_tables_do_not_hand_a_batch_on_at_once() -> None:
     sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["200ms"] * 30)), leased)
     assert len(sent.ends) == len(ids(world)) == 60
     assert world.hints.sent == []
+
+
+def test_a_lease_by_the_sweep_costs_one_full_read_if_tables_are_slow() -> None:
+    """The sweep's lease raises the revision of a job. The rows are read in full once, and then their stamps again."""
+    world = QuickWorld()
+    deploy(world, {"daily": spread(5)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    world.clock.pass_by("10s")
+    sweep.sweep_all(world.ports)
+    slow = _SlowAhead(world, ["101ms"] * 3)
+    deliver.send(replace(world.ports, prefetch=slow), leased)
+    assert (slow.sizes, slow.full_reads) == ([5] * 4, 1)
+    assert len(ids(world)) == 5
 
 
 def test_a_window_that_ends_during_a_batch_is_respected() -> None:
