@@ -56,7 +56,7 @@ def _prepared(count: int, separate: bool) -> tuple[Plant, list[Ref], int]:
     return plant, refs, now + MINUTE
 
 
-def test_e2_the_calls_of_one_delivery() -> None:
+def test_the_calls_of_one_delivery_are_counted() -> None:
     plant, refs, due = _prepared(1, separate=True)
     plant.clock.wait_until(due)
     plant.restart_meter()
@@ -84,7 +84,7 @@ def _after(count: int, read_units: float) -> Counted:
         (1_000, False, _before(44, 4_005, 10), _after(1_000, 1_020)),
     ],
 )
-def test_e2_the_calls_of_a_batch(count: int, separate: bool, before: Counted, after: Counted) -> None:
+def test_the_calls_of_a_batch_are_counted(count: int, separate: bool, before: Counted, after: Counted) -> None:
     """``before`` the instant: rows are read, and jobs leased. ``after`` it: sub-batches of 50, and their records."""
     plant, refs, due = _prepared(count, separate)
     leased = lease(plant.ports, prepare(plant.ports, refs, due).ready, due)
