@@ -172,6 +172,29 @@ def test_a_lease_by_the_sweep_costs_one_full_read_if_tables_are_slow() -> None:
     assert len(ids(world)) == 5
 
 
+class _Targets:
+    """Wraps the targets, and keeps the instants at which an adapter was requested."""
+
+    def __init__(self, world: QuickWorld) -> None:
+        self._world, self._inner = world, world.ports.targets
+        self.asked_at: list[int] = []
+
+    def of(self, kind: str) -> Any:
+        self.asked_at.append(self._world.clock.now())
+        return self._inner.of(kind)
+
+
+@pytest.mark.parametrize("count", [5, 60])
+def test_the_client_of_a_target_is_made_before_the_instant(count: int) -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(count)})
+    refs, instant = fires(world), due(world)
+    targets = _Targets(world)
+    dispatch_together(replace(world.ports, targets=targets), refs, instant)
+    assert min(targets.asked_at) < instant
+    assert len(ids(world)) == count
+
+
 class _Commits:
     """Wraps a ledger, and keeps the number of writes of each commit."""
 
