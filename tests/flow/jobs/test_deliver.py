@@ -131,7 +131,7 @@ def test_after_a_slow_read_the_next_ones_are_smaller() -> None:
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
     slow = _SlowAhead(world, ["1ms", "101ms"])
     sent = deliver.send(replace(world.ports, prefetch=slow), leased)
-    assert slow.sizes == [50, 50, 10, 20, 40, 10]
+    assert slow.sizes == [50, 50, 10, 20, 30, 20]
     assert len(sent.ends) == len(ids(world)) == 130
 
 
@@ -145,6 +145,17 @@ def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
     assert 10 * SECOND <= world.clock.now() - instant <= 11 * SECOND
     world.pass_by("2s")
     assert len(ids(world)) == 5
+
+
+def test_a_read_covers_only_the_calls_that_begin_soon_enough() -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(130)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    Interfering(world, takes="60ms")
+    reads = _SlowAhead(world, [])
+    assert len(deliver.send(replace(world.ports, prefetch=reads), leased).ends) == 130
+    assert reads.sizes == [50, 20, 30, 20, 30, 20, 10]
 
 
 def test_slow_tables_do_not_hand_a_batch_on_at_once() -> None:
