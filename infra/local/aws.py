@@ -9,7 +9,7 @@
 - It writes its state only when it stops. Here SIGUSR1 writes it too, so that a fresh deployment survives a power cut;
   `down` and `up` do not need this.
 - It parses an expression for every item, and each body and number several times, so a query of a large index takes most
-  of a second. Here it caches the results; the answers are the same.
+  of a second. Here it caches the results, also those of projections; the answers are the same.
 - Over a restart it keeps the position of a mapping in a table's stream, but not the stream, and would skip the first
   changes. Here it reads streams from their beginning, which is the start of the process.
 - It lets Lambdas and queues invoke each other without end. Here a chain ends where Lambda ends it (`hops.py`).
@@ -82,8 +82,29 @@ def _remember(dynamodb: Any, iam_actions: Any) -> None:
     (tests/local/test_aws_memory.py compares)."""
     for name in TEXT_FUNCTIONS:
         setattr(dynamodb, name, functools.lru_cache(maxsize=4096)(getattr(dynamodb, name)))
+    dynamodb._project_item = _projected(dynamodb._project_item)
     # ministack reads the tables in the body of one request twice.
     iam_actions.dynamodb_resource_arns = functools.lru_cache(maxsize=8)(iam_actions.dynamodb_resource_arns)
+
+
+def _projected(project: Callable[..., dict[str, Any]]) -> Callable[..., dict[str, Any]]:
+    """Read a projection once for all items, if each of its paths is a placeholder of an attribute."""
+
+    @functools.lru_cache(maxsize=256)
+    def attributes(expression: str, names: tuple[tuple[str, str], ...]) -> tuple[str, ...] | None:
+        known = dict(names)
+        found = [known.get(path.strip()) for path in expression.split(",")]
+        named = tuple(name for name in found if name is not None)
+        is_plain = not any(sign in name for name in named for sign in ".[")
+        return named if is_plain and len(set(named)) == len(found) else None
+
+    def project_item(item: dict[str, Any], expression: str, names: dict[str, str] | None) -> dict[str, Any]:
+        plain = attributes(expression, tuple((names or {}).items())) if expression else None
+        if plain is None:
+            return project(item, expression, names)
+        return {name: item[name] for name in plain if name in item}
+
+    return project_item
 
 
 def _read_streams_from_their_beginning(lambda_svc: Any) -> None:

@@ -23,7 +23,18 @@ from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.support.clock import HandClock
 from tests.support.crossings import at_each_call, cross, let_time_pass
-from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, once, spread
+from tests.support.deliveries_crossed import (
+    SUB_BATCHES,
+    TARGETS,
+    Interfering,
+    deploy,
+    due,
+    fires,
+    ids,
+    many,
+    once,
+    spread,
+)
 from tests.support.snapshot import Start
 from tests.support.world import World
 
@@ -71,7 +82,7 @@ def _cross(start: Start, before: int | None, closing: Closing, kind: str, count:
     calls = cross(world, before, close, deliver)
     if not closing.keeps:
         passed = len(ids(world)) - len(sent_before)
-        assert passed <= TARGETS[kind][1], f"{passed} were sent after it was acknowledged"
+        assert passed <= SUB_BATCHES[kind], f"{passed} were sent after it was acknowledged"
     let_time_pass(world)
     closing.reopen(world)
     let_time_pass(world)
@@ -100,7 +111,8 @@ def test_c13_a_close_during_one_delivery_holds_once_acknowledged(closing: str, k
 
 
 @pytest.mark.parametrize(
-    ("kind", "closing", "count"), [("http", "disable", 17), *(("sqs", closing, 11) for closing in CLOSINGS)]
+    ("kind", "closing", "count"),
+    [("http", "disable", 17), *(("sqs", closing, 11) for closing in CLOSINGS)],
 )
 def test_c13_a_close_during_a_batch_holds_once_acknowledged(kind: str, closing: str, count: int) -> None:
     _at_every_call(closing, kind, count)
@@ -108,21 +120,33 @@ def test_c13_a_close_during_a_batch_holds_once_acknowledged(kind: str, closing: 
 
 @pytest.mark.parametrize("kind", TARGETS)
 def test_c13_after_a_disable_at_most_one_sub_batch_is_sent(kind: str) -> None:
-    for whole in (False, True):
-        world = World(**SMALL)
-        deploy(world, {"daily": spread(100)}, kind)
-        refs, instant = fires(world), due(world)
-        # Acknowledged while the second sub-batch is sent, or right after the first was answered.
-        calls: list[None] = []
+    size, calls_of_one = SUB_BATCHES[kind], SUB_BATCHES[kind] // TARGETS[kind][1]
+    # Acknowledged after the first call, during the first call of the second sub-batch, or during its last call.
+    for when, number, sent in (("after", 1, 1), ("before", calls_of_one + 1, 2), ("before", 2 * calls_of_one, 2)):
+        world = _disabled_at(when, number, kind)
+        assert len(ids(world)) == size * sent
 
-        def second(world: World = world, calls: list[None] = calls, when: int = 1 if whole else 2) -> None:
-            calls.append(None)
-            if len(calls) == when:
-                world.disable("daily")
 
-        Interfering(world, **{"after" if whole else "before": second})
-        dispatch_together(world.ports, refs, instant)
-        assert len(ids(world)) == TARGETS[kind][1] * (1 if whole else 2)
+@pytest.mark.parametrize(("takes", "sent"), [("1ms", 50), ("40ms", 30), ("51ms", 20), ("101ms", 10)])
+def test_c13_after_a_disable_no_call_begins_100_ms_after_its_read(takes: str, sent: int) -> None:
+    assert len(ids(_disabled_at("after", 1, "sqs", takes))) == sent
+
+
+def _disabled_at(when: str, number: int, kind: str, takes: str | None = None) -> World:
+    """A batch of 200, whose schedule is disabled before or after the call with this number."""
+    world = World(**SMALL)
+    deploy(world, {"daily": spread(200)}, kind)
+    refs, instant = fires(world), due(world)
+    calls: list[None] = []
+
+    def disable() -> None:
+        calls.append(None)
+        if len(calls) == number:
+            world.disable("daily")
+
+    Interfering(world, **{when: disable}, takes=takes)
+    dispatch_together(world.ports, refs, instant)
+    return world
 
 
 class WhileWaiting(HandClock):
@@ -158,13 +182,13 @@ def test_w8_a_job_cancelled_five_seconds_before_due_is_not_sent(count: int) -> N
 
 def test_w8_a_skip_or_disable_in_a_batch_affects_only_its_own() -> None:
     world = World(**SMALL)
-    deploy(world, many(25))
+    deploy(world, many(60))
     refs, instant = fires(world), due(world)
-    Interfering(world, before=once(lambda: world.disable("s020")))
+    Interfering(world, before=once(lambda: world.disable("s055")))
     assert dispatch_together(world.ports, refs, instant) == []
-    assert len(ids(world)) == 24
-    assert world.runs("s020") == []
-    assert [record.kind for record in world.records("s020")] == ["DROPPED"]
+    assert len(ids(world)) == 59
+    assert world.runs("s055") == []
+    assert [record.kind for record in world.records("s055")] == ["DROPPED"]
 
 
 @pytest.mark.parametrize("count", [1, 12])

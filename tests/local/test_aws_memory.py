@@ -53,8 +53,33 @@ def test_the_tables_of_a_request_are_found_once_and_cached() -> None:
     assert isinstance(actions.dynamodb_resource_arns, functools._lru_cache_wrapper)
 
 
+@pytest.mark.parametrize(
+    ("expression", "names"),
+    [
+        ("#pk, #mode,#absent", {"#pk": "pk", "#mode": "mode", "#absent": "absent"}),
+        ("pk, #mode", {"#mode": "mode"}),
+        ("#notes.#first, #list[0]", {"#notes": "notes", "#first": "first", "#list": "list"}),
+        ("", {}),
+    ],
+)
+def test_a_projection_is_as_without_the_cache(expression: str, names: dict[str, str]) -> None:
+    item = {"pk": {"S": "a"}, "mode": {"S": "open"}, "rev": {"N": "1"}, "list": {"L": [{"S": "x"}, {"S": "y"}]}}
+    item["notes"] = {"M": {"first": {"S": "z"}, "second": {"S": "z"}}}
+    project = _remembered()._project_item
+    assert project(item, expression, names) == dynamodb._project_item(item, expression, names)
+    assert project(item, expression, names) == project(item, expression, names)
+
+
+@pytest.mark.parametrize(
+    ("expression", "names"), [("#a, #b", {"#a": "rev", "#b": "rev"}), ("mode, name", {}), ("#a, #a", {"#a": "rev"})]
+)
+def test_a_wrong_projection_is_refused_as_without_the_cache(expression: str, names: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="Invalid ProjectionExpression"):
+        _remembered()._project_item({"rev": {"N": "1"}}, expression, names)
+
+
 def _functions() -> SimpleNamespace:
-    return SimpleNamespace(**{name: getattr(dynamodb, name) for name in TEXT_FUNCTIONS})
+    return SimpleNamespace(**{name: getattr(dynamodb, name) for name in (*TEXT_FUNCTIONS, "_project_item")})
 
 
 def _remembered() -> SimpleNamespace:

@@ -16,7 +16,7 @@ from tests.support.world import World, flights
 AT_ONE = "1 12 2 3 *"
 Act = Callable[[], Any]
 LAMBDA = "arn:aws:lambda:us-east-1:123456789012:function:sluice-target-f"
-# Every kind of target without a lifecycle, and the number of deliveries in its sub-batch.
+# Every kind of target without a lifecycle, and the number of deliveries in one call, or in parallel calls.
 TARGETS: dict[str, tuple[dict[str, Any], int]] = {
     "sqs": ({"type": "sqs", "queue_url": "https://sqs.example/sluice-target"}, 10),
     "sns": ({"type": "sns", "topic_arn": "arn:aws:sns:us-east-1:123456789012:sluice-target"}, 10),
@@ -24,6 +24,9 @@ TARGETS: dict[str, tuple[dict[str, Any], int]] = {
     "http": ({"type": "http", "url": "https://hooks.example.com/orders"}, 16),
     "lambda": ({"type": "lambda", "function": LAMBDA, "wait": True}, 16),
 }
+
+# The number of deliveries that one read of their rows covers.
+SUB_BATCHES = {kind: 5 * size if size == 10 else size for kind, (_, size) in TARGETS.items()}
 
 
 def deploy(world: World, schedules: Mapping[str, Any], target: str = "sqs", **workflow: Any) -> None:

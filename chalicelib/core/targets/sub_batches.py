@@ -1,4 +1,7 @@
-"""How deliveries are split into sub-batches: the deliveries of one call, or of calls that are made in parallel."""
+"""How deliveries are split into calls, and how many of these make a sub-batch, whose rows one read covers.
+
+Calls to a target without batches are made in parallel, and count as one call here.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ T = TypeVar("T")
 
 # SendMessageBatch, PublishBatch and PutEvents take ten entries in one call.
 MAX_ENTRIES = 10
+# Calls of one sub-batch: one BatchGetItem reads the 100 rows of 50 deliveries, a job and a schedule state of each.
+MAX_BATCHES = 5
 # The number of parallel calls to targets that take no batches.
 MAX_CALLS = 16
 
@@ -23,12 +28,17 @@ def longest_call(target: Mapping[str, Any]) -> Millis:
 
 
 def split(deliveries: Iterable[T], target_of: Callable[[T], Mapping[str, Any]]) -> Iterator[list[T]]:
-    """Sub-batches, each for one type of target and, if the target takes batches, for one address. The deliveries to an
-    address keep their order."""
+    """The deliveries of each call: to one type of target and, if the target takes batches, to one address. The
+    deliveries to an address keep their order."""
     for (kind, _), group in groupby(sorted(deliveries, key=_address(target_of)), key=_address(target_of)):
         size = MAX_ENTRIES if registry.of_type(kind).batched_by is not None else MAX_CALLS
         while part := list(islice(group, size)):
             yield part
+
+
+def calls_of(target: Mapping[str, Any]) -> int:
+    """The number of calls in a sub-batch. A target without batches has one, because its calls often take long."""
+    return MAX_BATCHES if registry.of_type(str(target["type"])).batched_by is not None else 1
 
 
 def _address(target_of: Callable[[T], Mapping[str, Any]]) -> Callable[[T], tuple[str, str]]:

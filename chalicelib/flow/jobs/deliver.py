@@ -2,14 +2,18 @@
 
 A single delivery is a batch of one. Lease the jobs, so that no other invocation sends them too, and wait for their
 instant. Then, for each sub-batch: check the time left, read schedule states and jobs again, send, record the results.
+A sub-batch has up to five calls of ten messages. Each of them begins soon after the read, or the rest is read again.
 After a crash the fire is sent again under the same id, so it is never lost and the consumer can drop the repeat. A fire
 that cannot be delivered becomes a failed run and a dead letter, in one transaction with the end of its job.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, takewhile
+from typing import Any
 
 from chalicelib.core.fires import timer
 from chalicelib.core.instants import SECOND, Instant, Millis
@@ -30,9 +34,12 @@ from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
 from chalicelib.ports import Ports, RowRequest
 
-# The rows of a job are at most this old when it is sent (C13). A slower read is repeated, up to MAX_READS in all.
+# The rows of a job are at most this old when it is sent (C13). A slower read is repeated for one call only. If reads
+# stay slow for SLOW_TABLES, the jobs are handed on. They are not handed on at once, because another invocation would
+# prepare them anew, which makes tables slow that are slow from too much work.
 FRESH: Millis = 100
-MAX_READS = 5
+SLOW_TABLES: Millis = 10 * SECOND
+PAUSE: Millis = 20  # between slow reads
 
 # Reserved at the end of an invocation for recording results and for the hints that follow the last send.
 BOOKS_TIME: Millis = 10 * SECOND
@@ -106,7 +113,10 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
     leases = Leases(ports)
     if not ready:
         return Leased((), leases)
-    longest = max(sub_batches.longest_call(each.run.request.target) for each in ready)
+    # The first use of a target imports and creates its client: 20 ms of CPU, better spent before the instant.
+    for kind in {str(_target(each)["type"]) for each in ready}:
+        ports.targets.of(kind)
+    longest = _longest(ready)
     busy = leases.take([each.job for each in ready], longest, begin)
     later: dict[Instant, list[Ref]] = {}
     for each in ready:
@@ -124,23 +134,26 @@ def send(ports: Ports, leased: Leased) -> Sent:
     books, leases = Books(ports), leased.leases
     changed: list[Ref] = []
     unread: dict[Ref, Exception] = {}
-    parts = list(sub_batches.split(leased.ready, lambda each: each.run.request.target))
-    for number, part in enumerate(parts):
-        longest = max(sub_batches.longest_call(each.run.request.target) for each in part)
+    batch = _Batch(ports, leases, leased.ready)
+    while batch.calls:
         try:
-            going, stale = _next(ports, leases, part, longest)
+            sub_batch = batch.next()
         except _NoTime as no_time:
-            left = [each.ref for rest in parts[number:] for each in rest]
             books.keep()
-            _hand_on(ports, leases, books, left, no_time.until)
+            _hand_on(ports, leases, books, batch.refs(), no_time.until)
             break
         except Exception as error:  # the tables cannot be read, so none of the remaining jobs was sent
-            logger.exception("sub-batch not read", extra={"size": len(part)})
-            unread |= {each.ref: error for rest in parts[number:] for each in rest}
+            logger.exception("sub-batch not read", extra={"size": len(batch.refs())})
+            unread = dict.fromkeys(batch.refs(), error)
             break
-        changed += [each.ref for each in stale]
-        if going:
-            books.add(_send(ports, going))
+        if sub_batch is None:
+            continue
+        changed += [each.ref for each in sub_batch.stale]
+        for number, call in enumerate(sub_batch.calls):
+            if number and not batch.may_send(sub_batch, call):
+                batch.put_back(sub_batch.calls[number:], made=number)
+                break
+            books.add(_send(ports, call))
     books.keep()
     if changed and not books.failed:
         leases.end()
@@ -156,26 +169,94 @@ class _NoTime(Exception):
         self.until = until
 
 
-def _next(ports: Ports, leases: Leases, part: list[Ready], longest: Millis) -> tuple[list[Ready], list[Ready]]:
-    """The deliveries of a sub-batch that may be sent now, and those to decide again.
+@dataclass(frozen=True, slots=True)
+class _SubBatch:
+    """The calls that may be made now, by a read that began at ``read_at``, and the deliveries to decide again.
 
-    Neither list has jobs that another invocation has leased since. Raises _NoTime if too little time is left, or if
-    every read takes longer than ``FRESH``.
+    Neither has jobs that another invocation has leased since.
     """
-    if not ports.has_time(longest + BOOKS_TIME):
-        raise _NoTime(ports.clock.now())
-    lost = leases.keep([each.job for each in part], longest)
-    held = [each for each in part if delivery_lease.mark(each.job) not in lost]
-    for _ in range(MAX_READS):
-        before = ports.clock.now()
-        found = _unchanged(ports, held)
-        now = ports.clock.now()
-        if now - before <= FRESH:
-            going = [decided for each in found if (decided := _decided(each, now)) is not None]
-            refs = {each.ref for each in going}
-            return going, [each for each in held if each.ref not in refs]
-    logger.warning("tables slow", extra={"hint": f"no read of {len(held)} jobs within {FRESH} ms"})
-    raise _NoTime(ports.clock.now() + SECOND)
+
+    calls: list[list[Ready]]
+    stale: list[Ready]
+    read_at: Instant
+
+
+class _Batch:
+    """The calls that are left of a batch, and how many of them one read covers."""
+
+    def __init__(self, ports: Ports, leases: Leases, ready: Sequence[Ready]) -> None:
+        self._ports = ports
+        self._leases = leases
+        self.calls = deque(sub_batches.split(ready, _target))
+        self._width = sub_batches.MAX_BATCHES
+        self._slow_since: Instant | None = None
+
+    def refs(self) -> list[Ref]:
+        return [each.ref for call in self.calls for each in call]
+
+    def next(self) -> _SubBatch | None:
+        """Take the next sub-batch, and read its rows. Returns None if the read took longer than ``FRESH``; then the
+        calls are left, with the revisions that were read, and the next read is for one call.
+
+        Raises _NoTime if too little time is left, or if reads have been slow for ``SLOW_TABLES``.
+        """
+        calls = list(islice(takewhile(self._is_like_first, self.calls), min(self._width, _calls_of(self.calls[0]))))
+        part = [each for call in calls for each in call]
+        longest = _longest(part)
+        if not self._has_time(longest):
+            raise _NoTime(self._ports.clock.now())
+        lost = self._leases.keep([each.job for each in part], longest + FRESH)
+        held = [each for each in part if delivery_lease.mark(each.job) not in lost] if lost else part
+        before = self._ports.clock.now()
+        found = _unchanged(self._ports, held)
+        now = self._ports.clock.now()
+        for _ in calls:
+            self.calls.popleft()
+        if now - before > FRESH:
+            present = {each.ref: each for each in found}
+            self.calls.extendleft([present.get(each.ref, each) for each in call] for call in reversed(calls))
+            self._pause(now, len(held))
+            return None
+        self._width, self._slow_since = min(self._width + 1, sub_batches.MAX_BATCHES), None
+        going = {each.ref: decided for each in found if (decided := _decided(each, now)) is not None}
+        may_go = [[going[each.ref] for each in call if each.ref in going] for call in calls]
+        stale = [each for each in held if each.ref not in going]
+        return _SubBatch([call for call in may_go if call], stale, before)
+
+    def put_back(self, calls: Sequence[list[Ready]], made: int) -> None:
+        """Put back the calls for which a read was too old after ``made`` calls. The next read is for as many."""
+        self.calls.extendleft(reversed(calls))
+        self._width = made
+
+    def may_send(self, sub_batch: _SubBatch, call: Sequence[Ready]) -> bool:
+        """Whether another call may begin now. Otherwise its rows are read again."""
+        return self._ports.clock.now() - sub_batch.read_at <= FRESH and self._has_time(_longest(call))
+
+    def _has_time(self, longest: Millis) -> bool:
+        return self._ports.has_time(longest + BOOKS_TIME)
+
+    def _is_like_first(self, call: Sequence[Ready]) -> bool:
+        return bool(_target(call[0])["type"] == _target(self.calls[0][0])["type"])
+
+    def _pause(self, now: Instant, size: int) -> None:
+        self._width = 1
+        self._slow_since = self._slow_since if self._slow_since is not None else now
+        if now - self._slow_since >= SLOW_TABLES:
+            logger.warning("tables slow", extra={"hint": f"no read of {size} jobs within {FRESH} ms"})
+            raise _NoTime(now + SECOND)
+        self._ports.clock.wait_until(now + PAUSE)
+
+
+def _target(each: Ready) -> Mapping[str, Any]:
+    return each.run.request.target
+
+
+def _calls_of(call: Sequence[Ready]) -> int:
+    return sub_batches.calls_of(_target(call[0]))
+
+
+def _longest(part: Sequence[Ready]) -> Millis:
+    return max(sub_batches.longest_call(_target(each)) for each in part)
 
 
 def _unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
@@ -193,7 +274,7 @@ def _unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
 
 
 def _send(ports: Ports, going: Sequence[Ready]) -> list[Answered]:
-    """Send one sub-batch. Returns the answers, each with the instant of the call."""
+    """Make one call. Returns the answers, each with its instant."""
     now = ports.clock.now()
     called = [_called_at(each.run, each.job, now) for each in going]
     target = ports.targets.of(called[0].target_kind)

@@ -32,9 +32,10 @@ BATCH_SIZE = 50  # jobs per transaction, which takes 100 writes
 MAX_BYTES = 3_000_000  # per transaction; DynamoDB allows 4 MB
 ROW_BYTES = 4_000  # of a run and its job, without data and properties
 # Results of quick sends are recorded together, so that recording does not delay a burst. A result waits at most
-# BOOKED_WITHIN. After a send of SLOW or longer it is recorded at once, because recording is short beside such a send.
+# BOOKED_WITHIN. After a send of SLOW or longer it is recorded at once, because recording is short beside such a send. A
+# send that is slower than usual because of too much work is not SLOW: to record each ten alone would add to that work.
 BOOKED_WITHIN: Millis = 10 * SECOND
-SLOW: Millis = 100
+SLOW: Millis = SECOND
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +12,18 @@ from chalicelib import handlers
 from chalicelib.aws.hints import encode
 from chalicelib.core.instants import SECOND
 from chalicelib.core.targets.answers import Never
+from chalicelib.core.writes import Conflict, Write
 from chalicelib.flow.jobs import deliver
 from chalicelib.flow.jobs.batch import prepare
+from chalicelib.flow.system import sweep
 from chalicelib.flow.system.dispatch import dispatch_together
-from chalicelib.ports import RowRequest
+from chalicelib.ports import Ports, RowRequest
 from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, spread
 from tests.support.world import World, flights
 
 
 @pytest.mark.parametrize("kind", TARGETS)
-def test_a_sub_batch_is_what_the_target_takes_at_a_time(kind: str) -> None:
+def test_a_call_has_what_the_target_takes_at_a_time(kind: str) -> None:
     world = World()
     deploy(world, {"daily": spread(40)}, kind)
     refs, instant = fires(world), due(world)
@@ -84,12 +87,18 @@ class _SlowAhead:
 
     def __init__(self, world: World, takes: list[str]) -> None:
         self._world, self._inner, self._takes = world, world.ports.prefetch, takes
-        self.reads = 0
+        self.sizes: list[int] = []
+        self.full_reads = 0
+
+    def read(self, ports: Ports, wanted: list[RowRequest]) -> Ports:
+        self.full_reads += 1
+        return self._inner.read(ports, wanted)
 
     def stamps(self, wanted: list[RowRequest]) -> Any:
         found = self._inner.stamps(wanted)
-        self.reads += 1
-        self._world.clock.pass_by(self._takes.pop(0) if self._takes else "0ms")
+        self.sizes.append(sum(request[0] == "job" for request in wanted))
+        if self._takes:
+            self._world.clock.pass_by(self._takes.pop(0))
         return found
 
 
@@ -100,8 +109,29 @@ def test_c13_facts_read_too_long_ago_are_read_again() -> None:
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
     slow = _SlowAhead(world, ["101ms", "101ms", "100ms"])
     sent = deliver.send(replace(world.ports, prefetch=slow), leased)
-    assert slow.reads == 3
+    assert slow.sizes == [5, 5, 5]
     assert len(sent.ends) == len(ids(world)) == 5
+
+
+def test_one_read_covers_fifty_messages() -> None:
+    world = World()
+    deploy(world, many(120))
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    reads = _SlowAhead(world, [])
+    deliver.send(replace(world.ports, prefetch=reads), leased)
+    assert reads.sizes == [50, 50, 20]
+
+
+def test_after_a_slow_read_the_next_ones_are_smaller() -> None:
+    world = World()
+    deploy(world, {"daily": spread(130)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    slow = _SlowAhead(world, ["1ms", "101ms"])
+    sent = deliver.send(replace(world.ports, prefetch=slow), leased)
+    assert slow.sizes == [50, 50, 10, 20, 30, 20]
+    assert len(sent.ends) == len(ids(world)) == 130
 
 
 def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
@@ -109,10 +139,95 @@ def test_c13_permanently_slow_tables_postpone_a_delivery() -> None:
     deploy(world, {"daily": spread(5)})
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
-    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["200ms"] * 5)), leased)
+    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["200ms"] * 100)), leased)
     assert (sent.ends, sent.changed, ids(world)) == ({}, (), [])
+    assert 10 * SECOND <= world.clock.now() - instant <= 11 * SECOND
     world.pass_by("2s")
     assert len(ids(world)) == 5
+
+
+def test_a_read_covers_only_the_calls_that_begin_soon_enough() -> None:
+    world = World()
+    deploy(world, {"daily": spread(130)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    Interfering(world, takes="60ms")
+    reads = _SlowAhead(world, [])
+    assert len(deliver.send(replace(world.ports, prefetch=reads), leased).ends) == 130
+    assert reads.sizes == [50, 20, 30, 20, 30, 20, 10]
+
+
+def test_slow_tables_do_not_hand_a_batch_on_at_once() -> None:
+    """Another invocation would prepare the jobs anew, which makes tables slow that are slow from too much work."""
+    world = World()
+    deploy(world, {"daily": spread(60)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["200ms"] * 30)), leased)
+    assert len(sent.ends) == len(ids(world)) == 60
+    assert world.hints.sent == []
+
+
+def test_a_lease_by_the_sweep_costs_one_full_read_if_tables_are_slow() -> None:
+    """The sweep's lease raises the revision of a job. The rows are read in full once, and then their stamps again."""
+    world = World()
+    deploy(world, {"daily": spread(5)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    world.clock.pass_by("10s")
+    sweep.sweep_all(world.ports)
+    slow = _SlowAhead(world, ["101ms"] * 3)
+    deliver.send(replace(world.ports, prefetch=slow), leased)
+    assert (slow.sizes, slow.full_reads) == ([5] * 4, 1)
+    assert len(ids(world)) == 5
+
+
+class _Targets:
+    """Wraps the targets, and keeps the instants at which an adapter was requested."""
+
+    def __init__(self, world: World) -> None:
+        self._world, self._inner = world, world.ports.targets
+        self.asked_at: list[int] = []
+
+    def of(self, kind: str) -> Any:
+        self.asked_at.append(self._world.clock.now())
+        return self._inner.of(kind)
+
+
+@pytest.mark.parametrize("count", [5, 60])
+def test_the_client_of_a_target_is_made_before_the_instant(count: int) -> None:
+    world = World()
+    deploy(world, {"daily": spread(count)})
+    refs, instant = fires(world), due(world)
+    targets = _Targets(world)
+    dispatch_together(replace(world.ports, targets=targets), refs, instant)
+    assert min(targets.asked_at) < instant
+    assert len(ids(world)) == count
+
+
+class _Commits:
+    """Wraps a ledger, and keeps the number of writes of each commit."""
+
+    def __init__(self, world: World) -> None:
+        self._inner = world.ports.ledger
+        self.sizes: list[int] = []
+
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+        self.sizes.append(len(writes))
+        return self._inner.commit(writes)
+
+
+@pytest.mark.parametrize(("takes", "sizes"), [("300ms", [100, 20]), ("1s", [20] * 6)])
+def test_sends_below_a_second_are_recorded_together(takes: str, sizes: list[int]) -> None:
+    """On a machine with too much work each send takes long; a record for each call would add to that work."""
+    world = World()
+    deploy(world, {"daily": spread(60)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    Interfering(world, takes=takes)
+    commits = _Commits(world)
+    assert len(deliver.send(replace(world.ports, ledger=commits), leased).ends) == 60
+    assert [size for size in commits.sizes if size > 1] == sizes
 
 
 def test_a_window_that_ends_during_a_batch_is_respected() -> None:

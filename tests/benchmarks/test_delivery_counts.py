@@ -1,0 +1,98 @@
+"""The AWS calls and DynamoDB units of deliveries that are due together, so that a slowdown shows without a clock.
+
+The counts are exact. If a change raises one of them, a burst takes longer or costs more: find out why before you change
+the number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from benchmarks.burst import shot
+from benchmarks.cost.paths import APP
+from benchmarks.cost.plant import Plant, fresh_tables
+from benchmarks.loader import load
+from chalicelib.core.instants import MINUTE
+from chalicelib.core.rows.ref import Ref
+from chalicelib.flow.fires import emit
+from chalicelib.flow.jobs.batch import prepare
+from chalicelib.flow.jobs.deliver import lease, send
+from chalicelib.flow.system.dispatch import dispatch_together
+from sluice.testing.memory import MemoryHints
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The calls of a part, and its units: those read, and those written to tables and indexes."""
+
+    calls: dict[str, int]
+    read_units: float
+    write_units: float
+
+    @classmethod
+    def of(cls, plant: Plant) -> Counted:
+        tally = plant.tally
+        calls = {name.partition(":")[2]: count for name, count in sorted(tally.calls.items()) if count}
+        plant.restart_meter()
+        return cls(calls, tally.read_units, tally.write_units)
+
+
+def _prepared(count: int, separate: bool) -> tuple[Plant, list[Ref], int]:
+    """A plant with jobs that are due in a minute: of one schedule each, or all of one schedule."""
+    plant = Plant(*fresh_tables())
+    hints = MemoryHints()
+    plant.ports = replace(plant.ports, hints=hints)
+    plant.deploy(APP)
+    names = [f"demo.flights.shot{number:04d}" for number in range(count if separate else 1)]
+    document = shot("notify", 60) | ({} if separate or count == 1 else {"spread": {"count": count}})
+    now = plant.clock.now()
+    load(plant.ports.ledger, names, document, now)
+    emit.emit_due(plant.ports)
+    refs = [ref for _, ref in hints.sent if ref.kind == "job"]
+    assert len(refs) == count
+    plant.restart_meter()
+    return plant, refs, now + MINUTE
+
+
+def test_the_calls_of_one_delivery_are_counted() -> None:
+    plant, refs, due = _prepared(1, separate=True)
+    plant.clock.wait_until(due)
+    plant.restart_meter()
+
+    assert dispatch_together(plant.ports, refs, due) == []
+
+    calls = {"BatchGetItem": 1, "GetItem": 7, "PutItem": 1, "Query": 1, "TransactWriteItems": 1, "SendMessage": 1}
+    assert Counted.of(plant) == Counted(calls, 10, 9)
+
+
+def _before(reads: int, read_units: float, write_units: float) -> Counted:
+    return Counted({"BatchGetItem": reads, "PutItem": 1, "Query": 1}, read_units, write_units)
+
+
+def _after(count: int, read_units: float) -> Counted:
+    calls = {"BatchGetItem": count // 50, "SendMessageBatch": count // 10, "TransactWriteItems": count // 50}
+    return Counted(calls, read_units, 8 * count)
+
+
+@pytest.mark.parametrize(
+    ("count", "separate", "before", "after"),
+    [
+        (100, True, _before(6, 502, 2), _after(100, 200)),
+        (100, False, _before(6, 403, 2), _after(100, 102)),
+        (1_000, False, _before(44, 4_005, 10), _after(1_000, 1_020)),
+    ],
+)
+def test_the_calls_of_a_batch_are_counted(count: int, separate: bool, before: Counted, after: Counted) -> None:
+    """``before`` the instant: rows are read, and jobs leased. ``after`` it: sub-batches of 50, and their records."""
+    plant, refs, due = _prepared(count, separate)
+    leased = lease(plant.ports, prepare(plant.ports, refs, due).ready, due)
+    assert Counted.of(plant) == before
+    plant.clock.wait_until(due)
+    plant.restart_meter()
+
+    assert len(send(plant.ports, leased).ends) == count
+
+    assert plant.sqs.delivered_to_targets == count
+    assert Counted.of(plant) == after
