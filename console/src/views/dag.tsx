@@ -1,0 +1,1 @@
+export function DagView() { return null; }

@@ -1,0 +1,1 @@
+export function Dags() { return null; }

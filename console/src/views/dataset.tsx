@@ -1,0 +1,1 @@
+export function DatasetView() { return null; }

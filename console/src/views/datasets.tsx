@@ -1,0 +1,1 @@
+export function Datasets() { return null; }

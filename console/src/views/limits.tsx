@@ -1,0 +1,1 @@
+export function Limits() { return null; }

@@ -1,0 +1,2 @@
+export function Reprocess() { return null; }
+export function OneReprocess() { return null; }
