@@ -17,6 +17,12 @@ export function chance(...seeds: number[]): number {
   return ((hash >>> 0) % 100_000) / 100_000;
 }
 
+/** The last part of an id: twenty hexadecimal digits that look random. */
+export function idOf(number: number): string {
+  const mixed = (salt: number) => (Math.imul(number ^ salt, 0x9e3779b1) >>> 0).toString(16).padStart(8, "0");
+  return (mixed(0x51ed) + mixed(0xc0de) + mixed(7)).slice(0, 20);
+}
+
 export const iso = (ms: number): string => new Date(ms).toISOString();
 const pick = <T>(list: readonly T[], index: number): T => list[Math.abs(index) % list.length] as T;
 
@@ -73,7 +79,7 @@ export function run(number: number) {
   const living = state === "RUNNING" || state === "STARTING";
   const ended = living ? null : iso(Math.min(NOW, claimed + took));
   return {
-    run_id: `${of.name}.mf3k0p2q.${number.toString(16).padStart(20, "0")}`,
+    run_id: `${of.name}.mf3k0p2q.${idOf(number)}`,
     attempt: 1,
     attempts: 1,
     schedule: of.name,
@@ -126,7 +132,7 @@ export function job(number: number) {
   const of = schedule(number * 7);
   const waits = pick(WAITS, Math.floor(chance(number, 9) * 3.2));
   return {
-    job_id: `${of.name}.mf3k0p2q.${(number + 0xa000).toString(16).padStart(20, "0")}`,
+    job_id: `${of.name}.mf3k0p2q.${idOf(number + 0xa00000)}`,
     schedule: of.name,
     kind: waits.state === "PENDING_TRIGGER" ? "gathering" : "detached",
     state: waits.state,

@@ -20,7 +20,8 @@ function reply(response: ServerResponse, status: number, type: string, body: str
 
 async function file(path: string): Promise<[string, Buffer]> {
   const wanted = normalize(path).replace(/^(\.\.[/\\])+/, "");
-  if (extname(wanted)) return [TYPES[extname(wanted)] ?? "application/octet-stream", await readFile(join(STATIC, wanted))];
+  // Ids have dots, so an address of a view may look like a file.
+  if (wanted.startsWith("/assets/") || wanted === "/favicon.svg") return [TYPES[extname(wanted)] ?? "application/octet-stream", await readFile(join(STATIC, wanted))];
   return ["text/html; charset=utf-8", await readFile(join(STATIC, "index.html"))];
 }
 

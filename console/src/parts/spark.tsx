@@ -22,7 +22,7 @@ export function Spark({ word, values }: { word: string; values: readonly number[
       <svg width={width} height={height} role="img" aria-label={`${word} of the last ${shown.length} runs`}>
         {shown.map((value, index) => {
           const size = Math.max(1, (value / most) * height);
-          return <rect key={index} x={width - (shown.length - index) * step} y={height - size} width={step - 1} height={size} rx={1} />;
+          return <rect key={index} x={index * step} y={height - size} width={step - 1} height={size} rx={1} />;
         })}
       </svg>
     </figure>

@@ -51,6 +51,16 @@ export function Home() {
   );
 }
 
+/** A count; a bounded one says so, smaller. */
+function Many({ many, atLeast = false }: { many: number; atLeast?: boolean }) {
+  return (
+    <>
+      {atLeast && <small>at least </small>}
+      {number(many)}
+    </>
+  );
+}
+
 function Figure({ value, word, to, search, tone = "" }: { value: ReactNode; word: string; to: string; search?: Record<string, string>; tone?: string }) {
   return (
     <Go className={`big-figure ${tone}`} to={to} search={search}>
@@ -67,8 +77,8 @@ function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: nu
   return (
     <div className="big-figures">
       <Figure value={number(need)} word={need === 1 ? "needs you" : "need you"} to={`${paths.home(ns)}`} tone={need > 0 ? "alert" : ""} />
-      <Figure value={number(now.running.count, now.running.at_least)} word="running" to={paths.view(ns, "runs")} search={{ state: "RUNNING" }} />
-      <Figure value={number(now.waiting.count, now.at_least)} word="wait" to={paths.view(ns, "queue")} />
+      <Figure value={<Many many={now.running.count} atLeast={now.running.at_least} />} word="running" to={paths.view(ns, "runs")} search={{ state: "RUNNING" }} />
+      <Figure value={<Many many={now.waiting.count} atLeast={now.at_least} />} word="wait" to={paths.view(ns, "queue")} />
       <Figure value={number(ended("SUCCEEDED"))} word="succeeded" to={paths.view(ns, "runs")} search={{ state: "SUCCEEDED" }} />
       <Figure value={number(ended("FAILED"))} word="failed" to={paths.view(ns, "runs")} search={{ state: "FAILED" }} tone={ended("FAILED") > 0 ? "bad-figure" : ""} />
       {oldest && (
@@ -104,7 +114,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
               <td>
                 <Reason text={withoutNamespace(item.why, ns)} />
               </td>
-              <td className="end">{item.kind === "run" ? <RunLink id={item.id}>Show the run</RunLink> : <JobLink id={item.id}>Show the job</JobLink>}</td>
+              <td className="end"><Go to={item.kind === "run" ? paths.run(item.id) : paths.job(item.id)}>Show the {item.kind}</Go></td>
             </tr>
           ))}
           {now.approvals.jobs.slice(0, 6).map((job) => (
