@@ -53,39 +53,45 @@ export function pixelOf(ms: number, span: Span): number {
  * one before it in its row ends becomes a part of that one, if one of both is narrower than two pixels.
  */
 export function mergeBars(columns: Columns, states: string[], span: Span, now: number): Bar[] {
-  const order = [...columns.row.keys()].sort(
-    (a, b) => (columns.row[a] ?? 0) - (columns.row[b] ?? 0) || (columns.at[a] ?? 0) - (columns.at[b] ?? 0),
-  );
+  const looks = states.map(lookOf);
   const bars: Bar[] = [];
-  const last = new Map<string, Bar>();
-  const add = (row: number, start: number, end: number, look: Look, index: number) => {
+  // The last bar of each row: at even places those of attempts, at odd ones those of waits.
+  const last: (Bar | undefined)[] = [];
+  const add = (place: number, start: number, end: number, look: Look, index: number) => {
     const x = Math.max(0, pixelOf(start, span));
     const stop = Math.min(span.width, pixelOf(end, span));
     if (stop < 0 || x > span.width) return;
     const width = Math.max(1, stop - x);
-    const layer = `${row}${look === "waiting"}`;
-    const before = last.get(layer);
-    if (before && x <= before.x + before.width + 0.5 && (width < 2 || before.width < 2 || before.look === look) && before.count > 0 && x - before.x < 3) {
+    const before = last[place];
+    const near = before !== undefined && x <= before.x + before.width + 0.5 && Math.abs(x - before.x) < 3;
+    if (near && (width < 2 || before.width < 2 || before.look === look)) {
       before.width = Math.max(before.width, x + width - before.x);
       if (WEIGHT[look] >= WEIGHT[before.look]) before.look = look;
       before.count += 1;
       before.index = index;
       return;
     }
-    const bar = { row, x, width, look, count: 1, index };
-    last.set(layer, bar);
+    const bar = { row: place >> 1, x, width, look, count: 1, index };
+    last[place] = bar;
     bars.push(bar);
   };
-  for (const index of order) {
+  for (const index of inTime(columns)) {
     const row = columns.row[index] ?? 0;
     const at = columns.at[index] ?? 0;
     const begun = at + (columns.waited[index] ?? 0);
-    const took = columns.took[index];
-    if (begun > at) add(row, at, begun, "waiting", index);
-    const state = states[columns.state[index] ?? 0] ?? "";
-    add(row, begun, took === null || took === undefined ? now : begun + took, lookOf(state), index);
+    const took = columns.took[index] ?? null;
+    if (begun > at) add(row * 2 + 1, at, begun, "waiting", index);
+    add(row * 2, begun, took === null ? now : begun + took, looks[columns.state[index] ?? 0] ?? "ok", index);
   }
   return bars;
+}
+
+/** The indices of the attempts, in the order in which they began. The API has the newest first, so it is mostly a reversal. */
+function inTime({ at, waited }: Columns): number[] {
+  const begun = at.map((instant, index) => instant + (waited[index] ?? 0));
+  const order = begun.map((_, index) => begun.length - 1 - index);
+  const sorted = order.every((index, place) => place === 0 || (begun[order[place - 1] ?? 0] ?? 0) <= (begun[index] ?? 0));
+  return sorted ? order : order.sort((a, b) => (begun[a] ?? 0) - (begun[b] ?? 0));
 }
 
 /** Instants for the labels of an axis: round steps, at least 90 pixels apart. */

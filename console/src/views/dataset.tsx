@@ -56,7 +56,7 @@ function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
           s3://{definition.bucket}/{definition.prefix}
         </code>
       </p>
-      <div className="grid wide-left">
+      <div className="grid wide-left start">
         <Panel title="Partitions" note={query.data && `${query.data.next_cursor ? "the newest " : ""}${number(query.data.items.length)}`}>
           <Await query={query} rows={6}>
             {({ items }) =>

@@ -59,7 +59,7 @@ export function JobView() {
                   since <Ago at={data.created_at} />
                   {why.data && (
                     <>
-                      ; wakes at <Reason text={why.data.wakes} refs={why.data.refs} />
+                      ; it goes on with <Reason text={why.data.wakes} refs={why.data.refs} />
                     </>
                   )}
                 </p>

@@ -22,7 +22,7 @@ export function Limits() {
         <span className="space" />
         <Command text={`sluice pools -n ${ns}`} />
       </div>
-      <div className="grid wide-left">
+      <div className="grid wide-left start">
         <section className="panel scroll-x">
           <Await query={query}>
             {({ items }) =>

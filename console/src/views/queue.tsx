@@ -126,7 +126,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       id: "schedule",
       width: "minmax(200px, 1.2fr)",
       head: "Schedule",
-      cell: (line) => ("group" in line ? <GroupName group={line.group} /> : <ScheduleLink name={line.job.schedule} />),
+      cell: (line) => ("group" in line ? <GroupName ns={ns} group={line.group} /> : <ScheduleLink name={line.job.schedule} />),
     },
     {
       id: "job",
@@ -185,9 +185,10 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
   );
 }
 
-function GroupName({ group }: { group: Held }) {
+function GroupName({ ns, group }: { ns: string; group: Held }) {
   const target = group.limit ? ofRef("limit", group.limit) : null;
-  return <strong title={group.title}>{target ? <Go {...target}>{group.title}</Go> : group.title}</strong>;
+  const title = withoutNamespace(group.title, ns);
+  return <strong title={group.title}>{target ? <Go {...target}>{title}</Go> : title}</strong>;
 }
 
 /** Of a limit's queue: what is in use, and by which runs. */
@@ -216,10 +217,12 @@ function UseOf({ ns, group, open }: { ns: string; group: Held; open: boolean }) 
 
 function WaitsFor({ job, ns }: { job: Job; ns: string }) {
   return (
-    <span className="now">
-      <Reason text={withoutNamespace(job.reason, ns)} short />
-      {job.inherited_priority !== null && <span className="sub">priority {job.inherited_priority}, inherited</span>}
-    </span>
+    <>
+      {job.inherited_priority !== null && <span className="tag">priority {job.inherited_priority}, inherited</span>}{" "}
+      <span title={job.reason}>
+        <Reason text={withoutNamespace(job.reason, ns)} />
+      </span>
+    </>
   );
 }
 

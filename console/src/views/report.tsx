@@ -100,7 +100,7 @@ export function Report() {
                     <td>{number(items.length)} workflows</td>
                     <td className="end">{number(sum(items, "runs"))}</td>
                     <td className="end">{number(sum(items, "failed"))}</td>
-                    <td colSpan={7} />
+                    <td colSpan={8} />
                     <td className="end">{dollars(sum(items, "cost_usd"))}</td>
                     <td colSpan={2} />
                   </tr>

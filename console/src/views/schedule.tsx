@@ -135,7 +135,7 @@ function WhyPanel({ why, definition }: { why: Why; definition: StoredSchedule })
         </p>
         {chosen && (
           <p className="faint">
-            since <Ago at={chosen.since} />; wakes at <Reason text={chosen.wakes} refs={refs} />
+            since <Ago at={chosen.since} />; it goes on with <Reason text={chosen.wakes} refs={refs} />
           </p>
         )}
       </div>

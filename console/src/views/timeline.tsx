@@ -49,6 +49,11 @@ export function TimelineView() {
             </button>
           </span>
         )}
+        <span className="space" />
+        <span className="legend" aria-hidden="true">
+          <span className="swatch wait-swatch" /> waited <span className="swatch mark-ok" /> ran <span className="swatch mark-bad" /> failed
+          <span className="swatch run-swatch" /> runs <span className="swatch fire-swatch" /> expected
+        </span>
       </div>
       <div className="toolbar">
         <fieldset className="chips">
@@ -86,10 +91,6 @@ export function TimelineView() {
           ))}
         </fieldset>
         <span className="space" />
-        <span className="legend">
-          <span className="swatch wait-swatch" /> waited <span className="swatch mark-ok" /> ran <span className="swatch mark-bad" /> failed{" "}
-          <span className="swatch run-swatch" /> runs
-        </span>
         <fieldset className="chips">
           <legend className="unseen">Show as</legend>
           <button type="button" aria-pressed={search.tab !== "table"} onClick={() => change({ tab: undefined })}>

@@ -15,7 +15,7 @@ export function lifeOf(run: Run, now: number): Part[] {
   const end = millis(run.ended_at) ?? now;
   const known = [
     { word: "waited", at: millis(run.created_at), tone: "wait" },
-    { word: "start requested", at: millis(run.claimed_at), tone: "off" },
+    { word: "claimed", at: millis(run.claimed_at), tone: "off" },
     { word: "starting", at: millis(run.start_requested_at), tone: "start" },
     { word: "ran", at: millis(run.started_at), tone: run.state === "FAILED" || run.state === "RETRYING" ? "bad" : run.ended_at ? "ok" : "run" },
   ].filter((part): part is { word: string; at: number; tone: string } => part.at !== null && part.at <= end);

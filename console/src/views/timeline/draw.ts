@@ -22,7 +22,7 @@ export function coloursOf(element: Element): Colours {
     text: of("text"),
     faint: of("muted"),
     now: of("link"),
-    bars: { ok: of("ok"), failed: of("bad"), running: of("run"), cancelled: of("off"), waiting: of("wait-soft") },
+    bars: { ok: of("ok"), failed: of("bad"), running: of("run"), cancelled: of("off"), waiting: of("wait-line") },
   };
 }
 
@@ -73,10 +73,13 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene, scale: num
 }
 
 function drawRow(context: CanvasRenderingContext2D, bars: Bar[], y: number, colours: Colours): void {
+  context.fillStyle = colours.bars.waiting;
+  for (const bar of bars) if (bar.look === "waiting") context.fillRect(bar.x, y + 9, bar.width, 5);
   for (const bar of bars) {
+    if (bar.look === "waiting") continue;
     context.fillStyle = colours.bars[bar.look];
-    if (bar.look === "waiting") context.fillRect(bar.x, y + 9, bar.width, 6);
-    else context.fillRect(bar.x, y + 5, bar.width, ROW - 11);
+    // A pixel between bars tells two runs apart from one long run.
+    context.fillRect(bar.x, y + 5, bar.width > 3 ? bar.width - 1 : bar.width, ROW - 11);
     if (bar.look === "failed" && bar.width < 14) {
       // A notch tells a failure apart without its colour.
       context.clearRect(bar.x, y + 13, bar.width, 2);
