@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, lazyRouteComponent } from "@tanstack/react-router";
 import { Frame } from "./frame/frame";
+import { COLLECTIONS } from "./lib/paths";
 import { parseSearch, readSearch, writeSearch } from "./lib/search";
 import { Gone, NoNamespace } from "./views/start";
 
@@ -11,6 +12,7 @@ const at = (path: string, load: () => Promise<Record<string, unknown>>, name: st
 const routes = [
   createRoute({ getParentRoute: () => root, path: "/", component: NoNamespace }),
   at("/open/$name", () => import("./views/start"), "Open"),
+  ...COLLECTIONS.map((collection) => at(`/${collection}/$name`, () => import("./views/start"), "OpenAt")),
   at("/$ns", () => import("./views/home"), "Home"),
   at("/$ns/schedules", () => import("./views/schedules"), "Schedules"),
   at("/$ns/schedules/$app/$name", () => import("./views/schedule"), "Schedule"),

@@ -46,7 +46,12 @@ export const schedules = Array.from({ length: SCHEDULES }, (_, number) => {
     state,
     enabled: state === "enabled",
     pause_reason: state === "hold" && chance(number, 2) < 0.3 ? "3 runs failed in a row" : null,
-    triggered_by: number % 3 === 0 ? "05:00 every day, Europe/Paris" : number % 3 === 1 ? `1 partition of ${NS}.${app}` : `${NS}.${app}.clean reaching COMPLETED`,
+    triggered_by:
+      number % 3 === 0
+        ? "05:00 every day, Europe/Paris"
+        : number % 3 === 1
+          ? `1 partition of ${NS}.${app}`
+          : `${NS}.${app}.clean reaching COMPLETED`,
     workflow: `${NS}.${app}.${step}`,
     tags: number % 4 === 0 ? { team: pick(["a", "b", "c"], number) } : {},
     version: 1 + (number % 5),
@@ -86,7 +91,10 @@ export function run(number: number) {
     workflow: of.workflow,
     workflow_version: 1,
     state,
-    reason: state === "FAILED" ? pick(["exit code 1: the file is empty", "exit code 137: out of memory", "timed out after 2 h"], number) : "",
+    reason:
+      state === "FAILED"
+        ? pick(["exit code 1: the file is empty", "exit code 137: out of memory", "timed out after 2 h"], number)
+        : "",
     fired_by: "1 partition arrived",
     kind: "gathering",
     number,
@@ -122,9 +130,21 @@ export function run(number: number) {
 }
 
 const WAITS = [
-  { state: "PENDING_LAUNCH", reason: "waits for a slot of workflow demo.flights.clean: 2 of 2 in use", queued_in: "workflow:demo.flights.clean" },
-  { state: "PENDING_TRIGGER", reason: "waits for 1 partition of demo.weather (demo.flights.clean reached COMPLETED)", queued_in: null },
-  { state: "PENDING_CONSTRAINTS", reason: "waits for its window: between 22:00 and 06:00 Europe/Paris", queued_in: null },
+  {
+    state: "PENDING_LAUNCH",
+    reason: "waits for a slot of workflow demo.flights.clean: 2 of 2 in use",
+    queued_in: "workflow:demo.flights.clean",
+  },
+  {
+    state: "PENDING_TRIGGER",
+    reason: "waits for 1 partition of demo.weather (demo.flights.clean reached COMPLETED)",
+    queued_in: null,
+  },
+  {
+    state: "PENDING_CONSTRAINTS",
+    reason: "waits for its window: between 22:00 and 06:00 Europe/Paris",
+    queued_in: null,
+  },
   { state: "PENDING_CONSTRAINTS", reason: "waits for an approval by role/lead", queued_in: null },
 ] as const;
 
@@ -163,7 +183,14 @@ export function glance(name: string) {
     state: row.state,
     why:
       row.state === "enabled"
-        ? pick([`waits for 1 partition of demo.${row.app} (no event has arrived)`, "waits for a slot of workflow demo.flights.clean: 2 of 2 in use", "next fire at 05:00, Europe/Paris"], number)
+        ? pick(
+            [
+              `waits for 1 partition of demo.${row.app} (no event has arrived)`,
+              "waits for a slot of workflow demo.flights.clean: 2 of 2 in use",
+              "next fire at 05:00, Europe/Paris",
+            ],
+            number,
+          )
         : `the schedule has been ${row.state === "hold" ? "on hold" : row.state} since ${iso(NOW - 7_200_000)}`,
     next_fire: row.enabled && number % 3 === 0 ? iso(NOW + (1 + (number % 20)) * 3_600_000) : null,
     waiting: number % 5 === 0 ? number % 7 : 0,
@@ -179,7 +206,14 @@ export function timeline(from: number, to: number, limit: number, ids: boolean) 
   const names = new Map<string, number>();
   const workflows: string[] = [];
   const states = ["SUCCEEDED", "FAILED", "RUNNING", "STARTING", "CANCELLED"];
-  const columns = { row: [] as number[], at: [] as number[], waited: [] as number[], took: [] as (number | null)[], state: [] as number[], ids: [] as string[] };
+  const columns = {
+    row: [] as number[],
+    at: [] as number[],
+    waited: [] as number[],
+    took: [] as (number | null)[],
+    state: [] as number[],
+    ids: [] as string[],
+  };
   let oldest = from;
   for (let number = 0; number < RUNS; number++) {
     const claimed = NOW - number * 800 - 2_000;

@@ -9,19 +9,37 @@ import { gzipSync } from "node:zlib";
 import { answer } from "./routes.ts";
 
 export const TOKEN = "stub";
-export const POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+export const POLICY = [
+  "default-src 'none'",
+  ...["script", "style", "font", "connect", "worker"].map((kind) => `${kind}-src 'self'`),
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join("; ");
 const STATIC = join(import.meta.dirname, "../../sluice/console/static");
-const TYPES: Record<string, string> = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml" };
+const TYPES: Record<string, string> = {
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+};
 
 function reply(response: ServerResponse, status: number, type: string, body: string | Buffer): void {
-  response.writeHead(status, { "Content-Type": type, "Content-Security-Policy": POLICY, "Cache-Control": "no-store", "Content-Encoding": "gzip" });
+  response.writeHead(status, {
+    "Content-Type": type,
+    "Content-Security-Policy": POLICY,
+    "Cache-Control": "no-store",
+    "Content-Encoding": "gzip",
+  });
   response.end(gzipSync(body, { level: 1 }));
 }
 
 async function file(path: string): Promise<[string, Buffer]> {
   const wanted = normalize(path).replace(/^(\.\.[/\\])+/, "");
   // Ids have dots, so an address of a view may look like a file.
-  if (wanted.startsWith("/assets/") || wanted === "/favicon.svg") return [TYPES[extname(wanted)] ?? "application/octet-stream", await readFile(join(STATIC, wanted))];
+  if (wanted.startsWith("/assets/") || wanted === "/favicon.svg")
+    return [TYPES[extname(wanted)] ?? "application/octet-stream", await readFile(join(STATIC, wanted))];
   return ["text/html; charset=utf-8", await readFile(join(STATIC, "index.html"))];
 }
 
@@ -31,7 +49,13 @@ export function start(port: number, { delay = () => 0 }: { delay?: () => number 
     const url = new URL(request.url ?? "/", "http://stub");
     if (url.pathname.startsWith("/v1/") || url.pathname === "/console.json") {
       if (request.headers["x-sluice-token"] !== TOKEN) {
-        const fault = { code: "token", message: "this page belongs to an earlier start", hint: "run `sluice console` again" };
+        const fault = {
+          error: {
+            code: "stale_token",
+            message: "expected the token of this console, got that of an earlier one",
+            hint: "run sluice console again",
+          },
+        };
         reply(response, 401, "application/json", JSON.stringify(fault));
         return;
       }

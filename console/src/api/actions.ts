@@ -37,7 +37,9 @@ const act = (path: string, params: Record<string, string>, body?: unknown, key?:
 export function pairs(text: string | undefined): Values {
   const rows = (text ?? "").split("\n").map((row) => row.trim());
   return Object.fromEntries(
-    rows.filter((row) => row.includes("=")).map((row) => [row.slice(0, row.indexOf("=")), row.slice(row.indexOf("=") + 1)]),
+    rows
+      .filter((row) => row.includes("="))
+      .map((row) => [row.slice(0, row.indexOf("=")), row.slice(row.indexOf("=") + 1)]),
   );
 }
 
@@ -55,9 +57,15 @@ const MODE: Field = {
 };
 const TIMEOUTS: Field = { name: "stop", label: "Stop the timeouts of waiting jobs during the pause", kind: "check" };
 export const PAUSE_FIELDS = [MODE, TIMEOUTS];
-export const pauseOptions = (values: Values) => ({ mode: values.mode ?? "hold", timeouts: values.stop === "true" ? "stop" : "count" });
+export const pauseOptions = (values: Values) => ({
+  mode: values.mode ?? "hold",
+  timeouts: values.stop === "true" ? "stop" : "count",
+});
 
-const begun = (noun: string) => (answer: { job_id: string }) => ({ text: `${noun} begun`, to: paths.job(answer.job_id) });
+const begun = (noun: string) => (answer: { job_id: string }) => ({
+  text: `${noun} begun`,
+  to: paths.job(answer.job_id),
+});
 
 export const actions = {
   run: (name: string, by: readonly string[] = []): Action => ({
@@ -67,7 +75,14 @@ export const actions = {
     fields: [
       { name: "at", label: "When", kind: "text", hint: "empty for now; an instant with a zone, or 2h30m" },
       ...(by.length > 0
-        ? [{ name: "partition", label: `Partition (${by.join(", ")})`, kind: "pairs" as const, hint: by.map((key) => `${key}=…`).join("\n") }]
+        ? [
+            {
+              name: "partition",
+              label: `Partition (${by.join(", ")})`,
+              kind: "pairs" as const,
+              hint: by.map((key) => `${key}=…`).join("\n"),
+            },
+          ]
         : []),
       { name: "properties", label: "Properties of this run", kind: "pairs", hint: "key=value, one in each row" },
     ],
@@ -205,7 +220,7 @@ export const actions = {
     title: `Deliver all of ${shortName(schedule)} again`,
     effect: "Delivers its dead letters again, at most 100, the newest first.",
     label: "Redrive all",
-    command: () => commands.redriveAll(schedule),
+    command: () => commands.redriveAll(ns, schedule),
     send: () => act("/v1/namespaces/{ns}/dead-letters/redrive", { ns }, { schedule, limit: 100 }),
     done: (answer: { redriven: string[]; refused: unknown[]; more: boolean }) => ({
       text: `${answer.redriven.length} redriven, ${answer.refused.length} refused${answer.more ? ", some are left" : ""}`,
@@ -239,12 +254,21 @@ export const actions = {
     done: () => ({ text: `${shortName(name)} is ${on ? "enabled" : "disabled"}` }),
   }),
   rerunDag: (name: string, id: string, what: { from?: string; only?: string }): Action => ({
-    title: what.from ? `Run ${what.from} and all after it again` : what.only ? `Run only ${what.only} again` : "Run all nodes again",
+    title: what.from
+      ? `Run ${what.from} and all after it again`
+      : what.only
+        ? `Run only ${what.only} again`
+        : "Run all nodes again",
     effect: "Adds a round to this run of the DAG. It is refused while a part of the run is active.",
     label: "Run again",
     command: () => commands.rerunDag(name, id, what),
     send: (_, key) =>
-      act(`${DAG}/runs/{run_id}/rerun`, { ...nameParts(name), run_id: id }, what.from || what.only ? what : { all: true }, key),
+      act(
+        `${DAG}/runs/{run_id}/rerun`,
+        { ...nameParts(name), run_id: id },
+        what.from || what.only ? what : { all: true },
+        key,
+      ),
     done: () => ({ text: "A new round has begun" }),
   }),
   cancelBackfill: (name: string, id: string): Action => ({

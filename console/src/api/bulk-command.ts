@@ -9,7 +9,12 @@ export type BulkAct = "pause" | "resume" | "enable" | "disable";
 const SHOWN = 6;
 
 /** `text` is the whole command, `shown` what a dialog has room for. */
-export function bulkCommand(act: BulkAct, names: string[], filter: string, values: Values): { text: string; shown: string } {
+export function bulkCommand(
+  act: BulkAct,
+  names: string[],
+  filter: string,
+  values: Values,
+): { text: string; shown: string } {
   const options = act === "pause" ? pauseWords(values) : [];
   const apps = [...new Set(names.map((name) => name.split(".").slice(0, 2).join(".")))];
   const words = filterWords(filter);
@@ -19,7 +24,10 @@ export function bulkCommand(act: BulkAct, names: string[], filter: string, value
   }
   const text = command(act, ...names, ...options);
   const left = names.length - SHOWN;
-  return { text, shown: left > 0 ? `${command(act, ...names.slice(0, SHOWN), ...options)} … and ${left} more names` : text };
+  return {
+    text,
+    shown: left > 0 ? `${command(act, ...names.slice(0, SHOWN), ...options)} … and ${left} more names` : text,
+  };
 }
 
 function pauseWords(values: Values): string[] {
@@ -31,7 +39,14 @@ function pauseWords(values: Values): string[] {
 function filterWords(query: string): string[] | null {
   const filter = parseFilter(query);
   const one = (values: string[]) => values.length <= 1;
-  if (filter.words.length > 0 || filter.app.length > 1 || !one(filter.state) || !one(filter.tag) || filter.workflow.length > 0) return null;
+  if (
+    filter.words.length > 0 ||
+    filter.app.length > 1 ||
+    !one(filter.state) ||
+    !one(filter.tag) ||
+    filter.workflow.length > 0
+  )
+    return null;
   if (filter.state[0] === "paused" || (filter.state.length === 0 && filter.tag.length === 0)) return null;
   return [...filter.tag.flatMap((tag) => ["--tag", tag]), ...filter.state.flatMap((state) => ["--state", state])];
 }

@@ -1,11 +1,15 @@
 // Requests to the proxy that `sluice console` runs: the token, errors as the API writes them, and how slow answers are.
 
-import type { Answers } from "./types";
 import type { NewAnswers } from "./new-types";
+import type { Answers } from "./types";
 
 type All = Omit<Answers, keyof NewAnswers> & NewAnswers;
 export type Operation = keyof All;
-type PathOf<Method extends string> = Operation extends infer O ? (O extends `${Method} ${infer Path}` ? Path : never) : never;
+type PathOf<Method extends string> = Operation extends infer O
+  ? O extends `${Method} ${infer Path}`
+    ? Path
+    : never
+  : never;
 
 export interface Fault {
   code: string;
@@ -47,7 +51,9 @@ export interface Request {
 }
 
 function address(path: string, query: Request["query"]): string {
-  const given = Object.entries(query ?? {}).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const given = Object.entries(query ?? {}).filter(
+    ([, value]) => value !== null && value !== undefined && value !== "",
+  );
   const words = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
   return words ? `${path}?${words}` : path;
 }
@@ -89,7 +95,8 @@ export function faultOf(status: number, text: string): Fault {
   } catch {
     // no JSON: a page of a gateway
   }
-  if (status === 401) return { code: "token", message: "this page belongs to an earlier start", hint: "run `sluice console` again" };
+  if (status === 401)
+    return { code: "token", message: "this page belongs to an earlier start", hint: "run `sluice console` again" };
   return { code: `http_${status}`, message: `the API answered with HTTP ${status}`, hint: null };
 }
 

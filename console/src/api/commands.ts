@@ -81,13 +81,19 @@ export const commands = {
   listRuns: (ns: string, state?: string, day?: string) =>
     command("runs", "list", "-n", ns, state && "--state", state, day && "--day", day),
   redrive: (id: string) => command("dead-letters", "redrive", id),
-  redriveAll: (schedule: string) => command("dead-letters", "redrive", "--schedule", schedule),
+  redriveAll: (ns: string, schedule: string) => command("dead-letters", "redrive", "-n", ns, "--schedule", schedule),
   dropLetter: (id: string) => command("dead-letters", "drop", id),
   runDag: (name: string, at?: string) => command("dags", "run", name, at && "--at", at),
   enableDag: (name: string) => command("dags", "enable", name),
   disableDag: (name: string) => command("dags", "disable", name),
   rerunDag: (name: string, id: string, what: { from?: string; only?: string }) =>
-    command("dags", "rerun", name, id, ...(what.from ? ["--from", what.from] : what.only ? ["--only", what.only] : ["--all"])),
+    command(
+      "dags",
+      "rerun",
+      name,
+      id,
+      ...(what.from ? ["--from", what.from] : what.only ? ["--only", what.only] : ["--all"]),
+    ),
   backfill: (name: string, given: BackfillOptions) =>
     command(
       "backfill",
@@ -104,7 +110,8 @@ export const commands = {
       given.newestFirst && "--newest-first",
       given.dryRun && "--dry-run",
     ),
-  cancelBackfill: (name: string, id: string, runs: boolean) => command("backfill", "cancel", name, id, runs && "--runs"),
+  cancelBackfill: (name: string, id: string, runs: boolean) =>
+    command("backfill", "cancel", name, id, runs && "--runs"),
   reprocess: (given: ReprocessOptions) =>
     command(
       "reprocess",
@@ -120,9 +127,19 @@ export const commands = {
       ...(given.concurrency && given.concurrency > 1 ? ["-c", given.concurrency] : []),
       given.dryRun && "--dry-run",
     ),
-  cancelReprocess: (ns: string, id: string, runs: boolean) => command("reprocess", "cancel", id, "-n", ns, runs && "--runs"),
+  cancelReprocess: (ns: string, id: string, runs: boolean) =>
+    command("reprocess", "cancel", id, "-n", ns, runs && "--runs"),
   registerPartition: (dataset: string, partition: Values) =>
     command("datasets", "register", dataset, ...Object.entries(partition).map(([key, value]) => `${key}=${value}`)),
   partitions: (dataset: string) => command("datasets", dataset),
+  jobs: (ns: string) => command("jobs", "-n", ns),
+  pools: (ns: string) => command("pools", "-n", ns),
+  letters: (ns: string) => command("dead-letters", "list", "-n", ns),
+  list: (kind: string, ns: string) => command("get", kind, "-n", ns),
+  get: (kind: string, name: string) => command("get", kind, name),
+  showDag: (name: string, id: string) => command("dags", "show", name, id),
+  reprocesses: (ns: string) => command("reprocess", "list", "-n", ns),
+  showReprocess: (ns: string, id: string) => command("reprocess", "show", id, "-n", ns),
+  top: (ns: string) => command("top", "-n", ns),
   report: (ns: string, day?: string) => command("report", "-n", ns, day && "--day", day),
 };

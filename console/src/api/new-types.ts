@@ -73,7 +73,11 @@ export interface Now {
   waiting: { count: number; groups: WaitingGroup[] };
   approvals: { count: number; jobs: Job[] };
   running: { count: number; at_least: boolean; runs: LiveRun[] };
-  overdue: { count: number; at_least: boolean; items: { id: string; kind: string; schedule: string; why: string; by: string }[] };
+  overdue: {
+    count: number;
+    at_least: boolean;
+    items: { id: string; kind: string; schedule: string; why: string; by: string }[];
+  };
   paused: {
     count: number;
     at_least: boolean;

@@ -11,7 +11,8 @@ export const client = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 2 * SECOND,
-      retry: (failures, error) => failures < 2 && error instanceof ApiError && (error.status === 429 || error.status >= 502),
+      retry: (failures, error) =>
+        failures < 2 && error instanceof ApiError && (error.status === 429 || error.status >= 502),
       refetchOnWindowFocus: true,
       refetchIntervalInBackground: false,
     },
@@ -39,11 +40,19 @@ const ofTwo = (name: string) => {
 };
 
 /** All rows of a list, page after page. */
-async function whole<T>(path: string, query: Record<string, string | number>, signal: AbortSignal, most = 20_000): Promise<T[]> {
+async function whole<T>(
+  path: string,
+  query: Record<string, string | number>,
+  signal: AbortSignal,
+  most = 20_000,
+): Promise<T[]> {
   const rows: T[] = [];
   let cursor: string | null = null;
   do {
-    const page: { items: T[]; next_cursor: string | null } = await send("GET", path, { query: { ...query, cursor }, signal });
+    const page: { items: T[]; next_cursor: string | null } = await send("GET", path, {
+      query: { ...query, cursor },
+      signal,
+    });
     rows.push(...page.items);
     cursor = page.next_cursor;
   } while (cursor && rows.length < most);
@@ -73,7 +82,10 @@ export function scheduleRows(ns: string) {
       let cursor: string | null = null;
       do {
         const limit = rows.length === 0 ? 500 : 2000;
-        const page: { items: ScheduleRow[]; next_cursor: string | null } = await send("GET", path, { query: { limit, cursor }, signal });
+        const page: { items: ScheduleRow[]; next_cursor: string | null } = await send("GET", path, {
+          query: { limit, cursor },
+          signal,
+        });
         rows.push(...page.items);
         cursor = page.next_cursor;
         const shown = client.getQueryData<ScheduleRow[]>(key);
@@ -91,7 +103,11 @@ export function glances(ns: string, names: string[]) {
     queryKey: [ns, "glance", ...names],
     queryFn: async ({ signal }): Promise<Map<string, Glance>> => {
       if (names.length === 0) return new Map();
-      const answer = await post("/v1/namespaces/{ns}/glance", { ns }, { body: { schedules: names.slice(0, 50) }, signal });
+      const answer = await post(
+        "/v1/namespaces/{ns}/glance",
+        { ns },
+        { body: { schedules: names.slice(0, 50) }, signal },
+      );
       return new Map(answer.items.map((item) => [item.schedule, item]));
     },
     placeholderData: keepPreviousData,
@@ -184,7 +200,8 @@ export const run = {
     queryOptions({
       queryKey: ["run", id],
       queryFn: ({ signal }) => get("/v1/runs/{run_id}", { run_id: id }, { signal }),
-      refetchInterval: (query) => (query.state.data && !lives(query.state.data.state) ? every(30)(query) : every(2)(query)),
+      refetchInterval: (query) =>
+        query.state.data && !lives(query.state.data.state) ? every(30)(query) : every(2)(query),
     }),
   why: (id: string) =>
     queryOptions({
@@ -246,7 +263,8 @@ export const namespace = {
   letters: (ns: string, schedule?: string) =>
     queryOptions({
       queryKey: [ns, "dead-letters", schedule ?? ""],
-      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/dead-letters", { ns }, { query: { limit: 200, schedule }, signal }),
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/dead-letters", { ns }, { query: { limit: 200, schedule }, signal }),
       refetchInterval: every(30),
     }),
   report: (ns: string, day?: string) =>
@@ -259,10 +277,14 @@ export const namespace = {
       retry: false,
       staleTime: 60 * SECOND,
     }),
-  timeline: (ns: string, query: { from: string; to: string; limit?: number; ids?: boolean; schedule?: string; workflow?: string }) =>
+  timeline: (
+    ns: string,
+    query: { from: string; to: string; limit?: number; ids?: boolean; schedule?: string; workflow?: string },
+  ) =>
     queryOptions({
       queryKey: [ns, "timeline", query],
-      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/timeline", { ns }, { query: { limit: 5000, ...query }, signal }),
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/timeline", { ns }, { query: { limit: 5000, ...query }, signal }),
       placeholderData: keepPreviousData,
     }),
   graph: (ns: string, query: { around?: string; up?: string; down?: string }) =>
@@ -292,7 +314,8 @@ export const namespace = {
   reprocess: (ns: string, id: string) =>
     queryOptions({
       queryKey: [ns, "reprocess", id],
-      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/reprocess/{reprocess_id}", { ns, reprocess_id: id }, { signal }),
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/reprocess/{reprocess_id}", { ns, reprocess_id: id }, { signal }),
       refetchInterval: every(5),
     }),
 };
@@ -307,13 +330,17 @@ export const dataset = {
     queryOptions({
       queryKey: ["dataset", name, "partitions", query],
       queryFn: ({ signal }) =>
-        get("/v1/namespaces/{ns}/datasets/{name}/partitions", ofTwo(name), { query: { limit: 500, order: "desc", ...query }, signal }),
+        get("/v1/namespaces/{ns}/datasets/{name}/partitions", ofTwo(name), {
+          query: { limit: 500, order: "desc", ...query },
+          signal,
+        }),
       refetchInterval: every(30),
     }),
   partition: (name: string, values: string) =>
     queryOptions({
       queryKey: ["dataset", name, "partition", values],
-      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/datasets/{name}/partition", ofTwo(name), { query: { values }, signal }),
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/datasets/{name}/partition", ofTwo(name), { query: { values }, signal }),
     }),
 };
 
@@ -323,7 +350,8 @@ export const dag = {
   list: (ns: string, app: string) =>
     queryOptions({
       queryKey: [ns, "dags", app],
-      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/apps/{app}/dags", { ns, app }, { query: { limit: 500 }, signal }),
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/apps/{app}/dags", { ns, app }, { query: { limit: 500 }, signal }),
       refetchInterval: every(30),
     }),
   definition: (name: string) =>

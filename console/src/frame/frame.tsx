@@ -21,13 +21,13 @@ import {
   Workflow,
 } from "lucide-react";
 import { useEffect, useState } from "react";
-import { about, namespaces } from "../api/queries";
-import { ActProvider } from "../parts/act";
-import { Failure } from "../parts/panel";
-import { Go } from "../parts/go";
 import { ApiError } from "../api/client";
+import { about, namespaces } from "../api/queries";
 import { paths } from "../lib/paths";
 import { show, ZONE_CHOICES, type ZoneChoice, zoneLabel, zoneName } from "../lib/zone";
+import { ActProvider } from "../parts/act";
+import { Go } from "../parts/go";
+import { Failure } from "../parts/panel";
 import { Help } from "./help";
 import { useKeys } from "./keys";
 import { Palette } from "./palette";
@@ -159,7 +159,13 @@ function TopBar({ openPalette, openHelp }: { openPalette: () => void; openHelp: 
       <span className="space" />
       <Age />
       <ZoneSwitch />
-      <button type="button" className="icon-button" onClick={nextTheme} aria-label={`Theme: ${theme}. Change it`} title={`Theme: ${theme}`}>
+      <button
+        type="button"
+        className="icon-button"
+        onClick={nextTheme}
+        aria-label={`Theme: ${theme}. Change it`}
+        title={`Theme: ${theme}`}
+      >
         <ThemeIcon size={16} />
       </button>
       <button type="button" className="icon-button" onClick={openHelp} aria-label="Keys" title="Keys (?)">

@@ -48,7 +48,6 @@ export function Palette({ ns, close }: { ns: string; close: () => void }) {
     <ModalOverlay className="overlay" isOpen isDismissable onOpenChange={(open) => open || close()}>
       <Modal className="modal palette">
         <Dialog className="dialog" aria-label="Go to a name, id or view">
-          {/* biome-ignore lint/a11y/noAutofocus: the palette is opened to type into it */}
           <input
             autoFocus
             role="combobox"
@@ -83,7 +82,9 @@ export function Palette({ ns, close }: { ns: string; close: () => void }) {
               </div>
             ))}
           </div>
-          {entries.length === 0 && <p className="faint pad">Nothing has this name. An id of a run or job may be pasted whole.</p>}
+          {entries.length === 0 && (
+            <p className="faint pad">Nothing has this name. An id of a run or job may be pasted whole.</p>
+          )}
         </Dialog>
       </Modal>
     </ModalOverlay>
@@ -97,7 +98,12 @@ function useEntries(ns: string, query: string): Entry[] {
   const open = useAct();
   const fixed = useMemo(
     (): Entry[] => [
-      ...VIEWS.filter(() => ns).map((view) => ({ kind: "view", text: view.name, note: `g ${view.key}`, to: viewPath(ns, view) })),
+      ...VIEWS.filter(() => ns).map((view) => ({
+        kind: "view",
+        text: view.name,
+        note: `g ${view.key}`,
+        to: viewPath(ns, view),
+      })),
       ...(datasets?.items ?? []).map((item) => ({ kind: "dataset", text: item.name, to: paths.dataset(item.name) })),
       ...(spaces?.items ?? []).map((item) => ({ kind: "namespace", text: item.name, to: paths.home(item.name) })),
     ],
@@ -119,7 +125,8 @@ function useEntries(ns: string, query: string): Entry[] {
         .filter((entry) => wanted === "" || best([entry], (given) => given.text, wanted, 1).length > 0)
         .slice(0, SHOWN);
     }
-    const pasted: Entry[] = words.split(".").length >= 4 && !words.includes(" ") ? [{ kind: "id", text: words, to: paths.open(words) }] : [];
+    const pasted: Entry[] =
+      words.split(".").length >= 4 && !words.includes(" ") ? [{ kind: "id", text: words, to: paths.open(words) }] : [];
     const found = best(fixed, (entry) => entry.text, words, 6);
     const schedules = words
       ? best(rows ?? [], (row) => row.name, words, SHOWN).map((row) => ({

@@ -1,7 +1,7 @@
 import { Graph, layout } from "@dagrejs/dagre";
 import type { Task } from "./layout";
 
-onmessage = ({ data: { number, boxes, arrows } }: MessageEvent<Task>) => {
+addEventListener("message", ({ data: { number, boxes, arrows } }: MessageEvent<Task>) => {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: "LR", nodesep: 14, ranksep: 56, marginx: 16, marginy: 16 });
   graph.setDefaultEdgeLabel(() => ({}));
@@ -22,4 +22,4 @@ onmessage = ({ data: { number, boxes, arrows } }: MessageEvent<Task>) => {
       ),
     },
   });
-};
+});

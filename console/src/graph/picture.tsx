@@ -38,7 +38,6 @@ export function Picture({
   const [zoom, setZoom] = useState(nodes.length > 60 ? 1 : 4);
   // Only the shape matters for the layout: states change often, and move nothing.
   const shape = JSON.stringify([nodes.map((node) => node.id), edges.map((edge) => [edge.from, edge.to])]);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: see above
   const drawn = useMemo(() => edges, [shape]);
   useEffect(() => {
     let live = true;
@@ -53,7 +52,9 @@ export function Picture({
   }, [shape]);
   if (!layout) return <Loading rows={5} />;
   const scale = ZOOMS[zoom] ?? 1;
-  const around = new Set(drawn.flatMap((edge) => (edge.from === chosen ? [edge.to] : edge.to === chosen ? [edge.from] : [])));
+  const around = new Set(
+    drawn.flatMap((edge) => (edge.from === chosen ? [edge.to] : edge.to === chosen ? [edge.from] : [])),
+  );
   return (
     <div className="graph">
       <div className="graph-tools chips">
@@ -64,9 +65,14 @@ export function Picture({
           +
         </button>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
       <div className="graph-scroll" tabIndex={0} role="group" aria-label={label}>
-        <svg width={layout.width * scale} height={layout.height * scale} viewBox={`0 0 ${layout.width} ${layout.height}`} aria-label={label} role="group">
+        <svg
+          width={layout.width * scale}
+          height={layout.height * scale}
+          viewBox={`0 0 ${layout.width} ${layout.height}`}
+          aria-label={label}
+          role="group"
+        >
           <defs>
             <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
               <path d="M0 0L8 4L0 8z" />
@@ -85,7 +91,17 @@ export function Picture({
           {nodes.map((node) => {
             const at = layout.boxes[node.id];
             if (!at) return null;
-            return <NodeBox key={node.id} node={node} x={at.x} y={at.y} chosen={node.id === chosen} near={around.has(node.id)} choose={choose} />;
+            return (
+              <NodeBox
+                key={node.id}
+                node={node}
+                x={at.x}
+                y={at.y}
+                chosen={node.id === chosen}
+                near={around.has(node.id)}
+                choose={choose}
+              />
+            );
           })}
         </svg>
       </div>
@@ -93,7 +109,21 @@ export function Picture({
   );
 }
 
-function NodeBox({ node, x, y, chosen, near, choose }: { node: PictureNode; x: number; y: number; chosen: boolean; near: boolean; choose: (id: string) => void }) {
+function NodeBox({
+  node,
+  x,
+  y,
+  chosen,
+  near,
+  choose,
+}: {
+  node: PictureNode;
+  x: number;
+  y: number;
+  chosen: boolean;
+  near: boolean;
+  choose: (id: string) => void;
+}) {
   const look = node.state ? lookOfState(node.state) : null;
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "Enter" || event.key === " ") {

@@ -90,7 +90,9 @@ export function mergeBars(columns: Columns, states: string[], span: Span, now: n
 function inTime({ at, waited }: Columns): number[] {
   const begun = at.map((instant, index) => instant + (waited[index] ?? 0));
   const order = begun.map((_, index) => begun.length - 1 - index);
-  const sorted = order.every((index, place) => place === 0 || (begun[order[place - 1] ?? 0] ?? 0) <= (begun[index] ?? 0));
+  const sorted = order.every(
+    (index, place) => place === 0 || (begun[order[place - 1] ?? 0] ?? 0) <= (begun[index] ?? 0),
+  );
   return sorted ? order : order.sort((a, b) => (begun[a] ?? 0) - (begun[b] ?? 0));
 }
 
@@ -101,5 +103,8 @@ export function ticks(span: Span): number[] {
   const apart = ((span.to - span.from) / span.width) * 90;
   const step = steps.find((candidate) => candidate >= apart) ?? 10_080 * minute;
   const first = Math.ceil(span.from / step) * step;
-  return Array.from({ length: Math.max(0, Math.floor((span.to - first) / step) + 1) }, (_, number) => first + number * step);
+  return Array.from(
+    { length: Math.max(0, Math.floor((span.to - first) / step) + 1) },
+    (_, number) => first + number * step,
+  );
 }

@@ -42,7 +42,9 @@ export function ago(at: string | null | undefined, now: number): string {
 
 /** `14 m`, `3 h`: for how long something has lasted, in one unit. */
 export function since(at: string | null | undefined, now: number): string {
-  return ago(at, now).replace(" ago", "").replace(/^in .*/, "0 s");
+  return ago(at, now)
+    .replace(" ago", "")
+    .replace(/^in .*/, "0 s");
 }
 
 /** Milliseconds since 1970 of an instant of the API; null for null or any other text. */
@@ -118,7 +120,9 @@ export function percent(share: number | null | undefined): string {
 
 /** `+12 %`, `-3 %`: a change. */
 export function change(share: number | null | undefined): string {
-  return share === null || share === undefined ? NOTHING : `${share >= 0 ? "+" : "−"}${Math.round(Math.abs(share) * 100)} %`;
+  return share === null || share === undefined
+    ? NOTHING
+    : `${share >= 0 ? "+" : "−"}${Math.round(Math.abs(share) * 100)} %`;
 }
 
 /** `$0.51`; null is unknown. */

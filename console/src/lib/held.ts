@@ -17,7 +17,12 @@ const ORDER: Held["kind"][] = ["limit", "approval", "data", "clock", "pause", "c
 export function holderOf(job: Job): Omit<Held, "jobs"> {
   if (job.queued_in) {
     const [kind = "", ...rest] = job.queued_in.split(":");
-    return { id: job.queued_in, kind: "limit", title: job.queue?.of ?? `${kind} ${rest.join(":")}`, limit: job.queued_in };
+    return {
+      id: job.queued_in,
+      kind: "limit",
+      title: job.queue?.of ?? `${kind} ${rest.join(":")}`,
+      limit: job.queued_in,
+    };
   }
   const reason = job.reason;
   if (/approv/.test(reason)) return { id: "approval", kind: "approval", title: "approval" };
@@ -37,7 +42,9 @@ export function byHolder(jobs: readonly Job[]): Held[] {
     groups.set(holder.id, group);
   }
   for (const group of groups.values()) group.jobs.sort(inOrder);
-  return [...groups.values()].sort((a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.jobs.length - a.jobs.length);
+  return [...groups.values()].sort(
+    (a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.jobs.length - a.jobs.length,
+  );
 }
 
 /** The same by schedule or by state. */

@@ -22,7 +22,18 @@ export function partitionOfDay(day: string, like: Record<string, string>): Recor
   return Object.fromEntries(
     Object.keys(like).map((key) => {
       const long = /^\d{4}-/.test(like[key] ?? "");
-      return [key, long ? day : key === "year" ? year : key === "month" ? plain(month) : key === "day" ? plain(date) : (like[key] ?? "")];
+      return [
+        key,
+        long
+          ? day
+          : key === "year"
+            ? year
+            : key === "month"
+              ? plain(month)
+              : key === "day"
+                ? plain(date)
+                : (like[key] ?? ""),
+      ];
     }),
   );
 }

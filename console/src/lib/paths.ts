@@ -29,9 +29,32 @@ export const paths = {
   open: (name: string) => `/open/${word(name)}`,
 };
 
+/** The address of a definition, run or job by its collection in the API: `/schedules/demo.flights.clean`. */
+export function ofCollection(collection: string, name: string): { to: string; search: Record<string, string> } {
+  const { ns, app } = nameParts(name);
+  if (collection === "namespaces") return { to: paths.home(name), search: {} };
+  if (collection === "apps") return { to: paths.view(ns, "schedules"), search: { q: `app:${app}` } };
+  const kind = collection === "policies" ? "policy" : collection.slice(0, -1);
+  return ofRef(kind, name) ?? { to: paths.open(name), search: {} };
+}
+
+export const COLLECTIONS = [
+  "namespaces",
+  "apps",
+  "workflows",
+  "schedules",
+  "dags",
+  "datasets",
+  "policies",
+  "pools",
+  "messages",
+  "runs",
+  "jobs",
+];
+
 /** The address of what a sentence of the API names, with its query; null if there is no view for it. */
 export function ofRef(kind: string, name: string): { to: string; search: Record<string, string> } | null {
-  const ns = name.split(".")[0] ?? "";
+  const ns = (name.split(":").at(-1) ?? name).split(".")[0] ?? "";
   switch (kind) {
     case "schedule":
       return { to: paths.schedule(name), search: {} };

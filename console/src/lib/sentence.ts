@@ -20,9 +20,12 @@ export function pieces(sentence: string, nouns: readonly Noun[] = []): Piece[] {
   let found: Piece[] = [{ kind: "text", text: sentence }];
   for (const noun of [...nouns].sort((a, b) => b.text.length - a.text.length)) {
     const target = ofRef(noun.kind, noun.name);
-    if (target && noun.text) found = found.flatMap((piece) => (piece.kind === "text" ? byNoun(piece.text, noun.text, target) : [piece]));
+    if (target && noun.text)
+      found = found.flatMap((piece) => (piece.kind === "text" ? byNoun(piece.text, noun.text, target) : [piece]));
   }
-  return found.flatMap((piece) => (piece.kind === "text" ? byInstant(piece.text) : [piece])).filter((piece) => piece.text !== "");
+  return found
+    .flatMap((piece) => (piece.kind === "text" ? byInstant(piece.text) : [piece]))
+    .filter((piece) => piece.text !== "");
 }
 
 function byNoun(text: string, noun: string, target: { to: string; search: Record<string, string> }): Piece[] {

@@ -28,7 +28,8 @@ export function weeks(from: string, to: string, days: readonly Day[]): (Day | nu
 
 export type DayLook = "none" | "ok" | "some" | "bad" | "never" | "run";
 
-const sum = (counts: Record<string, number>, ...states: string[]) => states.reduce((total, state) => total + (counts[state] ?? 0), 0);
+const sum = (counts: Record<string, number>, ...states: string[]) =>
+  states.reduce((total, state) => total + (counts[state] ?? 0), 0);
 
 /** How a day looks: failures first, then what runs, then what never ran. */
 export function lookOfDay(counts: Record<string, number>): DayLook {

@@ -87,7 +87,8 @@ export function fromWall(text: string, zone: string): Wall | null {
     const wall = Temporal.PlainDateTime.from(text);
     const earlier = wall.toZonedDateTime(zone, { disambiguation: "earlier" });
     const later = wall.toZonedDateTime(zone, { disambiguation: "later" });
-    if (earlier.epochMilliseconds === later.epochMilliseconds) return { instant: earlier.toInstant().toString(), note: null };
+    if (earlier.epochMilliseconds === later.epochMilliseconds)
+      return { instant: earlier.toInstant().toString(), note: null };
     const exists = earlier.toPlainDateTime().equals(wall);
     return { instant: (exists ? earlier : later).toInstant().toString(), note: exists ? "overlap" : "gap" };
   } catch {

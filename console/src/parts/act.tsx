@@ -48,7 +48,10 @@ export function Sheet({
 }
 
 function ActDialog({ action, close }: { action: Action; close: () => void }) {
-  const initial = useMemo(() => Object.fromEntries((action.fields ?? []).map((field) => [field.name, field.initial ?? ""])), [action]);
+  const initial = useMemo(
+    () => Object.fromEntries((action.fields ?? []).map((field) => [field.name, field.initial ?? ""])),
+    [action],
+  );
   const [values, setValues] = useState<Values>(initial);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
@@ -77,7 +80,12 @@ function ActDialog({ action, close }: { action: Action; close: () => void }) {
       <form onSubmit={submit}>
         <p className="effect">{action.effect}</p>
         {action.fields?.map((field) => (
-          <FormField key={field.name} field={field} value={values[field.name] ?? ""} set={(value) => setValues({ ...values, [field.name]: value })} />
+          <FormField
+            key={field.name}
+            field={field}
+            value={values[field.name] ?? ""}
+            set={(value) => setValues({ ...values, [field.name]: value })}
+          />
         ))}
         <Command text={action.command(values)} />
         {error !== null && <Failure error={error} />}
@@ -86,7 +94,11 @@ function ActDialog({ action, close }: { action: Action; close: () => void }) {
           <button type="button" className="button" onClick={close}>
             Leave
           </button>
-          <button type="submit" className={action.danger ? "button danger" : "button primary"} disabled={busy || readOnly}>
+          <button
+            type="submit"
+            className={action.danger ? "button danger" : "button primary"}
+            disabled={busy || readOnly}
+          >
             {busy ? "Sending…" : action.label}
           </button>
         </footer>
@@ -120,7 +132,13 @@ export function FormField({ field, value, set }: { field: Field; value: string; 
           ))}
         </select>
       ) : field.kind === "pairs" ? (
-        <textarea rows={3} value={value} placeholder={field.hint} spellCheck={false} onChange={(event) => set(event.target.value)} />
+        <textarea
+          rows={3}
+          value={value}
+          placeholder={field.hint}
+          spellCheck={false}
+          onChange={(event) => set(event.target.value)}
+        />
       ) : (
         <input
           type={field.kind === "instant" ? "datetime-local" : "text"}
@@ -136,10 +154,22 @@ export function FormField({ field, value, set }: { field: Field; value: string; 
 }
 
 /** A button that opens the dialog of an action. */
-export function ActButton({ action, small = false, children }: { action: Action; small?: boolean; children?: ReactNode }) {
+export function ActButton({
+  action,
+  small = false,
+  children,
+}: {
+  action: Action;
+  small?: boolean;
+  children?: ReactNode;
+}) {
   const open = useAct();
   return (
-    <button type="button" className={`button ${small ? "small" : ""} ${action.danger ? "danger-text" : ""}`} onClick={() => open(action)}>
+    <button
+      type="button"
+      className={`button ${small ? "small" : ""} ${action.danger ? "danger-text" : ""}`}
+      onClick={() => open(action)}
+    >
       {children ?? action.label}
     </button>
   );

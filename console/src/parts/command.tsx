@@ -22,7 +22,13 @@ export function Command({ text, shown = text }: { text: string; shown?: string }
         </span>
         {shown}
       </code>
-      <button type="button" className="icon-button" onClick={act} aria-label={copied ? "Copied" : `Copy the command ${shown}`} title="Copy">
+      <button
+        type="button"
+        className="icon-button"
+        onClick={act}
+        aria-label={copied ? "Copied" : `Copy the command ${shown}`}
+        title="Copy"
+      >
         {copied ? <Check size={14} /> : <Copy size={14} />}
       </button>
     </span>

@@ -23,14 +23,19 @@ export function Loading({ rows = 3 }: { rows?: number }) {
   return (
     <div className="loading" role="status" aria-live="polite">
       {slow && Array.from({ length: rows }, (_, index) => <div key={index} className="bone" />)}
-      {slow && <span className={long ? "faint" : "unseen"}>{long ? "The API takes longer than usual. Still waiting." : "Loading"}</span>}
+      {slow && (
+        <span className={long ? "faint" : "unseen"}>
+          {long ? "The API takes longer than usual. Still waiting." : "Loading"}
+        </span>
+      )}
     </div>
   );
 }
 
 /** An error in its own place: what was expected, where, what to do, and another try. */
 export function Failure({ error, retry }: { error: unknown; retry?: () => void }) {
-  const fault = error instanceof ApiError ? error.fault : { code: "error", message: String(error), field: null, hint: null };
+  const fault =
+    error instanceof ApiError ? error.fault : { code: "error", message: String(error), field: null, hint: null };
   const status = error instanceof ApiError ? error.status : 0;
   return (
     <div className="failure" role="alert">

@@ -31,7 +31,19 @@ interface RowsProps<T> {
 }
 
 /** A table of any length: only the rows on screen are in the page. `j` and `k` move, `enter` opens. */
-export function Rows<T>({ label, rows, columns, rowKey, height = 32, onOpen, keys, rowClass, onShown, fill = true, empty }: RowsProps<T>) {
+export function Rows<T>({
+  label,
+  rows,
+  columns,
+  rowKey,
+  height = 32,
+  onOpen,
+  keys,
+  rowClass,
+  onShown,
+  fill = true,
+  empty,
+}: RowsProps<T>) {
   const scroller = useRef<HTMLDivElement>(null);
   const [current, setCurrent] = useState(-1);
   const virtual = useVirtualizer({
@@ -74,8 +86,13 @@ export function Rows<T>({ label, rows, columns, rowKey, height = 32, onOpen, key
         ))}
       </div>
       {rows.length === 0 && empty}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
-      <div className="rows-body" ref={scroller} role="rowgroup" tabIndex={rows.length > 0 ? 0 : undefined} style={fill ? undefined : { height: Math.min(rows.length * height, 15 * height) }}>
+      <div
+        className="rows-body"
+        ref={scroller}
+        role="rowgroup"
+        tabIndex={rows.length > 0 ? 0 : undefined}
+        style={fill ? undefined : { height: Math.min(rows.length * height, 15 * height) }}
+      >
         <div className="rows-space" role="presentation" style={{ height: virtual.getTotalSize() }}>
           {items.map((item) => {
             const shown = rows[item.index];

@@ -19,7 +19,17 @@ const SCHEDULE: Column<{ schedule: string }> = {
 };
 
 /** Runs as rows, the newest first. */
-export function RunsTable({ runs, ofOne = false, fill = false, empty }: { runs: Run[]; ofOne?: boolean; fill?: boolean; empty?: ReactNode }) {
+export function RunsTable({
+  runs,
+  ofOne = false,
+  fill = false,
+  empty,
+}: {
+  runs: Run[];
+  ofOne?: boolean;
+  fill?: boolean;
+  empty?: ReactNode;
+}) {
   const go = useGo();
   const columns: Column<Run>[] = [
     { id: "state", width: "112px", head: "State", cell: (run) => <State state={run.state} /> },
@@ -36,10 +46,33 @@ export function RunsTable({ runs, ofOne = false, fill = false, empty }: { runs: 
       ),
     },
     { id: "claimed", width: "132px", head: "Begun", cell: (run) => <When at={run.claimed_at} /> },
-    { id: "waited", width: "78px", head: "Waited", end: true, cell: (run) => <Took from={run.created_at} to={run.claimed_at} /> },
-    { id: "took", width: "86px", head: "Took", end: true, cell: (run) => <Took from={run.claimed_at} to={run.ended_at} living={lives(run.state)} /> },
-    { id: "late", width: "86px", head: "Late", end: true, cell: (run) => <Late ms={run.lateness_ms} beyond={run.late} /> },
-    { id: "why", width: "minmax(160px, 2fr)", head: "Why", cell: (run) => <Reason text={run.reason || run.fired_by} short /> },
+    {
+      id: "waited",
+      width: "78px",
+      head: "Waited",
+      end: true,
+      cell: (run) => <Took from={run.created_at} to={run.claimed_at} />,
+    },
+    {
+      id: "took",
+      width: "86px",
+      head: "Took",
+      end: true,
+      cell: (run) => <Took from={run.claimed_at} to={run.ended_at} living={lives(run.state)} />,
+    },
+    {
+      id: "late",
+      width: "86px",
+      head: "Late",
+      end: true,
+      cell: (run) => <Late ms={run.lateness_ms} beyond={run.late} />,
+    },
+    {
+      id: "why",
+      width: "minmax(160px, 2fr)",
+      head: "Why",
+      cell: (run) => <Reason text={run.reason || run.fired_by} short />,
+    },
   ];
   return (
     <Rows
@@ -59,7 +92,17 @@ export function RunsTable({ runs, ofOne = false, fill = false, empty }: { runs: 
 }
 
 /** Waiting jobs as rows. */
-export function JobsTable({ jobs, ofOne = false, fill = false, empty }: { jobs: Job[]; ofOne?: boolean; fill?: boolean; empty?: ReactNode }) {
+export function JobsTable({
+  jobs,
+  ofOne = false,
+  fill = false,
+  empty,
+}: {
+  jobs: Job[];
+  ofOne?: boolean;
+  fill?: boolean;
+  empty?: ReactNode;
+}) {
   const go = useGo();
   const columns: Column<Job>[] = [
     { id: "state", width: "178px", head: "State", cell: (job) => <State state={job.state} /> },
@@ -81,14 +124,25 @@ export function JobsTable({ jobs, ofOne = false, fill = false, empty }: { jobs: 
       rowKey={(job) => job.job_id}
       fill={fill}
       onOpen={(job) => go(paths.job(job.job_id))}
-      keys={{ w: (job) => go(paths.job(job.job_id)), c: (job) => copy(commands.why("job", job.job_id)).then(() => tell("The command is copied")) }}
+      keys={{
+        w: (job) => go(paths.job(job.job_id)),
+        c: (job) => copy(commands.why("job", job.job_id)).then(() => tell("The command is copied")),
+      }}
       empty={empty}
     />
   );
 }
 
 /** Work that never ran, and why. */
-export function RecordsTable({ records, ofOne = false, empty }: { records: EndedWork[]; ofOne?: boolean; empty?: ReactNode }) {
+export function RecordsTable({
+  records,
+  ofOne = false,
+  empty,
+}: {
+  records: EndedWork[];
+  ofOne?: boolean;
+  empty?: ReactNode;
+}) {
   const columns: Column<EndedWork>[] = [
     { id: "state", width: "112px", head: "State", cell: (record) => <State state={record.kind} /> },
     ...(ofOne ? [] : [SCHEDULE]),
@@ -97,6 +151,14 @@ export function RecordsTable({ records, ofOne = false, empty }: { records: Ended
     { id: "count", width: "60px", head: "Count", end: true, cell: (record) => record.count },
     { id: "why", width: "minmax(200px, 3fr)", head: "Why", cell: (record) => <Reason text={record.reason} short /> },
   ];
-  return <Rows label="Never ran" rows={records} columns={columns} rowKey={(record) => `${record.id} ${record.at}`} fill={false} empty={empty} />;
+  return (
+    <Rows
+      label="Never ran"
+      rows={records}
+      columns={columns}
+      rowKey={(record) => `${record.id} ${record.at}`}
+      fill={false}
+      empty={empty}
+    />
+  );
 }
-

@@ -17,7 +17,8 @@ export function Spark({ word, values }: { word: string; values: readonly number[
   return (
     <figure className="spark">
       <figcaption>
-        {word} <strong>p50 {duration(percentile(values, 0.5))}</strong> <span className="faint">p95 {duration(percentile(values, 0.95))}</span>
+        {word} <strong>p50 {duration(percentile(values, 0.5))}</strong>{" "}
+        <span className="faint">p95 {duration(percentile(values, 0.95))}</span>
       </figcaption>
       <svg width={width} height={height} role="img" aria-label={`${word} of the last ${shown.length} runs`}>
         {shown.map((value, index) => {

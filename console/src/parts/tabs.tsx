@@ -1,6 +1,6 @@
+import { useRouterState } from "@tanstack/react-router";
 import { usePlace } from "../frame/place";
 import { Go } from "./go";
-import { useRouterState } from "@tanstack/react-router";
 
 export interface Tab {
   id: string;
@@ -16,7 +16,12 @@ export function Tabs({ tabs }: { tabs: readonly Tab[] }) {
   return (
     <nav className="tabs" aria-label="Parts of this page">
       {tabs.map((tab, index) => (
-        <Go key={tab.id} to={path} search={index === 0 ? {} : { tab: tab.id }} aria-current={open === tab.id ? "page" : undefined}>
+        <Go
+          key={tab.id}
+          to={path}
+          search={index === 0 ? {} : { tab: tab.id }}
+          aria-current={open === tab.id ? "page" : undefined}
+        >
           {tab.word}
           {tab.count !== undefined && <span className="count">{tab.count}</span>}
         </Go>

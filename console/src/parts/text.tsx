@@ -1,6 +1,6 @@
 import { Fragment } from "react";
-import { useNow, useNowBy } from "../frame/settings";
 import { useZone } from "../frame/place";
+import { useNow, useNowBy } from "../frame/settings";
 import { ago, between, duration, lateness, millis, NOTHING, partition, partitionPath } from "../lib/format";
 import { type Noun, pieces } from "../lib/sentence";
 import { lookOfState } from "../lib/states";
@@ -67,7 +67,15 @@ export function Ago({ at }: { at: string | null | undefined }) {
 }
 
 /** How long something took, or has taken so far. */
-export function Took({ from, to, living = false }: { from: string | null | undefined; to?: string | null; living?: boolean }) {
+export function Took({
+  from,
+  to,
+  living = false,
+}: {
+  from: string | null | undefined;
+  to?: string | null;
+  living?: boolean;
+}) {
   const now = useNowBy(living ? 1000 : 60_000);
   const ms = to || !living ? between(from, to) : now - (millis(from) ?? now);
   return <span className={living ? "num living" : "num"}>{duration(ms)}</span>;

@@ -56,8 +56,17 @@ function TreePart({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
 }
 
 /** Constraints with what they use, and the limits in whose queues a job may stand. */
-export function Constraints({ constraints, limits, refs }: { constraints: ConstraintInUse[]; limits?: LimitInUse[]; refs?: Ref[] }) {
-  if (constraints.length === 0 && !limits?.length) return <p className="faint">None: it launches once its trigger is met.</p>;
+export function Constraints({
+  constraints,
+  limits,
+  refs,
+}: {
+  constraints: ConstraintInUse[];
+  limits?: LimitInUse[];
+  refs?: Ref[];
+}) {
+  if (constraints.length === 0 && !limits?.length)
+    return <p className="faint">None: it launches once its trigger is met.</p>;
   return (
     <ul className="constraints">
       {constraints.map((constraint, index) => (

@@ -62,7 +62,12 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
   const ends = byData ? range : { from: from?.instant ?? "", to: to?.instant ?? "" };
   const body = {
     ...(byData
-      ? { partitions: { ...(range.from ? { from: keysOf(range.from) } : {}), ...(range.to ? { to: keysOf(range.to) } : {}) } }
+      ? {
+          partitions: {
+            ...(range.from ? { from: keysOf(range.from) } : {}),
+            ...(range.to ? { to: keysOf(range.to) } : {}),
+          },
+        }
       : { from: ends.from, to: ends.to }),
     concurrency,
     order: newestFirst ? "newest" : "oldest",
@@ -73,7 +78,10 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
     try {
       const { ns, app, name: short } = parts(name);
       const path = fill("/v1/namespaces/{ns}/apps/{app}/schedules/{name}/backfills", { ns, app, name: short });
-      const answer = await send<PlanOfBackfill>("POST", path, { body: { ...body, dry_run: dryRun }, key: dryRun ? undefined : key });
+      const answer = await send<PlanOfBackfill>("POST", path, {
+        body: { ...body, dry_run: dryRun },
+        key: dryRun ? undefined : key,
+      });
       if (dryRun) setPlan(answer);
       else {
         tell("The backfill has begun");
@@ -118,10 +126,20 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
             ))}
             <label className="field">
               <span>How many runs at a time</span>
-              <input type="number" min={1} max={100} value={concurrency} onChange={(event) => edit(() => setConcurrency(Math.max(1, Number(event.target.value))))} />
+              <input
+                type="number"
+                min={1}
+                max={100}
+                value={concurrency}
+                onChange={(event) => edit(() => setConcurrency(Math.max(1, Number(event.target.value))))}
+              />
             </label>
             <label className="field check">
-              <input type="checkbox" checked={newestFirst} onChange={(event) => edit(() => setNewestFirst(event.target.checked))} />
+              <input
+                type="checkbox"
+                checked={newestFirst}
+                onChange={(event) => edit(() => setNewestFirst(event.target.checked))}
+              />
               Begin with the newest
             </label>
           </div>
@@ -138,7 +156,12 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
         <Panel title="2. What would run">
           <div className="body">
             <p className="because">
-              {plan.total === null ? "An unknown number of runs" : plan.total === 1 ? "1 run" : `${plan.total.toLocaleString("en-US")} runs`} of {shortName(name)}
+              {plan.total === null
+                ? "An unknown number of runs"
+                : plan.total === 1
+                  ? "1 run"
+                  : `${plan.total.toLocaleString("en-US")} runs`}{" "}
+              of {shortName(name)}
             </p>
             <dl className="facts">
               <dt>First</dt>
@@ -154,7 +177,12 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
               <Command text={command(false)} />
             </p>
             <footer className="form-end">
-              <button type="button" className="button primary" disabled={busy || readOnly || plan.total === 0} onClick={() => submit(false)}>
+              <button
+                type="button"
+                className="button primary"
+                disabled={busy || readOnly || plan.total === 0}
+                onClick={() => submit(false)}
+              >
                 Begin the backfill
               </button>
             </footer>
@@ -166,8 +194,14 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
 }
 
 function Note({ note }: { note: "gap" | "overlap" | null }) {
-  if (note === "gap") return <small className="wait">This time does not exist there: clocks change. The instant after the change is taken.</small>;
-  if (note === "overlap") return <small className="wait">This time exists twice there: clocks change. The first is taken.</small>;
+  if (note === "gap")
+    return (
+      <small className="wait">
+        This time does not exist there: clocks change. The instant after the change is taken.
+      </small>
+    );
+  if (note === "overlap")
+    return <small className="wait">This time exists twice there: clocks change. The first is taken.</small>;
   return null;
 }
 
@@ -178,7 +212,13 @@ export function Entries({ entries }: { entries: unknown[] }) {
       {entries.map((entry, index) => (
         <span key={index}>
           {index > 0 && ", "}
-          {typeof entry === "string" ? <When at={entry} /> : <span title={partitionPath(entry as Record<string, string>)}>{partition(entry as Record<string, string>)}</span>}
+          {typeof entry === "string" ? (
+            <When at={entry} />
+          ) : (
+            <span title={partitionPath(entry as Record<string, string>)}>
+              {partition(entry as Record<string, string>)}
+            </span>
+          )}
         </span>
       ))}
     </>

@@ -7,8 +7,8 @@ import type { RunOfDag, StoredDag } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { partition, shortId, shortName } from "../lib/format";
 import { Picture } from "../graph/picture";
+import { partition, shortId, shortName } from "../lib/format";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
 import { RunLink, ScheduleLink } from "../parts/go";
@@ -38,7 +38,13 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
   const run = one.data;
   const on = definition.enabled ?? definition.state === "enabled";
   useKeys({ c: () => copy(commands.describe("dag", name)).then(() => tell("The command is copied")) });
-  const nodes = Object.keys(definition.nodes).map((node) => ({ id: node, title: node, kind: "node", state: run?.nodes[node]?.state ?? null, note: "node" }));
+  const nodes = Object.keys(definition.nodes).map((node) => ({
+    id: node,
+    title: node,
+    kind: "node",
+    state: run?.nodes[node]?.state ?? null,
+    note: "node",
+  }));
   return (
     <>
       <header className="page-head">
@@ -56,8 +62,12 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
           <h2>{run ? <RunTitle run={run} /> : "Graph"}</h2>
           {run && <State state={run.state} />}
           <span className="tools">
-            {run && <ActButton small action={actions.rerunDag(name, run.run_id, {})}>Run all again</ActButton>}
-            <Command text={run ? `sluice dags show ${name} ${run.run_id}` : commands.describe("dag", name)} />
+            {run && (
+              <ActButton small action={actions.rerunDag(name, run.run_id, {})}>
+                Run all again
+              </ActButton>
+            )}
+            <Command text={run ? commands.showDag(name, run.run_id) : commands.describe("dag", name)} />
           </span>
         </header>
         <div className="sheet with-side tall">
@@ -127,9 +137,20 @@ function RunTitle({ run }: { run: RunOfDag }) {
   );
 }
 
-function NodePanel({ dag, definition, run, node }: { dag: string; definition: StoredDag; run: RunOfDag | undefined; node: string | undefined }) {
+function NodePanel({
+  dag,
+  definition,
+  run,
+  node,
+}: {
+  dag: string;
+  definition: StoredDag;
+  run: RunOfDag | undefined;
+  node: string | undefined;
+}) {
   const given = node ? definition.nodes[node] : undefined;
-  if (!node || !given) return <aside className="side faint">Choose a node to see its state, its reason, and what you can do.</aside>;
+  if (!node || !given)
+    return <aside className="side faint">Choose a node to see its state, its reason, and what you can do.</aside>;
   const state = run?.nodes[node];
   return (
     <aside className="side">
@@ -143,7 +164,8 @@ function NodePanel({ dag, definition, run, node }: { dag: string; definition: St
           </p>
           {state.started_at && (
             <p>
-              <When at={state.started_at} as="second" />, took <Took from={state.started_at} to={state.ended_at} living={!state.ended_at} />
+              <When at={state.started_at} as="second" />, took{" "}
+              <Took from={state.started_at} to={state.ended_at} living={!state.ended_at} />
             </p>
           )}
           {state.run_id && (

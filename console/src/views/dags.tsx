@@ -1,5 +1,6 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
-import { dag as read, namespace } from "../api/queries";
+import { commands } from "../api/commands";
+import { namespace, dag as read } from "../api/queries";
 import type { StoredDag } from "../api/types";
 import { useNs } from "../frame/place";
 import { number, shortName } from "../lib/format";
@@ -18,7 +19,9 @@ export function Dags() {
         <h1>DAGs</h1>
       </div>
       <section className="panel scroll-x">
-        <Await query={apps}>{({ items }) => <OfApps ns={ns} apps={items.map((app) => app.name.split(".").at(-1) ?? "")} />}</Await>
+        <Await query={apps}>
+          {({ items }) => <OfApps ns={ns} apps={items.map((app) => app.name.split(".").at(-1) ?? "")} />}
+        </Await>
       </section>
     </div>
   );
@@ -31,7 +34,9 @@ function OfApps({ ns, apps }: { ns: string; apps: string[] }) {
   if (failed) return <Failure error={failed.error} retry={() => failed.refetch()} />;
   if (dags.length === 0) {
     return lists.some((list) => list.isPending) ? null : (
-      <Empty command={`sluice dags list -n ${ns}`}>No DAGs. An app document may have them under dags: nodes, each with its workflow, and edges.</Empty>
+      <Empty command={commands.list("dags", ns)}>
+        No DAGs. An app document may have them under dags: nodes, each with its workflow, and edges.
+      </Empty>
     );
   }
   return (

@@ -57,12 +57,16 @@ function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
         </code>
       </p>
       <div className="grid wide-left start">
-        <Panel title="Partitions" note={query.data && `${query.data.next_cursor ? "the newest " : ""}${number(query.data.items.length)}`}>
+        <Panel
+          title="Partitions"
+          note={query.data && `${query.data.next_cursor ? "the newest " : ""}${number(query.data.items.length)}`}
+        >
           <Await query={query} rows={6}>
             {({ items }) =>
               items.length === 0 ? (
                 <Empty command={`sluice upload FILES --to s3://${definition.bucket}/${definition.prefix}`}>
-                  No partition is registered. Files with their done flag register one, and so does a report that it is ready.
+                  No partition is registered. Files with their done flag register one, and so does a report that it is
+                  ready.
                 </Empty>
               ) : (
                 <Partitions items={items} chosen={search.at} choose={(at) => change({ at }, true)} />
@@ -82,7 +86,15 @@ function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
   );
 }
 
-function Partitions({ items, chosen, choose }: { items: RegisteredPartition[]; chosen: string | undefined; choose: (values: string) => void }) {
+function Partitions({
+  items,
+  chosen,
+  choose,
+}: {
+  items: RegisteredPartition[];
+  chosen: string | undefined;
+  choose: (values: string) => void;
+}) {
   const days = items.map((item) => dayOf(item.partition)).filter((day): day is string => day !== null);
   if (days.length !== items.length) {
     return (
@@ -103,7 +115,12 @@ function Partitions({ items, chosen, choose }: { items: RegisteredPartition[]; c
             ),
           },
           { id: "ready", width: "150px", head: "Ready", cell: (item) => <When at={item.ready_at} as="second" /> },
-          { id: "path", width: "minmax(160px, 2fr)", head: "Path", cell: (item) => <code title={item.path}>{item.path}</code> },
+          {
+            id: "path",
+            width: "minmax(160px, 2fr)",
+            head: "Path",
+            cell: (item) => <code title={item.path}>{item.path}</code>,
+          },
         ]}
       />
     );
@@ -112,7 +129,17 @@ function Partitions({ items, chosen, choose }: { items: RegisteredPartition[]; c
 }
 
 /** Days as cells, also those between the first and the last that are missing. */
-function DayGrid({ items, days, chosen, choose }: { items: RegisteredPartition[]; days: string[]; chosen: string | undefined; choose: (values: string) => void }) {
+function DayGrid({
+  items,
+  days,
+  chosen,
+  choose,
+}: {
+  items: RegisteredPartition[];
+  days: string[];
+  chosen: string | undefined;
+  choose: (values: string) => void;
+}) {
   const like = items[0]?.partition ?? {};
   const ready = new Map(items.map((item) => [dayOf(item.partition), item]));
   const [first = "", last = ""] = [days[0], days.at(-1)];
@@ -192,7 +219,11 @@ function One({ name, values }: { name: string; values: string }) {
             </dl>
             <span className="row-tools">
               {!data.ready_at && <ActButton small action={actions.register(name, data.partition)} />}
-              <Go className="button small" to={paths.view(name.split(".")[0] ?? "", "reprocess")} search={{ name, at: values }}>
+              <Go
+                className="button small"
+                to={paths.view(name.split(".")[0] ?? "", "reprocess")}
+                search={{ name, at: values }}
+              >
                 Reprocess
               </Go>
             </span>
@@ -201,7 +232,8 @@ function One({ name, values }: { name: string; values: string }) {
             <ul className="plain">
               {data.waiting.map((job) => (
                 <li key={job.job_id}>
-                  <State state={job.state} word={false} /> {job.schedule.split(".").slice(1).join(".")} <JobLink id={job.job_id} />
+                  <State state={job.state} word={false} /> {job.schedule.split(".").slice(1).join(".")}{" "}
+                  <JobLink id={job.job_id} />
                   <span className="sub">
                     <Reason text={job.reason} />
                   </span>
@@ -213,7 +245,8 @@ function One({ name, values }: { name: string; values: string }) {
             <ul className="plain">
               {data.runs.map((run) => (
                 <li key={run.run_id}>
-                  <State state={run.state} word={false} /> {run.schedule.split(".").slice(1).join(".")} <RunLink id={run.run_id} /> <Ago at={run.at} />
+                  <State state={run.state} word={false} /> {run.schedule.split(".").slice(1).join(".")}{" "}
+                  <RunLink id={run.run_id} /> <Ago at={run.at} />
                 </li>
               ))}
               {data.ended.map((record) => (

@@ -15,7 +15,9 @@ export function Datasets() {
         <Await query={query}>
           {({ items }) =>
             items.length === 0 ? (
-              <Empty command="sluice apply app.yaml">No datasets. An app document may have them: a bucket, a prefix, and the keys of its partitions.</Empty>
+              <Empty command="sluice apply app.yaml">
+                No datasets. An app document may have them: a bucket, a prefix, and the keys of its partitions.
+              </Empty>
             ) : (
               <table>
                 <thead>

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo } from "react";
 import { actions } from "../api/actions";
+import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
 import type { DeadLetter } from "../api/types";
 import { useNs, usePlace } from "../frame/place";
@@ -22,13 +23,15 @@ export function DeadLetters() {
         <h1>Dead letters</h1>
         <span className="faint">{query.data && number(query.data.items.length, query.data.next_cursor !== null)}</span>
         <span className="space" />
-        <Command text={`sluice dead-letters list -n ${ns}`} />
+        <Command text={commands.letters(ns)} />
       </div>
       <Await query={query}>
         {({ items }) =>
           items.length === 0 ? (
             <section className="panel">
-              <Empty>Every event was delivered. One that its target refuses in every try would stand here, with the reason.</Empty>
+              <Empty>
+                Every event was delivered. One that its target refuses in every try would stand here, with the reason.
+              </Empty>
             </section>
           ) : (
             <ByReason ns={ns} letters={items} />

@@ -2,9 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import type { GraphNode } from "../api/new-types";
 import { namespace } from "../api/queries";
 import { useNs, usePlace } from "../frame/place";
+import { Picture } from "../graph/picture";
 import { count, shortName } from "../lib/format";
 import { ofRef } from "../lib/paths";
-import { Picture } from "../graph/picture";
 import { Go } from "../parts/go";
 import { Await, Empty } from "../parts/panel";
 import { State } from "../parts/text";
@@ -27,7 +27,11 @@ export function GraphView() {
           <span className="tools">
             <Steps word="up" value={search.up ?? "2"} set={(up) => change({ up })} />
             <Steps word="down" value={search.down ?? "2"} set={(down) => change({ down })} />
-            <button type="button" className="button" onClick={() => change({ around: undefined, up: undefined, down: undefined, node: undefined })}>
+            <button
+              type="button"
+              className="button"
+              onClick={() => change({ around: undefined, up: undefined, down: undefined, node: undefined })}
+            >
               Show all
             </button>
           </span>
@@ -42,7 +46,12 @@ export function GraphView() {
               <>
                 <Picture
                   label="Schedules, workflows and datasets"
-                  nodes={data.nodes.map((node) => ({ id: node.id, title: shortName(node.name), kind: node.kind, state: node.state }))}
+                  nodes={data.nodes.map((node) => ({
+                    id: node.id,
+                    title: shortName(node.name),
+                    kind: node.kind,
+                    state: node.state,
+                  }))}
                   edges={data.edges}
                   chosen={search.node ?? data.around ?? undefined}
                   choose={(node) => change({ node }, true)}
@@ -74,7 +83,15 @@ function Steps({ word, value, set }: { word: string; value: string; set: (value:
   );
 }
 
-function Side({ node, edges, focus }: { node: GraphNode | undefined; edges: { from: string; to: string; text: string }[]; focus: (id: string) => void }) {
+function Side({
+  node,
+  edges,
+  focus,
+}: {
+  node: GraphNode | undefined;
+  edges: { from: string; to: string; text: string }[];
+  focus: (id: string) => void;
+}) {
   if (!node) return <aside className="side faint">Choose a node to see what it waits for and what waits for it.</aside>;
   const target = ofRef(node.kind, node.name);
   const list = (title: string, found: { id: string; text: string }[]) =>

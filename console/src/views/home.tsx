@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { actions } from "../api/actions";
+import { commands } from "../api/commands";
 import type { Fire, Now, WaitingGroup } from "../api/new-types";
 import { namespace } from "../api/queries";
 import type { Run } from "../api/types";
@@ -26,15 +27,32 @@ export function Home() {
   return (
     <div className="page">
       <h1 className="unseen">Home of {ns}</h1>
-      <Await query={now}>{(data) => <Figures ns={ns} now={data} letters={letters.data?.items.length ?? 0} runs={runs.data?.items ?? []} />}</Await>
+      <Await query={now}>
+        {(data) => (
+          <Figures ns={ns} now={data} letters={letters.data?.items.length ?? 0} runs={runs.data?.items ?? []} />
+        )}
+      </Await>
       {first && <FirstTime ns={ns} />}
       <div className="grid wide-left">
         <div className="grid">
-          <Await query={now}>{(data) => <NeedsYou ns={ns} now={data} letters={letters.data?.items.length ?? 0} />}</Await>
-          <Panel title="Held up by" note="what waits, by what would let it go" tools={<Go to={paths.view(ns, "queue")}>Queue</Go>}>
+          <Await query={now}>
+            {(data) => <NeedsYou ns={ns} now={data} letters={letters.data?.items.length ?? 0} />}
+          </Await>
+          <Panel
+            title="Held up by"
+            note="what waits, by what would let it go"
+            tools={<Go to={paths.view(ns, "queue")}>Queue</Go>}
+          >
             <Await query={now}>{(data) => <HeldUp ns={ns} now={data} />}</Await>
           </Panel>
-          <Panel title="Failed last" tools={<Go to={paths.view(ns, "runs")} search={{ state: "FAILED" }}>All that failed</Go>}>
+          <Panel
+            title="Failed last"
+            tools={
+              <Go to={paths.view(ns, "runs")} search={{ state: "FAILED" }}>
+                All that failed
+              </Go>
+            }
+          >
             <Await query={runs}>{({ items }) => <FailedLast ns={ns} runs={items} />}</Await>
           </Panel>
         </div>
@@ -42,7 +60,14 @@ export function Home() {
           <Panel title="Next fires" note="within a day" tools={<Go to={paths.view(ns, "timeline")}>Timeline</Go>}>
             <Await query={fires}>{(data) => <NextFires fires={data.items} atLeast={data.at_least} />}</Await>
           </Panel>
-          <Panel title="Running" tools={<Go to={paths.view(ns, "runs")} search={{ state: "RUNNING" }}>All that run</Go>}>
+          <Panel
+            title="Running"
+            tools={
+              <Go to={paths.view(ns, "runs")} search={{ state: "RUNNING" }}>
+                All that run
+              </Go>
+            }
+          >
             <Await query={now}>{(data) => <Running now={data} />}</Await>
           </Panel>
         </div>
@@ -61,7 +86,19 @@ function Many({ many, atLeast = false }: { many: number; atLeast?: boolean }) {
   );
 }
 
-function Figure({ value, word, to, search, tone = "" }: { value: ReactNode; word: string; to: string; search?: Record<string, string>; tone?: string }) {
+function Figure({
+  value,
+  word,
+  to,
+  search,
+  tone = "",
+}: {
+  value: ReactNode;
+  word: string;
+  to: string;
+  search?: Record<string, string>;
+  tone?: string;
+}) {
   return (
     <Go className={`big-figure ${tone}`} to={to} search={search}>
       <strong>{value}</strong>
@@ -76,11 +113,36 @@ function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: nu
   const oldest = runs.at(-1)?.claimed_at;
   return (
     <div className="big-figures">
-      <Figure value={number(need)} word={need === 1 ? "needs you" : "need you"} to={`${paths.home(ns)}`} tone={need > 0 ? "alert" : ""} />
-      <Figure value={<Many many={now.running.count} atLeast={now.running.at_least} />} word="running" to={paths.view(ns, "runs")} search={{ state: "RUNNING" }} />
-      <Figure value={<Many many={now.waiting.count} atLeast={now.at_least} />} word="wait" to={paths.view(ns, "queue")} />
-      <Figure value={number(ended("SUCCEEDED"))} word="succeeded" to={paths.view(ns, "runs")} search={{ state: "SUCCEEDED" }} />
-      <Figure value={number(ended("FAILED"))} word="failed" to={paths.view(ns, "runs")} search={{ state: "FAILED" }} tone={ended("FAILED") > 0 ? "bad-figure" : ""} />
+      <Figure
+        value={number(need)}
+        word={need === 1 ? "needs you" : "need you"}
+        to={`${paths.home(ns)}`}
+        tone={need > 0 ? "alert" : ""}
+      />
+      <Figure
+        value={<Many many={now.running.count} atLeast={now.running.at_least} />}
+        word="running"
+        to={paths.view(ns, "runs")}
+        search={{ state: "RUNNING" }}
+      />
+      <Figure
+        value={<Many many={now.waiting.count} atLeast={now.at_least} />}
+        word="wait"
+        to={paths.view(ns, "queue")}
+      />
+      <Figure
+        value={number(ended("SUCCEEDED"))}
+        word="succeeded"
+        to={paths.view(ns, "runs")}
+        search={{ state: "SUCCEEDED" }}
+      />
+      <Figure
+        value={number(ended("FAILED"))}
+        word="failed"
+        to={paths.view(ns, "runs")}
+        search={{ state: "FAILED" }}
+        tone={ended("FAILED") > 0 ? "bad-figure" : ""}
+      />
       {oldest && (
         <p className="faint figures-note">
           of the newest {number(runs.length)} runs,
@@ -93,7 +155,12 @@ function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: nu
 }
 
 function needs(now: Now, letters: number): number {
-  return now.approvals.count + letters + now.overdue.count + now.paused.schedules.filter((schedule) => schedule.reason).length;
+  return (
+    now.approvals.count +
+    letters +
+    now.overdue.count +
+    now.paused.schedules.filter((schedule) => schedule.reason).length
+  );
 }
 
 function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number }) {
@@ -114,7 +181,9 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
               <td>
                 <Reason text={withoutNamespace(item.why, ns)} />
               </td>
-              <td className="end"><Go to={item.kind === "run" ? paths.run(item.id) : paths.job(item.id)}>Show the {item.kind}</Go></td>
+              <td className="end">
+                <Go to={item.kind === "run" ? paths.run(item.id) : paths.job(item.id)}>Show the {item.kind}</Go>
+              </td>
             </tr>
           ))}
           {now.approvals.jobs.slice(0, 6).map((job) => (
@@ -126,7 +195,8 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
                 <ScheduleLink name={job.schedule} />
               </td>
               <td>
-                <Reason text={withoutNamespace(job.reason, ns)} /> <JobLink id={job.job_id}>{partition(job.correlation) || undefined}</JobLink>
+                <Reason text={withoutNamespace(job.reason, ns)} />{" "}
+                <JobLink id={job.job_id}>{partition(job.correlation) || undefined}</JobLink>
               </td>
               <td className="end">
                 <span className="row-tools">
@@ -183,7 +253,8 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
 function groupTarget(ns: string, group: WaitingGroup): { to: string; search: Record<string, string> } {
   const limit = group.kind === "limit" ? ofRef("limit", group.name) : null;
   if (limit) return limit;
-  if (group.kind === "data" || group.kind === "pause") return { to: paths.view(ns, "queue"), search: { schedule: group.name } };
+  if (group.kind === "data" || group.kind === "pause")
+    return { to: paths.view(ns, "queue"), search: { schedule: group.name } };
   return { to: paths.view(ns, "queue"), search: {} };
 }
 
@@ -216,7 +287,10 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
             <td className="fit">
               {group.changes_at ? (
                 <>
-                  at <When at={group.changes_at} as="time" /> <span className="faint">(<Ago at={group.changes_at} />)</span>
+                  at <When at={group.changes_at} as="time" />{" "}
+                  <span className="faint">
+                    (<Ago at={group.changes_at} />)
+                  </span>
                 </>
               ) : (
                 <span className="faint">{LETS_GO[group.kind] ?? "with the next event"}</span>
@@ -322,7 +396,7 @@ function FirstTime({ ns }: { ns: string }) {
         <p>2. Deploy it; the command before prints how, for its files:</p>
         <Command text="sluice apply first-app/app.yaml" />
         <p>3. See what it waits for:</p>
-        <Command text={`sluice top -n ${ns}`} />
+        <Command text={commands.top(ns)} />
       </div>
     </Panel>
   );

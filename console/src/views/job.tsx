@@ -4,7 +4,7 @@ import { useEffect } from "react";
 import { actions } from "../api/actions";
 import { ApiError } from "../api/client";
 import { commands } from "../api/commands";
-import { job as readJob, jobWhy } from "../api/queries";
+import { jobWhy, job as readJob } from "../api/queries";
 import { useKeys } from "../frame/keys";
 import { useGo } from "../frame/place";
 import { tell } from "../frame/settings";
@@ -36,7 +36,8 @@ export function JobView() {
           <>
             <header className="page-head">
               <h1>
-                <ScheduleLink name={data.schedule} /> <span className="crumb">{partition(data.correlation) || shortId(id)}</span>
+                <ScheduleLink name={data.schedule} />{" "}
+                <span className="crumb">{partition(data.correlation) || shortId(id)}</span>
               </h1>
               <State state={data.state} />
               <span className="space" />
@@ -73,7 +74,9 @@ export function JobView() {
                     {why.data.tree ? (
                       <TriggerTree node={why.data.tree} refs={why.data.refs} />
                     ) : (
-                      <p className="faint">{[...why.data.arrived, ...why.data.missing].join("; ") || "It needs no trigger."}</p>
+                      <p className="faint">
+                        {[...why.data.arrived, ...why.data.missing].join("; ") || "It needs no trigger."}
+                      </p>
                     )}
                   </div>
                   <div>
@@ -108,8 +111,14 @@ export function JobView() {
                     <>
                       <dt>Queue</dt>
                       <dd>
-                        {data.queued_in ? <Go {...(ofRef("limit", data.queued_in) ?? { to: "/" })}>{data.queue.of}</Go> : data.queue.of}:{" "}
-                        {data.queue.position === null ? "behind a thousand others" : `position ${data.queue.position}`} of {data.queue.waiting}
+                        {data.queued_in ? (
+                          <Go {...(ofRef("limit", data.queued_in) ?? { to: "/" })}>{data.queue.of}</Go>
+                        ) : (
+                          data.queue.of
+                        )}
+                        :{" "}
+                        {data.queue.position === null ? "behind a thousand others" : `position ${data.queue.position}`}{" "}
+                        of {data.queue.waiting}
                       </dd>
                     </>
                   )}

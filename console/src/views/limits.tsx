@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { commands } from "../api/commands";
 import type { LimitRow } from "../api/new-types";
 import { namespace } from "../api/queries";
 import { useNs, usePlace } from "../frame/place";
@@ -20,7 +21,7 @@ export function Limits() {
         <h1>Limits</h1>
         <span className="faint">pools, policies, and limits with a queue</span>
         <span className="space" />
-        <Command text={`sluice pools -n ${ns}`} />
+        <Command text={commands.pools(ns)} />
       </div>
       <div className="grid wide-left start">
         <section className="panel scroll-x">
@@ -54,7 +55,9 @@ export function Limits() {
                           <Use of={limit} />
                         </td>
                         <td className="end">{number(limit.waiting)}</td>
-                        <td className="fit">{limit.next_at ? <Ago at={limit.next_at} /> : <span className="faint">–</span>}</td>
+                        <td className="fit">
+                          {limit.next_at ? <Ago at={limit.next_at} /> : <span className="faint">–</span>}
+                        </td>
                       </tr>
                     ))}
                   </tbody>
@@ -112,7 +115,10 @@ function OneLimit({ ns, name }: { ns: string; name: string }) {
                 )}
               </div>
             </Panel>
-            <Panel title="In use by" note={limit.holders ? number(limit.holders.length, limit.at_least) : "it does not list its holders"}>
+            <Panel
+              title="In use by"
+              note={limit.holders ? number(limit.holders.length, limit.at_least) : "it does not list its holders"}
+            >
               {limit.holders?.length === 0 && <Empty>Nobody.</Empty>}
               <table>
                 <tbody>
@@ -143,7 +149,11 @@ function OneLimit({ ns, name }: { ns: string; name: string }) {
                         <ScheduleLink name={waiter.schedule} />
                       </td>
                       <td className="end">
-                        {waiter.attempt === null ? <JobLink id={waiter.job_id} /> : <RunLink id={waiter.job_id}>attempt {waiter.attempt}</RunLink>}
+                        {waiter.attempt === null ? (
+                          <JobLink id={waiter.job_id} />
+                        ) : (
+                          <RunLink id={waiter.job_id}>attempt {waiter.attempt}</RunLink>
+                        )}
                       </td>
                     </tr>
                   ))}

@@ -44,7 +44,12 @@ export function Queue() {
     [query.data, search.state, search.schedule, search.q],
   );
   const groups = useMemo(
-    () => (search.by === "schedule" ? byWord(fitting, (job) => job.schedule) : search.by === "state" ? byWord(fitting, (job) => job.state) : byHolder(fitting)),
+    () =>
+      search.by === "schedule"
+        ? byWord(fitting, (job) => job.schedule)
+        : search.by === "state"
+          ? byWord(fitting, (job) => job.state)
+          : byHolder(fitting),
     [fitting, search.by],
   );
   return (
@@ -55,7 +60,7 @@ export function Queue() {
           {query.data && `${number(fitting.length, query.data.length >= 5000)} wait, the oldest first in each group`}
         </span>
         <span className="space" />
-        <Command text={`sluice jobs -n ${ns}`} />
+        <Command text={commands.jobs(ns)} />
       </div>
       <div className="toolbar">
         <input
@@ -77,7 +82,12 @@ export function Queue() {
         <fieldset className="chips">
           <legend className="unseen">State</legend>
           {STATES.map((state) => (
-            <button key={state} type="button" aria-pressed={search.state === state} onClick={() => change({ state: search.state === state ? undefined : state })}>
+            <button
+              key={state}
+              type="button"
+              aria-pressed={search.state === state}
+              onClick={() => change({ state: search.state === state ? undefined : state })}
+            >
               {lookOfState(state).glyph} {state.replace("PENDING_", "").toLowerCase()}
             </button>
           ))}
@@ -115,7 +125,13 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       head: "",
       cell: (line) =>
         "group" in line ? (
-          <button type="button" className="icon-button" aria-expanded={line.open} aria-label={`${line.group.title}: show its jobs`} onClick={() => toggle(line.group.id)}>
+          <button
+            type="button"
+            className="icon-button"
+            aria-expanded={line.open}
+            aria-label={`${line.group.title}: show its jobs`}
+            onClick={() => toggle(line.group.id)}
+          >
             {line.open ? "▾" : "▸"}
           </button>
         ) : (
@@ -126,13 +142,19 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       id: "schedule",
       width: "minmax(200px, 1.2fr)",
       head: "Schedule",
-      cell: (line) => ("group" in line ? <GroupName ns={ns} group={line.group} /> : <ScheduleLink name={line.job.schedule} />),
+      cell: (line) =>
+        "group" in line ? <GroupName ns={ns} group={line.group} /> : <ScheduleLink name={line.job.schedule} />,
     },
     {
       id: "job",
       width: "minmax(100px, 0.6fr)",
       head: "Job",
-      cell: (line) => ("group" in line ? <span className="faint">{number(line.group.jobs.length)} wait</span> : <JobLink id={line.job.job_id}>{partition(line.job.correlation) || undefined}</JobLink>),
+      cell: (line) =>
+        "group" in line ? (
+          <span className="faint">{number(line.group.jobs.length)} wait</span>
+        ) : (
+          <JobLink id={line.job.job_id}>{partition(line.job.correlation) || undefined}</JobLink>
+        ),
     },
     {
       id: "since",
@@ -144,7 +166,8 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       id: "why",
       width: "minmax(220px, 2.4fr)",
       head: "Waits for",
-      cell: (line) => ("group" in line ? <UseOf ns={ns} group={line.group} open={line.open} /> : <WaitsFor job={line.job} ns={ns} />),
+      cell: (line) =>
+        "group" in line ? <UseOf ns={ns} group={line.group} open={line.open} /> : <WaitsFor job={line.job} ns={ns} />,
     },
     {
       id: "act",
@@ -174,10 +197,11 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       keys={{
         w: (line) => "job" in line && go(paths.job(line.job.job_id)),
         x: (line) => "job" in line && open(actions.cancelJob(line.job.job_id)),
-        c: (line) => "job" in line && copy(commands.why("job", line.job.job_id)).then(() => tell("The command is copied")),
+        c: (line) =>
+          "job" in line && copy(commands.why("job", line.job.job_id)).then(() => tell("The command is copied")),
       }}
       empty={
-        <Empty command={`sluice get schedules -n ${ns}`}>
+        <Empty command={commands.list("schedules", ns)}>
           Nothing waits. A job begins with the next event, fire or run of a schedule; the command lists the schedules.
         </Empty>
       }
@@ -226,5 +250,5 @@ function WaitsFor({ job, ns }: { job: Job; ns: string }) {
   );
 }
 
-const oldest = (jobs: readonly Job[]) => jobs.reduce<string | null>((first, job) => (first === null || job.created_at < first ? job.created_at : first), null);
-
+const oldest = (jobs: readonly Job[]) =>
+  jobs.reduce<string | null>((first, job) => (first === null || job.created_at < first ? job.created_at : first), null);

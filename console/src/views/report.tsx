@@ -15,10 +15,20 @@ const num = (row: ReportRow, column: string) => row[column] as number | null | u
 
 const COLUMNS: { id: string; word: string; text: (row: ReportRow) => string; bad?: (row: ReportRow) => boolean }[] = [
   { id: "runs", word: "Runs", text: (row) => number(num(row, "runs") ?? 0) },
-  { id: "failed", word: "Failed", text: (row) => number(num(row, "failed") ?? 0), bad: (row) => (num(row, "failed") ?? 0) > 0 },
+  {
+    id: "failed",
+    word: "Failed",
+    text: (row) => number(num(row, "failed") ?? 0),
+    bad: (row) => (num(row, "failed") ?? 0) > 0,
+  },
   { id: "success_rate", word: "Success", text: (row) => percent(num(row, "success_rate")) },
   { id: "not_run", word: "Never ran", text: (row) => number(num(row, "not_run") ?? 0) },
-  { id: "sla_misses", word: "Deadlines missed", text: (row) => text(row.sla_misses as Value), bad: (row) => (num(row, "sla_misses") ?? 0) > 0 },
+  {
+    id: "sla_misses",
+    word: "Deadlines missed",
+    text: (row) => text(row.sla_misses as Value),
+    bad: (row) => (num(row, "sla_misses") ?? 0) > 0,
+  },
   { id: "lateness_p95_ms", word: "Late p95", text: (row) => duration(num(row, "lateness_p95_ms")) },
   { id: "duration_p50_ms", word: "Took p50", text: (row) => duration(num(row, "duration_p50_ms")) },
   { id: "duration_p95_ms", word: "p95", text: (row) => duration(num(row, "duration_p95_ms")) },
@@ -45,7 +55,11 @@ export function Report() {
         <span className="tools">
           <label>
             <span className="unseen">Day</span>
-            <input type="date" value={search.day ?? query.data?.day ?? ""} onChange={(event) => change({ day: event.target.value || undefined })} />
+            <input
+              type="date"
+              value={search.day ?? query.data?.day ?? ""}
+              onChange={(event) => change({ day: event.target.value || undefined })}
+            />
           </label>
           <Command text={commands.report(ns, search.day)} />
         </span>
@@ -76,7 +90,11 @@ export function Report() {
                     .map((row) => (
                       <tr key={row.workflow}>
                         <td>
-                          <Go to={paths.view(ns, "schedules")} search={{ q: `workflow:${row.workflow}` }} className="name">
+                          <Go
+                            to={paths.view(ns, "schedules")}
+                            search={{ q: `workflow:${row.workflow}` }}
+                            className="name"
+                          >
                             {withoutNamespace(row.workflow, ns) || "none"}
                           </Go>
                         </td>
@@ -88,7 +106,8 @@ export function Report() {
                         <td>
                           {typeof row.last_failed_run === "string" && (
                             <>
-                              <RunLink id={row.last_failed_run} /> <span className="faint">{text(row.last_failure as Value)}</span>
+                              <RunLink id={row.last_failed_run} />{" "}
+                              <span className="faint">{text(row.last_failure as Value)}</span>
                             </>
                           )}
                         </td>

@@ -33,7 +33,7 @@ export function Reprocess() {
         <Await query={query}>
           {({ items }) =>
             items.length === 0 ? (
-              <Empty command={`sluice reprocess list -n ${ns}`}>None yet.</Empty>
+              <Empty command={commands.reprocesses(ns)}>None yet.</Empty>
             ) : (
               <div className="scroll-x">
                 <table>
@@ -68,7 +68,9 @@ export function Reprocess() {
 function beginning(item: StoredReprocess): string {
   if (item.run) return `run ${shortId(item.run)} of ${shortName(item.run.split(".").slice(0, 3).join("."))}`;
   if (item.fires) return `fires of ${shortName(item.fires.schedule)}`;
-  const ends = [...new Set([item.first, item.last].map((end) => partition(end as Record<string, string> | null)))].filter(Boolean);
+  const ends = [
+    ...new Set([item.first, item.last].map((end) => partition(end as Record<string, string> | null))),
+  ].filter(Boolean);
   return `${item.dataset?.split(".").at(-1)} ${ends.join(" to ")}`;
 }
 
@@ -84,7 +86,11 @@ function Wizard({ ns }: { ns: string }) {
   const keys = useQuery({ ...dataset.definition(name), enabled: name !== "" }).data?.keys ?? [];
   const given = search.at?.split("/") ?? [];
   const [typed, setTyped] = useState<string | null>(null);
-  const values = typed ?? (given.length > 0 && keys.length === given.length ? keys.map((key, index) => `${key}=${given[index]}`).join("/") : "");
+  const values =
+    typed ??
+    (given.length > 0 && keys.length === given.length
+      ? keys.map((key, index) => `${key}=${given[index]}`).join("/")
+      : "");
   const [run, setRun] = useState(search.run ?? "");
   const [scope, setScope] = useState("downstream");
   const [concurrency, setConcurrency] = useState(1);
@@ -160,7 +166,12 @@ function Wizard({ ns }: { ns: string }) {
             ) : (
               <label className="field">
                 <span>Id of a run</span>
-                <input required value={run} spellCheck={false} onChange={(event) => edit(() => setRun(event.target.value))} />
+                <input
+                  required
+                  value={run}
+                  spellCheck={false}
+                  onChange={(event) => edit(() => setRun(event.target.value))}
+                />
               </label>
             )}
             <label className="field">
@@ -172,7 +183,13 @@ function Wizard({ ns }: { ns: string }) {
             </label>
             <label className="field">
               <span>How many runs at a time</span>
-              <input type="number" min={1} max={100} value={concurrency} onChange={(event) => edit(() => setConcurrency(Math.max(1, Number(event.target.value))))} />
+              <input
+                type="number"
+                min={1}
+                max={100}
+                value={concurrency}
+                onChange={(event) => edit(() => setConcurrency(Math.max(1, Number(event.target.value))))}
+              />
             </label>
           </div>
           <Command text={command(true)} />
@@ -208,7 +225,12 @@ function Wizard({ ns }: { ns: string }) {
           <div className="body after">
             <Command text={command(false)} />
             <footer className="form-end">
-              <button type="button" className="button primary" disabled={busy || readOnly || plan.total === 0} onClick={() => submit(false)}>
+              <button
+                type="button"
+                className="button primary"
+                disabled={busy || readOnly || plan.total === 0}
+                onClick={() => submit(false)}
+              >
                 Begin the re-processing
               </button>
             </footer>
@@ -235,7 +257,7 @@ export function OneReprocess() {
               <span className="space" />
               <span className="tools">
                 {data.state === "RUNNING" && <ActButton action={actions.cancelReprocess(ns, id)} />}
-                <Command text={`sluice reprocess show ${id} -n ${ns}`} />
+                <Command text={commands.showReprocess(ns, id)} />
               </span>
             </div>
             <p>

@@ -34,7 +34,9 @@ export function RunView() {
   const missing = full.error instanceof ApiError && full.error.status === 404;
   return (
     <ScheduleZone.Provider value={null}>
-      <div className="page">{missing ? <NeverRan id={id} /> : <Await query={full}>{(data) => <Page run={data} />}</Await>}</div>
+      <div className="page">
+        {missing ? <NeverRan id={id} /> : <Await query={full}>{(data) => <Page run={data} />}</Await>}
+      </div>
     </ScheduleZone.Provider>
   );
 }
@@ -50,10 +52,15 @@ function Page({ run }: { run: RunInFull }) {
     <>
       <header className="page-head">
         <h1>
-          <ScheduleLink name={run.schedule} /> <span className="crumb">{partition(run.partition ?? run.correlation) || shortId(run.run_id)}</span>
+          <ScheduleLink name={run.schedule} />{" "}
+          <span className="crumb">{partition(run.partition ?? run.correlation) || shortId(run.run_id)}</span>
         </h1>
         <State state={run.state} />
-        {run.attempts > 1 && <span className="faint">attempt {run.attempt} of {run.attempts}</span>}
+        {run.attempts > 1 && (
+          <span className="faint">
+            attempt {run.attempt} of {run.attempts}
+          </span>
+        )}
         <span className="space" />
         <span className="tools">
           {living ? (
@@ -64,7 +71,11 @@ function Page({ run }: { run: RunInFull }) {
           ) : (
             <>
               <ActButton action={actions.rerunRun(run.run_id)} />
-              <Go className="button" to={paths.view(run.run_id.split(".")[0] ?? "", "reprocess")} search={{ run: run.run_id }}>
+              <Go
+                className="button"
+                to={paths.view(run.run_id.split(".")[0] ?? "", "reprocess")}
+                search={{ run: run.run_id }}
+              >
                 Reprocess
               </Go>
             </>
@@ -166,7 +177,12 @@ function EventText({ of }: { of: Record<string, unknown> }) {
     );
   }
   const words = Object.entries(of).filter(([key, value]) => !["kind", "id", "instant"].includes(key) && value !== null);
-  return <>{words.map(([key, value]) => `${key} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ") || String(of.id)}</>;
+  return (
+    <>
+      {words.map(([key, value]) => `${key} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ") ||
+        String(of.id)}
+    </>
+  );
 }
 
 function Attempts({ run }: { run: RunInFull }) {
@@ -226,8 +242,12 @@ function Details({ run }: { run: Run }) {
     ["Must start by", <When key="start" at={run.start_by} as="second" />],
     ["Must end by", <When key="end" at={run.end_by} as="second" />],
     ["Start calls", run.start_calls],
-    ...(run.rerun_of ? ([["Runs again", <RunLink key="rerun" id={run.rerun_of} />]] as [string, React.ReactNode][]) : []),
-    ...(run.metrics ? ([["Metrics", <code key="metrics">{JSON.stringify(run.metrics)}</code>]] as [string, React.ReactNode][]) : []),
+    ...(run.rerun_of
+      ? ([["Runs again", <RunLink key="rerun" id={run.rerun_of} />]] as [string, React.ReactNode][])
+      : []),
+    ...(run.metrics
+      ? ([["Metrics", <code key="metrics">{JSON.stringify(run.metrics)}</code>]] as [string, React.ReactNode][])
+      : []),
   ];
   return (
     <div className="pad grid">

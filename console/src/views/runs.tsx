@@ -17,14 +17,20 @@ export function Runs() {
   const { search, change } = usePlace();
   const { state, day } = search;
   const ofNamespace = useQuery({ ...namespace.runs(ns, { state, day }), enabled: !search.schedule });
-  const ofSchedule = useQuery({ ...schedule.runs(search.schedule ?? "", { state, day, limit: 500 }), enabled: !!search.schedule });
+  const ofSchedule = useQuery({
+    ...schedule.runs(search.schedule ?? "", { state, day, limit: 500 }),
+    enabled: !!search.schedule,
+  });
   const query = search.schedule ? ofSchedule : ofNamespace;
   return (
     <div className="page fill">
       <div className="page-head">
         <h1>Runs</h1>
         <span className="faint">
-          {query.data && (query.data.next_cursor ? `the newest ${number(query.data.items.length)}` : number(query.data.items.length))}
+          {query.data &&
+            (query.data.next_cursor
+              ? `the newest ${number(query.data.items.length)}`
+              : number(query.data.items.length))}
           {day ? ` of ${day}` : " of the last two weeks"}
         </span>
         {search.schedule && (
@@ -42,7 +48,12 @@ export function Runs() {
         <fieldset className="chips">
           <legend className="unseen">State</legend>
           {STATES.map((word) => (
-            <button key={word} type="button" aria-pressed={state === word} onClick={() => change({ state: state === word ? undefined : word })}>
+            <button
+              key={word}
+              type="button"
+              aria-pressed={state === word}
+              onClick={() => change({ state: state === word ? undefined : word })}
+            >
               {word}
             </button>
           ))}
@@ -57,7 +68,11 @@ export function Runs() {
           <RunsTable
             runs={items.filter((run) => !run.schedule.includes(".~"))}
             fill
-            empty={<Empty command="sluice run NAME">No run fits. A schedule makes one once its trigger is met; the command makes one now.</Empty>}
+            empty={
+              <Empty command="sluice run NAME">
+                No run fits. A schedule makes one once its trigger is met; the command makes one now.
+              </Empty>
+            }
           />
         )}
       </Await>

@@ -95,7 +95,7 @@ function Page({ name, definition }: { name: string; definition: StoredSchedule }
         </p>
       )}
       <Await query={why}>{(data) => <WhyPanel why={data} definition={definition} />}</Await>
-      <div className="grid wide-left">
+      <div className="grid days-next">
         <Panel title="Days" note="26 weeks; a day opens its runs">
           <div className="body">
             <Calendar name={name} />
@@ -131,7 +131,10 @@ function WhyPanel({ why, definition }: { why: Why; definition: StoredSchedule })
     <Panel title="Why" className="why" tools={<Command text={commands.why("schedule", why.schedule)} />}>
       <div className="body">
         <p className="because">
-          <Reason text={definition.pause_reason ? `${why.why} (${definition.pause_reason})` : (chosen?.why ?? why.why)} refs={refs} />
+          <Reason
+            text={definition.pause_reason ? `${why.why} (${definition.pause_reason})` : (chosen?.why ?? why.why)}
+            refs={refs}
+          />
         </p>
         {chosen && (
           <p className="faint">
@@ -220,11 +223,13 @@ function Next({ name, skips }: { name: string; skips: string[] }) {
                     <td className="fit">
                       <When at={at} as="second" />
                     </td>
-                    <td className="faint">
-                      {skipped ? "skipped" : <Ago at={data.due[index] ?? at} />}
-                    </td>
+                    <td className="faint">{skipped ? "skipped" : <Ago at={data.due[index] ?? at} />}</td>
                     <td className="end">
-                      <button type="button" className="link" onClick={() => open(skipped ? actions.unskip(name, at) : actions.skip(name, at))}>
+                      <button
+                        type="button"
+                        className="link"
+                        onClick={() => open(skipped ? actions.unskip(name, at) : actions.skip(name, at))}
+                      >
                         {skipped ? "Cancel the skip" : "Skip"}
                       </button>
                     </td>
@@ -258,7 +263,11 @@ function RunsTab({ name }: { name: string }) {
             <RunsTable
               runs={items}
               ofOne
-              empty={<Empty command={commands.run(name)}>No runs yet. Its trigger starts one once it is met; the command starts one now.</Empty>}
+              empty={
+                <Empty command={commands.run(name)}>
+                  No runs yet. Its trigger starts one once it is met; the command starts one now.
+                </Empty>
+              }
             />
           </>
         );
@@ -271,7 +280,13 @@ function JobsTab({ name }: { name: string }) {
   const query = useQuery(schedule.jobs(name));
   return (
     <Await query={query}>
-      {({ items }) => <JobsTable jobs={items} ofOne empty={<Empty>Nothing waits. The next event of its trigger begins a job.</Empty>} />}
+      {({ items }) => (
+        <JobsTable
+          jobs={items}
+          ofOne
+          empty={<Empty>Nothing waits. The next event of its trigger begins a job.</Empty>}
+        />
+      )}
     </Await>
   );
 }
@@ -281,7 +296,11 @@ function RecordsTab({ name }: { name: string }) {
   return (
     <Await query={query}>
       {({ items }) => (
-        <RecordsTable records={items} ofOne empty={<Empty>Nothing was aborted, dropped, skipped, coalesced or has expired.</Empty>} />
+        <RecordsTable
+          records={items}
+          ofOne
+          empty={<Empty>Nothing was aborted, dropped, skipped, coalesced or has expired.</Empty>}
+        />
       )}
     </Await>
   );
@@ -312,11 +331,10 @@ function Definition({ definition }: { definition: StoredSchedule }) {
         </dd>
         <dt>Command</dt>
         <dd>
-          <Command text={`sluice get schedule ${name}`} />
+          <Command text={commands.get("schedule", name)} />
         </dd>
       </dl>
       <pre className="source">{JSON.stringify(definition, null, 2)}</pre>
     </div>
   );
 }
-

@@ -55,14 +55,18 @@ export function Schedules() {
       return next;
     });
   }, []);
-  const names = chosen.size > 0 ? shown.filter((row) => chosen.has(row.name)).map((row) => row.name) : shown.map((row) => row.name);
+  const names =
+    chosen.size > 0 ? shown.filter((row) => chosen.has(row.name)).map((row) => row.name) : shown.map((row) => row.name);
 
   return (
     <div className="page fill">
       <div className="page-head">
         <h1>Schedules</h1>
         <span className="faint" aria-live="polite">
-          {query.data && (shown.length === query.data.length ? number(shown.length) : `${number(shown.length)} of ${number(query.data.length)}`)}
+          {query.data &&
+            (shown.length === query.data.length
+              ? number(shown.length)
+              : `${number(shown.length)} of ${number(query.data.length)}`)}
         </span>
       </div>
       <div className="toolbar">
@@ -101,9 +105,17 @@ export function Schedules() {
         </button>
       </div>
       <Await query={query} rows={12}>
-        {() => <ScheduleTable ns={ns} rows={shown} chosen={chosen} toggle={toggle} setChosen={setChosen} sought={sought} />}
+        {() => (
+          <ScheduleTable ns={ns} rows={shown} chosen={chosen} toggle={toggle} setChosen={setChosen} sought={sought} />
+        )}
       </Await>
-      {bulk && <BulkDialog rows={shown.filter((row) => bulk.includes(row.name))} filter={chosen.size > 0 ? "" : typed} close={() => setBulk(null)} />}
+      {bulk && (
+        <BulkDialog
+          rows={shown.filter((row) => bulk.includes(row.name))}
+          filter={chosen.size > 0 ? "" : typed}
+          close={() => setBulk(null)}
+        />
+      )}
     </div>
   );
 }
@@ -122,7 +134,10 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
   const seen = useGlances(ns, onScreen);
   const open = useAct();
   const go = useGo();
-  const showRows = useCallback((visible: ScheduleRow[]) => setOnScreen(visible.slice(0, 50).map((row) => row.name)), []);
+  const showRows = useCallback(
+    (visible: ScheduleRow[]) => setOnScreen(visible.slice(0, 50).map((row) => row.name)),
+    [],
+  );
   const all = rows.length > 0 && chosen.size >= rows.length;
 
   const columns: Column<ScheduleRow>[] = [
@@ -137,7 +152,14 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
           onChange={() => setChosen(all ? new Set() : new Set(rows.map((row) => row.name)))}
         />
       ),
-      cell: (row) => <input type="checkbox" aria-label={`Choose ${row.name}`} checked={chosen.has(row.name)} onChange={() => toggle(row.name)} />,
+      cell: (row) => (
+        <input
+          type="checkbox"
+          aria-label={`Choose ${row.name}`}
+          checked={chosen.has(row.name)}
+          onChange={() => toggle(row.name)}
+        />
+      ),
     },
     {
       id: "name",
@@ -145,7 +167,8 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       head: <SortButton by="name" word="Name" />,
       cell: (row) => (
         <>
-          <State state={row.state} word={false} /> <ScheduleLink name={row.name} /> {row.dag && <span className="tag">dag</span>}{" "}
+          <State state={row.state} word={false} /> <ScheduleLink name={row.name} />{" "}
+          {row.dag && <span className="tag">dag</span>}{" "}
           {Object.entries(row.tags ?? {}).map(([key, value]) => (
             <Go key={key} className="tag" to={paths.view(ns, "schedules")} search={{ q: `tag:${key}=${value}` }}>
               {key}={value}
@@ -189,11 +212,12 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       empty={
         sought ? (
           <Empty>
-            No schedule fits <code>{sought}</code>.{" "}
-            <Go to={paths.view(ns, "schedules")}>Show all of them</Go>
+            No schedule fits <code>{sought}</code>. <Go to={paths.view(ns, "schedules")}>Show all of them</Go>
           </Empty>
         ) : (
-          <Empty command="sluice apply app.yaml">No schedules yet. An app document defines them; the command deploys it.</Empty>
+          <Empty command="sluice apply app.yaml">
+            No schedules yet. An app document defines them; the command deploys it.
+          </Empty>
         )
       }
     />
@@ -226,7 +250,14 @@ function NextOf({ glance }: { glance: Glance | undefined }) {
   return glance ? <Ago at={glance.next_fire} /> : null;
 }
 
-const MARKS = { ok: "mark-ok", bad: "mark-bad", run: "mark-run", wait: "mark-wait", off: "mark-off", plain: "mark-off" };
+const MARKS = {
+  ok: "mark-ok",
+  bad: "mark-bad",
+  run: "mark-run",
+  wait: "mark-wait",
+  off: "mark-off",
+  plain: "mark-off",
+};
 
 /** The last runs, the newest at the right; each cell opens its run. */
 export function LastTen({ runs }: { runs: LastRun[] | undefined }) {
@@ -268,6 +299,7 @@ function SortButton({ by, word }: { by: "name" | "trigger"; word: string }) {
 function sorted(rows: ScheduleRow[], sort = "name"): ScheduleRow[] {
   if (sort === "name") return rows;
   const [sign, key] = sort.startsWith("-") ? [-1, sort.slice(1)] : [1, sort];
-  const value = (row: ScheduleRow) => (key === "trigger" ? row.triggered_by : key === "state" ? row.state : shortName(row.name));
+  const value = (row: ScheduleRow) =>
+    key === "trigger" ? row.triggered_by : key === "state" ? row.state : shortName(row.name);
   return [...rows].sort((a, b) => sign * value(a).localeCompare(value(b)));
 }

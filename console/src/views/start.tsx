@@ -1,13 +1,13 @@
 // Where the console begins, and what it says of addresses that lead nowhere.
 
 import { useQuery } from "@tanstack/react-query";
-import { useParams } from "@tanstack/react-router";
+import { useParams, useRouterState } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { ApiError, fill, send } from "../api/client";
 import { about, namespaces } from "../api/queries";
 import { useGo } from "../frame/place";
 import { nameParts } from "../lib/format";
-import { paths } from "../lib/paths";
+import { ofCollection, paths } from "../lib/paths";
 import { Go } from "../parts/go";
 import { Await, Empty, Failure, Loading } from "../parts/panel";
 
@@ -29,8 +29,8 @@ export function NoNamespace() {
           {(data) =>
             data.items.length === 0 ? (
               <Empty command="sluice init first-app">
-                This installation has no namespace yet. A first app makes one: the command writes it, with a job and sample data, and prints
-                what to do next.
+                This installation has no namespace yet. A first app makes one: the command writes it, with a job and
+                sample data, and prints what to do next.
               </Empty>
             ) : (
               <table>
@@ -60,10 +60,23 @@ export function Gone() {
     <div className="page narrow">
       <h1>No view has this address</h1>
       <Empty>
-        The address may belong to another version of the console. <Go to="/">Begin at the namespaces</Go>, or search with <kbd>ctrl k</kbd>.
+        The address may belong to another version of the console. <Go to="/">Begin at the namespaces</Go>, or search
+        with <kbd>ctrl k</kbd>.
       </Empty>
     </div>
   );
+}
+
+/** `/schedules/NAME` and its like, which `sluice open` opens. */
+export function OpenAt() {
+  const { name = "" } = useParams({ strict: false }) as { name?: string };
+  const path = useRouterState({ select: (state) => state.location.pathname });
+  const go = useGo();
+  useEffect(() => {
+    const { to, search } = ofCollection(path.split("/")[1] ?? "", name);
+    go(to, search, true);
+  }, [path, name, go]);
+  return <Loading />;
 }
 
 /** `/open/NAME`: the view of whatever has this name or id. */
@@ -101,7 +114,10 @@ async function whereIs(name: string): Promise<string> {
           ? [
               [fill("/v1/namespaces/{ns}/datasets/{app}", { ns, app }), paths.dataset(name)],
               [fill("/v1/namespaces/{ns}/pools/{app}", { ns, app }), `${paths.view(ns, "limits")}?name=pool:${name}`],
-              [fill("/v1/namespaces/{ns}/policies/{app}", { ns, app }), `${paths.view(ns, "limits")}?name=policy:${name}`],
+              [
+                fill("/v1/namespaces/{ns}/policies/{app}", { ns, app }),
+                `${paths.view(ns, "limits")}?name=policy:${name}`,
+              ],
               [fill("/v1/namespaces/{ns}/apps/{app}", { ns, app }), `${paths.view(ns, "schedules")}?q=app:${app}`],
             ]
           : [[fill("/v1/namespaces/{ns}", { ns }), paths.home(ns)]];

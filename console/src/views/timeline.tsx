@@ -30,7 +30,10 @@ export function TimelineView() {
   // What was claimed before the range may still run in it.
   const from = new Date(range.from - Math.min(range.minutes, 1440) * 60_000).toISOString();
   const query = useQuery(timelineOf(ns, from, new Date(range.to).toISOString(), range.live, search.schedule));
-  const fires = useQuery({ ...namespace.fires(ns, undefined, new Date(range.to + 60_000).toISOString()), enabled: range.to > now });
+  const fires = useQuery({
+    ...namespace.fires(ns, undefined, new Date(range.to + 60_000).toISOString()),
+    enabled: range.to > now,
+  });
   const move = (way: -1 | 1) => change({ to: moved(range, way, now) });
   useKeys({ "[": () => move(-1), "]": () => move(1) });
   return (
@@ -51,7 +54,8 @@ export function TimelineView() {
         )}
         <span className="space" />
         <span className="legend" aria-hidden="true">
-          <span className="swatch wait-swatch" /> waited <span className="swatch mark-ok" /> ran <span className="swatch mark-bad" /> failed
+          <span className="swatch wait-swatch" /> waited <span className="swatch mark-ok" /> ran{" "}
+          <span className="swatch mark-bad" /> failed
           <span className="swatch run-swatch" /> runs <span className="swatch fire-swatch" /> expected
         </span>
       </div>
@@ -62,7 +66,12 @@ export function TimelineView() {
             ◂
           </button>
           {SPANS.map(({ minutes, word }) => (
-            <button key={word} type="button" aria-pressed={range.minutes === minutes} onClick={() => change({ span: minutes === 60 ? undefined : String(minutes) })}>
+            <button
+              key={word}
+              type="button"
+              aria-pressed={range.minutes === minutes}
+              onClick={() => change({ span: minutes === 60 ? undefined : String(minutes) })}
+            >
               {word}
             </button>
           ))}
@@ -85,7 +94,12 @@ export function TimelineView() {
         <fieldset className="chips">
           <legend className="unseen">Rows</legend>
           {BY.map((word) => (
-            <button key={word} type="button" aria-pressed={by === word} onClick={() => change({ by: word === "schedule" ? undefined : word })}>
+            <button
+              key={word}
+              type="button"
+              aria-pressed={by === word}
+              onClick={() => change({ by: word === "schedule" ? undefined : word })}
+            >
               by {word}
             </button>
           ))}
@@ -135,12 +149,29 @@ function Shown({ ns, data, by, fires, range, now }: ShownProps) {
     if (id) go(paths.run(id));
     else tell("The run is not on record any more", { bad: true });
   };
-  return <TimelinePicture data={data} lines={lines} lineOf={lineOf} fires={fires} from={range.from} to={range.to} now={now} pick={(_, index) => void pick(index)} />;
+  return (
+    <TimelinePicture
+      data={data}
+      lines={lines}
+      lineOf={lineOf}
+      fires={fires}
+      from={range.from}
+      to={range.to}
+      now={now}
+      pick={(_, index) => void pick(index)}
+    />
+  );
 }
 
 /** The id of the attempt of a schedule that was claimed at an instant. The columns leave ids out: they are most of the bytes. */
 async function idOf(ns: string, schedule: string, at: number): Promise<string | undefined> {
-  const query = { from: new Date(at - 1000).toISOString(), to: new Date(at + 1000).toISOString(), schedule, ids: true, limit: 100 };
+  const query = {
+    from: new Date(at - 1000).toISOString(),
+    to: new Date(at + 1000).toISOString(),
+    schedule,
+    ids: true,
+    limit: 100,
+  };
   const found = await get("/v1/namespaces/{ns}/timeline", { ns }, { query });
   const nearest = found.at
     .map((begun, index) => ({ index, apart: Math.abs(begun + (found.waited[index] ?? 0) - at) }))
@@ -156,7 +187,12 @@ function linesOf(ns: string, data: Attempts, by: By): { lines: Line[]; lineOf: n
   const place = new Map(sorted.map((id, index) => [id, index]));
   const lines = sorted.map((id): Line => {
     if (by === "schedule") return { id, title: shortName(id), to: paths.schedule(id) };
-    return { id, title: shortName(id), to: paths.view(ns, "schedules"), search: { q: by === "app" ? `app:${shortName(id)}` : `workflow:${id}` } };
+    return {
+      id,
+      title: shortName(id),
+      to: paths.view(ns, "schedules"),
+      search: { q: by === "app" ? `app:${shortName(id)}` : `workflow:${id}` },
+    };
   });
   return { lines, lineOf: ids.map((id) => place.get(id) ?? 0) };
 }
@@ -186,8 +222,26 @@ function AsTable({ data, from }: { data: Attempts; from: number }) {
         { id: "state", width: "120px", head: "State", cell: (row) => <State state={row.state} /> },
         { id: "name", width: "minmax(200px, 2fr)", head: "Schedule", cell: (row) => <ScheduleLink name={row.name} /> },
         { id: "at", width: "170px", head: "Begun", cell: (row) => <When at={text(row.begun)} as="second" /> },
-        { id: "waited", width: "110px", head: "Waited", end: true, cell: (row) => <Took from={text(row.at)} to={text(row.begun)} /> },
-        { id: "took", width: "110px", head: "Took", end: true, cell: (row) => <Took from={text(row.begun)} to={row.took === null ? null : text(row.begun + row.took)} living={row.took === null} /> },
+        {
+          id: "waited",
+          width: "110px",
+          head: "Waited",
+          end: true,
+          cell: (row) => <Took from={text(row.at)} to={text(row.begun)} />,
+        },
+        {
+          id: "took",
+          width: "110px",
+          head: "Took",
+          end: true,
+          cell: (row) => (
+            <Took
+              from={text(row.begun)}
+              to={row.took === null ? null : text(row.begun + row.took)}
+              living={row.took === null}
+            />
+          ),
+        },
       ]}
     />
   );

@@ -16,17 +16,45 @@ const ACTS: [button: string, path: string, command: string, request: string][] =
   ["Run", S, `sluice run ${NAME}`, `POST /v1/namespaces/demo/apps/flights/schedules/ingest-00000/run`],
   ["Pause", S, `sluice pause ${NAME}`, `POST /v1/namespaces/demo/apps/flights/schedules/ingest-00000/pause`],
   ["Disable", S, `sluice disable ${NAME}`, `POST /v1/namespaces/demo/apps/flights/schedules/ingest-00000/disable`],
-  ["Cancel the run", `/demo/runs/${run(1).run_id}`, `sluice runs cancel ${run(1).run_id}`, `POST /v1/runs/${run(1).run_id}/cancel`],
-  ["Poll now", `/demo/runs/${run(1).run_id}`, `sluice runs ping ${run(1).run_id}`, `POST /v1/runs/${run(1).run_id}/ping`],
-  ["Run again", `/demo/runs/${run(25).run_id}`, `sluice runs rerun ${run(25).run_id}`, `POST /v1/runs/${run(25).run_id}/rerun`],
-  ["Cancel the job", `/demo/jobs/${job(1).job_id}`, `sluice jobs cancel ${job(1).job_id}`, `POST /v1/jobs/${job(1).job_id}/cancel`],
-  ["Redrive", "/demo/dead-letters", `sluice dead-letters redrive ${run(30).run_id}`, `POST /v1/namespaces/demo/dead-letters/${run(30).run_id}/redrive`],
+  [
+    "Cancel the run",
+    `/demo/runs/${run(1).run_id}`,
+    `sluice runs cancel ${run(1).run_id}`,
+    `POST /v1/runs/${run(1).run_id}/cancel`,
+  ],
+  [
+    "Poll now",
+    `/demo/runs/${run(1).run_id}`,
+    `sluice runs ping ${run(1).run_id}`,
+    `POST /v1/runs/${run(1).run_id}/ping`,
+  ],
+  [
+    "Run again",
+    `/demo/runs/${run(25).run_id}`,
+    `sluice runs rerun ${run(25).run_id}`,
+    `POST /v1/runs/${run(25).run_id}/rerun`,
+  ],
+  [
+    "Cancel the job",
+    `/demo/jobs/${job(1).job_id}`,
+    `sluice jobs cancel ${job(1).job_id}`,
+    `POST /v1/jobs/${job(1).job_id}/cancel`,
+  ],
+  [
+    "Redrive",
+    "/demo/dead-letters",
+    `sluice dead-letters redrive ${run(30).run_id}`,
+    `POST /v1/namespaces/demo/dead-letters/${run(30).run_id}/redrive`,
+  ],
 ];
 
 test.each(ACTS)("%s opens a dialog with its command, and acts there alone", async (button, path, command, request) => {
   const { page, context } = await console_.open(path);
   const sent: string[] = [];
-  page.on("request", (made) => made.method() !== "GET" && sent.push(`${made.method()} ${new URL(made.url()).pathname}`));
+  page.on(
+    "request",
+    (made) => made.method() !== "GET" && sent.push(`${made.method()} ${new URL(made.url()).pathname}`),
+  );
   await page.getByRole("button", { name: button, exact: true }).first().click();
   const dialog = page.getByRole("dialog");
   expect(await dialog.locator("code").innerText()).toBe(`$ ${command}`);
@@ -44,7 +72,9 @@ test("the command of a dialog follows its fields", async () => {
   await page.getByRole("button", { name: "Pause", exact: true }).click();
   await page.getByLabel("Mode").selectOption("drain");
   await page.getByLabel("Stop the timeouts").check();
-  expect(await page.getByRole("dialog").locator("code").innerText()).toBe(`$ sluice pause ${NAME} --mode drain --stop-timeouts`);
+  expect(await page.getByRole("dialog").locator("code").innerText()).toBe(
+    `$ sluice pause ${NAME} --mode drain --stop-timeouts`,
+  );
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "detached" });
   await context.close();
@@ -82,7 +112,9 @@ test("keys: go, move, open, choose, filter, palette, zone, help", async () => {
   await page.getByRole("button", { name: "Act on 1 chosen" }).waitFor();
   await page.keyboard.press("c");
   await page.getByText("The command is copied").waitFor();
-  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe("sluice describe schedule demo.weather.ingest-00001");
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(
+    "sluice describe schedule demo.weather.ingest-00001",
+  );
   await page.keyboard.press("/");
   await page.keyboard.type("clean-00008");
   await page.getByText("1 of 10,000").waitFor();
@@ -94,7 +126,7 @@ test("keys: go, move, open, choose, filter, palette, zone, help", async () => {
   await page.keyboard.press("Escape");
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Name, id or view" }).fill("report-00032");
-  await page.getByRole("option").first().waitFor();
+  await page.getByRole("listbox", { name: "What fits" }).getByRole("option").first().waitFor();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "flights.report-00032" }).waitFor();
   await context.close();

@@ -27,7 +27,11 @@ export async function stage({ delay }: { delay?: () => number } = {}): Promise<S
     browser,
     origin,
     async open(path, { theme = "light", width = 1280, token = TOKEN } = {}) {
-      const context = await browser.newContext({ viewport: { width, height: 800 }, colorScheme: theme, permissions: ["clipboard-read", "clipboard-write"] });
+      const context = await browser.newContext({
+        viewport: { width, height: 800 },
+        colorScheme: theme,
+        permissions: ["clipboard-read", "clipboard-write"],
+      });
       const page = await context.newPage();
       const complaints: string[] = [];
       page.on("console", (message) => message.type() === "error" && complaints.push(message.text()));

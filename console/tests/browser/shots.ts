@@ -11,9 +11,15 @@ const sizes = process.env.SIZES?.split(",").map(Number) ?? [1280, 1920];
 const themes = process.env.THEMES?.split(",") ?? ["light", "dark"];
 for (const width of sizes) {
   for (const theme of themes) {
-    const context = await browser.newContext({ viewport: { width, height: width === 1280 ? 800 : 1080 }, colorScheme: theme as "light" | "dark" });
+    const context = await browser.newContext({
+      viewport: { width, height: width === 1280 ? 800 : 1080 },
+      colorScheme: theme as "light" | "dark",
+    });
     const page = await context.newPage();
-    page.on("console", (message) => message.type() === "error" && console.log(`${message.text()} ${message.location().url}`));
+    page.on(
+      "console",
+      (message) => message.type() === "error" && console.log(`${message.text()} ${message.location().url}`),
+    );
     page.on("pageerror", (error) => console.log(`page error: ${error.message}`));
     await page.goto(`${origin}/${hash}`);
     for (const path of paths) {

@@ -7,7 +7,12 @@ type Made = [row: number, at: number, waited: number, took: number | null, state
 
 function bars(made: Made[], now = 2_000_000) {
   const column = (index: 0 | 1 | 2 | 4) => made.map((attempt) => attempt[index]);
-  return mergeBars({ row: column(0), at: column(1), waited: column(2), took: made.map((attempt) => attempt[3]), state: column(4) }, STATES, span, now);
+  return mergeBars(
+    { row: column(0), at: column(1), waited: column(2), took: made.map((attempt) => attempt[3]), state: column(4) },
+    STATES,
+    span,
+    now,
+  );
 }
 
 test("attempts in one pixel become one bar, which counts them", () => {
@@ -26,7 +31,9 @@ test("a merged bar looks as the worst of its attempts", () => {
 });
 
 test("100,000 attempts become at most two bars per pixel and row", () => {
-  const many = bars(Array.from({ length: 100_000 }, (_, index): Made => [index % 20, (index * 9.9) | 0, 5, 40, index % 3]));
+  const many = bars(
+    Array.from({ length: 100_000 }, (_, index): Made => [index % 20, (index * 9.9) | 0, 5, 40, index % 3]),
+  );
   expect(many.length).toBeLessThanOrEqual(2 * 1000 * 20);
   expect(many.reduce((sum, bar) => sum + (bar.look === "waiting" ? 0 : bar.count), 0)).toBe(100_000);
 });
@@ -41,7 +48,11 @@ test("long attempts stay apart, and so do rows", () => {
 });
 
 test("the order of the answer does not matter", () => {
-  const made: Made[] = [[0, 100_000, 0, 40_000, 0], [0, 300_000, 5_000, 40_000, 1], [0, 500_000, 0, 40_000, 0]];
+  const made: Made[] = [
+    [0, 100_000, 0, 40_000, 0],
+    [0, 300_000, 5_000, 40_000, 1],
+    [0, 500_000, 0, 40_000, 0],
+  ];
   const places = (found: ReturnType<typeof bars>) => found.map((bar) => [bar.look, bar.x]);
   expect(places(bars([...made].reverse()))).toEqual(places(bars(made)));
 });

@@ -1,5 +1,19 @@
 import { expect, test } from "vitest";
-import { ago, between, count, dollars, duration, lateness, nameParts, number, partition, partitionPath, percent, person, shortName } from "../../src/lib/format";
+import {
+  ago,
+  between,
+  count,
+  dollars,
+  duration,
+  lateness,
+  nameParts,
+  number,
+  partition,
+  partitionPath,
+  percent,
+  person,
+  shortName,
+} from "../../src/lib/format";
 
 test.each([
   [820, "820 ms"],

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { faultOf } from "../../src/api/client";
+import type { Job } from "../../src/api/types";
 import { differences, lineDiff } from "../../src/lib/diff";
 import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
@@ -8,7 +9,6 @@ import { dayOf, partitionOfDay } from "../../src/lib/partitions";
 import { pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
 import { lookOfDay, weeks } from "../../src/lib/weeks";
-import type { Job } from "../../src/api/types";
 
 test("the nouns of a sentence are links, the longest first", () => {
   const found = pieces("waits for demo.a.clean_flights and demo.a.clean at 2026-11-22T10:00:00.000Z", [
@@ -29,7 +29,13 @@ test("a sentence with markup stays one text", () => {
   expect(pieces("<img src=x onerror=alert(1)>")).toEqual([{ kind: "text", text: "<img src=x onerror=alert(1)>" }]);
 });
 
-const row = { name: "demo.flights.clean", app: "flights", state: "hold", workflow: "demo.flights.clean_flights", tags: { team: "a" } };
+const row = {
+  name: "demo.flights.clean",
+  app: "flights",
+  state: "hold",
+  workflow: "demo.flights.clean_flights",
+  tags: { team: "a" },
+};
 
 test("a filter needs one value of each key, and every word", () => {
   const fit = (query: string) => fits(row, parseFilter(query));
@@ -42,7 +48,9 @@ test("a filter needs one value of each key, and every word", () => {
 });
 
 test("the palette puts a whole word before scattered letters", () => {
-  expect(best(["demo.flights.clean", "demo.clear.lean", "demo.x.cancel-learn"], (text) => text, "clean", 3)[0]).toBe("demo.flights.clean");
+  expect(best(["demo.flights.clean", "demo.clear.lean", "demo.x.cancel-learn"], (text) => text, "clean", 3)[0]).toBe(
+    "demo.flights.clean",
+  );
   expect(best(["abc"], (text) => text, "xyz", 3)).toEqual([]);
 });
 
@@ -54,7 +62,15 @@ test("changed paths of a definition, with what is new", () => {
   expect(lineDiff("a\nb\nc", "a\nx\nc").map((line) => line.mark + line.text)).toEqual([" a", "-b", "+x", " c"]);
 });
 
-const job = (given: Partial<Job>) => ({ reason: "", state: "PENDING_TRIGGER", created_at: "2026-11-22T10:00:00Z", queue: null, queued_in: null, ...given }) as Job;
+const job = (given: Partial<Job>) =>
+  ({
+    reason: "",
+    state: "PENDING_TRIGGER",
+    created_at: "2026-11-22T10:00:00Z",
+    queue: null,
+    queued_in: null,
+    ...given,
+  }) as Job;
 
 test("the queue is by what would let jobs go", () => {
   const groups = byHolder([
@@ -64,13 +80,21 @@ test("the queue is by what would let jobs go", () => {
     job({ queued_in: "pool:demo.small", queue: { of: "pool demo.small", position: 1, waiting: 2 } }),
     job({ state: "PENDING_CONSTRAINTS", wake_at: "2026-11-22T22:00:00Z" }),
   ]);
-  expect(groups.map((group) => [group.kind, group.jobs.length])).toEqual([["limit", 2], ["approval", 1], ["data", 1], ["clock", 1]]);
+  expect(groups.map((group) => [group.kind, group.jobs.length])).toEqual([
+    ["limit", 2],
+    ["approval", 1],
+    ["data", 1],
+    ["clock", 1],
+  ]);
   expect(groups[0]?.jobs.map((waiting) => waiting.queue?.position)).toEqual([1, 2]);
 });
 
 test("the calendar has whole weeks from Monday on", () => {
   const found = weeks("2026-11-18", "2026-11-24", [{ day: "2026-11-20", counts: { FAILED: 1, SUCCEEDED: 5 } }]);
-  expect(found.map((week) => week.map((day) => day?.day.slice(8) ?? "-").join(" "))).toEqual(["- - 18 19 20 21 22", "23 24 - - - - -"]);
+  expect(found.map((week) => week.map((day) => day?.day.slice(8) ?? "-").join(" "))).toEqual([
+    "- - 18 19 20 21 22",
+    "23 24 - - - - -",
+  ]);
   expect(lookOfDay(found[0]?.[4]?.counts ?? {})).toBe("some");
   expect(lookOfDay({})).toBe("none");
   expect(lookOfDay({ SKIPPED: 2 })).toBe("never");
@@ -79,9 +103,20 @@ test("the calendar has whole weeks from Monday on", () => {
 test("a day of a dataset keeps the form of its keys", () => {
   expect(dayOf({ year: "2013", month: "1", day: "4" })).toBe("2013-01-04");
   expect(dayOf({ region: "eu" })).toBeNull();
-  expect(partitionOfDay("2013-01-05", { year: "2013", month: "1", day: "4" })).toEqual({ year: "2013", month: "1", day: "5" });
-  expect(partitionOfDay("2013-01-05", { year: "2013", month: "01", day: "04" })).toEqual({ year: "2013", month: "01", day: "05" });
-  expect(partitionOfDay("2013-01-05", { region: "eu", day: "2013-01-04" })).toEqual({ region: "eu", day: "2013-01-05" });
+  expect(partitionOfDay("2013-01-05", { year: "2013", month: "1", day: "4" })).toEqual({
+    year: "2013",
+    month: "1",
+    day: "5",
+  });
+  expect(partitionOfDay("2013-01-05", { year: "2013", month: "01", day: "04" })).toEqual({
+    year: "2013",
+    month: "01",
+    day: "05",
+  });
+  expect(partitionOfDay("2013-01-05", { region: "eu", day: "2013-01-04" })).toEqual({
+    region: "eu",
+    day: "2013-01-05",
+  });
 });
 
 test("a range of the timeline moves by half, and stops at now", () => {
@@ -94,7 +129,9 @@ test("a range of the timeline moves by half, and stops at now", () => {
 });
 
 test("every kind of refusal becomes a message", () => {
-  expect(faultOf(400, '{"error":{"code":"invalid","message":"expected a day","field":"day","hint":"x"}}')).toMatchObject({ code: "invalid", field: "day" });
+  expect(
+    faultOf(400, '{"error":{"code":"invalid","message":"expected a day","field":"day","hint":"x"}}'),
+  ).toMatchObject({ code: "invalid", field: "day" });
   expect(faultOf(401, '{"code":"token","message":"old","hint":"again"}').hint).toBe("again");
   expect(faultOf(502, "<html>bad gateway</html>").message).toBe("the API answered with HTTP 502");
   expect(faultOf(403, '{"message":"Forbidden"}')).toMatchObject({ code: "http_403", message: "Forbidden" });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { full, fromWall, show, toWall, zoneName } from "../../src/lib/zone";
+import { fromWall, full, show, toWall, zoneName } from "../../src/lib/zone";
 
 const at = Date.parse("2026-07-01T12:30:15.250Z");
 

@@ -17,7 +17,11 @@ export function lifeOf(run: Run, now: number): Part[] {
     { word: "waited", at: millis(run.created_at), tone: "wait" },
     { word: "claimed", at: millis(run.claimed_at), tone: "off" },
     { word: "starting", at: millis(run.start_requested_at), tone: "start" },
-    { word: "ran", at: millis(run.started_at), tone: run.state === "FAILED" || run.state === "RETRYING" ? "bad" : run.ended_at ? "ok" : "run" },
+    {
+      word: "ran",
+      at: millis(run.started_at),
+      tone: run.state === "FAILED" || run.state === "RETRYING" ? "bad" : run.ended_at ? "ok" : "run",
+    },
   ].filter((part): part is { word: string; at: number; tone: string } => part.at !== null && part.at <= end);
   return known.map(({ word, at, tone }, index) => ({ word, tone, from: at, to: known[index + 1]?.at ?? end }));
 }
@@ -37,7 +41,11 @@ export function Instants({ run }: { run: Run }) {
   ];
   return (
     <div className="instants">
-      <div className="instants-bar" role="img" aria-label={parts.map((part) => `${part.word} ${duration(part.to - part.from)}`).join(", ")}>
+      <div
+        className="instants-bar"
+        role="img"
+        aria-label={parts.map((part) => `${part.word} ${duration(part.to - part.from)}`).join(", ")}
+      >
         {parts.map((part) => (
           <span
             key={part.word}

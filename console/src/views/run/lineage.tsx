@@ -30,7 +30,11 @@ function Steps({ lineage }: { lineage: Lineage }) {
             {lineage.nodes
               .filter((node) => node.depth === depth)
               .map((node) => (
-                <Card key={node.id} node={node} edges={lineage.edges.filter((edge) => (depth < 0 ? edge.from : edge.to) === node.id)} />
+                <Card
+                  key={node.id}
+                  node={node}
+                  edges={lineage.edges.filter((edge) => (depth < 0 ? edge.from : edge.to) === node.id)}
+                />
               ))}
           </div>
         </Fragment>
@@ -59,7 +63,9 @@ function Card({ node, edges }: { node: LineageNode; edges: Lineage["edges"] }) {
       <p className="faint">
         <When at={node.at} as="second" />
       </p>
-      {edges.length > 0 && node.depth !== 0 && <p className="faint">{[...new Set(edges.map((edge) => edge.text))].join(", ")}</p>}
+      {edges.length > 0 && node.depth !== 0 && (
+        <p className="faint">{[...new Set(edges.map((edge) => edge.text))].join(", ")}</p>
+      )}
     </div>
   );
 }

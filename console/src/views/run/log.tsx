@@ -29,7 +29,11 @@ export function Log({ run }: { run: RunInFull }) {
             </select>
           </label>
         )}
-        <button type="button" className="button small" onClick={() => setLines((many) => Math.min(10_000, many + MORE))}>
+        <button
+          type="button"
+          className="button small"
+          onClick={() => setLines((many) => Math.min(10_000, many + MORE))}
+        >
           {lines < 10_000 ? `Read ${MORE} lines more` : "At most 10,000 lines"}
         </button>
         <span className="space" />
@@ -49,7 +53,6 @@ export function Log({ run }: { run: RunInFull }) {
               {streams.map(([stream, text]) => (
                 <section key={stream} className="log">
                   <h3>{stream}</h3>
-                  {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
                   <pre tabIndex={0}>{text.join("\n")}</pre>
                 </section>
               ))}

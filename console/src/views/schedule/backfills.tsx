@@ -48,7 +48,9 @@ export function BackfillsTable({ name }: { name: string }) {
                       <When at={backfill.created_at} />
                     </td>
                     <td className="fit">
-                      {backfill.state === "RUNNING" && <ActButton small action={actions.cancelBackfill(name, backfill.backfill_id)} />}
+                      {backfill.state === "RUNNING" && (
+                        <ActButton small action={actions.cancelBackfill(name, backfill.backfill_id)} />
+                      )}
                     </td>
                   </tr>
                 ))}
@@ -93,11 +95,16 @@ export function Counts({ of }: { of: Counted }) {
     <span className="counts">
       <span className="counts-bar" aria-hidden="true">
         {parts.map((part) => (
-          <span key={part.tone} className={`mark-${part.tone}`} style={{ width: `${(part.many / Math.max(1, total)) * 100}%` }} />
+          <span
+            key={part.tone}
+            className={`mark-${part.tone}`}
+            style={{ width: `${(part.many / Math.max(1, total)) * 100}%` }}
+          />
         ))}
       </span>
       <span>
-        {parts.map((part) => `${part.many} ${part.word}`).join(", ") || "nothing yet"} of {of.total ?? "an unknown number"}
+        {parts.map((part) => `${part.many} ${part.word}`).join(", ") || "nothing yet"} of{" "}
+        {of.total ?? "an unknown number"}
       </span>
     </span>
   );

@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { schedule } from "../../api/queries";
 import { useNs, useZone } from "../../frame/place";
+import { paths } from "../../lib/paths";
 import { countsInWords, lookOfDay, weeks } from "../../lib/weeks";
 import { Go } from "../../parts/go";
-import { paths } from "../../lib/paths";
 import { Await } from "../../parts/panel";
 
 const WORDS = { none: "", ok: "✓", some: "!", bad: "✗", never: "⤫", run: "▶" };
@@ -49,7 +49,9 @@ export function Calendar({ name }: { name: string }) {
               </div>
             );
           })}
-          {data.at_least && <p className="faint">Whole from {data.complete_from} on: the days before have at least these counts.</p>}
+          {data.at_least && (
+            <p className="faint">Whole from {data.complete_from} on: the days before have at least these counts.</p>
+          )}
         </div>
       )}
     </Await>

@@ -60,7 +60,10 @@ export function Versions({ name }: { name: string }) {
               </table>
             </div>
             {items.length > 1 && (
-              <Diff before={items.find((item) => item.version === before)} after={items.find((item) => item.version === after)} />
+              <Diff
+                before={items.find((item) => item.version === before)}
+                after={items.find((item) => item.version === after)}
+              />
             )}
           </div>
         );
@@ -75,7 +78,10 @@ function Diff({ before, after }: { before: VersionOfSchedule | undefined; after:
   const lines = lineDiff(JSON.stringify(before.definition, null, 2), JSON.stringify(after.definition, null, 2));
   const side = (mark: "-" | "+") => lines.filter((line) => line.mark === " " || line.mark === mark);
   return (
-    <Panel title={`Version ${before.version} and version ${after.version}`} note={changed.length === 0 ? "the same" : `${changed.length} changed`}>
+    <Panel
+      title={`Version ${before.version} and version ${after.version}`}
+      note={changed.length === 0 ? "the same" : `${changed.length} changed`}
+    >
       <div className="body">
         {changed.length > 0 && (
           <dl className="facts changed">

@@ -1,15 +1,15 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { PAUSE_FIELDS, pauseOptions } from "../../api/actions";
-import { bulkCommand, type BulkAct } from "../../api/bulk-command";
+import { type BulkAct, bulkCommand } from "../../api/bulk-command";
 import { ApiError, post } from "../../api/client";
 import type { Values } from "../../api/commands";
 import type { Bulk, ScheduleRow } from "../../api/new-types";
 import { count, number, shortName } from "../../lib/format";
 import { FormField, Sheet, useReadOnly } from "../../parts/act";
 import { Command } from "../../parts/command";
-import { Failure } from "../../parts/panel";
 import { ScheduleLink } from "../../parts/go";
+import { Failure } from "../../parts/panel";
 
 const ACTS: { act: BulkAct; word: string; effect: string }[] = [
   { act: "pause", word: "Pause", effect: "Nothing is dropped. Runs that have started go on." },
@@ -92,7 +92,12 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleRow[]; filte
       <p className="effect after">{effect}</p>
       {act === "pause" &&
         PAUSE_FIELDS.map((field) => (
-          <FormField key={field.name} field={field} value={values[field.name] ?? ""} set={(value) => setValues({ ...values, [field.name]: value })} />
+          <FormField
+            key={field.name}
+            field={field}
+            value={values[field.name] ?? ""}
+            set={(value) => setValues({ ...values, [field.name]: value })}
+          />
         ))}
       <Command text={command.text} shown={command.shown} />
       <Outcome title="Would change" progress={planned} total={names.length} shown={done === null} />
@@ -112,7 +117,12 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleRow[]; filte
           {done ? "Close" : "Leave"}
         </button>
         {done === null && (
-          <button type="button" className={ready ? "button" : "button primary"} disabled={busy} onClick={() => send(true)}>
+          <button
+            type="button"
+            className={ready ? "button" : "button primary"}
+            disabled={busy}
+            onClick={() => send(true)}
+          >
             Dry run
           </button>
         )}
@@ -131,7 +141,17 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleRow[]; filte
   );
 }
 
-function Outcome({ title, progress, total, shown }: { title: string; progress: Progress | null; total: number; shown: boolean }) {
+function Outcome({
+  title,
+  progress,
+  total,
+  shown,
+}: {
+  title: string;
+  progress: Progress | null;
+  total: number;
+  shown: boolean;
+}) {
   if (!progress || !shown) return null;
   return (
     <div className="outcome" role="status">
@@ -143,7 +163,9 @@ function Outcome({ title, progress, total, shown }: { title: string; progress: P
         , {number(progress.unchanged.length)} stay as they are
         {progress.failed.length > 0 && <span className="bad-text">, {number(progress.failed.length)} fail</span>}
       </p>
-      {progress.changed.length > 0 && <p className="faint clamp">{progress.changed.slice(0, 40).map(shortName).join(", ")}</p>}
+      {progress.changed.length > 0 && (
+        <p className="faint clamp">{progress.changed.slice(0, 40).map(shortName).join(", ")}</p>
+      )}
       {progress.failed.slice(0, 50).map((failed) => (
         <p key={failed.name}>
           <span className="bad">✗</span> <ScheduleLink name={failed.name} /> {failed.error.message}
@@ -163,6 +185,10 @@ function inParts(names: string[]): { ns: string; app: string; short: string[] }[
   return [...byApp].flatMap(([full, all]) => {
     const [ns = "", app = ""] = full.split(".");
     const count = Math.ceil(all.length / AT_ONCE);
-    return Array.from({ length: count }, (_, part) => ({ ns, app, short: all.slice(part * AT_ONCE, (part + 1) * AT_ONCE) }));
+    return Array.from({ length: count }, (_, part) => ({
+      ns,
+      app,
+      short: all.slice(part * AT_ONCE, (part + 1) * AT_ONCE),
+    }));
   });
 }

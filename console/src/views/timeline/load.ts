@@ -29,10 +29,25 @@ export function timelineOf(ns: string, from: string, to: string, live: boolean, 
     refetchInterval: live ? 15_000 : false,
     queryFn: async ({ signal }): Promise<Attempts> => {
       const shown = client.getQueryData<Attempts>(queryKey);
-      const all: Attempts = { names: [], workflows: [], states: [], row: [], at: [], waited: [], took: [], state: [], completeFrom: null, atLeast: false };
+      const all: Attempts = {
+        names: [],
+        workflows: [],
+        states: [],
+        row: [],
+        at: [],
+        waited: [],
+        took: [],
+        state: [],
+        completeFrom: null,
+        atLeast: false,
+      };
       let until = to;
       for (;;) {
-        const page: Timeline = await get("/v1/namespaces/{ns}/timeline", { ns }, { query: { from, to: until, limit: 5000, schedule }, signal });
+        const page: Timeline = await get(
+          "/v1/namespaces/{ns}/timeline",
+          { ns },
+          { query: { from, to: until, limit: 5000, schedule }, signal },
+        );
         append(all, page);
         const done = !page.at_least || all.row.length >= MOST || page.complete_from >= until;
         all.atLeast = page.at_least;
@@ -52,7 +67,9 @@ function append(all: Attempts, page: Timeline): void {
     all.workflows.push(page.workflows[index] ?? "");
     return all.names.push(name) - 1;
   });
-  const states = page.states.map((state) => (all.states.includes(state) ? all.states.indexOf(state) : all.states.push(state) - 1));
+  const states = page.states.map((state) =>
+    all.states.includes(state) ? all.states.indexOf(state) : all.states.push(state) - 1,
+  );
   for (let index = 0; index < page.row.length; index++) {
     all.row.push(rows[page.row[index] ?? 0] ?? 0);
     all.at.push(page.at[index] ?? 0);

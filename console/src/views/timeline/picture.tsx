@@ -42,7 +42,9 @@ export function TimelinePicture({ data, lines, lineOf, fires, from, to, now, pic
   useLayoutEffect(() => {
     const element = box.current;
     if (!element) return;
-    const watch = new ResizeObserver(() => setSize({ width: Math.max(100, element.clientWidth - LABELS), height: element.clientHeight }));
+    const watch = new ResizeObserver(() =>
+      setSize({ width: Math.max(100, element.clientWidth - LABELS), height: element.clientHeight }),
+    );
     watch.observe(element);
     return () => watch.disconnect();
   }, []);
@@ -81,10 +83,13 @@ export function TimelinePicture({ data, lines, lineOf, fires, from, to, now, pic
         element.style.width = `${size.width}px`;
         element.style.height = `${size.height}px`;
       }
-      draw(context, { ...size, top, rows, expected, count: lines.length, span, ticks: marks, now, colours: coloursOf(element) }, scale);
+      draw(
+        context,
+        { ...size, top, rows, expected, count: lines.length, span, ticks: marks, now, colours: coloursOf(element) },
+        scale,
+      );
     });
     return () => cancelAnimationFrame(frame);
-    // biome-ignore lint/correctness/useExhaustiveDependencies: the theme changes the colours
   }, [size, top, rows, expected, lines.length, span, marks, now, theme]);
 
   const barAt = (event: MouseEvent): Bar | null => {
@@ -106,8 +111,14 @@ export function TimelinePicture({ data, lines, lineOf, fires, from, to, now, pic
           </span>
         ))}
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by the keyboard */}
-      <div className="timeline-box" ref={box} tabIndex={0} role="group" aria-label="Timeline; the table has the same" onScroll={(event) => setTop(event.currentTarget.scrollTop)}>
+      <div
+        className="timeline-box"
+        ref={box}
+        tabIndex={0}
+        role="group"
+        aria-label="Timeline; the table has the same"
+        onScroll={(event) => setTop(event.currentTarget.scrollTop)}
+      >
         <div className="timeline-space" style={{ height: Math.max(lines.length * ROW, 1) }}>
           <ul className="timeline-labels" style={{ width: LABELS, transform: `translateY(${first * ROW}px)` }}>
             {shown.map((line) => (
@@ -118,7 +129,6 @@ export function TimelinePicture({ data, lines, lineOf, fires, from, to, now, pic
               </li>
             ))}
           </ul>
-          {/* biome-ignore lint/a11y/useKeyWithClickEvents: the table has the same with keys */}
           <canvas
             ref={canvas}
             style={{ left: LABELS, top }}
