@@ -135,3 +135,8 @@ export function dollars(amount: number | null | undefined): string {
 export function person(arn: string | null | undefined): string {
   return arn ? (arn.split(":").at(-1)?.split("/").slice(1).join("/") ?? arn) || arn : NOTHING;
 }
+
+/** A text without a namespace before its names: that of the page stands at the top of it. */
+export function withoutNamespace(text: string, ns: string): string {
+  return ns ? text.replaceAll(`${ns}.`, "") : text;
+}

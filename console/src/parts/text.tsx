@@ -1,7 +1,18 @@
 import { Fragment } from "react";
-import { useZone } from "../frame/place";
+import { useNs, useZone } from "../frame/place";
 import { useNow, useNowBy } from "../frame/settings";
-import { ago, between, duration, lateness, millis, NOTHING, partition, partitionPath } from "../lib/format";
+import {
+  ago,
+  between,
+  duration,
+  lateness,
+  millis,
+  NOTHING,
+  partition,
+  partitionPath,
+  since,
+  withoutNamespace,
+} from "../lib/format";
 import { type Noun, pieces } from "../lib/sentence";
 import { lookOfState } from "../lib/states";
 import { full, type Precision, show } from "../lib/zone";
@@ -20,20 +31,21 @@ export function State({ state, word = true }: { state: string; word?: boolean })
   );
 }
 
-/** A sentence of the API: its nouns are links, its instants are in the reader's zone. Markup in it stays text. */
+/** A sentence of the API: nouns are links, instants in the reader's zone, names without the namespace of the page. */
 export function Reason({ text, refs, short = false }: { text: string; refs?: Noun[]; short?: boolean }) {
+  const ns = useNs();
   return (
     <span className={short ? "reason short" : "reason"} title={short ? text : undefined} dir="auto">
       {pieces(text, refs).map((piece, index) => (
         <Fragment key={index}>
           {piece.kind === "link" ? (
             <Go to={piece.to} search={piece.search}>
-              {piece.text}
+              {withoutNamespace(piece.text, ns)}
             </Go>
           ) : piece.kind === "instant" ? (
             <When at={piece.text} as="second" />
           ) : (
-            piece.text
+            withoutNamespace(piece.text, ns)
           )}
         </Fragment>
       ))}
@@ -64,6 +76,12 @@ export function Ago({ at }: { at: string | null | undefined }) {
       {ago(at, now)}
     </time>
   );
+}
+
+/** For how long something has lasted: `14 m`. */
+export function Lasts({ from }: { from: string | null | undefined }) {
+  const now = useNow();
+  return <span title={from ?? undefined}>{since(from, now)}</span>;
 }
 
 /** How long something took, or has taken so far. */

@@ -7,14 +7,13 @@ import { namespace } from "../api/queries";
 import type { Run } from "../api/types";
 import { useNs } from "../frame/place";
 import { useNow } from "../frame/settings";
-import { count, number, partition, since } from "../lib/format";
+import { count, number, partition, since, withoutNamespace } from "../lib/format";
 import { ofRef, paths } from "../lib/paths";
 import { ActButton } from "../parts/act";
 import { Command } from "../parts/command";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
-import { withoutNamespace } from "./schedules";
 
 /** Is anything wrong, and what comes next? */
 export function Home() {
@@ -34,7 +33,7 @@ export function Home() {
       </Await>
       {first && <FirstTime ns={ns} />}
       <div className="grid wide-left">
-        <div className="grid">
+        <div className="grid start">
           <Await query={now}>
             {(data) => <NeedsYou ns={ns} now={data} letters={letters.data?.items.length ?? 0} />}
           </Await>
@@ -53,7 +52,7 @@ export function Home() {
               </Go>
             }
           >
-            <Await query={runs}>{({ items }) => <FailedLast ns={ns} runs={items} />}</Await>
+            <Await query={runs}>{({ items }) => <FailedLast runs={items} />}</Await>
           </Panel>
         </div>
         <div className="grid start">
@@ -179,7 +178,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
                 <ScheduleLink name={item.schedule} />
               </td>
               <td>
-                <Reason text={withoutNamespace(item.why, ns)} />
+                <Reason text={item.why} />
               </td>
               <td className="end">
                 <Go to={item.kind === "run" ? paths.run(item.id) : paths.job(item.id)}>Show the {item.kind}</Go>
@@ -195,7 +194,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
                 <ScheduleLink name={job.schedule} />
               </td>
               <td>
-                <Reason text={withoutNamespace(job.reason, ns)} />{" "}
+                <Reason text={job.reason} />{" "}
                 <JobLink id={job.job_id}>{partition(job.correlation) || undefined}</JobLink>
               </td>
               <td className="end">
@@ -277,7 +276,7 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
             <td>
               <span className="name">{withoutNamespace(group.of, ns)}</span>
               <span className="sub">
-                <Reason text={withoutNamespace(group.why, ns)} />
+                <Reason text={group.why} />
               </span>
             </td>
             <td className="end">
@@ -285,21 +284,26 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
             </td>
             <td className="end">{since(group.oldest, clock)}</td>
             <td className="fit">
-              {group.changes_at ? (
-                <>
-                  at <When at={group.changes_at} as="time" />{" "}
-                  <span className="faint">
-                    (<Ago at={group.changes_at} />)
-                  </span>
-                </>
-              ) : (
-                <span className="faint">{LETS_GO[group.kind] ?? "with the next event"}</span>
-              )}
+              <LetsGo group={group} />
             </td>
           </tr>
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** When a clock lets them go, or what else does. */
+function LetsGo({ group }: { group: WaitingGroup }) {
+  const words = LETS_GO[group.kind];
+  if (words || !group.changes_at) return <span className="faint">{words ?? "with the next event"}</span>;
+  return (
+    <>
+      at <When at={group.changes_at} as="time" />{" "}
+      <span className="faint">
+        (<Ago at={group.changes_at} />)
+      </span>
+    </>
   );
 }
 
@@ -311,7 +315,7 @@ const LETS_GO: Record<string, string> = {
   upstream: "when the upstream run ends",
 };
 
-function FailedLast({ ns, runs }: { ns: string; runs: Run[] }) {
+function FailedLast({ runs }: { runs: Run[] }) {
   const failed = runs.filter((run) => run.state === "FAILED").slice(0, 8);
   if (failed.length === 0) return <Empty>No run of the newest {number(runs.length)} has failed.</Empty>;
   return (
@@ -326,7 +330,7 @@ function FailedLast({ ns, runs }: { ns: string; runs: Run[] }) {
               <RunLink id={run.run_id}>{partition(run.partition ?? run.correlation) || undefined}</RunLink>
             </td>
             <td>
-              <Reason text={withoutNamespace(run.reason, ns)} />
+              <Reason text={run.reason} />
             </td>
             <td className="end">
               <Ago at={run.ended_at} />

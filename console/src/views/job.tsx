@@ -14,7 +14,7 @@ import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
 import { Go, ScheduleLink } from "../parts/go";
 import { Await, Loading, Panel } from "../parts/panel";
-import { Ago, Reason, State, When } from "../parts/text";
+import { Lasts, Reason, State, When } from "../parts/text";
 import { Constraints, TriggerTree } from "../parts/tree";
 
 /** A waiting job. Once it has become a run, the page is that of the run, which has the same id. */
@@ -57,7 +57,7 @@ export function JobView() {
                   <Reason text={why.data?.why ?? data.reason} refs={why.data?.refs} />
                 </p>
                 <p className="faint">
-                  since <Ago at={data.created_at} />
+                  for <Lasts from={data.created_at} />
                   {why.data && (
                     <>
                       ; it goes on with <Reason text={why.data.wakes} refs={why.data.refs} />

@@ -3,12 +3,11 @@ import { commands } from "../api/commands";
 import type { LimitRow } from "../api/new-types";
 import { namespace } from "../api/queries";
 import { useNs, usePlace } from "../frame/place";
-import { number } from "../lib/format";
+import { number, withoutNamespace } from "../lib/format";
 import { Command } from "../parts/command";
 import { JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, State, When } from "../parts/text";
-import { withoutNamespace } from "./schedules";
 
 /** Pools, policies, and every limit in which someone waits: what is in use, and the queue in its order. */
 export function Limits() {

@@ -6,7 +6,7 @@ import { namespace } from "../api/queries";
 import type { Job } from "../api/types";
 import { useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { number, partition } from "../lib/format";
+import { number, partition, withoutNamespace } from "../lib/format";
 import { byHolder, byWord, type Held } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
 import { lookOfState } from "../lib/states";
@@ -15,8 +15,7 @@ import { Command, copy } from "../parts/command";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty } from "../parts/panel";
 import { type Column, Rows } from "../parts/rows";
-import { Ago, Reason } from "../parts/text";
-import { withoutNamespace } from "./schedules";
+import { Ago, Reason, When } from "../parts/text";
 
 const STATES = ["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"];
 const GROUPINGS = [
@@ -167,7 +166,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       width: "minmax(220px, 2.4fr)",
       head: "Waits for",
       cell: (line) =>
-        "group" in line ? <UseOf ns={ns} group={line.group} open={line.open} /> : <WaitsFor job={line.job} ns={ns} />,
+        "group" in line ? <UseOf ns={ns} group={line.group} open={line.open} /> : <WaitsFor job={line.job} />,
     },
     {
       id: "act",
@@ -239,13 +238,19 @@ function UseOf({ ns, group, open }: { ns: string; group: Held; open: boolean }) 
   );
 }
 
-function WaitsFor({ job, ns }: { job: Job; ns: string }) {
+function WaitsFor({ job }: { job: Job }) {
   return (
     <>
       {job.inherited_priority !== null && <span className="tag">priority {job.inherited_priority}, inherited</span>}{" "}
-      <span title={job.reason}>
-        <Reason text={withoutNamespace(job.reason, ns)} />
-      </span>
+      {job.reason ? (
+        <span title={job.reason}>
+          <Reason text={job.reason} />
+        </span>
+      ) : (
+        <span className="faint">
+          its fire at <When at={job.due_at} as="second" />
+        </span>
+      )}
     </>
   );
 }

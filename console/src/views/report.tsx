@@ -3,12 +3,11 @@ import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
 import type { ReportRow } from "../api/report";
 import { useNs, usePlace } from "../frame/place";
-import { change as changed, dollars, duration, number, percent } from "../lib/format";
+import { change as changed, dollars, duration, number, percent, withoutNamespace } from "../lib/format";
 import { paths } from "../lib/paths";
 import { Command } from "../parts/command";
 import { Go, RunLink } from "../parts/go";
 import { Await, Empty } from "../parts/panel";
-import { withoutNamespace } from "./schedules";
 
 type Value = number | string | null | undefined;
 const num = (row: ReportRow, column: string) => row[column] as number | null | undefined;

@@ -18,7 +18,7 @@ import { Await, Empty, Panel } from "../parts/panel";
 import { JobsTable, RecordsTable, RunsTable } from "../parts/runs-table";
 import { Spark } from "../parts/spark";
 import { openTab, type Tab, Tabs } from "../parts/tabs";
-import { Ago, Reason, State, When } from "../parts/text";
+import { Ago, Lasts, Reason, State, When } from "../parts/text";
 import { Constraints, TriggerTree } from "../parts/tree";
 import { BackfillsTable } from "./schedule/backfills";
 import { Calendar } from "./schedule/calendar";
@@ -138,7 +138,7 @@ function WhyPanel({ why, definition }: { why: Why; definition: StoredSchedule })
         </p>
         {chosen && (
           <p className="faint">
-            since <Ago at={chosen.since} />; it goes on with <Reason text={chosen.wakes} refs={refs} />
+            for <Lasts from={chosen.since} />; it goes on with <Reason text={chosen.wakes} refs={refs} />
           </p>
         )}
       </div>
@@ -212,7 +212,9 @@ function Next({ name, skips }: { name: string; skips: string[] }) {
     <Await query={query}>
       {(data) =>
         data.items.length === 0 ? (
-          <Empty>No clock starts it: {data.description}.</Empty>
+          <Empty>
+            No clock starts it: <Reason text={data.description} />.
+          </Empty>
         ) : (
           <table>
             <tbody>

@@ -8,7 +8,7 @@ import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { fits, parseFilter, toggleTerm } from "../lib/filter";
-import { count, number, shortName } from "../lib/format";
+import { count, number, shortName, withoutNamespace } from "../lib/format";
 import { paths } from "../lib/paths";
 import { lookOfState, PAUSED } from "../lib/states";
 import { useAct } from "../parts/act";
@@ -187,7 +187,7 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       id: "now",
       width: "minmax(200px, 1.7fr)",
       head: "Now",
-      cell: (row) => <NowOf row={row} glance={seen.get(row.name)} ns={ns} />,
+      cell: (row) => <NowOf row={row} glance={seen.get(row.name)} />,
     },
     { id: "next", width: "72px", head: "Next", cell: (row) => <NextOf glance={seen.get(row.name)} /> },
     { id: "last", width: "112px", head: "Last 10", cell: (row) => <LastTen runs={seen.get(row.name)?.last} /> },
@@ -232,11 +232,11 @@ function useGlances(ns: string, names: string[]): Map<string, Glance> {
   return known.current;
 }
 
-function NowOf({ row, glance, ns }: { row: ScheduleRow; glance: Glance | undefined; ns: string }) {
+function NowOf({ row, glance }: { row: ScheduleRow; glance: Glance | undefined }) {
   if (!glance) return <span className="faint">{row.pause_reason ?? (row.enabled ? "" : row.state)}</span>;
   return (
     <span className="now">
-      <Reason text={withoutNamespace(glance.why, ns)} short />
+      <Reason text={glance.why} short />
       {glance.waiting > 0 && (
         <Go className="sub" to={paths.schedule(row.name)} search={{ tab: "jobs" }}>
           {count(glance.waiting, "waiting job", glance.at_least)}
@@ -278,11 +278,6 @@ export function LastTen({ runs }: { runs: LastRun[] | undefined }) {
       ))}
     </span>
   );
-}
-
-/** Names of the namespace on screen without it: it stands at the top of the page. */
-export function withoutNamespace(text: string, ns: string): string {
-  return text.replaceAll(`${ns}.`, "");
 }
 
 function SortButton({ by, word }: { by: "name" | "trigger"; word: string }) {

@@ -4,6 +4,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { job, run } from "../../stub/data.ts";
 import { type Stage, stage } from "./console.ts";
 
+/** The part of axe that is used. */
+interface Axe {
+  run: (page: Document, options: object) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
+}
+
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const S = "/demo/schedules/flights/ingest-00000";
 
@@ -47,13 +52,11 @@ test.each(VIEWS)("%s shows its data, and axe finds nothing in either theme", asy
     // As a debugger: the policy of the page allows no script from elsewhere.
     await page.evaluate(axe);
     const found = await page.evaluate(async () => {
-      // biome-ignore lint/suspicious/noExplicitAny: axe comes without types here
-      const result = await (window as any).axe.run(document, {
+      const result = await (window as unknown as { axe: Axe }).axe.run(document, {
         runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
       });
-      // biome-ignore lint/suspicious/noExplicitAny: see above
-      return result.violations.flatMap((rule: any) =>
-        rule.nodes.slice(0, 3).map((node: any) => `${rule.id}: ${node.html.slice(0, 160)}`),
+      return result.violations.flatMap((rule) =>
+        rule.nodes.slice(0, 3).map((node) => `${rule.id}: ${node.html.slice(0, 160)}`),
       );
     });
     expect(found, `${theme} ${path}`).toEqual([]);

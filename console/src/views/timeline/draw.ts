@@ -10,6 +10,7 @@ export interface Colours {
   text: string;
   faint: string;
   now: string;
+  mark: string;
   bars: Record<Look, string>;
 }
 
@@ -22,7 +23,14 @@ export function coloursOf(element: Element): Colours {
     text: of("text"),
     faint: of("muted"),
     now: of("link"),
-    bars: { ok: of("ok"), failed: of("bad"), running: of("run"), cancelled: of("off"), waiting: of("wait-line") },
+    mark: of("bar-text"),
+    bars: {
+      ok: of("bar-ok"),
+      failed: of("bar-bad"),
+      running: of("bar-run"),
+      cancelled: of("bar-off"),
+      waiting: of("wait-line"),
+    },
   };
 }
 
@@ -84,7 +92,7 @@ function drawRow(context: CanvasRenderingContext2D, bars: Bar[], y: number, colo
       // A notch tells a failure apart without its colour.
       context.clearRect(bar.x, y + 13, bar.width, 2);
     } else if (bar.look === "failed") {
-      context.fillStyle = "#fff";
+      context.fillStyle = colours.mark;
       context.font = "11px sans-serif";
       context.fillText("✗", bar.x + bar.width / 2 - 4, y + 15);
     }
