@@ -75,6 +75,7 @@ export const namespaces = queryOptions({
 export function scheduleRows(ns: string) {
   return queryOptions({
     queryKey: [ns, "schedules"],
+    structuralSharing: false,
     queryFn: async ({ signal }) => {
       const path = fill("/v1/namespaces/{ns}/schedules", { ns });
       const key = [ns, "schedules"];
@@ -248,6 +249,7 @@ export const namespace = {
   jobs: (ns: string, query: { state?: string; queued_in?: string } = {}) =>
     queryOptions({
       queryKey: [ns, "jobs", query],
+      structuralSharing: false,
       queryFn: ({ signal }) =>
         whole<import("./types").Job>(fill("/v1/namespaces/{ns}/jobs", { ns }), { limit: 500, ...query }, signal, 5_000),
       placeholderData: keepPreviousData,

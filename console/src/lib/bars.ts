@@ -86,13 +86,16 @@ export function mergeBars(columns: Columns, states: string[], span: Span, now: n
   return bars;
 }
 
-/** The indices of the attempts, in the order in which they began. The API has the newest first, so it is mostly a reversal. */
-function inTime({ at, waited }: Columns): number[] {
-  const begun = at.map((instant, index) => instant + (waited[index] ?? 0));
-  const order = begun.map((_, index) => begun.length - 1 - index);
-  const sorted = order.every(
-    (index, place) => place === 0 || (begun[order[place - 1] ?? 0] ?? 0) <= (begun[index] ?? 0),
-  );
+/** The indices of the attempts, in the order in which they began. The API has the newest first: mostly a reversal. */
+function inTime({ at, waited }: Columns): Uint32Array {
+  const begun = Float64Array.from(at, (instant, index) => instant + (waited[index] ?? 0));
+  const order = new Uint32Array(begun.length);
+  let sorted = true;
+  for (let place = 0; place < order.length; place++) {
+    const index = order.length - 1 - place;
+    order[place] = index;
+    if (place > 0 && (begun[index + 1] ?? 0) > (begun[index] ?? 0)) sorted = false;
+  }
   return sorted ? order : order.sort((a, b) => (begun[a] ?? 0) - (begun[b] ?? 0));
 }
 

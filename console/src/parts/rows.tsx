@@ -1,5 +1,5 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { type CSSProperties, type ReactNode, useEffect, useRef, useState } from "react";
+import { type CSSProperties, memo, type ReactNode, useEffect, useRef, useState } from "react";
 import { useKeys } from "../frame/keys";
 
 export interface Column<T> {
@@ -75,10 +75,10 @@ export function Rows<T>({
     onShown(rows.slice(first, last + 1));
   }, [onShown, rows, first, last, virtual.isScrolling]);
 
-  const tracks = { gridTemplateColumns: columns.map((column) => column.width).join(" ") };
+  const tracks = columns.map((column) => column.width).join(" ");
   return (
     <div className={fill ? "rows fill" : "rows"} role="table" aria-label={label} aria-rowcount={rows.length + 1}>
-      <div className="row head" role="row" style={tracks}>
+      <div className="row head" role="row" style={{ gridTemplateColumns: tracks }}>
         {columns.map((column) => (
           <div key={column.id} role="columnheader" className={column.end ? "cell end" : "cell"}>
             {column.head}
@@ -97,24 +97,19 @@ export function Rows<T>({
           {items.map((item) => {
             const shown = rows[item.index];
             if (shown === undefined) return null;
-            const style: CSSProperties = { ...tracks, height, transform: `translateY(${item.start}px)` };
-            const classes = ["row", item.index === current ? "current" : "", rowClass?.(shown) ?? ""].join(" ").trim();
             return (
-              <div
+              <RowView
                 key={rowKey(shown)}
-                role="row"
-                aria-rowindex={item.index + 2}
-                aria-current={item.index === current ? "true" : undefined}
-                className={classes}
-                style={style}
-                onMouseDown={() => setCurrent(item.index)}
-              >
-                {columns.map((column) => (
-                  <div key={column.id} role="cell" className={column.end ? "cell end" : "cell"}>
-                    {column.cell(shown, item.index)}
-                  </div>
-                ))}
-              </div>
+                row={shown}
+                index={item.index}
+                top={item.start}
+                height={height}
+                tracks={tracks}
+                columns={columns}
+                className={rowClass?.(shown) ?? ""}
+                current={item.index === current}
+                point={setCurrent}
+              />
             );
           })}
         </div>
@@ -122,3 +117,46 @@ export function Rows<T>({
     </div>
   );
 }
+
+interface RowViewProps<T> {
+  row: T;
+  index: number;
+  top: number;
+  height: number;
+  tracks: string;
+  columns: readonly Column<T>[];
+  className: string;
+  current: boolean;
+  point: (index: number) => void;
+}
+
+// Scrolling renders the table with each frame, but of the rows only those that come into view.
+const RowView = memo(function RowView<T>({
+  row,
+  index,
+  top,
+  height,
+  tracks,
+  columns,
+  className,
+  current,
+  point,
+}: RowViewProps<T>) {
+  const style: CSSProperties = { gridTemplateColumns: tracks, height, transform: `translateY(${top}px)` };
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      aria-current={current ? "true" : undefined}
+      className={["row", current ? "current" : "", className].join(" ").trim()}
+      style={style}
+      onMouseDown={() => point(index)}
+    >
+      {columns.map((column) => (
+        <div key={column.id} role="cell" className={column.end ? "cell end" : "cell"}>
+          {column.cell(row, index)}
+        </div>
+      ))}
+    </div>
+  );
+}) as <T>(props: RowViewProps<T>) => ReactNode;
