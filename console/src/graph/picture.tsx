@@ -138,12 +138,12 @@ function NodeBox({
       role="button"
       tabIndex={0}
       aria-pressed={chosen}
-      aria-label={`${node.kind} ${node.title} ${node.state ?? ""}`}
       onClick={() => choose(node.id)}
       onKeyDown={onKey}
     >
-      <title>{node.title}</title>
-      <rect width={WIDTH} height={HEIGHT} rx={node.kind === "dataset" ? 20 : 6} />
+      <rect width={WIDTH} height={HEIGHT} rx={node.kind === "dataset" ? 20 : 6}>
+        <title>{node.title}</title>
+      </rect>
       <text x={12} y={19} className="node-title">
         {cut(node.title, 25)}
       </text>

@@ -190,7 +190,12 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       cell: (row) => <NowOf row={row} glance={seen.get(row.name)} />,
     },
     { id: "next", width: "72px", head: "Next", cell: (row) => <NextOf glance={seen.get(row.name)} /> },
-    { id: "last", width: "112px", head: "Last 10", cell: (row) => <LastTen runs={seen.get(row.name)?.last} /> },
+    {
+      id: "last",
+      width: "112px",
+      head: "Last 10",
+      cell: (row) => <LastTen name={row.name} runs={seen.get(row.name)?.last} />,
+    },
   ];
 
   return (
@@ -259,24 +264,22 @@ const MARKS = {
   plain: "mark-off",
 };
 
-/** The last runs, the newest at the right; each cell opens its run. */
-export function LastTen({ runs }: { runs: LastRun[] | undefined }) {
+/** The last runs, the newest at the right. One link for all: single cells are too small to be hit. */
+function LastTen({ name, runs }: { name: string; runs: LastRun[] | undefined }) {
   if (!runs) return null;
   if (runs.length === 0) return <span className="faint">no runs</span>;
+  const failed = runs.filter((run) => run.state === "FAILED").length;
   return (
-    <span className="last">
+    <Go
+      className="last"
+      to={paths.schedule(name)}
+      title={runs.map((run) => run.state).join(", ")}
+      aria-label={`Last ${count(runs.length, "run")}: ${failed} failed`}
+    >
       {[...runs].reverse().map((run) => (
-        <Go
-          key={`${run.run_id} ${run.attempt}`}
-          to={paths.run(run.run_id)}
-          search={run.attempt > 1 ? { attempt: String(run.attempt) } : {}}
-          className={MARKS[lookOfState(run.state).tone]}
-          title={`${run.state} ${run.at}`}
-        >
-          {run.state}
-        </Go>
+        <span key={`${run.run_id} ${run.attempt}`} className={MARKS[lookOfState(run.state).tone]} />
       ))}
-    </span>
+    </Go>
   );
 }
 
