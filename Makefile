@@ -18,6 +18,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 REQUIREMENTS := requirements.txt requirements-dev.txt requirements.lock pyproject.toml
 DOCS_VENV := build/docs-venv
+CONSOLE_VENV := build/console-venv
+NPM := PATH="$(abspath $(CONSOLE_VENV))/bin:$$PATH" npm --prefix console --silent
+CONSOLE := sluice/console/static/index.html
+CONSOLE_SOURCES := $(shell find console/src console/public -type f) console/index.html console/vite.config.ts
 TYPED := chalicelib sluice infra jobs job_library benchmarks examples app.py
 
 export PATH := $(abspath $(BIN)):$(PATH)
@@ -30,7 +34,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo test test-long worlds lint mutants up down reset package deploy undeploy smoke bench example docs
+.PHONY: help venv lock demo console console-check test test-long worlds lint mutants up down reset package deploy undeploy smoke bench example docs
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,7 +65,7 @@ lint: $(STAMP) ## style, formatting and types
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict $(TYPED)
 
-test: lint ## lint, types and all tests but the long ones: the gate
+test: lint $(CONSOLE) ## lint, types and all tests but the long ones: the gate
 	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder --durations=20 --junit-xml=build/tests.xml
 
 test-long: $(STAMP) ## the tests that take longer than a minute, and the scenarios once more on moto
@@ -101,6 +105,26 @@ bench: $(STAMP) ## measure: make bench ONLY=burst
 
 docs: $(DOCS_VENV)/.installed ## build the documents as a site with a search: build/site/index.html
 	@$(DOCS_VENV)/bin/python -m infra.docs_site
+
+console: $(CONSOLE) ## build the page of the web console, which `sluice console` serves
+
+console-check: $(CONSOLE) ## style, types and all tests of the page, also in a browser; `make test` has them
+	@$(NPM) run check
+
+$(CONSOLE): console/node_modules/.package-lock.json $(CONSOLE_SOURCES)
+	@$(NPM) run build
+
+# npm runs only if its list of packages is newer than what it installed.
+console/node_modules/.package-lock.json: $(CONSOLE_VENV)/.installed console/package.json console/package-lock.json
+	@$(NPM) ci --no-fund --no-audit
+	@touch $@
+
+# Node is a wheel in an environment of its own: `make demo` and `make up` do not need it.
+$(CONSOLE_VENV)/.installed: console/requirements.txt
+	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing. Install Python 3.11, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	test -x $(CONSOLE_VENV)/bin/python || $(PYTHON) -m venv $(CONSOLE_VENV)
+	$(CONSOLE_VENV)/bin/python -m pip install --quiet -r console/requirements.txt
+	@touch $@
 
 # An environment of its own: no other command needs what builds the site.
 $(DOCS_VENV)/.installed: docs/requirements.txt

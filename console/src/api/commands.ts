@@ -1,0 +1,145 @@
+// The command of the command line that does what a button does.
+
+import { partitionPath } from "../lib/format";
+
+export type Values = Record<string, string>;
+
+/** A word as a shell takes it. */
+export function quote(word: string): string {
+  return /^[A-Za-z0-9_@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A command of words; what is false, null or empty is left out. */
+export function command(...words: (string | number | false | null | undefined)[]): string {
+  const given = words.filter((word) => word !== false && word !== null && word !== undefined && word !== "");
+  return ["sluice", ...given.map((word) => quote(String(word)))].join(" ");
+}
+
+/** The words of properties: `-p`, `threshold=0.7`. */
+function properties(values: Values | undefined): string[] {
+  return Object.entries(values ?? {}).flatMap(([key, value]) => ["-p", `${key}=${value}`]);
+}
+
+export interface PauseOptions {
+  mode?: string;
+  timeouts?: string;
+}
+
+export interface RunOptions {
+  at?: string;
+  properties?: Values;
+  partition?: Values;
+}
+
+export interface BackfillOptions {
+  from?: string;
+  to?: string;
+  partitions?: string[];
+  dataset?: string;
+  concurrency?: number;
+  newestFirst?: boolean;
+  dryRun?: boolean;
+}
+
+export interface ReprocessOptions {
+  dataset?: string;
+  partition?: Values;
+  run?: string;
+  from?: string;
+  to?: string;
+  scope?: string;
+  concurrency?: number;
+  dryRun?: boolean;
+}
+
+const pauseWords = ({ mode, timeouts }: PauseOptions) => [
+  ...(mode && mode !== "hold" ? ["--mode", mode] : []),
+  ...(timeouts === "stop" ? ["--stop-timeouts"] : []),
+];
+
+export const commands = {
+  describe: (kind: string, name: string) => command("describe", kind, name),
+  why: (kind: string, name: string) => command("why", kind, name),
+  enable: (...names: string[]) => command("enable", ...names),
+  disable: (...names: string[]) => command("disable", ...names),
+  pause: (names: string[], options: PauseOptions = {}) => command("pause", ...names, ...pauseWords(options)),
+  resume: (...names: string[]) => command("resume", ...names),
+  run: (name: string, { at, properties: given, partition }: RunOptions = {}) =>
+    command("run", name, ...properties(given), at && "--at", at, partition && "--partition", partitionPath(partition)),
+  skip: (name: string, at: string) => command("skip", name, at),
+  unskip: (name: string, at: string) => command("unskip", name, at),
+  preview: (name: string) => command("preview", name),
+  versions: (name: string) => command("versions", name),
+  cancelJob: (id: string) => command("jobs", "cancel", id),
+  approve: (id: string, reason?: string) => command("jobs", "approve", id, reason && "--reason", reason),
+  refuse: (id: string, reason?: string) => command("jobs", "refuse", id, reason && "--reason", reason),
+  showRun: (id: string) => command("runs", "show", id),
+  cancelRun: (id: string) => command("runs", "cancel", id),
+  pingRun: (id: string) => command("runs", "ping", id),
+  rerunRun: (id: string) => command("runs", "rerun", id),
+  logs: (id: string, attempt?: number) => command("logs", id, attempt && "--attempt", attempt),
+  listRuns: (ns: string, state?: string, day?: string) =>
+    command("runs", "list", "-n", ns, state && "--state", state, day && "--day", day),
+  redrive: (id: string) => command("dead-letters", "redrive", id),
+  redriveAll: (ns: string, schedule: string) => command("dead-letters", "redrive", "-n", ns, "--schedule", schedule),
+  dropLetter: (id: string) => command("dead-letters", "drop", id),
+  runDag: (name: string, at?: string) => command("dags", "run", name, at && "--at", at),
+  enableDag: (name: string) => command("dags", "enable", name),
+  disableDag: (name: string) => command("dags", "disable", name),
+  rerunDag: (name: string, id: string, what: { from?: string; only?: string }) =>
+    command(
+      "dags",
+      "rerun",
+      name,
+      id,
+      ...(what.from ? ["--from", what.from] : what.only ? ["--only", what.only] : ["--all"]),
+    ),
+  backfill: (name: string, given: BackfillOptions) =>
+    command(
+      "backfill",
+      "begin",
+      name,
+      given.from && "--from",
+      given.from,
+      given.to && "--to",
+      given.to,
+      ...(given.partitions ?? []).flatMap((path) => ["--partition", path]),
+      given.dataset && "--dataset",
+      given.dataset,
+      ...(given.concurrency && given.concurrency > 1 ? ["-c", given.concurrency] : []),
+      given.newestFirst && "--newest-first",
+      given.dryRun && "--dry-run",
+    ),
+  cancelBackfill: (name: string, id: string, runs: boolean) =>
+    command("backfill", "cancel", name, id, runs && "--runs"),
+  reprocess: (given: ReprocessOptions) =>
+    command(
+      "reprocess",
+      ...(given.dataset ? [given.dataset] : ["begin"]),
+      given.partition && partitionPath(given.partition),
+      given.run && "--run",
+      given.run,
+      given.from && "--from",
+      given.from,
+      given.to && "--to",
+      given.to,
+      given.scope === "only" && "--only",
+      ...(given.concurrency && given.concurrency > 1 ? ["-c", given.concurrency] : []),
+      given.dryRun && "--dry-run",
+    ),
+  cancelReprocess: (ns: string, id: string, runs: boolean) =>
+    command("reprocess", "cancel", id, "-n", ns, runs && "--runs"),
+  registerPartition: (dataset: string, partition: Values) =>
+    command("datasets", "register", dataset, ...Object.entries(partition).map(([key, value]) => `${key}=${value}`)),
+  partitions: (dataset: string) => command("datasets", dataset),
+  jobs: (ns: string) => command("jobs", "-n", ns),
+  pools: (ns: string) => command("pools", "-n", ns),
+  letters: (ns: string) => command("dead-letters", "list", "-n", ns),
+  list: (kind: string, ns: string) => command("get", kind, "-n", ns),
+  get: (kind: string, name: string) => command("get", kind, name),
+  showDag: (name: string, id: string) => command("dags", "show", name, id),
+  reprocesses: (ns: string) => command("reprocess", "list", "-n", ns),
+  showReprocess: (ns: string, id: string) => command("reprocess", "show", id, "-n", ns),
+  top: (ns: string) => command("top", "-n", ns),
+  report: (ns: string, day?: string) => command("report", "-n", ns, day && "--day", day),
+};

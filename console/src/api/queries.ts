@@ -1,0 +1,377 @@
+// What each view reads, and how often it is read again.
+
+import { keepPreviousData, type Query, QueryClient, queryOptions } from "@tanstack/react-query";
+import { ApiError, fill, get, pace, post, send } from "./client";
+import type { About, Glance, ScheduleRow } from "./new-types";
+import type { ReportRow } from "./report";
+
+const SECOND = 1000;
+
+export const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 2 * SECOND,
+      retry: (failures, error) =>
+        failures < 2 && error instanceof ApiError && (error.status === 429 || error.status >= 502),
+      refetchOnWindowFocus: true,
+      refetchIntervalInBackground: false,
+    },
+  },
+});
+
+/** Poll each so many seconds, less often after slow answers, and not at all while an answer is a refusal of the token. */
+export function every(seconds: number) {
+  // biome-ignore lint/suspicious/noExplicitAny: the data of the query does not matter here
+  return (query: Query<any, any, any, any>): number | false => {
+    const error = query.state.error;
+    if (error instanceof ApiError && (error.status === 401 || error.status === 404)) return false;
+    return Math.max(seconds * SECOND, pace.last * 5, error ? 10 * SECOND : 0);
+  };
+}
+
+const parts = (name: string) => {
+  const [ns = "", app = "", ...rest] = name.split(".");
+  return { ns, app, name: rest.join(".") };
+};
+
+const ofTwo = (name: string) => {
+  const [ns = "", ...rest] = name.split(".");
+  return { ns, name: rest.join(".") };
+};
+
+/** All rows of a list, page after page. */
+async function whole<T>(
+  path: string,
+  query: Record<string, string | number>,
+  signal: AbortSignal,
+  most = 20_000,
+): Promise<T[]> {
+  const rows: T[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: { items: T[]; next_cursor: string | null } = await send("GET", path, {
+      query: { ...query, cursor },
+      signal,
+    });
+    rows.push(...page.items);
+    cursor = page.next_cursor;
+  } while (cursor && rows.length < most);
+  return rows;
+}
+
+export const about = queryOptions({
+  queryKey: ["about"],
+  queryFn: () => send<About>("GET", "/console.json"),
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+export const namespaces = queryOptions({
+  queryKey: ["namespaces"],
+  queryFn: ({ signal }) => get("/v1/namespaces", {}, { query: { limit: 500 }, signal }),
+  staleTime: 60 * SECOND,
+});
+
+/** Each schedule of a namespace as a row; the first page is shown while the others come. */
+export function scheduleRows(ns: string) {
+  return queryOptions({
+    queryKey: [ns, "schedules"],
+    structuralSharing: false,
+    queryFn: async ({ signal }) => {
+      const path = fill("/v1/namespaces/{ns}/schedules", { ns });
+      const key = [ns, "schedules"];
+      const rows: ScheduleRow[] = [];
+      let cursor: string | null = null;
+      do {
+        const limit = rows.length === 0 ? 500 : 2000;
+        const page: { items: ScheduleRow[]; next_cursor: string | null } = await send("GET", path, {
+          query: { limit, cursor },
+          signal,
+        });
+        rows.push(...page.items);
+        cursor = page.next_cursor;
+        const shown = client.getQueryData<ScheduleRow[]>(key);
+        if (cursor && (shown?.length ?? 0) < rows.length) client.setQueryData(key, rows.slice());
+      } while (cursor);
+      return rows;
+    },
+    refetchInterval: every(30),
+  });
+}
+
+/** The dear facts of the schedules on screen, by name. At most 50 a request. */
+export function glances(ns: string, names: string[]) {
+  return queryOptions({
+    queryKey: [ns, "glance", ...names],
+    queryFn: async ({ signal }): Promise<Map<string, Glance>> => {
+      if (names.length === 0) return new Map();
+      const answer = await post(
+        "/v1/namespaces/{ns}/glance",
+        { ns },
+        { body: { schedules: names.slice(0, 50) }, signal },
+      );
+      return new Map(answer.items.map((item) => [item.schedule, item]));
+    },
+    placeholderData: keepPreviousData,
+    refetchInterval: every(10),
+  });
+}
+
+const SCHEDULE = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}";
+
+export const schedule = {
+  definition: (name: string) =>
+    queryOptions({
+      queryKey: ["schedule", name],
+      queryFn: ({ signal }) => get(SCHEDULE, parts(name), { signal }),
+      refetchInterval: every(10),
+    }),
+  why: (name: string) =>
+    queryOptions({
+      queryKey: ["schedule", name, "why"],
+      queryFn: ({ signal }) => get(`${SCHEDULE}/why`, parts(name), { signal }),
+      refetchInterval: every(5),
+    }),
+  preview: (name: string, count = 5) =>
+    queryOptions({
+      queryKey: ["schedule", name, "preview", count],
+      queryFn: ({ signal }) => get(`${SCHEDULE}/preview`, parts(name), { query: { count }, signal }),
+      refetchInterval: every(30),
+      retry: false,
+    }),
+  days: (name: string, zone: string) =>
+    queryOptions({
+      queryKey: ["schedule", name, "days", zone],
+      queryFn: ({ signal }) => get(`${SCHEDULE}/days`, parts(name), { query: { zone }, signal }),
+      staleTime: 60 * SECOND,
+    }),
+  runs: (name: string, query: { state?: string; day?: string; limit?: number } = {}) =>
+    queryOptions({
+      queryKey: ["schedule", name, "runs", query],
+      queryFn: ({ signal }) => get(`${SCHEDULE}/runs`, parts(name), { query: { limit: 100, ...query }, signal }),
+      placeholderData: keepPreviousData,
+      refetchInterval: every(10),
+    }),
+  jobs: (name: string) =>
+    queryOptions({
+      queryKey: ["schedule", name, "jobs"],
+      queryFn: ({ signal }) => get(`${SCHEDULE}/jobs`, parts(name), { query: { limit: 200 }, signal }),
+      refetchInterval: every(5),
+    }),
+  records: (name: string) =>
+    queryOptions({
+      queryKey: ["schedule", name, "records"],
+      queryFn: ({ signal }) => get(`${SCHEDULE}/records`, parts(name), { query: { limit: 200 }, signal }),
+      refetchInterval: every(30),
+    }),
+  versions: (name: string) =>
+    queryOptions({
+      queryKey: ["schedule", name, "versions"],
+      queryFn: ({ signal }) => get(`${SCHEDULE}/versions`, parts(name), { query: { limit: 100 }, signal }),
+      staleTime: 60 * SECOND,
+    }),
+  backfills: (name: string) =>
+    queryOptions({
+      queryKey: ["schedule", name, "backfills"],
+      queryFn: ({ signal }) => get(`${SCHEDULE}/backfills`, parts(name), { query: { limit: 50 }, signal }),
+      refetchInterval: every(5),
+    }),
+};
+
+export const job = (id: string) =>
+  queryOptions({
+    queryKey: ["job", id],
+    queryFn: ({ signal }) => get("/v1/jobs/{job_id}", { job_id: id }, { signal }),
+    refetchInterval: every(5),
+    retry: false,
+  });
+
+export const jobWhy = (id: string) =>
+  queryOptions({
+    queryKey: ["job", id, "why"],
+    queryFn: ({ signal }) => get("/v1/jobs/{job_id}/why", { job_id: id }, { signal }),
+    refetchInterval: every(5),
+    retry: false,
+  });
+
+const LIVING = ["STARTING", "RUNNING", "RETRYING"];
+export const lives = (state: string | undefined): boolean => state !== undefined && LIVING.includes(state);
+
+export const run = {
+  full: (id: string) =>
+    queryOptions({
+      queryKey: ["run", id],
+      queryFn: ({ signal }) => get("/v1/runs/{run_id}", { run_id: id }, { signal }),
+      refetchInterval: (query) =>
+        query.state.data && !lives(query.state.data.state) ? every(30)(query) : every(2)(query),
+    }),
+  why: (id: string) =>
+    queryOptions({
+      queryKey: ["run", id, "why"],
+      queryFn: ({ signal }) => get("/v1/runs/{run_id}/why", { run_id: id }, { signal }),
+      refetchInterval: every(5),
+      retry: false,
+    }),
+  logs: (id: string, attempt: number, lines: number, living: boolean) =>
+    queryOptions({
+      queryKey: ["run", id, "logs", attempt, lines],
+      queryFn: ({ signal }) => get("/v1/runs/{run_id}/logs", { run_id: id }, { query: { attempt, lines }, signal }),
+      refetchInterval: living ? every(3) : false,
+    }),
+  lineage: (id: string) =>
+    queryOptions({
+      queryKey: ["run", id, "lineage"],
+      queryFn: ({ signal }) => get("/v1/runs/{run_id}/lineage", { run_id: id }, { signal }),
+      refetchInterval: every(30),
+    }),
+};
+
+export const namespace = {
+  now: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "now"],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/now", { ns }, { signal }),
+      refetchInterval: every(5),
+    }),
+  fires: (ns: string, from?: string, to?: string) =>
+    queryOptions({
+      queryKey: [ns, "fires", from, to],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/fires", { ns }, { query: { from, to }, signal }),
+      placeholderData: keepPreviousData,
+      refetchInterval: every(30),
+    }),
+  runs: (ns: string, query: { state?: string; day?: string; limit?: number } = {}, seconds = 10) =>
+    queryOptions({
+      queryKey: [ns, "runs", query],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/runs", { ns }, { query: { limit: 500, ...query }, signal }),
+      placeholderData: keepPreviousData,
+      refetchInterval: every(seconds),
+    }),
+  jobs: (ns: string, query: { state?: string; queued_in?: string } = {}) =>
+    queryOptions({
+      queryKey: [ns, "jobs", query],
+      structuralSharing: false,
+      queryFn: ({ signal }) =>
+        whole<import("./types").Job>(fill("/v1/namespaces/{ns}/jobs", { ns }), { limit: 500, ...query }, signal, 5_000),
+      placeholderData: keepPreviousData,
+      refetchInterval: every(5),
+    }),
+  limits: (ns: string, name?: string) =>
+    queryOptions({
+      queryKey: [ns, "limits", name ?? ""],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/limits", { ns }, { query: { name }, signal }),
+      placeholderData: name ? undefined : keepPreviousData,
+      refetchInterval: every(5),
+    }),
+  letters: (ns: string, schedule?: string) =>
+    queryOptions({
+      queryKey: [ns, "dead-letters", schedule ?? ""],
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/dead-letters", { ns }, { query: { limit: 200, schedule }, signal }),
+      refetchInterval: every(30),
+    }),
+  report: (ns: string, day?: string) =>
+    queryOptions({
+      queryKey: [ns, "report", day ?? ""],
+      queryFn: async ({ signal }) => {
+        const answer = await get("/v1/namespaces/{ns}/reports", { ns }, { query: { limit: 500, day }, signal });
+        return { day: answer.day, items: answer.items as unknown as ReportRow[], next_cursor: answer.next_cursor };
+      },
+      retry: false,
+      staleTime: 60 * SECOND,
+    }),
+  timeline: (
+    ns: string,
+    query: { from: string; to: string; limit?: number; ids?: boolean; schedule?: string; workflow?: string },
+  ) =>
+    queryOptions({
+      queryKey: [ns, "timeline", query],
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/timeline", { ns }, { query: { limit: 5000, ...query }, signal }),
+      placeholderData: keepPreviousData,
+    }),
+  graph: (ns: string, query: { around?: string; up?: string; down?: string }) =>
+    queryOptions({
+      queryKey: [ns, "graph", query],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/graph", { ns }, { query, signal }),
+      refetchInterval: every(30),
+    }),
+  apps: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "apps"],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/apps", { ns }, { query: { limit: 500 }, signal }),
+      staleTime: 60 * SECOND,
+    }),
+  datasets: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "datasets"],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/datasets", { ns }, { query: { limit: 500 }, signal }),
+      refetchInterval: every(30),
+    }),
+  reprocesses: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "reprocess"],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/reprocess", { ns }, { query: { limit: 100 }, signal }),
+      refetchInterval: every(5),
+    }),
+  reprocess: (ns: string, id: string) =>
+    queryOptions({
+      queryKey: [ns, "reprocess", id],
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/reprocess/{reprocess_id}", { ns, reprocess_id: id }, { signal }),
+      refetchInterval: every(5),
+    }),
+};
+
+export const dataset = {
+  definition: (name: string) =>
+    queryOptions({
+      queryKey: ["dataset", name],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/datasets/{name}", ofTwo(name), { signal }),
+    }),
+  partitions: (name: string, query: { from?: string; to?: string } = {}) =>
+    queryOptions({
+      queryKey: ["dataset", name, "partitions", query],
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/datasets/{name}/partitions", ofTwo(name), {
+          query: { limit: 500, order: "desc", ...query },
+          signal,
+        }),
+      refetchInterval: every(30),
+    }),
+  partition: (name: string, values: string) =>
+    queryOptions({
+      queryKey: ["dataset", name, "partition", values],
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/datasets/{name}/partition", ofTwo(name), { query: { values }, signal }),
+    }),
+};
+
+const DAG = "/v1/namespaces/{ns}/apps/{app}/dags/{name}";
+
+export const dag = {
+  list: (ns: string, app: string) =>
+    queryOptions({
+      queryKey: [ns, "dags", app],
+      queryFn: ({ signal }) =>
+        get("/v1/namespaces/{ns}/apps/{app}/dags", { ns, app }, { query: { limit: 500 }, signal }),
+      refetchInterval: every(30),
+    }),
+  definition: (name: string) =>
+    queryOptions({
+      queryKey: ["dag", name],
+      queryFn: ({ signal }) => get(DAG, parts(name), { signal }),
+      refetchInterval: every(30),
+    }),
+  runs: (name: string) =>
+    queryOptions({
+      queryKey: ["dag", name, "runs"],
+      queryFn: ({ signal }) => get(`${DAG}/runs`, parts(name), { query: { limit: 30 }, signal }),
+      refetchInterval: every(5),
+    }),
+  run: (name: string, id: string) =>
+    queryOptions({
+      queryKey: ["dag", name, "run", id],
+      queryFn: ({ signal }) => get(`${DAG}/runs/{run_id}`, { ...parts(name), run_id: id }, { signal }),
+      refetchInterval: every(3),
+    }),
+};

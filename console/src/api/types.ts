@@ -1,0 +1,1558 @@
+// Generated from the OpenAPI document of the API by `python -m infra.console_types`. Do not edit.
+
+export interface AbsentTrigger {
+  type: "absent";
+  of: PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger;
+  within?: string | null;
+  deadline?: string | null;
+  zone?: string | null;
+  days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+}
+
+export interface Accepted {
+  job_id: string;
+  state: string;
+  reason: string;
+}
+
+export interface AcceptedEvent {
+  id: string;
+  type: string;
+  event_id: string;
+}
+
+export interface AcceptedEvents {
+  accepted: AcceptedEvent[];
+}
+
+export interface ActiveEntry {
+  job_id: string;
+  entry: unknown;
+  state: string;
+}
+
+export interface AllTrigger {
+  type: "all";
+  triggers: (TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger)[];
+  within?: string | null;
+}
+
+export interface AnyOfTrigger {
+  type: "any";
+  triggers: (TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger)[];
+}
+
+export interface App {
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  namespace?: string | null;
+  app?: string | null;
+  default_target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  data_bucket?: string | null;
+  datasets?: Record<string, Dataset>;
+  policies?: Record<string, Policy>;
+  pools?: Record<string, Pool>;
+  workflows?: Record<string, Workflow>;
+  schedules?: Record<string, NewSchedule>;
+  dags?: Record<string, NewDag>;
+}
+
+export interface Approval {
+  type: "approval";
+  role?: string | null;
+  people?: string[];
+  timeout?: string | null;
+  on_unmet?: "wait";
+}
+
+export interface AtLeastTrigger {
+  type: "at_least";
+  count: number;
+  triggers: (TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger)[];
+  within?: string | null;
+}
+
+export interface Backfill {
+  from?: string | null;
+  to?: string | null;
+  partitions?: PartitionRange | null;
+  concurrency?: number;
+  order?: "oldest" | "newest";
+  properties?: Record<string, unknown>;
+  dry_run?: boolean;
+}
+
+export interface Backoff {
+  tries?: number;
+  growth?: "exponential" | "fixed";
+  delay?: string;
+  most?: string;
+}
+
+export interface BegunDag {
+  dag: string;
+  run_id: string;
+}
+
+export interface Billed {
+  cost_usd: number | null;
+}
+
+export interface Bulk {
+  action: "enable" | "disable" | "pause" | "resume";
+  tag?: string | null;
+  workflow?: string | null;
+  state?: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | null;
+  all?: boolean;
+}
+
+export interface BulkChange {
+  changed: string[];
+  unchanged: string[];
+  failed: Record<string, unknown>[];
+}
+
+export interface Calendar {
+  type: "calendar";
+  only?: (string | Record<string, string>)[];
+  excluding?: (string | Record<string, string>)[];
+  zone?: string | null;
+  on_unmet?: "abort" | "wait";
+}
+
+export interface CatchUp {
+  mode?: "all" | "latest" | "none";
+  within?: string;
+}
+
+export interface Change {
+  name: string;
+  kind: string;
+  did: string;
+  version: number;
+}
+
+export interface Claim {
+  worker: string;
+  capacity?: number;
+  wait?: number;
+}
+
+export interface CloudWatchAlarmTrigger {
+  type: "cloudwatch_alarm";
+  alarm: string;
+  state?: "ALARM" | "OK" | "INSUFFICIENT_DATA" | ("ALARM" | "OK" | "INSUFFICIENT_DATA")[];
+  count?: number;
+}
+
+export interface Concurrency {
+  type: "concurrency";
+  max: number;
+  group?: string | null;
+  on_unmet?: "abort" | "wait" | "cancel_other";
+}
+
+export interface Dataset {
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  bucket: string;
+  prefix: string;
+  format?: "files" | "iceberg";
+  keys?: string[];
+  ready?: Readiness;
+  count_overwrites?: boolean;
+  rewritten?: "again" | "ignore";
+  priority?: number | null;
+  operations?: ("append" | "overwrite" | "delete" | "replace")[];
+  glue_table?: string | null;
+  single_writer?: boolean;
+}
+
+export interface DeadLetter {
+  run_id: string;
+  attempt: number;
+  schedule: string;
+  workflow: string;
+  target: string;
+  reason: string;
+  tries: number;
+  size: number;
+  nominal_at: string | null;
+  first_try_at: string;
+  failed_at: string;
+}
+
+export interface Deadline {
+  start_within?: string | null;
+  end_within?: string | null;
+  from?: "nominal" | "data";
+}
+
+export interface Delay {
+  type: "delay";
+  after: string;
+  since?: "created" | "met";
+  on_unmet?: "abort" | "wait";
+}
+
+export interface Delivery {
+  tries?: number;
+  delay?: string;
+  backoff?: Backoff | null;
+}
+
+export interface Deployment {
+  name: string;
+  created: string[];
+  replaced: string[];
+  deleted: string[];
+  kept: string[];
+  untouched: string[];
+  changes?: Record<string, unknown> | null;
+}
+
+export interface DryRun {
+  events: (GivenTime | GivenPartition | GivenSize | GivenStatus | GivenEvent | GivenAlarm)[];
+}
+
+export interface DryRunOfTrigger {
+  steps: Step[];
+  fires: number;
+  left: OpenMatch[];
+  why: string;
+}
+
+export interface Edge {
+  from: string;
+  to: string;
+  on?: ("COMPLETED" | "FAILED" | "KILLED")[];
+  within?: string | null;
+}
+
+export interface ElapsedTrigger {
+  type: "elapsed";
+  after: string;
+}
+
+export interface EmrServerlessTarget {
+  type: "emr_serverless";
+  entry_point: string;
+  arguments?: string[];
+  py_files?: string[];
+  spark?: Record<string, string>;
+  application_id?: string | null;
+  execution_role_arn?: string | null;
+  poll_every?: string | null;
+}
+
+export interface EndedWork {
+  id: string;
+  kind: string;
+  schedule: string;
+  reason: string;
+  at: string;
+  count: number;
+}
+
+export interface Refusal {
+  error: {
+    code: string;
+    message: string;
+    field: string | null;
+    hint: string | null;
+    problems?: Problem[];
+  };
+}
+
+export interface EventBusTarget {
+  type: "event_bus";
+  bus: string;
+  source?: string;
+  detail_type?: string;
+}
+
+export interface EventOfRun {
+  kind: string;
+  id: string;
+  instant: number;
+}
+
+export interface EventTrigger {
+  type: "event";
+  event: string;
+  namespace?: string | null;
+  pattern?: Record<string, unknown> | null;
+  count?: number;
+}
+
+export interface Events {
+  events: NewEvent[];
+}
+
+export interface FireRange {
+  schedule: string;
+  from: string;
+  to: string;
+}
+
+export interface FiresOfReprocess {
+  schedule: string;
+  from?: string | null;
+  to?: string | null;
+}
+
+export interface Fresh {
+  type: "fresh";
+  workflows: string[];
+  within: string;
+  on_unmet: "abort" | "wait";
+}
+
+export interface GivenAlarm {
+  at?: string | null;
+  type: "cloudwatch_alarm";
+  alarm: string;
+  state?: "ALARM" | "OK" | "INSUFFICIENT_DATA";
+}
+
+export interface GivenApproval {
+  by: string;
+  at: string;
+  for?: string | null;
+}
+
+export interface GivenEvent {
+  at?: string | null;
+  type: "event";
+  event: string;
+  namespace?: string | null;
+  payload?: Record<string, unknown>;
+}
+
+export interface GivenPartition {
+  at?: string | null;
+  type: "partition" | "snapshot";
+  dataset: string;
+  partition?: Record<string, string>;
+}
+
+export interface GivenSize {
+  at?: string | null;
+  type: "size";
+  dataset: string;
+  bytes: number | string;
+  partition?: Record<string, string>;
+}
+
+export interface GivenStatus {
+  at?: string | null;
+  type: "program_status";
+  workflow: string;
+  status?: "STARTED" | "COMPLETED" | "FAILED" | "KILLED";
+  schedule?: string | null;
+  version?: number | null;
+  partition?: Record<string, string>;
+}
+
+export interface GivenTime {
+  at?: string | null;
+  type: "time" | "elapsed" | "absent";
+}
+
+export interface Health {
+  status: string;
+  lake?: string | null;
+  control?: string | null;
+}
+
+export interface Heartbeat {
+  metrics?: Record<string, number | string | boolean>;
+  worker: string;
+  message?: string;
+}
+
+export interface HttpProbe {
+  type: "http";
+  url: string;
+  headers?: Record<string, string>;
+  timeout?: string;
+  secret?: string | null;
+}
+
+export interface HttpTarget {
+  type: "http";
+  url: string;
+  method?: "POST" | "PUT" | "PATCH" | "GET" | "DELETE";
+  headers?: Record<string, string>;
+  timeout?: string;
+  secret?: string | null;
+}
+
+export interface Job {
+  job_id: string;
+  schedule: string;
+  kind: "gathering" | "fire" | "detached" | "run_now" | "retry" | "redrive" | "backfill";
+  state: "PENDING_TRIGGER" | "PENDING_CONSTRAINTS" | "PENDING_LAUNCH";
+  reason: string;
+  created_at: string;
+  due_at: string | null;
+  nominal_at: string | null;
+  met_at: string | null;
+  wake_at: string | null;
+  queued_in: string | null;
+  holds: string[];
+  correlation: Record<string, string> | null;
+  dag: PartOfDag | null;
+  attempt: number;
+  inherited_priority: number | null;
+  approvals: GivenApproval[];
+  backfill: string | null;
+  progress: Record<string, number>;
+  queue: PlaceInQueue | null;
+}
+
+export interface LambdaProbe {
+  type: "lambda";
+  function: string;
+}
+
+export interface LambdaTarget {
+  type: "lambda";
+  function: string;
+  wait?: boolean;
+}
+
+export interface Lease {
+  lease: string;
+  run_id: string;
+  attempt: number;
+  schedule: string;
+  workflow: string;
+  arguments: string[];
+  properties: Record<string, unknown>;
+  priority: number;
+  context: Record<string, unknown>;
+  expires_at: string;
+  heartbeat_seconds: number;
+}
+
+export interface Leases {
+  leases: Lease[];
+  wait: number;
+  retry_after: number;
+}
+
+export interface Load {
+  type: "load";
+  of: Measured;
+  below?: number | null;
+  at_least?: number | null;
+  recheck?: string;
+  on_unmet?: "abort" | "wait";
+}
+
+export interface Logs {
+  run_id: string;
+  attempt: number;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
+  streams: Record<string, string[]>;
+  why: string | null;
+  exit_code?: number | null;
+  reported_at?: string | null;
+}
+
+export interface Measured {
+  pool?: string | null;
+  emr_application?: string | null;
+  cloudwatch?: Metric | null;
+  subnet?: string | null;
+}
+
+export interface Message {
+  data?: unknown;
+  data_base64?: string | null;
+  content_type?: string | null;
+  data_uri?: string | null;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  schedule?: string | Record<string, unknown> | null;
+  due_time?: string | null;
+  repeats?: number | null;
+  ttl?: string | null;
+  zone?: string;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  workflow?: string | null;
+}
+
+export interface Metric {
+  namespace: string;
+  metric: string;
+  dimensions?: Record<string, string>;
+  statistic?: "Average" | "Sum" | "Minimum" | "Maximum" | "SampleCount";
+  period?: 10 | 30 | 60 | 300 | 900 | 3600;
+}
+
+export interface Namespace {
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+}
+
+export interface NewDag {
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
+  by?: string[];
+  zone?: string;
+  catch_up?: CatchUp;
+  nodes: Record<string, Node>;
+  edges?: Edge[];
+  enabled?: boolean | null;
+}
+
+export interface NewEvent {
+  type: string;
+  timestamp?: string | null;
+  payload?: Record<string, unknown>;
+  id?: string | null;
+}
+
+export interface NewPartition {
+  partition: Record<string, string | number>;
+}
+
+export interface NewSchedule {
+  data?: unknown;
+  data_base64?: string | null;
+  content_type?: string | null;
+  data_uri?: string | null;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  workflow: string;
+  trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
+  by?: string[];
+  constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar)[];
+  properties?: Record<string, unknown>;
+  priority?: number | null;
+  timeout?: Timeout | "never";
+  zone?: string;
+  coalesce?: boolean;
+  pause_after_failures?: number | null;
+  policy?: string | null;
+  retries?: Retries | null;
+  pool?: string | null;
+  slots?: number | null;
+  resources?: Resources | null;
+  deadline?: Deadline | null;
+  expected?: string | null;
+  catch_up?: CatchUp;
+  ttl?: string | null;
+  when_done?: "keep" | "delete";
+  spread?: Spread | null;
+  notify?: Notify[];
+  enabled?: boolean | null;
+  on_update?: "drop" | "carry";
+}
+
+export interface Node {
+  workflow: string;
+  properties?: Record<string, unknown>;
+  constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar)[];
+  priority?: number | null;
+  timeout?: Timeout | "never";
+}
+
+export interface Notify {
+  on: ("failed" | "aborted" | "missed_start" | "missed_end")[];
+  to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+}
+
+export interface Occurrence {
+  at: string;
+}
+
+export interface OpenApiDocument {
+  openapi: string;
+  info: Record<string, unknown>;
+  paths: Record<string, unknown>;
+  components: Record<string, unknown>;
+  security: Record<string, unknown>[];
+}
+
+export interface OpenMatch {
+  why: string;
+  changes_at: string | null;
+  correlation: Record<string, string> | null;
+}
+
+export interface PartOfDag {
+  name: string;
+  run_id: string;
+  round: number;
+  node: string | null;
+}
+
+export interface PartOfQueue {
+  of: string;
+  waiting: number;
+  queue: Waiter[];
+}
+
+export interface PartitionRange {
+  dataset?: string | null;
+  from?: Record<string, string | number> | null;
+  to?: Record<string, string | number> | null;
+  values?: (Record<string, string | number>)[] | null;
+}
+
+export interface PartitionTrigger {
+  type: "partition" | "snapshot";
+  dataset: string;
+  count?: number;
+}
+
+export interface Pause {
+  mode?: "hold" | "backlog" | "drain";
+  timeouts?: "count" | "stop";
+}
+
+export interface PlaceInQueue {
+  of: string;
+  position: number | null;
+  waiting: number;
+}
+
+export interface PlanOfBackfill {
+  schedule: string;
+  dataset?: string | null;
+  total: number | null;
+  first: unknown[];
+  last: unknown[];
+}
+
+export interface PlanOfReprocess {
+  namespace: string;
+  dataset: string | null;
+  run: string | null;
+  fires: FiresOfReprocess | null;
+  partitions: number;
+  total: number;
+  steps: PlannedStepOfReprocess[];
+}
+
+export interface PlannedStepOfReprocess {
+  step: number;
+  schedule: string;
+  workflow: string;
+  after: number[];
+  why: string;
+  total: number;
+  first: unknown[];
+  last: unknown[];
+}
+
+export interface Policy {
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  max_events: number;
+  interval?: string;
+}
+
+export interface Pool {
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  size: number;
+  unit?: "slots" | "vcpu";
+  shares?: Record<string, Share>;
+}
+
+export interface Preview {
+  items: string[];
+  due: string[];
+  next_cursor: null;
+  description: string;
+  fires_per_day: number | null;
+}
+
+export interface Probe {
+  type: "probe";
+  target: LambdaProbe | HttpProbe;
+  retry?: string;
+  on_unmet?: "abort" | "wait";
+}
+
+export interface Problem {
+  code: string;
+  message: string;
+  field: string | null;
+  hint: string | null;
+}
+
+export interface ProgramStatusTrigger {
+  type: "program_status";
+  workflow: string;
+  schedule?: string | null;
+  version?: number | null;
+  statuses?: ("STARTED" | "COMPLETED" | "FAILED" | "KILLED")[];
+  count?: number;
+}
+
+export interface QuietTrigger {
+  type: "quiet";
+  of: PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger;
+  after: string;
+}
+
+export interface Rate {
+  type: "rate";
+  max: number;
+  per: string;
+  on_unmet?: "abort" | "wait";
+}
+
+export interface Readiness {
+  done_flag?: string | null;
+  manifest?: string | null;
+}
+
+export interface RecordOfWork {
+  id: string;
+  kind: "ABORTED" | "DROPPED" | "COALESCED" | "SKIPPED" | "EXPIRED" | "LATE";
+  schedule: string;
+  reason: string;
+  at: string;
+  count: number;
+}
+
+export interface Redrive {
+  schedule: string;
+  limit?: number;
+}
+
+export interface Redriven {
+  run_id: string;
+  attempt: number;
+}
+
+export interface RedrivenLetters {
+  redriven: string[];
+  refused: unknown[];
+  more: boolean;
+}
+
+export interface Refused {
+  job_id: string;
+  state: "ABORTED";
+  reason: string;
+}
+
+export interface RegisteredPartition {
+  dataset: string;
+  partition: Record<string, string>;
+  path: string;
+  ready_at: string;
+  put_at: string;
+  object: string | null;
+  snapshot?: Record<string, unknown> | null;
+}
+
+export interface Release {
+  worker: string;
+  message?: string;
+}
+
+export interface Report {
+  metrics?: Record<string, number | string | boolean>;
+  worker: string;
+  state: "succeeded" | "failed";
+  exit_code?: number | null;
+  message?: string;
+  output?: string;
+}
+
+export interface ReportOfWorkflow {
+  namespace: string;
+  workflow: string;
+}
+
+export interface ReportedEnd {
+  run_id: string;
+  attempt: number;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
+  reason?: string | null;
+}
+
+export interface Reprocess {
+  dataset?: string | null;
+  run?: string | null;
+  fires?: FireRange | null;
+  partition?: Record<string, string | number> | null;
+  from?: Record<string, string | number> | null;
+  to?: Record<string, string | number> | null;
+  scope?: "downstream" | "only";
+  upto?: string | null;
+  concurrency?: number;
+  properties?: Record<string, unknown>;
+  dry_run?: boolean;
+}
+
+export interface Rerun {
+  from?: string | null;
+  only?: string | null;
+  all?: boolean;
+}
+
+export interface RerunOfDag {
+  round: number;
+  at: string;
+  by: string;
+  what: string;
+  request: string;
+  node?: string | null;
+}
+
+export interface Resources {
+  workers?: number | null;
+  vcpu?: number | null;
+  memory_gb?: number | null;
+  disk_gb?: number | null;
+  application?: string | null;
+}
+
+export interface Retries {
+  attempts?: number;
+  delay?: string;
+  backoff?: "fixed" | "exponential";
+  max_delay?: string;
+  jitter?: boolean;
+  on?: ("failed" | "timed_out" | "lost")[];
+}
+
+export interface Run {
+  run_id: string;
+  attempt: number;
+  attempts: number;
+  schedule: string;
+  workflow: string;
+  workflow_version: number | null;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
+  reason: string;
+  fired_by: string;
+  kind: "gathering" | "fire" | "detached" | "run_now" | "retry" | "redrive" | "backfill";
+  number: number | null;
+  waited_for: string | null;
+  waited_ms: number;
+  start_by: string | null;
+  end_by: string | null;
+  billed: Billed | null;
+  backfill: string | null;
+  rerun_of: string | null;
+  outcome: "failed" | "timed_out" | "lost" | null;
+  metrics: Record<string, unknown> | null;
+  priority: number;
+  correlation: Record<string, string> | null;
+  partition: Record<string, string> | null;
+  dag: PartOfDag | null;
+  properties: Record<string, unknown>;
+  target: Record<string, unknown>;
+  target_id: string | null;
+  context: string;
+  created_at: string;
+  nominal_at: string | null;
+  due_at: string | null;
+  late: boolean;
+  lateness_ms: number | null;
+  accepted_at: string | null;
+  claimed_at: string;
+  start_requested_at: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  start_calls: number;
+}
+
+export interface RunInFull {
+  run_id: string;
+  attempt: number;
+  attempts: number;
+  schedule: string;
+  workflow: string;
+  workflow_version: number | null;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
+  reason: string;
+  fired_by: string;
+  kind: "gathering" | "fire" | "detached" | "run_now" | "retry" | "redrive" | "backfill";
+  number: number | null;
+  waited_for: string | null;
+  waited_ms: number;
+  start_by: string | null;
+  end_by: string | null;
+  billed: Billed | null;
+  backfill: string | null;
+  rerun_of: string | null;
+  outcome: "failed" | "timed_out" | "lost" | null;
+  metrics: Record<string, unknown> | null;
+  priority: number;
+  correlation: Record<string, string> | null;
+  partition: Record<string, string> | null;
+  dag: PartOfDag | null;
+  properties: Record<string, unknown>;
+  target: Record<string, unknown>;
+  target_id: string | null;
+  context: string;
+  created_at: string;
+  nominal_at: string | null;
+  due_at: string | null;
+  late: boolean;
+  lateness_ms: number | null;
+  accepted_at: string | null;
+  claimed_at: string;
+  start_requested_at: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  start_calls: number;
+  events: EventOfRun[];
+  history: Run[];
+}
+
+export interface RunNow {
+  properties?: Record<string, unknown>;
+  at?: string | null;
+  partition?: Record<string, string | number> | null;
+}
+
+export interface RunOfDag {
+  run_id: string;
+  dag: string;
+  graph: string;
+  state: string;
+  fired_by: string;
+  partition: Record<string, string> | null;
+  nominal_at: string | null;
+  started_at: string;
+  ended_at: string | null;
+  reruns: RerunOfDag[];
+  nodes: Record<string, StateOfNode>;
+}
+
+export interface Share {
+  reserved: number;
+}
+
+export interface SinceLastRun {
+  type: "since_last_run";
+  at_least: string;
+  of?: "success" | "any";
+  on_unmet?: "abort" | "wait";
+}
+
+export interface SizeTrigger {
+  type: "size";
+  dataset: string;
+  bytes: number | string;
+}
+
+export interface SnsTarget {
+  type: "sns";
+  topic_arn: string;
+  subject?: string | null;
+  group?: string | null;
+}
+
+export interface Spread {
+  count: number;
+  over?: string | null;
+  overflow?: "late" | "drop";
+}
+
+export interface SqsTarget {
+  type: "sqs";
+  queue_url: string;
+  group?: string | null;
+}
+
+export interface StateOfConstraint {
+  type: string;
+  met: boolean;
+  why: string;
+  until: string | null;
+}
+
+export interface StateOfLease {
+  lease: string;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
+  cancel: boolean;
+  reason: string | null;
+  expires_at: string;
+}
+
+export interface StateOfNode {
+  state: string;
+  why: string;
+  run_id: string | null;
+  started_at: string | null;
+  ended_at: string | null;
+  attempt?: number | null;
+  round?: number | null;
+}
+
+export interface Step {
+  at: string;
+  event: string;
+  touched: boolean;
+  fires: boolean;
+  why: string;
+  arrived: string[];
+  missing: string[];
+}
+
+export interface StepFunctionsTarget {
+  type: "step_functions";
+  state_machine: string;
+  poll_every?: string | null;
+}
+
+export interface StoredApp {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  deployed?: Record<string, unknown> | null;
+}
+
+export interface StoredBackfill {
+  backfill_id: string;
+  schedule: string;
+  state: "RUNNING" | "DONE" | "CANCELLED" | "ENDED";
+  reason: string | null;
+  order: "oldest" | "newest";
+  concurrency: number;
+  dataset: string | null;
+  total: number | null;
+  launched: number;
+  waiting: number | null;
+  running: number;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  position: unknown;
+  properties: Record<string, unknown>;
+  active: ActiveEntry[];
+  created_at: string;
+  created_by: string;
+  ended_at: string | null;
+  first?: unknown;
+  last?: unknown;
+  from?: string | null;
+  to?: string | null;
+}
+
+export interface StoredDag {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
+  by?: string[];
+  zone?: string;
+  catch_up?: CatchUp;
+  nodes: Record<string, Node>;
+  edges?: Edge[];
+  state?: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted" | null;
+  enabled?: boolean | null;
+  triggered_by?: string | null;
+  schedules?: string[] | null;
+}
+
+export interface StoredDataset {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  bucket: string;
+  prefix: string;
+  format?: "files" | "iceberg";
+  keys?: string[];
+  ready?: Readiness;
+  count_overwrites?: boolean;
+  rewritten?: "again" | "ignore";
+  priority?: number | null;
+  operations?: ("append" | "overwrite" | "delete" | "replace")[];
+  glue_table?: string | null;
+  single_writer?: boolean;
+}
+
+export interface StoredMessage {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  data?: unknown;
+  data_base64?: string | null;
+  content_type?: string | null;
+  data_uri?: string | null;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  schedule: unknown;
+  due_time: string | null;
+  repeats: number | null;
+  ttl: string | null;
+  zone: string;
+  next_fire: string | null;
+  target?: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget | null;
+  workflow?: string | null;
+}
+
+export interface StoredNamespace {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+}
+
+export interface StoredPolicy {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  max_events: number;
+  interval?: string;
+  waiting?: number | null;
+  next_start_at?: string | null;
+  parts?: PartOfQueue[] | null;
+}
+
+export interface StoredPool {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  size: number;
+  unit?: "slots" | "vcpu";
+  shares?: Record<string, Share>;
+  in_use?: number | null;
+  waiting?: number | null;
+  parts?: Record<string, unknown>[] | null;
+}
+
+export interface StoredReprocess {
+  reprocess_id: string;
+  namespace: string;
+  state: "RUNNING" | "DONE" | "FAILED" | "CANCELLED";
+  reason: string | null;
+  dataset: string | null;
+  run: string | null;
+  fires: FiresOfReprocess | null;
+  first: unknown;
+  last: unknown;
+  concurrency: number;
+  properties: Record<string, unknown>;
+  total: number;
+  waiting: number;
+  running: number;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  steps: StoredStepOfReprocess[];
+  created_at: string;
+  created_by: string;
+  ended_at: string | null;
+}
+
+export interface StoredSchedule {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  data?: unknown;
+  data_base64?: string | null;
+  content_type?: string | null;
+  data_uri?: string | null;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  workflow: string;
+  trigger: TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger;
+  by?: string[];
+  constraints?: (Concurrency | Delay | TimeWindow | SinceLastRun | Rate | Fresh | Load | Approval | Probe | Calendar)[];
+  properties?: Record<string, unknown>;
+  priority?: number | null;
+  timeout?: Timeout | "never";
+  zone?: string;
+  coalesce?: boolean;
+  pause_after_failures?: number | null;
+  policy?: string | null;
+  retries?: Retries | null;
+  pool?: string | null;
+  slots?: number | null;
+  resources?: Resources | null;
+  deadline?: Deadline | null;
+  expected?: string | null;
+  catch_up?: CatchUp;
+  ttl?: string | null;
+  when_done?: "keep" | "delete";
+  spread?: Spread | null;
+  notify?: Notify[];
+  state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
+  enabled: boolean;
+  pause_reason: string | null;
+  skips: string[];
+  triggered_by: string;
+  generation: number;
+  fires_per_day?: number | null;
+  dag?: string | null;
+}
+
+export interface StoredStepOfReprocess {
+  step: number;
+  schedule: string;
+  workflow: string;
+  after: number[];
+  why: string;
+  total: number;
+  state: "waiting" | "running" | "succeeded" | "failed" | "skipped" | "cancelled";
+  reason: string | null;
+  backfill_id: string | null;
+  waiting: number;
+  running: number;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+}
+
+export interface StoredWorkflow {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  properties?: Record<string, unknown>;
+  priority?: number;
+  retries?: Retries;
+  delivery?: Delivery;
+  timeout?: string;
+  pool?: string | null;
+  slots?: number | null;
+  resources?: Resources | null;
+  deadline?: Deadline | null;
+  expected?: string | null;
+  notify?: Notify[];
+}
+
+export interface TimeTrigger {
+  type: "time";
+  expression?: string | Record<string, unknown> | null;
+  zone?: string | null;
+  due_time?: string | null;
+  start?: string | null;
+  end?: string | null;
+  repeats?: number | null;
+  jitter?: string | null;
+  gap?: "after" | "skip";
+  overlap?: "first" | "second" | "both";
+  excluding?: (string | Record<string, string>)[];
+}
+
+export interface TimeWindow {
+  type: "time_window";
+  start: string;
+  end: string;
+  zone?: string | null;
+  days?: ("mon" | "tue" | "wed" | "thu" | "fri" | "sat" | "sun")[];
+  on_unmet?: "abort" | "wait";
+}
+
+export interface Timeout {
+  after?: string;
+  then?: "abort" | "run";
+}
+
+export interface Verdict {
+  reason?: string;
+}
+
+export interface VersionOfSchedule {
+  version: number;
+  created_at: string;
+  created_by: string;
+  changes: string[];
+  definition: Record<string, unknown>;
+}
+
+export interface Waiter {
+  position: number;
+  job_id: string;
+  schedule: string;
+  attempt: number | null;
+}
+
+export interface WhyJob {
+  job_id: string;
+  schedule: string;
+  state: "PENDING_TRIGGER" | "PENDING_CONSTRAINTS" | "PENDING_LAUNCH";
+  decision: string;
+  why: string;
+  queue: PlaceInQueue | null;
+  fired_by: string | null;
+  arrived: string[];
+  missing: string[];
+  since: string;
+  correlation: Record<string, string> | null;
+  wakes: string;
+  constraints: StateOfConstraint[];
+}
+
+export interface WhyRun {
+  run_id: string;
+  kind: "run" | "record";
+  schedule: string;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED" | "ABORTED" | "DROPPED" | "COALESCED" | "SKIPPED" | "EXPIRED" | "LATE";
+  why: string;
+  at: string | null;
+  fired_by: string | null;
+  waited_ms: number | null;
+}
+
+export interface WhySchedule {
+  schedule: string;
+  state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
+  why: string;
+  next_fire: string | null;
+  jobs: WhyJob[];
+  ended: EndedWork[];
+}
+
+export interface WorkerTarget {
+  type: "worker";
+  pool: string;
+  arguments?: string[];
+  heartbeat?: string;
+}
+
+export interface Workflow {
+  description?: string;
+  tags?: Record<string, string>;
+  owner?: string;
+  target: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
+  properties?: Record<string, unknown>;
+  priority?: number;
+  retries?: Retries;
+  delivery?: Delivery;
+  timeout?: string;
+  pool?: string | null;
+  slots?: number | null;
+  resources?: Resources | null;
+  deadline?: Deadline | null;
+  expected?: string | null;
+  notify?: Notify[];
+}
+
+/** Operation -> its answer. */
+export interface Answers {
+  "GET /v1/health": Health;
+  "GET /v1/jobs/{job_id}": Job;
+  "POST /v1/jobs/{job_id}/approve": Job;
+  "POST /v1/jobs/{job_id}/cancel": RecordOfWork;
+  "POST /v1/jobs/{job_id}/refuse": Refused;
+  "GET /v1/jobs/{job_id}/why": WhyJob;
+  "POST /v1/leases/{lease_id}/heartbeat": StateOfLease;
+  "POST /v1/leases/{lease_id}/release": ReportedEnd;
+  "POST /v1/leases/{lease_id}/report": ReportedEnd;
+  "GET /v1/namespaces": {
+    items: StoredNamespace[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}": null;
+  "GET /v1/namespaces/{ns}": StoredNamespace;
+  "PUT /v1/namespaces/{ns}": Change;
+  "GET /v1/namespaces/{ns}/apps": {
+    items: StoredApp[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}/apps/{app}": null;
+  "GET /v1/namespaces/{ns}/apps/{app}": StoredApp;
+  "PUT /v1/namespaces/{ns}/apps/{app}": Deployment;
+  "POST /v1/namespaces/{ns}/apps/{app}/bulk": BulkChange;
+  "GET /v1/namespaces/{ns}/apps/{app}/dags": {
+    items: StoredDag[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}/apps/{app}/dags/{name}": null;
+  "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}": StoredDag;
+  "PUT /v1/namespaces/{ns}/apps/{app}/dags/{name}": StoredDag;
+  "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/disable": StoredDag;
+  "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/enable": StoredDag;
+  "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/run": BegunDag;
+  "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs": {
+    items: RunOfDag[];
+    next_cursor: string | null;
+  };
+  "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}": RunOfDag;
+  "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}/rerun": RunOfDag;
+  "GET /v1/namespaces/{ns}/apps/{app}/messages": {
+    items: StoredMessage[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}/apps/{app}/messages/{name}": null;
+  "GET /v1/namespaces/{ns}/apps/{app}/messages/{name}": StoredMessage;
+  "PUT /v1/namespaces/{ns}/apps/{app}/messages/{name}": StoredMessage;
+  "GET /v1/namespaces/{ns}/apps/{app}/messages/{name}/runs": {
+    items: Run[];
+    next_cursor: string | null;
+  };
+  "GET /v1/namespaces/{ns}/apps/{app}/messages/{name}/why": WhySchedule;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules": {
+    items: StoredSchedule[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}/apps/{app}/schedules/{name}": null;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}": StoredSchedule;
+  "PUT /v1/namespaces/{ns}/apps/{app}/schedules/{name}": StoredSchedule;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/backfills": {
+    items: StoredBackfill[];
+    next_cursor: string | null;
+  };
+  "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/backfills": PlanOfBackfill | StoredBackfill;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/backfills/{backfill_id}": StoredBackfill;
+  "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/backfills/{backfill_id}/cancel": StoredBackfill;
+  "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/disable": StoredSchedule;
+  "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/dry-run": DryRunOfTrigger;
+  "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/enable": StoredSchedule;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/jobs": {
+    items: Job[];
+    next_cursor: string | null;
+  };
+  "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/pause": StoredSchedule;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/preview": Preview;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/records": {
+    items: RecordOfWork[];
+    next_cursor: string | null;
+  };
+  "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/resume": StoredSchedule;
+  "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/run": Accepted;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/runs": {
+    items: Run[];
+    next_cursor: string | null;
+  };
+  "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/skip": StoredSchedule;
+  "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/unskip": StoredSchedule;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/versions": {
+    items: VersionOfSchedule[];
+    next_cursor: string | null;
+  };
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/why": WhySchedule;
+  "GET /v1/namespaces/{ns}/apps/{app}/workflows": {
+    items: StoredWorkflow[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}/apps/{app}/workflows/{name}": null;
+  "GET /v1/namespaces/{ns}/apps/{app}/workflows/{name}": StoredWorkflow;
+  "PUT /v1/namespaces/{ns}/apps/{app}/workflows/{name}": Change;
+  "GET /v1/namespaces/{ns}/apps/{app}/workflows/{name}/runs": {
+    items: Run[];
+    next_cursor: string | null;
+  };
+  "GET /v1/namespaces/{ns}/datasets": {
+    items: StoredDataset[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}/datasets/{name}": null;
+  "GET /v1/namespaces/{ns}/datasets/{name}": StoredDataset;
+  "PUT /v1/namespaces/{ns}/datasets/{name}": Change;
+  "GET /v1/namespaces/{ns}/datasets/{name}/partitions": {
+    items: RegisteredPartition[];
+    next_cursor: string | null;
+  };
+  "POST /v1/namespaces/{ns}/datasets/{name}/partitions": RegisteredPartition;
+  "GET /v1/namespaces/{ns}/dead-letters": {
+    items: DeadLetter[];
+    next_cursor: string | null;
+  };
+  "POST /v1/namespaces/{ns}/dead-letters/redrive": RedrivenLetters;
+  "DELETE /v1/namespaces/{ns}/dead-letters/{run_id}": null;
+  "POST /v1/namespaces/{ns}/dead-letters/{run_id}/redrive": Redriven;
+  "POST /v1/namespaces/{ns}/events": AcceptedEvents;
+  "GET /v1/namespaces/{ns}/jobs": {
+    items: Job[];
+    next_cursor: string | null;
+  };
+  "GET /v1/namespaces/{ns}/policies": {
+    items: StoredPolicy[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}/policies/{name}": null;
+  "GET /v1/namespaces/{ns}/policies/{name}": StoredPolicy;
+  "PUT /v1/namespaces/{ns}/policies/{name}": Change;
+  "GET /v1/namespaces/{ns}/pools": {
+    items: StoredPool[];
+    next_cursor: string | null;
+  };
+  "DELETE /v1/namespaces/{ns}/pools/{name}": null;
+  "GET /v1/namespaces/{ns}/pools/{name}": StoredPool;
+  "PUT /v1/namespaces/{ns}/pools/{name}": Change;
+  "GET /v1/namespaces/{ns}/records": {
+    items: RecordOfWork[];
+    next_cursor: string | null;
+  };
+  "GET /v1/namespaces/{ns}/reports": {
+    items: ReportOfWorkflow[];
+    next_cursor: string | null;
+    day: string;
+  };
+  "GET /v1/namespaces/{ns}/reprocess": {
+    items: StoredReprocess[];
+    next_cursor: string | null;
+  };
+  "POST /v1/namespaces/{ns}/reprocess": PlanOfReprocess | StoredReprocess;
+  "GET /v1/namespaces/{ns}/reprocess/{reprocess_id}": StoredReprocess;
+  "POST /v1/namespaces/{ns}/reprocess/{reprocess_id}/cancel": StoredReprocess;
+  "GET /v1/namespaces/{ns}/runs": {
+    items: Run[];
+    next_cursor: string | null;
+  };
+  "GET /v1/openapi.json": OpenApiDocument;
+  "GET /v1/runs/{run_id}": RunInFull;
+  "POST /v1/runs/{run_id}/cancel": Run;
+  "GET /v1/runs/{run_id}/logs": Logs;
+  "POST /v1/runs/{run_id}/ping": Run;
+  "POST /v1/runs/{run_id}/rerun": Accepted;
+  "GET /v1/runs/{run_id}/why": WhyRun;
+  "POST /v1/workers/{pool}/claim": Leases;
+}

@@ -1,0 +1,52 @@
+// Keys: one listener, to which the frame and the view on screen add theirs. A key opens something and never acts.
+
+import { useEffect, useRef } from "react";
+
+type Handler = () => void;
+export type Bindings = Record<string, Handler | undefined>;
+
+const layers: { current: Bindings }[] = [];
+let pending = "";
+let forget: ReturnType<typeof setTimeout> | undefined;
+
+const isField = (target: EventTarget | null) =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+function onKey(event: KeyboardEvent): void {
+  if (event.defaultPrevented || event.altKey) return;
+  const name = `${event.ctrlKey || event.metaKey ? "ctrl " : ""}${event.key}`;
+  const dialog = document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"]');
+  if (name !== "ctrl k" && (isField(event.target) || dialog || event.ctrlKey || event.metaKey)) return;
+  if (name === "Enter" && event.target instanceof HTMLElement && event.target.closest("a, button")) return;
+  const sequence = pending ? `${pending} ${event.key}` : name;
+  pending = "";
+  clearTimeout(forget);
+  for (const layer of [...layers].reverse()) {
+    const handler = layer.current[sequence];
+    if (handler) {
+      event.preventDefault();
+      handler();
+      return;
+    }
+  }
+  if (event.key === "g") {
+    pending = "g";
+    forget = setTimeout(() => {
+      pending = "";
+    }, 1500);
+  }
+}
+
+/** Add keys while the component is on screen. The latest added come first. */
+export function useKeys(bindings: Bindings): void {
+  const latest = useRef(bindings);
+  latest.current = bindings;
+  useEffect(() => {
+    if (layers.length === 0) window.addEventListener("keydown", onKey);
+    layers.push(latest);
+    return () => {
+      layers.splice(layers.indexOf(latest), 1);
+      if (layers.length === 0) window.removeEventListener("keydown", onKey);
+    };
+  }, []);
+}

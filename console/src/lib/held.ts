@@ -1,0 +1,64 @@
+// Waiting jobs by what would let them go: the queue of a limit, a clock, an approval, data, or a pause.
+
+import type { Job } from "../api/types";
+
+export interface Held {
+  id: string;
+  kind: "limit" | "approval" | "data" | "clock" | "pause" | "condition";
+  title: string;
+  /** The limit that holds them, as the address of Limits takes it. */
+  limit?: string;
+  jobs: Job[];
+}
+
+const ORDER: Held["kind"][] = ["limit", "approval", "data", "clock", "pause", "condition"];
+
+/** What holds a job: its kind, and words that are the same for jobs that one thing holds. */
+export function holderOf(job: Job): Omit<Held, "jobs"> {
+  if (job.queued_in) {
+    const [kind = "", ...rest] = job.queued_in.split(":");
+    return {
+      id: job.queued_in,
+      kind: "limit",
+      title: job.queue?.of ?? `${kind} ${rest.join(":")}`,
+      limit: job.queued_in,
+    };
+  }
+  const reason = job.reason;
+  if (/approv/.test(reason)) return { id: "approval", kind: "approval", title: "approval" };
+  if (/on hold|backlog|paused/.test(reason)) return { id: "pause", kind: "pause", title: "a paused schedule" };
+  if (job.state === "PENDING_TRIGGER") return { id: "data", kind: "data", title: "data and events" };
+  if (job.wake_at || job.due_at) return { id: "clock", kind: "clock", title: "a clock" };
+  return { id: "condition", kind: "condition", title: "another condition" };
+}
+
+/** The groups in their order, those with more jobs first; the jobs of a group as they stand in its queue, or by age. */
+export function byHolder(jobs: readonly Job[]): Held[] {
+  const groups = new Map<string, Held>();
+  for (const job of jobs) {
+    const holder = holderOf(job);
+    const group = groups.get(holder.id) ?? { ...holder, jobs: [] };
+    group.jobs.push(job);
+    groups.set(holder.id, group);
+  }
+  for (const group of groups.values()) group.jobs.sort(inOrder);
+  return [...groups.values()].sort(
+    (a, b) => ORDER.indexOf(a.kind) - ORDER.indexOf(b.kind) || b.jobs.length - a.jobs.length,
+  );
+}
+
+/** The same by schedule or by state. */
+export function byWord(jobs: readonly Job[], word: (job: Job) => string): Held[] {
+  const groups = new Map<string, Held>();
+  for (const job of jobs) {
+    const title = word(job);
+    const group = groups.get(title) ?? { id: title, kind: "condition", title, jobs: [] };
+    group.jobs.push(job);
+    groups.set(title, group);
+  }
+  return [...groups.values()].sort((a, b) => b.jobs.length - a.jobs.length || a.title.localeCompare(b.title));
+}
+
+function inOrder(a: Job, b: Job): number {
+  return (a.queue?.position ?? 1e9) - (b.queue?.position ?? 1e9) || a.created_at.localeCompare(b.created_at);
+}

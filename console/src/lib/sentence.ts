@@ -1,0 +1,48 @@
+// A sentence of the API in pieces: plain text, instants, and the nouns that become links.
+
+import { ofRef } from "./paths";
+
+export interface Noun {
+  text: string;
+  kind: string;
+  name: string;
+}
+
+export type Piece =
+  | { kind: "text"; text: string }
+  | { kind: "instant"; text: string }
+  | { kind: "link"; text: string; to: string; search: Record<string, string> };
+
+const INSTANT = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})/g;
+
+/** Split a sentence by the nouns, the longest first, and by its instants. What is left is plain text. */
+export function pieces(sentence: string, nouns: readonly Noun[] = []): Piece[] {
+  let found: Piece[] = [{ kind: "text", text: sentence }];
+  for (const noun of [...nouns].sort((a, b) => b.text.length - a.text.length)) {
+    const target = ofRef(noun.kind, noun.name);
+    if (target && noun.text)
+      found = found.flatMap((piece) => (piece.kind === "text" ? byNoun(piece.text, noun.text, target) : [piece]));
+  }
+  return found
+    .flatMap((piece) => (piece.kind === "text" ? byInstant(piece.text) : [piece]))
+    .filter((piece) => piece.text !== "");
+}
+
+function byNoun(text: string, noun: string, target: { to: string; search: Record<string, string> }): Piece[] {
+  return text
+    .split(noun)
+    .flatMap((part, index): Piece[] => [
+      ...(index > 0 ? [{ kind: "link", text: noun, ...target } as const] : []),
+      { kind: "text", text: part },
+    ]);
+}
+
+function byInstant(text: string): Piece[] {
+  const found: Piece[] = [];
+  let from = 0;
+  for (const match of text.matchAll(INSTANT)) {
+    found.push({ kind: "text", text: text.slice(from, match.index) }, { kind: "instant", text: match[0] });
+    from = match.index + match[0].length;
+  }
+  return [...found, { kind: "text", text: text.slice(from) }];
+}

@@ -1,0 +1,51 @@
+// How each state looks: a shape, a colour, and the word of the command line.
+
+export type Tone = "ok" | "bad" | "run" | "wait" | "off" | "plain";
+
+export interface StateLook {
+  glyph: string;
+  tone: Tone;
+  /** What stands beside the word for those who read neither colour nor shape. */
+  means: string;
+}
+
+const look = (glyph: string, tone: Tone, means: string): StateLook => ({ glyph, tone, means });
+
+const LOOKS: Record<string, StateLook> = {
+  SUCCEEDED: look("✓", "ok", "it ran and succeeded"),
+  DONE: look("✓", "ok", "all of it has ended"),
+  COMPLETED: look("✓", "ok", "it ran and succeeded"),
+  FAILED: look("✗", "bad", "it ran and failed"),
+  RUNNING: look("▶", "run", "it runs"),
+  STARTING: look("◔", "run", "its start was requested"),
+  RETRYING: look("↻", "wait", "an attempt failed, another follows"),
+  CANCELLED: look("⊘", "off", "a person ended it"),
+  PENDING_TRIGGER: look("…", "wait", "it waits for its trigger"),
+  PENDING_CONSTRAINTS: look("◷", "wait", "its trigger is met, it waits for a constraint"),
+  PENDING_LAUNCH: look("≡", "wait", "it waits in the queue of a limit"),
+  WAITING: look("…", "wait", "it waits"),
+  PENDING: look("…", "wait", "it waits"),
+  ABORTED: look("⤫", "off", "it never ran, or was aborted"),
+  DROPPED: look("⤫", "off", "it never ran: it was dropped"),
+  EXPIRED: look("⤫", "off", "it never ran: it expired"),
+  SKIPPED: look("⤫", "off", "it never ran: it was skipped"),
+  COALESCED: look("⤫", "off", "it was added to a job that waited"),
+  enabled: look("●", "ok", "its trigger fires"),
+  hold: look("‖", "wait", "paused: waiting jobs gather, and launch on resume"),
+  backlog: look("‖", "wait", "paused: new jobs are queued, and run on resume"),
+  drain: look("‖", "wait", "paused: waiting jobs go on, new events are not accepted"),
+  completed: look("■", "off", "its last fire is over"),
+  disabled: look("○", "off", "its trigger does not fire"),
+  deleted: look("⤫", "off", "it is deleted"),
+};
+
+export function lookOfState(state: string): StateLook {
+  return LOOKS[state] ?? look("·", "plain", state);
+}
+
+/** Whether work in this state never became a run. */
+export function neverRan(state: string): boolean {
+  return ["ABORTED", "DROPPED", "EXPIRED", "SKIPPED", "COALESCED"].includes(state);
+}
+
+export const PAUSED = ["hold", "backlog", "drain"];

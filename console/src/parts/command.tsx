@@ -1,0 +1,36 @@
+import { Check, Copy } from "lucide-react";
+import { useState } from "react";
+
+/** Put a text on the clipboard. */
+export async function copy(text: string): Promise<void> {
+  await navigator.clipboard.writeText(text);
+}
+
+/** A command of the command line, with a button that copies it. */
+export function Command({ text, shown = text }: { text: string; shown?: string }) {
+  const [copied, setCopied] = useState(false);
+  const act = async () => {
+    await copy(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  return (
+    <span className="command">
+      <code>
+        <span className="prompt" aria-hidden="true">
+          ${" "}
+        </span>
+        {shown}
+      </code>
+      <button
+        type="button"
+        className="icon-button"
+        onClick={act}
+        aria-label={copied ? "Copied" : `Copy the command ${shown}`}
+        title="Copy"
+      >
+        {copied ? <Check size={14} /> : <Copy size={14} />}
+      </button>
+    </span>
+  );
+}

@@ -1,0 +1,54 @@
+import { useRouter } from "@tanstack/react-router";
+import type { AnchorHTMLAttributes, MouseEvent, ReactNode } from "react";
+import { useZoneChoice } from "../frame/place";
+import { shortId, shortName } from "../lib/format";
+import { paths } from "../lib/paths";
+import { type Search, writeSearch } from "../lib/search";
+
+interface GoProps extends Omit<AnchorHTMLAttributes<HTMLAnchorElement>, "href"> {
+  to: string;
+  search?: Search;
+  children: ReactNode;
+}
+
+/** A link within the console. It keeps the zone, and opens in another tab as every link does. */
+export function Go({ to, search, children, onClick, ...rest }: GoProps) {
+  const router = useRouter();
+  const zone = useZoneChoice();
+  const href = to + writeSearch({ ...(zone === "utc" ? {} : { zone }), ...search });
+  const go = (event: MouseEvent<HTMLAnchorElement>) => {
+    onClick?.(event);
+    if (event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    router.history.push(href);
+  };
+  return (
+    <a {...rest} href={href} onClick={go}>
+      {children}
+    </a>
+  );
+}
+
+export function ScheduleLink({ name, tab }: { name: string; tab?: string }) {
+  return (
+    <Go to={paths.schedule(name)} search={tab ? { tab } : {}} className="name" title={name}>
+      {shortName(name)}
+    </Go>
+  );
+}
+
+export function RunLink({ id, children }: { id: string; children?: ReactNode }) {
+  return (
+    <Go to={paths.run(id)} className="id" title={id}>
+      {children ?? shortId(id)}
+    </Go>
+  );
+}
+
+export function JobLink({ id, children }: { id: string; children?: ReactNode }) {
+  return (
+    <Go to={paths.job(id)} className="id" title={id}>
+      {children ?? shortId(id)}
+    </Go>
+  );
+}

@@ -1,0 +1,162 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type CSSProperties, memo, type ReactNode, useEffect, useRef, useState } from "react";
+import { useKeys } from "../frame/keys";
+
+export interface Column<T> {
+  id: string;
+  head: ReactNode;
+  /** A track of the grid, such as `minmax(200px, 2fr)`. */
+  width: string;
+  cell: (row: T, index: number) => ReactNode;
+  /** Numbers stand at the right. */
+  end?: boolean;
+}
+
+interface RowsProps<T> {
+  label: string;
+  rows: readonly T[];
+  columns: readonly Column<T>[];
+  rowKey: (row: T) => string;
+  height?: number;
+  /** Called by `enter` on the current row. */
+  onOpen?: (row: T) => void;
+  /** More keys, each with the current row: they open something. */
+  keys?: Record<string, (row: T) => void>;
+  rowClass?: (row: T) => string;
+  /** The rows on screen, once scrolling rests. */
+  onShown?: (rows: T[]) => void;
+  /** Rows take the height of the page, or that of their number. */
+  fill?: boolean;
+  empty?: ReactNode;
+}
+
+/** A table of any length: only the rows on screen are in the page. `j` and `k` move, `enter` opens. */
+export function Rows<T>({
+  label,
+  rows,
+  columns,
+  rowKey,
+  height = 32,
+  onOpen,
+  keys,
+  rowClass,
+  onShown,
+  fill = true,
+  empty,
+}: RowsProps<T>) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const [current, setCurrent] = useState(-1);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => height,
+    overscan: 12,
+    initialRect: { width: 0, height: 900 },
+  });
+  const items = virtual.getVirtualItems();
+
+  const move = (step: number) => {
+    if (rows.length === 0) return;
+    const next = Math.min(rows.length - 1, Math.max(0, current + step));
+    setCurrent(next);
+    virtual.scrollToIndex(next, { align: "auto" });
+  };
+  const row = rows[current];
+  useKeys({
+    j: () => move(1),
+    k: () => move(-1),
+    Enter: row && onOpen ? () => onOpen(row) : undefined,
+    ...Object.fromEntries(Object.entries(keys ?? {}).map(([key, act]) => [key, row ? () => act(row) : undefined])),
+  });
+
+  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? -1];
+  useEffect(() => {
+    if (!onShown || virtual.isScrolling) return;
+    onShown(rows.slice(first, last + 1));
+  }, [onShown, rows, first, last, virtual.isScrolling]);
+
+  const tracks = columns.map((column) => column.width).join(" ");
+  return (
+    <div className={fill ? "rows fill" : "rows"} role="table" aria-label={label} aria-rowcount={rows.length + 1}>
+      <div className="row head" role="row" style={{ gridTemplateColumns: tracks }}>
+        {columns.map((column) => (
+          <div key={column.id} role="columnheader" className={column.end ? "cell end" : "cell"}>
+            {column.head}
+          </div>
+        ))}
+      </div>
+      {rows.length === 0 && empty}
+      <div
+        className="rows-body"
+        ref={scroller}
+        role="rowgroup"
+        tabIndex={rows.length > 0 ? 0 : undefined}
+        style={fill ? undefined : { height: Math.min(rows.length * height, 15 * height) }}
+      >
+        <div className="rows-space" role="presentation" style={{ height: virtual.getTotalSize() }}>
+          {items.map((item) => {
+            const shown = rows[item.index];
+            if (shown === undefined) return null;
+            return (
+              <RowView
+                key={rowKey(shown)}
+                row={shown}
+                index={item.index}
+                top={item.start}
+                height={height}
+                tracks={tracks}
+                columns={columns}
+                className={rowClass?.(shown) ?? ""}
+                current={item.index === current}
+                point={setCurrent}
+              />
+            );
+          })}
+        </div>
+      </div>
+    </div>
+  );
+}
+
+interface RowViewProps<T> {
+  row: T;
+  index: number;
+  top: number;
+  height: number;
+  tracks: string;
+  columns: readonly Column<T>[];
+  className: string;
+  current: boolean;
+  point: (index: number) => void;
+}
+
+// Scrolling renders the table with each frame, but of the rows only those that come into view.
+const RowView = memo(function RowView<T>({
+  row,
+  index,
+  top,
+  height,
+  tracks,
+  columns,
+  className,
+  current,
+  point,
+}: RowViewProps<T>) {
+  const style: CSSProperties = { gridTemplateColumns: tracks, height, transform: `translateY(${top}px)` };
+  return (
+    <div
+      role="row"
+      aria-rowindex={index + 2}
+      aria-current={current ? "true" : undefined}
+      className={["row", current ? "current" : "", className].join(" ").trim()}
+      style={style}
+      onMouseDown={() => point(index)}
+    >
+      {columns.map((column) => (
+        <div key={column.id} role="cell" className={column.end ? "cell end" : "cell"}>
+          {column.cell(row, index)}
+        </div>
+      ))}
+    </div>
+  );
+}) as <T>(props: RowViewProps<T>) => ReactNode;

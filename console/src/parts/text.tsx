@@ -1,0 +1,114 @@
+import { Fragment } from "react";
+import { useNs, useZone } from "../frame/place";
+import { useNow, useNowBy } from "../frame/settings";
+import {
+  ago,
+  between,
+  duration,
+  lateness,
+  millis,
+  NOTHING,
+  partition,
+  partitionPath,
+  since,
+  withoutNamespace,
+} from "../lib/format";
+import { type Noun, pieces } from "../lib/sentence";
+import { lookOfState } from "../lib/states";
+import { full, type Precision, show } from "../lib/zone";
+import { Go } from "./go";
+
+/** A state: its shape and its word. */
+export function State({ state, word = true }: { state: string; word?: boolean }) {
+  const look = lookOfState(state);
+  return (
+    <span className={`state ${look.tone}`} title={look.means}>
+      <span className="glyph" aria-hidden="true">
+        {look.glyph}
+      </span>
+      {word ? <span className="word">{state}</span> : <span className="unseen">{state}</span>}
+    </span>
+  );
+}
+
+/** A sentence of the API: nouns are links, instants in the reader's zone, names without the namespace of the page. */
+export function Reason({ text, refs, short = false }: { text: string; refs?: Noun[]; short?: boolean }) {
+  const ns = useNs();
+  return (
+    <span className={short ? "reason short" : "reason"} title={short ? text : undefined} dir="auto">
+      {pieces(text, refs).map((piece, index) => (
+        <Fragment key={index}>
+          {piece.kind === "link" ? (
+            <Go to={piece.to} search={piece.search}>
+              {withoutNamespace(piece.text, ns)}
+            </Go>
+          ) : piece.kind === "instant" ? (
+            <When at={piece.text} as="second" />
+          ) : (
+            withoutNamespace(piece.text, ns)
+          )}
+        </Fragment>
+      ))}
+    </span>
+  );
+}
+
+/** An instant, absolute in the reader's zone; its title has all of it. */
+export function When({ at, as = "minute" }: { at: string | null | undefined; as?: Precision }) {
+  const zone = useZone();
+  const ms = millis(at);
+  if (ms === null) return <span className="faint">{NOTHING}</span>;
+  return (
+    <time dateTime={at ?? undefined} title={full(ms, zone)}>
+      {show(ms, zone, as)}
+    </time>
+  );
+}
+
+/** An instant relative to now, `3 m ago`; its title has the instant with its zone. */
+export function Ago({ at }: { at: string | null | undefined }) {
+  const zone = useZone();
+  const now = useNow();
+  const ms = millis(at);
+  if (ms === null) return <span className="faint">{NOTHING}</span>;
+  return (
+    <time dateTime={at ?? undefined} title={full(ms, zone)}>
+      {ago(at, now)}
+    </time>
+  );
+}
+
+/** For how long something has lasted: `14 m`. */
+export function Lasts({ from }: { from: string | null | undefined }) {
+  const now = useNow();
+  return <span title={from ?? undefined}>{since(from, now)}</span>;
+}
+
+/** How long something took, or has taken so far. */
+export function Took({
+  from,
+  to,
+  living = false,
+}: {
+  from: string | null | undefined;
+  to?: string | null;
+  living?: boolean;
+}) {
+  const now = useNowBy(living ? 1000 : 60_000);
+  const ms = to || !living ? between(from, to) : now - (millis(from) ?? now);
+  return <span className={living ? "num living" : "num"}>{duration(ms)}</span>;
+}
+
+/** How late something was; beyond its deadline in the colour of failures. */
+export function Late({ ms, beyond = false }: { ms: number | null | undefined; beyond?: boolean }) {
+  return <span className={beyond ? "num bad-text" : "num"}>{lateness(ms)}</span>;
+}
+
+/** The values of a partition; its keys are in the title. */
+export function Partition({ keys }: { keys: Record<string, string> | null | undefined }) {
+  return keys ? (
+    <span className="partition" title={partitionPath(keys)}>
+      {partition(keys)}
+    </span>
+  ) : null;
+}

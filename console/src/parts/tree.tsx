@@ -1,0 +1,121 @@
+import type { ConstraintInUse, LimitInUse, Ref, TreeNode } from "../api/new-types";
+import { ofRef } from "../lib/paths";
+import { Go, RunLink } from "./go";
+import { Reason, When } from "./text";
+
+const COMBINED: Record<string, string> = { all: "all of", any: "any of", at_least: "at least", within: "within" };
+
+/** A trigger as a tree: each part with what has arrived and what is missing. */
+export function TriggerTree({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
+  return (
+    <ul className="tree" aria-label="Trigger">
+      <TreePart node={node} refs={refs} />
+    </ul>
+  );
+}
+
+function TreePart({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
+  const sub = node.children.length > 0;
+  return (
+    <li>
+      <div className="tree-node">
+        <span className={`glyph ${node.met ? "ok" : "wait"}`} title={node.met ? "met" : "not met"}>
+          {node.met ? "✓" : "…"}
+        </span>
+        <span className="unseen">{node.met ? "met" : "not met"}</span>
+        <span className="tree-text">
+          {sub ? (COMBINED[node.type] ?? node.type) : <Reason text={node.text} refs={refs} />}
+          {(node.need > 1 || sub) && (
+            <span className="faint">
+              {" "}
+              {node.have.toLocaleString("en-US")} of {node.need.toLocaleString("en-US")}
+            </span>
+          )}
+          {!sub &&
+            node.arrived.map((text) => (
+              <span key={text} className="sub">
+                <Reason text={text} refs={refs} />
+              </span>
+            ))}
+          {node.changes_at && (
+            <span className="sub">
+              met at <When at={node.changes_at} as="second" /> by time alone
+            </span>
+          )}
+        </span>
+      </div>
+      {sub && (
+        <ul>
+          {node.children.map((child, index) => (
+            <TreePart key={index} node={child} refs={refs} />
+          ))}
+        </ul>
+      )}
+    </li>
+  );
+}
+
+/** Constraints with what they use, and the limits in whose queues a job may stand. */
+export function Constraints({
+  constraints,
+  limits,
+  refs,
+}: {
+  constraints: ConstraintInUse[];
+  limits?: LimitInUse[];
+  refs?: Ref[];
+}) {
+  if (constraints.length === 0 && !limits?.length)
+    return <p className="faint">None: it launches once its trigger is met.</p>;
+  return (
+    <ul className="constraints">
+      {constraints.map((constraint, index) => (
+        <li key={index}>
+          <span className={`glyph ${constraint.met ? "ok" : "wait"}`}>{constraint.met ? "✓" : "◷"}</span>
+          <span className="unseen">{constraint.met ? "met" : "not met"}</span>
+          <span>
+            <strong>{constraint.type.replaceAll("_", " ")}</strong> <Reason text={constraint.why} refs={refs} />
+            {constraint.until && (
+              <span className="faint">
+                {" "}
+                until <When at={constraint.until} />
+              </span>
+            )}
+            <Holders ids={constraint.held_by} />
+          </span>
+        </li>
+      ))}
+      {limits?.map((limit) => {
+        const [kind = "", ...rest] = limit.name.split(":");
+        const target = ofRef("limit", limit.name);
+        return (
+          <li key={limit.name}>
+            <span className={`glyph ${limit.waits_here ? "wait" : "ok"}`}>{limit.waits_here ? "≡" : "✓"}</span>
+            <span className="unseen">{limit.waits_here ? "waits here" : "free"}</span>
+            <span>
+              <strong>{kind}</strong> {target ? <Go {...target}>{rest.join(":")}</Go> : rest.join(":")}{" "}
+              {limit.max === null ? `${limit.used} in use` : `${limit.used} of ${limit.max} in use`}
+              {limit.waiting > 0 && <span className="faint">, {limit.waiting} wait</span>}
+              <Holders ids={limit.held_by} />
+            </span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+function Holders({ ids }: { ids: string[] | null | undefined }) {
+  if (!ids?.length) return null;
+  return (
+    <span className="sub">
+      in use by{" "}
+      {ids.map((id, index) => (
+        <span key={id}>
+          {index > 0 && ", "}
+          <RunLink id={id} />
+        </span>
+      ))}
+    </span>
+  );
+}

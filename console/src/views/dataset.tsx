@@ -1,0 +1,266 @@
+import { useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import { actions } from "../api/actions";
+import { commands } from "../api/commands";
+import { dataset as read } from "../api/queries";
+import type { RegisteredPartition, StoredDataset } from "../api/types";
+import { useNs, usePlace } from "../frame/place";
+import { number, partition } from "../lib/format";
+import { dayOf, partitionOfDay } from "../lib/partitions";
+import { paths } from "../lib/paths";
+import { weeks } from "../lib/weeks";
+import { ActButton } from "../parts/act";
+import { Command } from "../parts/command";
+import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
+import { Await, Empty, Panel } from "../parts/panel";
+import { Rows } from "../parts/rows";
+import { Ago, Reason, State, When } from "../parts/text";
+
+/** A dataset: which partitions are there, which are missing, who waits for one, and what it started. */
+export function DatasetView() {
+  const ns = useNs();
+  const { name: short = "" } = useParams({ strict: false }) as { name?: string };
+  const name = `${ns}.${short}`;
+  const definition = useQuery(read.definition(name));
+  return (
+    <div className="page">
+      <Await query={definition}>{(data) => <Page key={name} ns={ns} definition={data} />}</Await>
+    </div>
+  );
+}
+
+function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
+  const { name } = definition;
+  const { search, change } = usePlace();
+  const query = useQuery(read.partitions(name));
+  return (
+    <>
+      <header className="page-head">
+        <h1>{name.split(".").at(-1)}</h1>
+        <span className="faint">
+          {definition.format}, by {(definition.keys ?? []).join("/")}
+        </span>
+        <span className="space" />
+        <span className="tools">
+          <Go className="button" to={paths.view(ns, "graph")} search={{ around: `dataset:${name}` }}>
+            Lineage
+          </Go>
+          <Go className="button" to={paths.view(ns, "reprocess")} search={{ name }}>
+            Reprocess
+          </Go>
+          <Command text={commands.partitions(name)} />
+        </span>
+      </header>
+      <p className="faint">
+        <code>
+          s3://{definition.bucket}/{definition.prefix}
+        </code>
+      </p>
+      <div className="grid wide-left start">
+        <Panel
+          title="Partitions"
+          note={query.data && `${query.data.next_cursor ? "the newest " : ""}${number(query.data.items.length)}`}
+        >
+          <Await query={query} rows={6}>
+            {({ items }) =>
+              items.length === 0 ? (
+                <Empty command={`sluice upload FILES --to s3://${definition.bucket}/${definition.prefix}`}>
+                  No partition is registered. Files with their done flag register one, and so does a report that it is
+                  ready.
+                </Empty>
+              ) : (
+                <Partitions items={items} chosen={search.at} choose={(at) => change({ at }, true)} />
+              )
+            }
+          </Await>
+        </Panel>
+        {search.at ? (
+          <One name={name} values={search.at} />
+        ) : (
+          <Panel title="One partition">
+            <Empty>Choose a partition to see who waits for it and what it started.</Empty>
+          </Panel>
+        )}
+      </div>
+    </>
+  );
+}
+
+function Partitions({
+  items,
+  chosen,
+  choose,
+}: {
+  items: RegisteredPartition[];
+  chosen: string | undefined;
+  choose: (values: string) => void;
+}) {
+  const days = items.map((item) => dayOf(item.partition)).filter((day): day is string => day !== null);
+  if (days.length !== items.length) {
+    return (
+      <Rows
+        label="Partitions"
+        rows={items}
+        fill={false}
+        rowKey={(item) => `${partition(item.partition)} ${item.put_at}`}
+        columns={[
+          {
+            id: "partition",
+            width: "minmax(140px, 1fr)",
+            head: "Partition",
+            cell: (item) => (
+              <button type="button" className="link id" onClick={() => choose(partition(item.partition))}>
+                {partition(item.partition)}
+              </button>
+            ),
+          },
+          { id: "ready", width: "150px", head: "Ready", cell: (item) => <When at={item.ready_at} as="second" /> },
+          {
+            id: "path",
+            width: "minmax(160px, 2fr)",
+            head: "Path",
+            cell: (item) => <code title={item.path}>{item.path}</code>,
+          },
+        ]}
+      />
+    );
+  }
+  return <DayGrid items={items} days={[...days].sort()} chosen={chosen} choose={choose} />;
+}
+
+/** Days as cells, also those between the first and the last that are missing. */
+function DayGrid({
+  items,
+  days,
+  chosen,
+  choose,
+}: {
+  items: RegisteredPartition[];
+  days: string[];
+  chosen: string | undefined;
+  choose: (values: string) => void;
+}) {
+  const like = items[0]?.partition ?? {};
+  const ready = new Map(items.map((item) => [dayOf(item.partition), item]));
+  const [first = "", last = ""] = [days[0], days.at(-1)];
+  const from = days.length > 400 ? (days.at(-400) ?? first) : first;
+  const grid = weeks(from, last, []);
+  const missing = grid.flat().filter((day) => day && !ready.has(day.day)).length;
+  return (
+    <div className="body">
+      <div className="calendar" role="group" aria-label={`Partitions from ${from} to ${last}`}>
+        {grid.map((week) => {
+          const start = week.find((day) => day !== null)?.day ?? "";
+          return (
+            <div key={start} className="calendar-week">
+              <span className="calendar-month">{Number(start.slice(8)) <= 7 ? start.slice(0, 7) : ""}</span>
+              {week.map((day, index) => {
+                if (!day) return <span key={index} className="calendar-cell outside" />;
+                const here = ready.get(day.day);
+                const values = partition(here?.partition ?? partitionOfDay(day.day, like));
+                const words = here ? `${values}: registered` : `${values}: missing`;
+                return (
+                  <button
+                    key={day.day}
+                    type="button"
+                    className={`calendar-cell ${here ? "ok" : "missing"} ${chosen === values ? "chosen" : ""}`}
+                    title={words}
+                    aria-label={words}
+                    aria-pressed={chosen === values}
+                    onClick={() => choose(values)}
+                  >
+                    {here ? "✓" : "?"}
+                  </button>
+                );
+              })}
+            </div>
+          );
+        })}
+      </div>
+      <p className="faint after">
+        {from} to {last}: {number(days.length)} registered, {number(missing)} missing between them
+      </p>
+    </div>
+  );
+}
+
+function One({ name, values }: { name: string; values: string }) {
+  const query = useQuery(read.partition(name, values));
+  return (
+    <Panel title={`Partition ${values}`}>
+      <Await query={query}>
+        {(data) => (
+          <div className="body grid">
+            <dl className="facts">
+              <dt>State</dt>
+              <dd>
+                {data.ready_at ? (
+                  <>
+                    <span className="ok">✓ registered</span> <Ago at={data.ready_at} />
+                  </>
+                ) : (
+                  <span className="wait">? missing</span>
+                )}
+              </dd>
+              <dt>Path</dt>
+              <dd>
+                <code>{data.path}</code>
+              </dd>
+              <dt>Counted by</dt>
+              <dd>
+                {data.schedules.length === 0 && "no schedule"}
+                {data.schedules.map((schedule, index) => (
+                  <span key={schedule}>
+                    {index > 0 && ", "}
+                    <ScheduleLink name={schedule} />
+                  </span>
+                ))}
+              </dd>
+            </dl>
+            <span className="row-tools">
+              {!data.ready_at && <ActButton small action={actions.register(name, data.partition)} />}
+              <Go
+                className="button small"
+                to={paths.view(name.split(".")[0] ?? "", "reprocess")}
+                search={{ name, at: values }}
+              >
+                Reprocess
+              </Go>
+            </span>
+            <h3>Who waits for it</h3>
+            {data.waiting.length === 0 && <p className="faint">No job counts or awaits it.</p>}
+            <ul className="plain">
+              {data.waiting.map((job) => (
+                <li key={job.job_id}>
+                  <State state={job.state} word={false} /> {job.schedule.split(".").slice(1).join(".")}{" "}
+                  <JobLink id={job.job_id} />
+                  <span className="sub">
+                    <Reason text={job.reason} />
+                  </span>
+                </li>
+              ))}
+            </ul>
+            <h3>What it started</h3>
+            {data.runs.length === 0 && <p className="faint">No run.</p>}
+            <ul className="plain">
+              {data.runs.map((run) => (
+                <li key={run.run_id}>
+                  <State state={run.state} word={false} /> {run.schedule.split(".").slice(1).join(".")}{" "}
+                  <RunLink id={run.run_id} /> <Ago at={run.at} />
+                </li>
+              ))}
+              {data.ended.map((record) => (
+                <li key={record.id}>
+                  <State state={record.kind} /> {record.schedule.split(".").slice(1).join(".")}
+                  <span className="sub">
+                    <Reason text={record.reason} />
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </div>
+        )}
+      </Await>
+    </Panel>
+  );
+}

@@ -1,0 +1,407 @@
+import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { actions } from "../api/actions";
+import { commands } from "../api/commands";
+import type { Fire, Now, WaitingGroup } from "../api/new-types";
+import { namespace } from "../api/queries";
+import type { Run } from "../api/types";
+import { useNs } from "../frame/place";
+import { useNow } from "../frame/settings";
+import { count, number, partition, since, withoutNamespace } from "../lib/format";
+import { ofRef, paths } from "../lib/paths";
+import { ActButton } from "../parts/act";
+import { Command } from "../parts/command";
+import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
+import { Await, Empty, Panel } from "../parts/panel";
+import { Ago, Reason, State, Took, When } from "../parts/text";
+
+/** Is anything wrong, and what comes next? */
+export function Home() {
+  const ns = useNs();
+  const now = useQuery(namespace.now(ns));
+  const runs = useQuery(namespace.runs(ns, { limit: 500 }, 5));
+  const letters = useQuery(namespace.letters(ns));
+  const fires = useQuery(namespace.fires(ns));
+  const first = runs.data?.items.length === 0 && now.data?.waiting.count === 0;
+  return (
+    <div className="page">
+      <h1 className="unseen">Home of {ns}</h1>
+      <Await query={now}>
+        {(data) => (
+          <Figures ns={ns} now={data} letters={letters.data?.items.length ?? 0} runs={runs.data?.items ?? []} />
+        )}
+      </Await>
+      {first && <FirstTime ns={ns} />}
+      <div className="grid wide-left">
+        <div className="grid start">
+          <Await query={now}>
+            {(data) => <NeedsYou ns={ns} now={data} letters={letters.data?.items.length ?? 0} />}
+          </Await>
+          <Panel
+            title="Held up by"
+            note="what waits, by what would let it go"
+            tools={<Go to={paths.view(ns, "queue")}>Queue</Go>}
+          >
+            <Await query={now}>{(data) => <HeldUp ns={ns} now={data} />}</Await>
+          </Panel>
+          <Panel
+            title="Failed last"
+            tools={
+              <Go to={paths.view(ns, "runs")} search={{ state: "FAILED" }}>
+                All that failed
+              </Go>
+            }
+          >
+            <Await query={runs}>{({ items }) => <FailedLast runs={items} />}</Await>
+          </Panel>
+        </div>
+        <div className="grid start">
+          <Panel title="Next fires" note="within a day" tools={<Go to={paths.view(ns, "timeline")}>Timeline</Go>}>
+            <Await query={fires}>{(data) => <NextFires fires={data.items} atLeast={data.at_least} />}</Await>
+          </Panel>
+          <Panel
+            title="Running"
+            tools={
+              <Go to={paths.view(ns, "runs")} search={{ state: "RUNNING" }}>
+                All that run
+              </Go>
+            }
+          >
+            <Await query={now}>{(data) => <Running now={data} />}</Await>
+          </Panel>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+/** A count; a bounded one says so, smaller. */
+function Many({ many, atLeast = false }: { many: number; atLeast?: boolean }) {
+  return (
+    <>
+      {atLeast && <small>at least </small>}
+      {number(many)}
+    </>
+  );
+}
+
+function Figure({
+  value,
+  word,
+  to,
+  search,
+  tone = "",
+}: {
+  value: ReactNode;
+  word: string;
+  to: string;
+  search?: Record<string, string>;
+  tone?: string;
+}) {
+  return (
+    <Go className={`big-figure ${tone}`} to={to} search={search}>
+      <strong>{value}</strong>
+      <span>{word}</span>
+    </Go>
+  );
+}
+
+function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: number; runs: Run[] }) {
+  const ended = (state: string) => runs.filter((run) => run.state === state).length;
+  const need = needs(now, letters);
+  const oldest = runs.at(-1)?.claimed_at;
+  return (
+    <div className="big-figures">
+      <Figure
+        value={number(need)}
+        word={need === 1 ? "needs you" : "need you"}
+        to={`${paths.home(ns)}`}
+        tone={need > 0 ? "alert" : ""}
+      />
+      <Figure
+        value={<Many many={now.running.count} atLeast={now.running.at_least} />}
+        word="running"
+        to={paths.view(ns, "runs")}
+        search={{ state: "RUNNING" }}
+      />
+      <Figure
+        value={<Many many={now.waiting.count} atLeast={now.at_least} />}
+        word="wait"
+        to={paths.view(ns, "queue")}
+      />
+      <Figure
+        value={number(ended("SUCCEEDED"))}
+        word="succeeded"
+        to={paths.view(ns, "runs")}
+        search={{ state: "SUCCEEDED" }}
+      />
+      <Figure
+        value={number(ended("FAILED"))}
+        word="failed"
+        to={paths.view(ns, "runs")}
+        search={{ state: "FAILED" }}
+        tone={ended("FAILED") > 0 ? "bad-figure" : ""}
+      />
+      {oldest && (
+        <p className="faint figures-note">
+          of the newest {number(runs.length)} runs,
+          <br />
+          since <When at={oldest} />
+        </p>
+      )}
+    </div>
+  );
+}
+
+function needs(now: Now, letters: number): number {
+  return (
+    now.approvals.count +
+    letters +
+    now.overdue.count +
+    now.paused.schedules.filter((schedule) => schedule.reason).length
+  );
+}
+
+function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number }) {
+  const paused = now.paused.schedules.filter((schedule) => schedule.reason);
+  if (needs(now, letters) === 0) return null;
+  return (
+    <Panel title="Needs you" className="alert-panel">
+      <table>
+        <tbody>
+          {now.overdue.items.map((item) => (
+            <tr key={item.id}>
+              <td className="fit">
+                <span className="bad">◷ late</span>
+              </td>
+              <td className="fit">
+                <ScheduleLink name={item.schedule} />
+              </td>
+              <td>
+                <Reason text={item.why} />
+              </td>
+              <td className="end">
+                <Go to={item.kind === "run" ? paths.run(item.id) : paths.job(item.id)}>Show the {item.kind}</Go>
+              </td>
+            </tr>
+          ))}
+          {now.approvals.jobs.slice(0, 6).map((job) => (
+            <tr key={job.job_id}>
+              <td className="fit">
+                <span className="wait">◷ approval</span>
+              </td>
+              <td className="fit">
+                <ScheduleLink name={job.schedule} />
+              </td>
+              <td>
+                <Reason text={job.reason} />{" "}
+                <JobLink id={job.job_id}>{partition(job.correlation) || undefined}</JobLink>
+              </td>
+              <td className="end">
+                <span className="row-tools">
+                  <ActButton small action={actions.approve(job.job_id)} />
+                  <ActButton small action={actions.refuse(job.job_id)} />
+                </span>
+              </td>
+            </tr>
+          ))}
+          {now.approvals.count > 6 && (
+            <tr>
+              <td colSpan={4}>
+                <Go to={paths.view(ns, "queue")} search={{ q: "approv" }}>
+                  {now.approvals.count - 6} more approvals
+                </Go>
+              </td>
+            </tr>
+          )}
+          {paused.map((schedule) => (
+            <tr key={schedule.schedule}>
+              <td className="fit">
+                <State state={schedule.state} />
+              </td>
+              <td className="fit">
+                <ScheduleLink name={schedule.schedule} />
+              </td>
+              <td>
+                paused <Ago at={schedule.since} />: <Reason text={schedule.reason ?? ""} />
+              </td>
+              <td className="end">
+                <ActButton small action={actions.resume(schedule.schedule)} />
+              </td>
+            </tr>
+          ))}
+          {letters > 0 && (
+            <tr>
+              <td className="fit">
+                <span className="bad">✗ undelivered</span>
+              </td>
+              <td colSpan={2}>
+                <Go to={paths.view(ns, "dead-letters")}>{count(letters, "dead letter", letters >= 200)}</Go>
+              </td>
+              <td className="end">
+                <Go to={paths.view(ns, "dead-letters")}>Show them</Go>
+              </td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+    </Panel>
+  );
+}
+
+function groupTarget(ns: string, group: WaitingGroup): { to: string; search: Record<string, string> } {
+  const limit = group.kind === "limit" ? ofRef("limit", group.name) : null;
+  if (limit) return limit;
+  if (group.kind === "data" || group.kind === "pause")
+    return { to: paths.view(ns, "queue"), search: { schedule: group.name } };
+  return { to: paths.view(ns, "queue"), search: {} };
+}
+
+function HeldUp({ ns, now }: { ns: string; now: Now }) {
+  const clock = useNow();
+  if (now.waiting.groups.length === 0) return <Empty>Nothing waits.</Empty>;
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th>What holds it</th>
+          <th className="end">Waiting</th>
+          <th className="end">Oldest</th>
+          <th>Lets go</th>
+        </tr>
+      </thead>
+      <tbody>
+        {now.waiting.groups.slice(0, 12).map((group) => (
+          <tr key={`${group.kind} ${group.name} ${group.of}`}>
+            <td>
+              <span className="name">{withoutNamespace(group.of, ns)}</span>
+              <span className="sub">
+                <Reason text={group.why} />
+              </span>
+            </td>
+            <td className="end">
+              <Go {...groupTarget(ns, group)}>{number(group.count)}</Go>
+            </td>
+            <td className="end">{since(group.oldest, clock)}</td>
+            <td className="fit">
+              <LetsGo group={group} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** When a clock lets them go, or what else does. */
+function LetsGo({ group }: { group: WaitingGroup }) {
+  const words = LETS_GO[group.kind];
+  if (words || !group.changes_at) return <span className="faint">{words ?? "with the next event"}</span>;
+  return (
+    <>
+      at <When at={group.changes_at} as="time" />{" "}
+      <span className="faint">
+        (<Ago at={group.changes_at} />)
+      </span>
+    </>
+  );
+}
+
+const LETS_GO: Record<string, string> = {
+  limit: "when a run ends",
+  approval: "when a person approves",
+  pause: "when it is resumed",
+  data: "when the data arrives",
+  upstream: "when the upstream run ends",
+};
+
+function FailedLast({ runs }: { runs: Run[] }) {
+  const failed = runs.filter((run) => run.state === "FAILED").slice(0, 8);
+  if (failed.length === 0) return <Empty>No run of the newest {number(runs.length)} has failed.</Empty>;
+  return (
+    <table>
+      <tbody>
+        {failed.map((run) => (
+          <tr key={`${run.run_id} ${run.attempt}`}>
+            <td className="fit">
+              <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />
+            </td>
+            <td className="fit">
+              <RunLink id={run.run_id}>{partition(run.partition ?? run.correlation) || undefined}</RunLink>
+            </td>
+            <td>
+              <Reason text={run.reason} />
+            </td>
+            <td className="end">
+              <Ago at={run.ended_at} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function NextFires({ fires, atLeast }: { fires: Fire[]; atLeast: boolean }) {
+  if (fires.length === 0) return <Empty>No clock starts anything within a day.</Empty>;
+  return (
+    <>
+      <table>
+        <tbody>
+          {fires.slice(0, 10).map((fire) => (
+            <tr key={`${fire.schedule} ${fire.nominal_at}`}>
+              <td className="fit">
+                <When at={fire.due_at} as="time" />
+              </td>
+              <td>
+                <ScheduleLink name={fire.schedule} /> {fire.skipped && <span className="off">⤫ skipped</span>}
+              </td>
+              <td className="end faint">
+                <Ago at={fire.due_at} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {fires.length > 10 && <p className="faint pad">{number(fires.length - 10, atLeast)} more within a day</p>}
+    </>
+  );
+}
+
+function Running({ now }: { now: Now }) {
+  if (now.running.runs.length === 0) return <Empty>Nothing runs.</Empty>;
+  return (
+    <table>
+      <tbody>
+        {now.running.runs.slice(0, 10).map((run) => (
+          <tr key={run.run_id}>
+            <td className="fit">
+              <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />
+            </td>
+            <td>
+              <RunLink id={run.run_id} />
+            </td>
+            <td className="end">
+              <Took from={run.claimed_at} living />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function FirstTime({ ns }: { ns: string }) {
+  return (
+    <Panel title="Begin" note="nothing has run here yet">
+      <div className="body grid start">
+        <p>1. Write a first app, with a job and sample data:</p>
+        <Command text="sluice init first-app" />
+        <p>2. Deploy it; the command before prints how, for its files:</p>
+        <Command text="sluice apply first-app/app.yaml" />
+        <p>3. See what it waits for:</p>
+        <Command text={commands.top(ns)} />
+      </div>
+    </Panel>
+  );
+}

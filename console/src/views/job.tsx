@@ -1,0 +1,151 @@
+import { useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import { useEffect } from "react";
+import { actions } from "../api/actions";
+import { ApiError } from "../api/client";
+import { commands } from "../api/commands";
+import { jobWhy, job as readJob } from "../api/queries";
+import { useKeys } from "../frame/keys";
+import { useGo } from "../frame/place";
+import { tell } from "../frame/settings";
+import { partition, shortId, shortName } from "../lib/format";
+import { ofRef, paths } from "../lib/paths";
+import { ActButton } from "../parts/act";
+import { Command, copy } from "../parts/command";
+import { Go, ScheduleLink } from "../parts/go";
+import { Await, Loading, Panel } from "../parts/panel";
+import { Lasts, Reason, State, When } from "../parts/text";
+import { Constraints, TriggerTree } from "../parts/tree";
+
+/** A waiting job. Once it has become a run, the page is that of the run, which has the same id. */
+export function JobView() {
+  const { id = "" } = useParams({ strict: false }) as { id?: string };
+  const job = useQuery(readJob(id));
+  const why = useQuery(jobWhy(id));
+  const go = useGo();
+  const gone = job.error instanceof ApiError && job.error.status === 404;
+  useEffect(() => {
+    if (gone) go(paths.run(id), {}, true);
+  }, [gone, go, id]);
+  useKeys({ c: () => copy(commands.why("job", id)).then(() => tell("The command is copied")) });
+  if (gone) return <Loading />;
+  return (
+    <div className="page">
+      <Await query={job}>
+        {(data) => (
+          <>
+            <header className="page-head">
+              <h1>
+                <ScheduleLink name={data.schedule} />{" "}
+                <span className="crumb">{partition(data.correlation) || shortId(id)}</span>
+              </h1>
+              <State state={data.state} />
+              <span className="space" />
+              <span className="tools">
+                {/approv/.test(data.reason) && (
+                  <>
+                    <ActButton action={actions.approve(id)} />
+                    <ActButton action={actions.refuse(id)} />
+                  </>
+                )}
+                <ActButton action={actions.cancelJob(id)} />
+              </span>
+            </header>
+            <Panel title="Why" className="why" tools={<Command text={commands.why("job", id)} />}>
+              <div className="body">
+                <p className="because">
+                  <Reason text={why.data?.why ?? data.reason} refs={why.data?.refs} />
+                </p>
+                <p className="faint">
+                  for <Lasts from={data.created_at} />
+                  {why.data && (
+                    <>
+                      ; it goes on with <Reason text={why.data.wakes} refs={why.data.refs} />
+                    </>
+                  )}
+                </p>
+              </div>
+              {why.data && (
+                <div className="grid two split">
+                  <div>
+                    <div className="sub-head">
+                      <h3>Trigger</h3>
+                    </div>
+                    {why.data.tree ? (
+                      <TriggerTree node={why.data.tree} refs={why.data.refs} />
+                    ) : (
+                      <p className="faint">
+                        {[...why.data.arrived, ...why.data.missing].join("; ") || "It needs no trigger."}
+                      </p>
+                    )}
+                  </div>
+                  <div>
+                    <div className="sub-head">
+                      <h3>Constraints</h3>
+                    </div>
+                    <Constraints constraints={why.data.constraints} limits={why.data.limits} refs={why.data.refs} />
+                  </div>
+                </div>
+              )}
+            </Panel>
+            <Panel title="Job">
+              <div className="body">
+                <dl className="facts">
+                  <dt>Id</dt>
+                  <dd>
+                    <code>{id}</code>
+                  </dd>
+                  <dt>Schedule</dt>
+                  <dd>{shortName(data.schedule)}</dd>
+                  <dt>Kind</dt>
+                  <dd>{data.kind.replaceAll("_", " ")}</dd>
+                  <dt>Made at</dt>
+                  <dd>
+                    <When at={data.created_at} as="second" />
+                  </dd>
+                  <dt>Trigger met at</dt>
+                  <dd>
+                    <When at={data.met_at} as="second" />
+                  </dd>
+                  {data.queue && (
+                    <>
+                      <dt>Queue</dt>
+                      <dd>
+                        {data.queued_in ? (
+                          <Go {...(ofRef("limit", data.queued_in) ?? { to: "/" })}>{data.queue.of}</Go>
+                        ) : (
+                          data.queue.of
+                        )}
+                        :{" "}
+                        {data.queue.position === null ? "behind a thousand others" : `position ${data.queue.position}`}{" "}
+                        of {data.queue.waiting}
+                      </dd>
+                    </>
+                  )}
+                  {data.holds.length > 0 && (
+                    <>
+                      <dt>Holds</dt>
+                      <dd>{data.holds.join(", ")}</dd>
+                    </>
+                  )}
+                  {data.inherited_priority !== null && (
+                    <>
+                      <dt>Inherited priority</dt>
+                      <dd>{data.inherited_priority}</dd>
+                    </>
+                  )}
+                  {data.approvals.length > 0 && (
+                    <>
+                      <dt>Approved by</dt>
+                      <dd>{data.approvals.map((given) => given.by).join(", ")}</dd>
+                    </>
+                  )}
+                </dl>
+              </div>
+            </Panel>
+          </>
+        )}
+      </Await>
+    </div>
+  );
+}

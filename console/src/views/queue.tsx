@@ -1,0 +1,259 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { actions } from "../api/actions";
+import { commands } from "../api/commands";
+import { namespace } from "../api/queries";
+import type { Job } from "../api/types";
+import { useGo, useNs, usePlace } from "../frame/place";
+import { tell } from "../frame/settings";
+import { number, partition, withoutNamespace } from "../lib/format";
+import { byHolder, byWord, type Held } from "../lib/held";
+import { ofRef, paths } from "../lib/paths";
+import { lookOfState } from "../lib/states";
+import { ActButton, useAct } from "../parts/act";
+import { Command, copy } from "../parts/command";
+import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
+import { Await, Empty } from "../parts/panel";
+import { type Column, Rows } from "../parts/rows";
+import { Ago, Reason, When } from "../parts/text";
+
+const STATES = ["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"];
+const GROUPINGS = [
+  { by: undefined, word: "what holds it" },
+  { by: "schedule", word: "schedule" },
+  { by: "state", word: "state" },
+];
+
+type Line = { group: Held; open: boolean } | { job: Job; place: number };
+
+/** All that waits, by what would let it go. */
+export function Queue() {
+  const ns = useNs();
+  const { search, change } = usePlace();
+  const query = useQuery(namespace.jobs(ns));
+  const fitting = useMemo(
+    () =>
+      (query.data ?? []).filter(
+        (job) =>
+          !job.schedule.includes(".~") &&
+          (!search.state || job.state === search.state) &&
+          (!search.schedule || job.schedule === search.schedule) &&
+          (!search.q || `${job.schedule} ${job.reason}`.toLowerCase().includes(search.q.toLowerCase())),
+      ),
+    [query.data, search.state, search.schedule, search.q],
+  );
+  const groups = useMemo(
+    () =>
+      search.by === "schedule"
+        ? byWord(fitting, (job) => job.schedule)
+        : search.by === "state"
+          ? byWord(fitting, (job) => job.state)
+          : byHolder(fitting),
+    [fitting, search.by],
+  );
+  return (
+    <div className="page fill">
+      <div className="page-head">
+        <h1>Queue</h1>
+        <span className="faint" aria-live="polite">
+          {query.data && `${number(fitting.length, query.data.length >= 5000)} wait, the oldest first in each group`}
+        </span>
+        <span className="space" />
+        <Command text={commands.jobs(ns)} />
+      </div>
+      <div className="toolbar">
+        <input
+          type="search"
+          className="grow"
+          aria-label="Filter"
+          placeholder="part of a name or of a reason"
+          value={search.q ?? ""}
+          onChange={(event) => change({ q: event.target.value || undefined }, true)}
+        />
+        <fieldset className="chips">
+          <legend className="unseen">By</legend>
+          {GROUPINGS.map(({ by, word }) => (
+            <button key={word} type="button" aria-pressed={search.by === by} onClick={() => change({ by })}>
+              by {word}
+            </button>
+          ))}
+        </fieldset>
+        <fieldset className="chips">
+          <legend className="unseen">State</legend>
+          {STATES.map((state) => (
+            <button
+              key={state}
+              type="button"
+              aria-pressed={search.state === state}
+              onClick={() => change({ state: search.state === state ? undefined : state })}
+            >
+              {lookOfState(state).glyph} {state.replace("PENDING_", "").toLowerCase()}
+            </button>
+          ))}
+        </fieldset>
+      </div>
+      <Await query={query} rows={10}>
+        {() => <Waiting ns={ns} groups={groups} />}
+      </Await>
+    </div>
+  );
+}
+
+function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
+  const { search, change } = usePlace();
+  const go = useGo();
+  const open = useAct();
+  const closed = useMemo(() => new Set((search.open ?? "").split(",").filter(Boolean)), [search.open]);
+  const lines = useMemo(
+    () =>
+      groups.flatMap((group): Line[] => [
+        { group, open: !closed.has(group.id) },
+        ...(closed.has(group.id) ? [] : group.jobs.map((job, index) => ({ job, place: index + 1 }))),
+      ]),
+    [groups, closed],
+  );
+  const toggle = (id: string) => {
+    const next = new Set(closed);
+    if (!next.delete(id)) next.add(id);
+    change({ open: [...next].join(",") || undefined }, true);
+  };
+  const columns: Column<Line>[] = [
+    {
+      id: "place",
+      width: "44px",
+      head: "",
+      cell: (line) =>
+        "group" in line ? (
+          <button
+            type="button"
+            className="icon-button"
+            aria-expanded={line.open}
+            aria-label={`${line.group.title}: show its jobs`}
+            onClick={() => toggle(line.group.id)}
+          >
+            {line.open ? "▾" : "▸"}
+          </button>
+        ) : (
+          <span className="faint">{line.place}</span>
+        ),
+    },
+    {
+      id: "schedule",
+      width: "minmax(200px, 1.2fr)",
+      head: "Schedule",
+      cell: (line) =>
+        "group" in line ? <GroupName ns={ns} group={line.group} /> : <ScheduleLink name={line.job.schedule} />,
+    },
+    {
+      id: "job",
+      width: "minmax(100px, 0.6fr)",
+      head: "Job",
+      cell: (line) =>
+        "group" in line ? (
+          <span className="faint">{number(line.group.jobs.length)} wait</span>
+        ) : (
+          <JobLink id={line.job.job_id}>{partition(line.job.correlation) || undefined}</JobLink>
+        ),
+    },
+    {
+      id: "since",
+      width: "80px",
+      head: "Since",
+      cell: (line) => <Ago at={"group" in line ? oldest(line.group.jobs) : line.job.created_at} />,
+    },
+    {
+      id: "why",
+      width: "minmax(220px, 2.4fr)",
+      head: "Waits for",
+      cell: (line) =>
+        "group" in line ? <UseOf ns={ns} group={line.group} open={line.open} /> : <WaitsFor job={line.job} />,
+    },
+    {
+      id: "act",
+      width: "180px",
+      head: "",
+      end: true,
+      cell: (line) =>
+        "group" in line ? null : (
+          <span className="row-tools">
+            {/approv/.test(line.job.reason) && <ActButton small action={actions.approve(line.job.job_id)} />}
+            <ActButton small action={actions.cancelJob(line.job.job_id)}>
+              Cancel
+            </ActButton>
+          </span>
+        ),
+    },
+  ];
+  return (
+    <Rows
+      label="What waits"
+      rows={lines}
+      columns={columns}
+      rowKey={(line) => ("group" in line ? `group ${line.group.id}` : line.job.job_id)}
+      height={36}
+      rowClass={(line) => ("group" in line ? "group" : "")}
+      onOpen={(line) => ("group" in line ? toggle(line.group.id) : go(paths.job(line.job.job_id)))}
+      keys={{
+        w: (line) => "job" in line && go(paths.job(line.job.job_id)),
+        x: (line) => "job" in line && open(actions.cancelJob(line.job.job_id)),
+        c: (line) =>
+          "job" in line && copy(commands.why("job", line.job.job_id)).then(() => tell("The command is copied")),
+      }}
+      empty={
+        <Empty command={commands.list("schedules", ns)}>
+          Nothing waits. A job begins with the next event, fire or run of a schedule; the command lists the schedules.
+        </Empty>
+      }
+    />
+  );
+}
+
+function GroupName({ ns, group }: { ns: string; group: Held }) {
+  const target = group.limit ? ofRef("limit", group.limit) : null;
+  const title = withoutNamespace(group.title, ns);
+  return <strong title={group.title}>{target ? <Go {...target}>{title}</Go> : title}</strong>;
+}
+
+/** Of a limit's queue: what is in use, and by which runs. */
+function UseOf({ ns, group, open }: { ns: string; group: Held; open: boolean }) {
+  const query = useQuery({ ...namespace.limits(ns, group.limit), enabled: open && !!group.limit, retry: false });
+  const limit = group.limit ? query.data?.items[0] : undefined;
+  if (!limit) return null;
+  return (
+    <span className="faint">
+      {limit.in_use ?? "–"} of {limit.maximum ?? "–"} {limit.unit} in use
+      {limit.holders && limit.holders.length > 0 && (
+        <>
+          {" by "}
+          {limit.holders.slice(0, 4).map((holder, index) => (
+            <span key={holder.run_id}>
+              {index > 0 && ", "}
+              <RunLink id={holder.run_id} />
+            </span>
+          ))}
+          {limit.holders.length > 4 && ` and ${limit.holders.length - 4} more`}
+        </>
+      )}
+    </span>
+  );
+}
+
+function WaitsFor({ job }: { job: Job }) {
+  return (
+    <>
+      {job.inherited_priority !== null && <span className="tag">priority {job.inherited_priority}, inherited</span>}{" "}
+      {job.reason ? (
+        <span title={job.reason}>
+          <Reason text={job.reason} />
+        </span>
+      ) : (
+        <span className="faint">
+          its fire at <When at={job.due_at} as="second" />
+        </span>
+      )}
+    </>
+  );
+}
+
+const oldest = (jobs: readonly Job[]) =>
+  jobs.reduce<string | null>((first, job) => (first === null || job.created_at < first ? job.created_at : first), null);

@@ -1,0 +1,296 @@
+import { useQuery } from "@tanstack/react-query";
+import { useParams } from "@tanstack/react-router";
+import { actions } from "../api/actions";
+import { ApiError } from "../api/client";
+import { commands } from "../api/commands";
+import { lives, run as read } from "../api/queries";
+import type { Run, RunInFull } from "../api/types";
+import { useKeys } from "../frame/keys";
+import { ScheduleZone, usePlace } from "../frame/place";
+import { tell } from "../frame/settings";
+import { dollars, duration, partition, shortId } from "../lib/format";
+import { paths } from "../lib/paths";
+import { ActButton } from "../parts/act";
+import { Command, copy } from "../parts/command";
+import { Go, RunLink, ScheduleLink } from "../parts/go";
+import { Await, Empty, Failure, Loading, Panel } from "../parts/panel";
+import { openTab, type Tab, Tabs } from "../parts/tabs";
+import { Late, Partition, Reason, State, Took, When } from "../parts/text";
+import { Instants } from "./run/instants";
+import { LineageOf } from "./run/lineage";
+import { Log } from "./run/log";
+
+const TABS: Tab[] = [
+  { id: "events", word: "What led to it" },
+  { id: "lineage", word: "Lineage" },
+  { id: "log", word: "Log" },
+  { id: "attempts", word: "Attempts" },
+  { id: "details", word: "Details" },
+];
+
+export function RunView() {
+  const { id = "" } = useParams({ strict: false }) as { id?: string };
+  const full = useQuery(read.full(id));
+  const missing = full.error instanceof ApiError && full.error.status === 404;
+  return (
+    <ScheduleZone.Provider value={null}>
+      <div className="page">
+        {missing ? <NeverRan id={id} /> : <Await query={full}>{(data) => <Page run={data} />}</Await>}
+      </div>
+    </ScheduleZone.Provider>
+  );
+}
+
+function Page({ run }: { run: RunInFull }) {
+  const { search } = usePlace();
+  const why = useQuery(read.why(run.run_id));
+  const tab = openTab(TABS, search.tab);
+  const living = lives(run.state);
+  const shown = run.history.find((attempt) => String(attempt.attempt) === search.attempt) ?? run;
+  useKeys({ c: () => copy(commands.showRun(run.run_id)).then(() => tell("The command is copied")) });
+  return (
+    <>
+      <header className="page-head">
+        <h1>
+          <ScheduleLink name={run.schedule} />{" "}
+          <span className="crumb">{partition(run.partition ?? run.correlation) || shortId(run.run_id)}</span>
+        </h1>
+        <State state={run.state} />
+        {run.attempts > 1 && (
+          <span className="faint">
+            attempt {run.attempt} of {run.attempts}
+          </span>
+        )}
+        <span className="space" />
+        <span className="tools">
+          {living ? (
+            <>
+              <ActButton action={actions.pingRun(run.run_id)} />
+              <ActButton action={actions.cancelRun(run.run_id)} />
+            </>
+          ) : (
+            <>
+              <ActButton action={actions.rerunRun(run.run_id)} />
+              <Go
+                className="button"
+                to={paths.view(run.run_id.split(".")[0] ?? "", "reprocess")}
+                search={{ run: run.run_id }}
+              >
+                Reprocess
+              </Go>
+            </>
+          )}
+        </span>
+      </header>
+      <Panel title="Why" className="why" tools={<Command text={commands.why("run", run.run_id)} />}>
+        <div className="body">
+          <p className="because">
+            <Reason text={why.data?.why ?? (run.reason || run.fired_by)} refs={why.data?.refs} />
+          </p>
+          <p className="faint">
+            started because <Reason text={run.fired_by} refs={why.data?.refs} />
+            {run.waited_for && (
+              <>
+                ; it waited {duration(run.waited_ms)} for <Reason text={run.waited_for} refs={why.data?.refs} />
+              </>
+            )}
+          </p>
+        </div>
+        <Instants run={shown} />
+      </Panel>
+      <div className="figures">
+        <Figure word="Waited" value={<Took from={run.created_at} to={run.claimed_at} />} />
+        <Figure word="Took" value={<Took from={run.claimed_at} to={run.ended_at} living={living} />} />
+        <Figure word="Late" value={<Late ms={run.lateness_ms} beyond={run.late} />} />
+        <Figure word="Cost, list price" value={dollars(run.billed?.cost_usd)} />
+        <Figure word="Priority" value={run.priority} />
+      </div>
+      <section className="panel">
+        <Tabs tabs={TABS} />
+        {tab === "events" && <Events run={run} />}
+        {tab === "lineage" && <LineageOf id={run.run_id} />}
+        {tab === "log" && <Log run={run} />}
+        {tab === "attempts" && <Attempts run={run} />}
+        {tab === "details" && <Details run={shown} />}
+      </section>
+    </>
+  );
+}
+
+function Figure({ word, value }: { word: string; value: React.ReactNode }) {
+  return (
+    <div className="figure">
+      <span className="label">{word}</span>
+      <strong>{value}</strong>
+    </div>
+  );
+}
+
+function Events({ run }: { run: RunInFull }) {
+  if (run.events.length === 0) return <Empty>No event: {run.fired_by}.</Empty>;
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th className="fit">At</th>
+          <th className="fit">Kind</th>
+          <th>What</th>
+        </tr>
+      </thead>
+      <tbody>
+        {run.events.map((event) => {
+          const more = event as unknown as Record<string, unknown>;
+          return (
+            <tr key={`${event.kind} ${event.id}`}>
+              <td className="fit">
+                <When at={new Date(event.instant).toISOString()} as="second" />
+              </td>
+              <td className="fit">{event.kind.replaceAll("_", " ")}</td>
+              <td dir="auto">
+                <EventText of={more} />
+              </td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+function EventText({ of }: { of: Record<string, unknown> }) {
+  const keys = of.partition as Record<string, string> | null;
+  if (typeof of.dataset === "string") {
+    return (
+      <>
+        <Go to={paths.dataset(of.dataset)} search={keys ? { at: partition(keys) } : {}}>
+          {of.dataset}
+        </Go>{" "}
+        <Partition keys={keys} />
+      </>
+    );
+  }
+  if (typeof of.run_id === "string") {
+    return (
+      <>
+        {String(of.workflow ?? "")} {String(of.status ?? "")} <RunLink id={of.run_id} />
+      </>
+    );
+  }
+  const words = Object.entries(of).filter(([key, value]) => !["kind", "id", "instant"].includes(key) && value !== null);
+  return (
+    <>
+      {words.map(([key, value]) => `${key} ${typeof value === "object" ? JSON.stringify(value) : value}`).join(", ") ||
+        String(of.id)}
+    </>
+  );
+}
+
+function Attempts({ run }: { run: RunInFull }) {
+  return (
+    <table>
+      <thead>
+        <tr>
+          <th className="fit">Attempt</th>
+          <th className="fit">State</th>
+          <th className="fit">Begun</th>
+          <th className="end">Waited</th>
+          <th className="end">Took</th>
+          <th>Reason</th>
+          <th className="fit">Execution</th>
+        </tr>
+      </thead>
+      <tbody>
+        {run.history.map((attempt: Run) => (
+          <tr key={attempt.attempt}>
+            <td className="fit">
+              <Go to={paths.run(run.run_id)} search={{ tab: "log", attempt: String(attempt.attempt) }}>
+                {attempt.attempt}
+              </Go>
+            </td>
+            <td className="fit">
+              <State state={attempt.state} />
+            </td>
+            <td className="fit">
+              <When at={attempt.claimed_at} as="second" />
+            </td>
+            <td className="end">
+              <Took from={attempt.created_at} to={attempt.claimed_at} />
+            </td>
+            <td className="end">
+              <Took from={attempt.claimed_at} to={attempt.ended_at} living={lives(attempt.state)} />
+            </td>
+            <td>
+              <Reason text={attempt.reason || "–"} />
+            </td>
+            <td className="fit">
+              <code>{attempt.target_id ?? "–"}</code>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Details({ run }: { run: Run }) {
+  const facts: [string, React.ReactNode][] = [
+    ["Run", <code key="id">{run.run_id}</code>],
+    ["Workflow", `${run.workflow}${run.workflow_version ? `, version ${run.workflow_version}` : ""}`],
+    ["Kind", run.kind.replaceAll("_", " ")],
+    ["Context", <code key="context">{run.context}</code>],
+    ["Execution", <code key="execution">{run.target_id ?? "–"}</code>],
+    ["Must start by", <When key="start" at={run.start_by} as="second" />],
+    ["Must end by", <When key="end" at={run.end_by} as="second" />],
+    ["Start calls", run.start_calls],
+    ...(run.rerun_of
+      ? ([["Runs again", <RunLink key="rerun" id={run.rerun_of} />]] as [string, React.ReactNode][])
+      : []),
+    ...(run.metrics
+      ? ([["Metrics", <code key="metrics">{JSON.stringify(run.metrics)}</code>]] as [string, React.ReactNode][])
+      : []),
+  ];
+  return (
+    <div className="pad grid">
+      <dl className="facts">
+        {facts.map(([word, value]) => (
+          <div key={word} className="fact">
+            <dt>{word}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <h3>Properties</h3>
+      <pre className="source">{JSON.stringify(run.properties, null, 2)}</pre>
+      <h3>Target</h3>
+      <pre className="source">{JSON.stringify(run.target, null, 2)}</pre>
+    </div>
+  );
+}
+
+/** An id of a job that ended without a run: what became of it. */
+function NeverRan({ id }: { id: string }) {
+  const why = useQuery(read.why(id));
+  if (why.error) return <Failure error={why.error} retry={() => why.refetch()} />;
+  if (!why.data) return <Loading />;
+  return (
+    <>
+      <header className="page-head">
+        <h1>
+          <ScheduleLink name={why.data.schedule} /> <span className="crumb">{shortId(id)}</span>
+        </h1>
+        <State state={why.data.state} />
+        <span className="faint">it never ran</span>
+      </header>
+      <Panel title="Why" className="why" tools={<Command text={commands.why("run", id)} />}>
+        <div className="body">
+          <p className="because">
+            <Reason text={why.data.why} refs={why.data.refs} />
+          </p>
+          <p className="faint">
+            at <When at={why.data.at} as="second" />
+          </p>
+        </div>
+      </Panel>
+    </>
+  );
+}

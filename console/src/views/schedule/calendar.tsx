@@ -1,0 +1,59 @@
+import { useQuery } from "@tanstack/react-query";
+import { schedule } from "../../api/queries";
+import { useNs, useZone } from "../../frame/place";
+import { paths } from "../../lib/paths";
+import { countsInWords, lookOfDay, weeks } from "../../lib/weeks";
+import { Go } from "../../parts/go";
+import { Await } from "../../parts/panel";
+
+const WORDS = { none: "", ok: "✓", some: "!", bad: "✗", never: "⤫", run: "▶" };
+const NAMES = ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"];
+
+/** 26 weeks of days: what ran and failed on each; a cell opens the runs of its day. */
+export function Calendar({ name }: { name: string }) {
+  const ns = useNs();
+  const zone = useZone();
+  const query = useQuery(schedule.days(name, zone));
+  return (
+    <Await query={query}>
+      {(data) => (
+        <div className="calendar" role="group" aria-label={`Days from ${data.from} to ${data.to}`}>
+          <div className="calendar-names" aria-hidden="true">
+            {NAMES.map((day) => (
+              <span key={day}>{day}</span>
+            ))}
+          </div>
+          {weeks(data.from, data.to, data.days).map((week) => {
+            const first = week.find((day) => day !== null);
+            const month = first && Number(first.day.slice(8)) <= 7 ? first.day.slice(0, 7) : "";
+            return (
+              <div key={first?.day} className="calendar-week">
+                <span className="calendar-month">{month}</span>
+                {week.map((day, index) => {
+                  if (!day) return <span key={index} className="calendar-cell outside" />;
+                  const look = lookOfDay(day.counts);
+                  const words = `${day.day}: ${countsInWords(day.counts)}`;
+                  return (
+                    <Go
+                      key={day.day}
+                      to={paths.view(ns, "runs")}
+                      search={{ schedule: name, day: day.day }}
+                      className={`calendar-cell ${look}`}
+                      title={words}
+                      aria-label={words}
+                    >
+                      {WORDS[look]}
+                    </Go>
+                  );
+                })}
+              </div>
+            );
+          })}
+          {data.at_least && (
+            <p className="faint">Whole from {data.complete_from} on: the days before have at least these counts.</p>
+          )}
+        </div>
+      )}
+    </Await>
+  );
+}

@@ -1,0 +1,303 @@
+import { useQuery } from "@tanstack/react-query";
+import { useCallback, useDeferredValue, useMemo, useRef, useState } from "react";
+import { actions } from "../api/actions";
+import { commands } from "../api/commands";
+import type { Glance, LastRun, ScheduleRow } from "../api/new-types";
+import { glances, scheduleRows } from "../api/queries";
+import { useKeys } from "../frame/keys";
+import { useGo, useNs, usePlace } from "../frame/place";
+import { tell } from "../frame/settings";
+import { fits, parseFilter, toggleTerm } from "../lib/filter";
+import { count, number, shortName, withoutNamespace } from "../lib/format";
+import { paths } from "../lib/paths";
+import { lookOfState, PAUSED } from "../lib/states";
+import { useAct } from "../parts/act";
+import { copy } from "../parts/command";
+import { Go, ScheduleLink } from "../parts/go";
+import { Await, Empty } from "../parts/panel";
+import { type Column, Rows } from "../parts/rows";
+import { Ago, Reason, State } from "../parts/text";
+import { BulkDialog } from "./schedules/bulk";
+
+const STATES = ["enabled", "paused", "completed", "disabled"];
+
+export function Schedules() {
+  const ns = useNs();
+  const { search, change } = usePlace();
+  const query = useQuery(scheduleRows(ns));
+  const [typed, setTyped] = useState(search.q ?? "");
+  const [written, setWritten] = useState(search.q ?? "");
+  if ((search.q ?? "") !== written) {
+    setWritten(search.q ?? "");
+    setTyped(search.q ?? "");
+  }
+  const field = useRef<HTMLInputElement>(null);
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
+  const [bulk, setBulk] = useState<string[] | null>(null);
+  useKeys({ "/": () => field.current?.focus() });
+
+  const write = (q: string) => {
+    setTyped(q);
+    setWritten(q);
+    change({ q: q || undefined }, true);
+  };
+  const sought = useDeferredValue(typed);
+  const shown = useMemo(() => {
+    const filter = parseFilter(sought);
+    const fitting = (query.data ?? []).filter((row) => !row.name.includes(".~") && fits(row, filter));
+    return sorted(fitting, search.sort);
+  }, [query.data, sought, search.sort]);
+
+  const toggle = useCallback((name: string) => {
+    setChosen((before) => {
+      const next = new Set(before);
+      if (!next.delete(name)) next.add(name);
+      return next;
+    });
+  }, []);
+  const names =
+    chosen.size > 0 ? shown.filter((row) => chosen.has(row.name)).map((row) => row.name) : shown.map((row) => row.name);
+
+  return (
+    <div className="page fill">
+      <div className="page-head">
+        <h1>Schedules</h1>
+        <span className="faint" aria-live="polite">
+          {query.data &&
+            (shown.length === query.data.length
+              ? number(shown.length)
+              : `${number(shown.length)} of ${number(query.data.length)}`)}
+        </span>
+      </div>
+      <div className="toolbar">
+        <input
+          ref={field}
+          className="grow"
+          type="search"
+          aria-label="Filter"
+          placeholder="part of a name, state:hold, tag:team=a, app:flights, workflow:…   ( / )"
+          value={typed}
+          spellCheck={false}
+          onChange={(event) => write(event.target.value)}
+          onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
+        />
+        <fieldset className="chips">
+          <legend className="unseen">State</legend>
+          {STATES.map((state) => (
+            <button
+              key={state}
+              type="button"
+              aria-pressed={typed.split(/\s+/).includes(`state:${state}`)}
+              onClick={() => write(toggleTerm(typed, `state:${state}`))}
+            >
+              {state}
+            </button>
+          ))}
+        </fieldset>
+        <span className="space" />
+        {chosen.size > 0 && (
+          <button type="button" className="link" onClick={() => setChosen(new Set())}>
+            Clear the choice
+          </button>
+        )}
+        <button type="button" className="button" disabled={names.length === 0} onClick={() => setBulk(names)}>
+          {chosen.size > 0 ? `Act on ${number(names.length)} chosen` : `Act on all ${number(names.length)}`}
+        </button>
+      </div>
+      <Await query={query} rows={12}>
+        {() => (
+          <ScheduleTable ns={ns} rows={shown} chosen={chosen} toggle={toggle} setChosen={setChosen} sought={sought} />
+        )}
+      </Await>
+      {bulk && (
+        <BulkDialog
+          rows={shown.filter((row) => bulk.includes(row.name))}
+          filter={chosen.size > 0 ? "" : typed}
+          close={() => setBulk(null)}
+        />
+      )}
+    </div>
+  );
+}
+
+interface TableProps {
+  ns: string;
+  rows: ScheduleRow[];
+  chosen: ReadonlySet<string>;
+  toggle: (name: string) => void;
+  setChosen: (names: ReadonlySet<string>) => void;
+  sought: string;
+}
+
+function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TableProps) {
+  const [onScreen, setOnScreen] = useState<string[]>([]);
+  const seen = useGlances(ns, onScreen);
+  const open = useAct();
+  const go = useGo();
+  const showRows = useCallback(
+    (visible: ScheduleRow[]) => setOnScreen(visible.slice(0, 50).map((row) => row.name)),
+    [],
+  );
+  const all = rows.length > 0 && chosen.size >= rows.length;
+
+  const columns: Column<ScheduleRow>[] = [
+    {
+      id: "chosen",
+      width: "16px",
+      head: (
+        <input
+          type="checkbox"
+          aria-label={`Choose all ${rows.length} that fit`}
+          checked={all}
+          onChange={() => setChosen(all ? new Set() : new Set(rows.map((row) => row.name)))}
+        />
+      ),
+      cell: (row) => (
+        <input
+          type="checkbox"
+          aria-label={`Choose ${row.name}`}
+          checked={chosen.has(row.name)}
+          onChange={() => toggle(row.name)}
+        />
+      ),
+    },
+    {
+      id: "name",
+      width: "minmax(220px, 1.3fr)",
+      head: <SortButton by="name" word="Name" />,
+      cell: (row) => (
+        <>
+          <State state={row.state} word={false} /> <ScheduleLink name={row.name} />{" "}
+          {row.dag && <span className="tag">dag</span>}{" "}
+          {Object.entries(row.tags ?? {}).map(([key, value]) => (
+            <Go key={key} className="tag" to={paths.view(ns, "schedules")} search={{ q: `tag:${key}=${value}` }}>
+              {key}={value}
+            </Go>
+          ))}
+        </>
+      ),
+    },
+    {
+      id: "trigger",
+      width: "minmax(160px, 1.1fr)",
+      head: <SortButton by="trigger" word="Triggered by" />,
+      cell: (row) => <span title={row.triggered_by}>{withoutNamespace(row.triggered_by, ns)}</span>,
+    },
+    {
+      id: "now",
+      width: "minmax(200px, 1.7fr)",
+      head: "Now",
+      cell: (row) => <NowOf row={row} glance={seen.get(row.name)} />,
+    },
+    { id: "next", width: "72px", head: "Next", cell: (row) => <NextOf glance={seen.get(row.name)} /> },
+    {
+      id: "last",
+      width: "112px",
+      head: "Last 10",
+      cell: (row) => <LastTen name={row.name} runs={seen.get(row.name)?.last} />,
+    },
+  ];
+
+  return (
+    <Rows
+      label="Schedules"
+      rows={rows}
+      columns={columns}
+      rowKey={(row) => row.name}
+      height={44}
+      onShown={showRows}
+      onOpen={(row) => go(paths.schedule(row.name))}
+      rowClass={(row) => (chosen.has(row.name) ? "chosen" : "")}
+      keys={{
+        x: (row) => toggle(row.name),
+        w: (row) => go(paths.schedule(row.name), { tab: "jobs" }),
+        p: (row) => open(PAUSED.includes(row.state) ? actions.resume(row.name) : actions.pause(row.name)),
+        c: (row) => copy(commands.describe("schedule", row.name)).then(() => tell("The command is copied")),
+      }}
+      empty={
+        sought ? (
+          <Empty>
+            No schedule fits <code>{sought}</code>. <Go to={paths.view(ns, "schedules")}>Show all of them</Go>
+          </Empty>
+        ) : (
+          <Empty command="sluice apply app.yaml">
+            No schedules yet. An app document defines them; the command deploys it.
+          </Empty>
+        )
+      }
+    />
+  );
+}
+
+/** The dear facts of the rows on screen; those of rows that were on screen stay. */
+function useGlances(ns: string, names: string[]): Map<string, Glance> {
+  const known = useRef(new Map<string, Glance>());
+  const { data } = useQuery(glances(ns, names));
+  if (data) for (const [name, glance] of data) known.current.set(name, glance);
+  return known.current;
+}
+
+function NowOf({ row, glance }: { row: ScheduleRow; glance: Glance | undefined }) {
+  if (!glance) return <span className="faint">{row.pause_reason ?? (row.enabled ? "" : row.state)}</span>;
+  return (
+    <span className="now">
+      <Reason text={glance.why} short />
+      {glance.waiting > 0 && (
+        <Go className="sub" to={paths.schedule(row.name)} search={{ tab: "jobs" }}>
+          {count(glance.waiting, "waiting job", glance.at_least)}
+        </Go>
+      )}
+    </span>
+  );
+}
+
+function NextOf({ glance }: { glance: Glance | undefined }) {
+  return glance ? <Ago at={glance.next_fire} /> : null;
+}
+
+const MARKS = {
+  ok: "mark-ok",
+  bad: "mark-bad",
+  run: "mark-run",
+  wait: "mark-wait",
+  off: "mark-off",
+  plain: "mark-off",
+};
+
+/** The last runs, the newest at the right. One link for all: single cells are too small to be hit. */
+function LastTen({ name, runs }: { name: string; runs: LastRun[] | undefined }) {
+  if (!runs) return null;
+  if (runs.length === 0) return <span className="faint">no runs</span>;
+  const failed = runs.filter((run) => run.state === "FAILED").length;
+  return (
+    <Go
+      className="last"
+      to={paths.schedule(name)}
+      title={runs.map((run) => run.state).join(", ")}
+      aria-label={`Last ${count(runs.length, "run")}: ${failed} failed`}
+    >
+      {[...runs].reverse().map((run) => (
+        <span key={`${run.run_id} ${run.attempt}`} className={MARKS[lookOfState(run.state).tone]} />
+      ))}
+    </Go>
+  );
+}
+
+function SortButton({ by, word }: { by: "name" | "trigger"; word: string }) {
+  const { search, change } = usePlace();
+  const sort = search.sort ?? "name";
+  const next = sort === by ? `-${by}` : by;
+  return (
+    <button type="button" onClick={() => change({ sort: next === "name" ? undefined : next })}>
+      {word} {sort === by ? "↑" : sort === `-${by}` ? "↓" : ""}
+    </button>
+  );
+}
+
+function sorted(rows: ScheduleRow[], sort = "name"): ScheduleRow[] {
+  if (sort === "name") return rows;
+  const [sign, key] = sort.startsWith("-") ? [-1, sort.slice(1)] : [1, sort];
+  const value = (row: ScheduleRow) =>
+    key === "trigger" ? row.triggered_by : key === "state" ? row.state : shortName(row.name);
+  return [...rows].sort((a, b) => sign * value(a).localeCompare(value(b)));
+}

@@ -1,0 +1,248 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
+import { get } from "../api/client";
+import { namespace } from "../api/queries";
+import { useKeys } from "../frame/keys";
+import { useGo, useNs, usePlace, useZone } from "../frame/place";
+import { tell, useNowBy } from "../frame/settings";
+import { number, shortName } from "../lib/format";
+import { paths } from "../lib/paths";
+import { moved, rangeOf, SPANS } from "../lib/spans";
+import { fromWall, toWall } from "../lib/zone";
+import { ScheduleLink } from "../parts/go";
+import { Await, Empty } from "../parts/panel";
+import { Rows } from "../parts/rows";
+import { State, Took, When } from "../parts/text";
+import { type Attempts, timelineOf } from "./timeline/load";
+import { type Line, TimelinePicture } from "./timeline/picture";
+
+const BY = ["schedule", "app", "workflow"] as const;
+type By = (typeof BY)[number];
+
+/** What ran when, what overlapped, what was late. */
+export function TimelineView() {
+  const ns = useNs();
+  const zone = useZone();
+  const { search, change } = usePlace();
+  const now = useNowBy(15_000);
+  const range = rangeOf(search.span, search.to, now);
+  const by: By = BY.find((word) => word === search.by) ?? "schedule";
+  // What was claimed before the range may still run in it.
+  const from = new Date(range.from - Math.min(range.minutes, 1440) * 60_000).toISOString();
+  const query = useQuery(timelineOf(ns, from, new Date(range.to).toISOString(), range.live, search.schedule));
+  const fires = useQuery({
+    ...namespace.fires(ns, undefined, new Date(range.to + 60_000).toISOString()),
+    enabled: range.to > now,
+  });
+  const move = (way: -1 | 1) => change({ to: moved(range, way, now) });
+  useKeys({ "[": () => move(-1), "]": () => move(1) });
+  return (
+    <div className="page fill">
+      <div className="page-head">
+        <h1>Timeline</h1>
+        <span className="faint" aria-live="polite">
+          {query.data && `${number(query.data.row.length, query.data.atLeast)} attempts`}
+          {query.data?.completeFrom === null && ", reading more"}
+        </span>
+        {search.schedule && (
+          <span>
+            of <ScheduleLink name={search.schedule} />{" "}
+            <button type="button" className="link" onClick={() => change({ schedule: undefined })}>
+              Show all
+            </button>
+          </span>
+        )}
+        <span className="space" />
+        <span className="legend" aria-hidden="true">
+          <span className="swatch wait-swatch" /> waited <span className="swatch mark-ok" /> ran{" "}
+          <span className="swatch mark-bad" /> failed
+          <span className="swatch run-swatch" /> runs <span className="swatch fire-swatch" /> expected
+        </span>
+      </div>
+      <div className="toolbar">
+        <fieldset className="chips">
+          <legend className="unseen">Range</legend>
+          <button type="button" aria-label="Earlier" title="Earlier ([)" onClick={() => move(-1)}>
+            ◂
+          </button>
+          {SPANS.map(({ minutes, word }) => (
+            <button
+              key={word}
+              type="button"
+              aria-pressed={range.minutes === minutes}
+              onClick={() => change({ span: minutes === 60 ? undefined : String(minutes) })}
+            >
+              {word}
+            </button>
+          ))}
+          <button type="button" aria-label="Later" title="Later (])" disabled={range.live} onClick={() => move(1)}>
+            ▸
+          </button>
+          <button type="button" aria-pressed={range.live} onClick={() => change({ to: undefined })}>
+            now
+          </button>
+        </fieldset>
+        <label>
+          <span className="faint">until </span>
+          <input
+            type="datetime-local"
+            aria-label={`Until, in ${zone}`}
+            value={toWall(range.to, zone)}
+            onChange={(event) => change({ to: fromWall(event.target.value, zone)?.instant }, true)}
+          />
+        </label>
+        <fieldset className="chips">
+          <legend className="unseen">Rows</legend>
+          {BY.map((word) => (
+            <button
+              key={word}
+              type="button"
+              aria-pressed={by === word}
+              onClick={() => change({ by: word === "schedule" ? undefined : word })}
+            >
+              by {word}
+            </button>
+          ))}
+        </fieldset>
+        <span className="space" />
+        <fieldset className="chips">
+          <legend className="unseen">Show as</legend>
+          <button type="button" aria-pressed={search.tab !== "table"} onClick={() => change({ tab: undefined })}>
+            picture
+          </button>
+          <button type="button" aria-pressed={search.tab === "table"} onClick={() => change({ tab: "table" })}>
+            table
+          </button>
+        </fieldset>
+      </div>
+      <Await query={query} rows={10}>
+        {(data) =>
+          data.row.length === 0 ? (
+            <Empty>Nothing ran in this range. Choose a longer one, or move to an earlier one with the key [.</Empty>
+          ) : search.tab === "table" ? (
+            <AsTable data={data} from={range.from} />
+          ) : (
+            <Shown ns={ns} data={data} by={by} fires={fires.data?.items ?? []} range={range} now={now} />
+          )
+        }
+      </Await>
+    </div>
+  );
+}
+
+interface ShownProps {
+  ns: string;
+  data: Attempts;
+  by: By;
+  fires: Parameters<typeof TimelinePicture>[0]["fires"];
+  range: { from: number; to: number };
+  now: number;
+}
+
+function Shown({ ns, data, by, fires, range, now }: ShownProps) {
+  const go = useGo();
+  const { lines, lineOf } = useMemo(() => linesOf(ns, data, by), [ns, data, by]);
+  const pick = async (index: number) => {
+    const name = data.names[data.row[index] ?? 0] ?? "";
+    const at = (data.at[index] ?? 0) + (data.waited[index] ?? 0);
+    const id = await idOf(ns, name, at);
+    if (id) go(paths.run(id));
+    else tell("The run is not on record any more", { bad: true });
+  };
+  return (
+    <TimelinePicture
+      data={data}
+      lines={lines}
+      lineOf={lineOf}
+      fires={fires}
+      from={range.from}
+      to={range.to}
+      now={now}
+      pick={(_, index) => void pick(index)}
+    />
+  );
+}
+
+/** The id of the attempt of a schedule that was claimed at an instant. The columns leave ids out: they are most of the bytes. */
+async function idOf(ns: string, schedule: string, at: number): Promise<string | undefined> {
+  const query = {
+    from: new Date(at - 1000).toISOString(),
+    to: new Date(at + 1000).toISOString(),
+    schedule,
+    ids: true,
+    limit: 100,
+  };
+  const found = await get("/v1/namespaces/{ns}/timeline", { ns }, { query });
+  const nearest = found.at
+    .map((begun, index) => ({ index, apart: Math.abs(begun + (found.waited[index] ?? 0) - at) }))
+    .sort((a, b) => a.apart - b.apart)[0];
+  return nearest === undefined ? undefined : found.ids?.[nearest.index]?.split("#")[0];
+}
+
+function linesOf(ns: string, data: Attempts, by: By): { lines: Line[]; lineOf: number[] } {
+  const idOfName = (name: string, index: number) =>
+    by === "schedule" ? name : by === "app" ? name.split(".").slice(0, 2).join(".") : (data.workflows[index] ?? name);
+  const ids = data.names.map(idOfName);
+  const sorted = [...new Set(ids)].sort();
+  const place = new Map(sorted.map((id, index) => [id, index]));
+  const lines = sorted.map((id): Line => {
+    if (by === "schedule") return { id, title: shortName(id), to: paths.schedule(id) };
+    return {
+      id,
+      title: shortName(id),
+      to: paths.view(ns, "schedules"),
+      search: { q: by === "app" ? `app:${shortName(id)}` : `workflow:${id}` },
+    };
+  });
+  return { lines, lineOf: ids.map((id) => place.get(id) ?? 0) };
+}
+
+function AsTable({ data, from }: { data: Attempts; from: number }) {
+  const rows = useMemo(
+    () =>
+      data.row
+        .map((name, index) => ({
+          index,
+          name: data.names[name] ?? "",
+          state: data.states[data.state[index] ?? 0] ?? "",
+          at: data.at[index] ?? 0,
+          begun: (data.at[index] ?? 0) + (data.waited[index] ?? 0),
+          took: data.took[index] ?? null,
+        }))
+        .filter((row) => row.took === null || row.begun + row.took >= from),
+    [data, from],
+  );
+  const text = (ms: number) => new Date(ms).toISOString();
+  return (
+    <Rows
+      label="Attempts"
+      rows={rows}
+      rowKey={(row) => String(row.index)}
+      columns={[
+        { id: "state", width: "120px", head: "State", cell: (row) => <State state={row.state} /> },
+        { id: "name", width: "minmax(200px, 2fr)", head: "Schedule", cell: (row) => <ScheduleLink name={row.name} /> },
+        { id: "at", width: "170px", head: "Begun", cell: (row) => <When at={text(row.begun)} as="second" /> },
+        {
+          id: "waited",
+          width: "110px",
+          head: "Waited",
+          end: true,
+          cell: (row) => <Took from={text(row.at)} to={text(row.begun)} />,
+        },
+        {
+          id: "took",
+          width: "110px",
+          head: "Took",
+          end: true,
+          cell: (row) => (
+            <Took
+              from={text(row.begun)}
+              to={row.took === null ? null : text(row.begun + row.took)}
+              living={row.took === null}
+            />
+          ),
+        },
+      ]}
+    />
+  );
+}

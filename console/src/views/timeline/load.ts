@@ -1,0 +1,99 @@
+// The attempts of a range, page after page, newest first: the API cuts at 5,000.
+
+import { queryOptions } from "@tanstack/react-query";
+import { get } from "../../api/client";
+import type { Timeline } from "../../api/new-types";
+import { client } from "../../api/queries";
+
+export const MOST = 100_000;
+
+export interface Attempts {
+  names: string[];
+  workflows: string[];
+  states: string[];
+  row: number[];
+  at: number[];
+  waited: number[];
+  took: (number | null)[];
+  state: number[];
+  /** Nothing is missing from this instant on; null while more is read. */
+  completeFrom: string | null;
+  atLeast: boolean;
+}
+
+export function timelineOf(ns: string, from: string, to: string, live: boolean, schedule?: string) {
+  const queryKey = [ns, "timeline", from, to, schedule ?? ""];
+  return queryOptions({
+    queryKey,
+    // Comparing 100,000 attempts with those before takes longer than drawing them.
+    structuralSharing: false,
+    staleTime: live ? 5_000 : 300_000,
+    refetchInterval: live ? 15_000 : false,
+    queryFn: async ({ signal }): Promise<Attempts> => {
+      const shown = client.getQueryData<Attempts>(queryKey);
+      const all: Attempts = {
+        names: [],
+        workflows: [],
+        states: [],
+        row: [],
+        at: [],
+        waited: [],
+        took: [],
+        state: [],
+        completeFrom: null,
+        atLeast: false,
+      };
+      let until = to;
+      for (;;) {
+        const page: Timeline = await get(
+          "/v1/namespaces/{ns}/timeline",
+          { ns },
+          { query: { from, to: until, limit: 5000, schedule }, signal },
+        );
+        append(all, page);
+        const done = !page.at_least || all.row.length >= MOST || page.complete_from >= until;
+        all.atLeast = page.at_least;
+        all.completeFrom = page.complete_from;
+        if (done) return all;
+        // Each part that is shown is merged again, so only the first and some more are.
+        if (!shown && (all.row.length <= 5000 || all.row.length % 25_000 === 0)) {
+          client.setQueryData(queryKey, copyOf(all));
+        }
+        until = page.complete_from;
+      }
+    },
+  });
+}
+
+/** What has come so far; the columns themselves go on growing. */
+function copyOf(all: Attempts): Attempts {
+  const { row, at, waited, took, state } = all;
+  return {
+    ...all,
+    row: [...row],
+    at: [...at],
+    waited: [...waited],
+    took: [...took],
+    state: [...state],
+    completeFrom: null,
+  };
+}
+
+function append(all: Attempts, page: Timeline): void {
+  const rows = page.names.map((name, index) => {
+    const known = all.names.indexOf(name);
+    if (known >= 0) return known;
+    all.workflows.push(page.workflows[index] ?? "");
+    return all.names.push(name) - 1;
+  });
+  const states = page.states.map((state) =>
+    all.states.includes(state) ? all.states.indexOf(state) : all.states.push(state) - 1,
+  );
+  for (let index = 0; index < page.row.length; index++) {
+    all.row.push(rows[page.row[index] ?? 0] ?? 0);
+    all.at.push(page.at[index] ?? 0);
+    all.waited.push(page.waited[index] ?? 0);
+    all.took.push(page.took[index] ?? null);
+    all.state.push(states[page.state[index] ?? 0] ?? 0);
+  }
+}

@@ -1,0 +1,250 @@
+// Generated data for the size tests: 10,000 schedules, 100,000 runs and 5,000 waiting jobs, always the same.
+
+export const NS = "demo";
+export const SCHEDULES = Number(process.env.STUB_SCHEDULES ?? 10_000);
+export const RUNS = Number(process.env.STUB_RUNS ?? 100_000);
+export const JOBS = Number(process.env.STUB_JOBS ?? 5_000);
+export const NOW = Date.now();
+
+const MINUTE = 60_000;
+const STEPS = ["ingest", "clean", "join", "score", "report", "export", "check", "merge"];
+const SOURCES = ["flights", "weather", "orders", "clicks", "stock", "rates", "parcels", "tickets"];
+
+/** A number from 0 to 1 that depends on its arguments alone. */
+export function chance(...seeds: number[]): number {
+  let hash = 2166136261;
+  for (const seed of seeds) hash = Math.imul(hash ^ (seed + 0x9e37), 16777619) ^ (hash >>> 13);
+  return ((hash >>> 0) % 100_000) / 100_000;
+}
+
+/** The last part of an id: twenty hexadecimal digits that look random. */
+export function idOf(number: number): string {
+  const mixed = (salt: number) => (Math.imul(number ^ salt, 0x9e3779b1) >>> 0).toString(16).padStart(8, "0");
+  return (mixed(0x51ed) + mixed(0xc0de) + mixed(7)).slice(0, 20);
+}
+
+export const iso = (ms: number): string => new Date(ms).toISOString();
+const pick = <T>(list: readonly T[], index: number): T => list[Math.abs(index) % list.length] as T;
+
+function stateOf(number: number): string {
+  const value = chance(number, 1);
+  if (value < 0.86) return "enabled";
+  if (value < 0.9) return "hold";
+  if (value < 0.92) return "backlog";
+  if (value < 0.93) return "drain";
+  return value < 0.95 ? "completed" : "disabled";
+}
+
+export const schedules = Array.from({ length: SCHEDULES }, (_, number) => {
+  const app = pick(SOURCES, number);
+  const step = pick(STEPS, Math.floor(number / 8));
+  const name = `${NS}.${app}.${step}-${String(number).padStart(5, "0")}`;
+  const state = stateOf(number);
+  return {
+    name,
+    app,
+    state,
+    enabled: state === "enabled",
+    pause_reason: state === "hold" && chance(number, 2) < 0.3 ? "3 runs failed in a row" : null,
+    triggered_by:
+      number % 3 === 0
+        ? "05:00 every day, Europe/Paris"
+        : number % 3 === 1
+          ? `1 partition of ${NS}.${app}`
+          : `${NS}.${app}.clean reaching COMPLETED`,
+    workflow: `${NS}.${app}.${step}`,
+    tags: number % 4 === 0 ? { team: pick(["a", "b", "c"], number) } : {},
+    version: 1 + (number % 5),
+    priority: null,
+    skips: [],
+    dag: null,
+    generation: NOW,
+    policy: null,
+    updated_at: iso(NOW - number * MINUTE),
+    updated_by: "arn:aws:iam::123456789012:user/ada",
+  };
+});
+
+const schedule = (number: number) => schedules[number % schedules.length] as (typeof schedules)[number];
+
+function runState(number: number): string {
+  const value = chance(number, 3);
+  if (number < 12) return "RUNNING";
+  if (number < 14) return "STARTING";
+  return value < 0.94 ? "SUCCEEDED" : value < 0.98 ? "FAILED" : "CANCELLED";
+}
+
+/** The run of a number, the newest first, as the lists of the API have it. */
+export function run(number: number) {
+  const of = schedule(Math.floor(chance(number, 4) * Math.min(SCHEDULES, 400)));
+  const state = runState(number);
+  const claimed = NOW - number * 800 - 2_000;
+  const waited = Math.floor(chance(number, 5) * 30_000);
+  const took = 5_000 + Math.floor(chance(number, 6) * 280_000);
+  const living = state === "RUNNING" || state === "STARTING";
+  const ended = living ? null : iso(Math.min(NOW, claimed + took));
+  return {
+    run_id: `${of.name}.mf3k0p2q.${idOf(number)}`,
+    attempt: 1,
+    attempts: 1,
+    schedule: of.name,
+    workflow: of.workflow,
+    workflow_version: 1,
+    state,
+    reason:
+      state === "FAILED"
+        ? pick(["exit code 1: the file is empty", "exit code 137: out of memory", "timed out after 2 h"], number)
+        : "",
+    fired_by: "1 partition arrived",
+    kind: "gathering",
+    number,
+    waited_for: null,
+    waited_ms: waited,
+    start_by: null,
+    end_by: null,
+    billed: { cost_usd: 0.012 },
+    backfill: null,
+    rerun_of: null,
+    outcome: state === "FAILED" ? "failed" : null,
+    metrics: null,
+    priority: 5,
+    correlation: { year: "2013", month: "1", day: String(1 + (number % 28)) },
+    partition: { year: "2013", month: "1", day: String(1 + (number % 28)) },
+    dag: null,
+    properties: { threshold: "0.7" },
+    target: { type: "emr_serverless", entry_point: "s3://code/clean.py" },
+    target_id: "00abc/00def",
+    context: "s3://control/context.json",
+    created_at: iso(claimed - waited),
+    nominal_at: null,
+    due_at: null,
+    late: false,
+    lateness_ms: 900,
+    accepted_at: iso(claimed - waited),
+    claimed_at: iso(claimed),
+    start_requested_at: iso(claimed + 200),
+    started_at: state === "STARTING" ? null : iso(claimed + 3_000),
+    ended_at: ended,
+    start_calls: 1,
+  };
+}
+
+const WAITS = [
+  {
+    state: "PENDING_LAUNCH",
+    reason: "waits for a slot of workflow demo.flights.clean: 2 of 2 in use",
+    queued_in: "workflow:demo.flights.clean",
+  },
+  {
+    state: "PENDING_TRIGGER",
+    reason: "waits for 1 partition of demo.weather (demo.flights.clean reached COMPLETED)",
+    queued_in: null,
+  },
+  {
+    state: "PENDING_CONSTRAINTS",
+    reason: "waits for its window: between 22:00 and 06:00 Europe/Paris",
+    queued_in: null,
+  },
+  { state: "PENDING_CONSTRAINTS", reason: "waits for an approval by role/lead", queued_in: null },
+] as const;
+
+export function job(number: number) {
+  const of = schedule(number * 7);
+  const waits = pick(WAITS, Math.floor(chance(number, 9) * 3.2));
+  return {
+    job_id: `${of.name}.mf3k0p2q.${idOf(number + 0xa00000)}`,
+    schedule: of.name,
+    kind: waits.state === "PENDING_TRIGGER" ? "gathering" : "detached",
+    state: waits.state,
+    reason: waits.reason,
+    created_at: iso(NOW - number * 9_000),
+    due_at: null,
+    nominal_at: null,
+    met_at: waits.state === "PENDING_TRIGGER" ? null : iso(NOW - number * 8_000),
+    wake_at: waits.reason.includes("window") ? iso(NOW + 8 * 3_600_000) : null,
+    queued_in: waits.queued_in,
+    holds: [],
+    correlation: { year: "2013", month: "1", day: String(1 + (number % 28)) },
+    dag: null,
+    attempt: 1,
+    inherited_priority: number % 9 === 0 ? 9 : null,
+    approvals: [],
+    backfill: null,
+    progress: { "0": 1 },
+    queue: waits.queued_in ? { of: "workflow demo.flights.clean", position: number + 1, waiting: JOBS } : null,
+  };
+}
+
+export function glance(name: string) {
+  const number = Number(name.slice(-5)) || 0;
+  const row = schedules.find((known) => known.name === name) ?? schedule(number);
+  return {
+    schedule: name,
+    state: row.state,
+    why:
+      row.state === "enabled"
+        ? pick(
+            [
+              `waits for 1 partition of demo.${row.app} (no event has arrived)`,
+              "waits for a slot of workflow demo.flights.clean: 2 of 2 in use",
+              "next fire at 05:00, Europe/Paris",
+            ],
+            number,
+          )
+        : `the schedule has been ${row.state === "hold" ? "on hold" : row.state} since ${iso(NOW - 7_200_000)}`,
+    next_fire: row.enabled && number % 3 === 0 ? iso(NOW + (1 + (number % 20)) * 3_600_000) : null,
+    waiting: number % 5 === 0 ? number % 7 : 0,
+    at_least: false,
+    last: Array.from({ length: number % 11 }, (_, index) => {
+      const made = run(number * 10 + index + 20);
+      return { run_id: made.run_id, attempt: 1, state: made.state, at: made.claimed_at };
+    }),
+  };
+}
+
+export function timeline(from: number, to: number, limit: number, ids: boolean) {
+  const names = new Map<string, number>();
+  const workflows: string[] = [];
+  const states = ["SUCCEEDED", "FAILED", "RUNNING", "STARTING", "CANCELLED"];
+  const columns = {
+    row: [] as number[],
+    at: [] as number[],
+    waited: [] as number[],
+    took: [] as (number | null)[],
+    state: [] as number[],
+    ids: [] as string[],
+  };
+  let oldest = from;
+  for (let number = Math.max(0, Math.floor((NOW - 2_000 - to) / 800)); number < RUNS; number++) {
+    const claimed = NOW - number * 800 - 2_000;
+    if (claimed >= to) continue;
+    if (claimed < from) break;
+    if (columns.row.length >= limit) {
+      oldest = claimed;
+      break;
+    }
+    const made = run(number);
+    if (!names.has(made.schedule)) {
+      names.set(made.schedule, names.size);
+      workflows.push(made.workflow);
+    }
+    columns.row.push(names.get(made.schedule) ?? 0);
+    columns.at.push(claimed - made.waited_ms);
+    columns.waited.push(made.waited_ms);
+    columns.took.push(made.ended_at ? Date.parse(made.ended_at) - claimed : null);
+    columns.state.push(states.indexOf(made.state));
+    columns.ids.push(`${made.run_id}#1`);
+  }
+  const { ids: all, ...rest } = columns;
+  return {
+    from: iso(from),
+    to: iso(to),
+    names: [...names.keys()],
+    workflows,
+    states,
+    ...rest,
+    ...(ids ? { ids: all } : {}),
+    at_least: oldest > from,
+    complete_from: iso(oldest),
+  };
+}

@@ -1,0 +1,597 @@
+// The answers of the stand-in, in the shapes of the API.
+
+import { glance, iso, JOBS, job, NOW, NS, RUNS, run, schedules, timeline } from "./data.ts";
+
+type Answer = [number, unknown];
+type Handler = (params: Record<string, string>, query: URLSearchParams, body: Record<string, unknown>) => unknown;
+
+const MINUTE = 60_000;
+const page = (items: unknown[], next: string | null = null) => ({ items, next_cursor: next });
+const missing = (what: string): Answer => [
+  404,
+  { error: { code: "not_found", message: `no ${what}`, field: null, hint: "look at the list" } },
+];
+const byName = (params: Record<string, string>) =>
+  schedules.find((row) => row.name === `${params.ns}.${params.app}.${params.name}`);
+
+class Missing extends Error {}
+
+function need<T>(found: T | undefined, what: string): T {
+  if (found === undefined) throw new Missing(what);
+  return found;
+}
+
+const runOf = (id: string) =>
+  need(
+    Array.from({ length: 2000 }, (_, number) => run(number)).find((made) => made.run_id === id),
+    `run '${id}'`,
+  );
+const jobOf = (id: string) =>
+  need(
+    Array.from({ length: JOBS }, (_, number) => job(number)).find((made) => made.job_id === id),
+    `job '${id}'`,
+  );
+const runsOf = (name: string) =>
+  Array.from({ length: 4000 }, (_, number) => run(number)).filter((made) => made.schedule === name);
+
+const REFS = [
+  { text: "demo.flights.clean", kind: "workflow", name: "demo.flights.clean" },
+  { text: "demo.weather", kind: "dataset", name: "demo.weather" },
+];
+
+const leaf = (type: string, text: string, met: boolean) => ({
+  type,
+  text,
+  need: 1,
+  have: met ? 1 : 0,
+  met,
+  arrived: met ? [`${text} at ${iso(NOW - 40 * MINUTE)}`] : [],
+  missing: met ? [] : [text],
+  changes_at: null,
+  leaf: "0",
+  children: [],
+});
+
+function whyJob(id: string) {
+  const made = jobOf(id);
+  return {
+    job_id: id,
+    schedule: made.schedule,
+    state: made.state,
+    decision: "wait",
+    why: made.reason,
+    queue: made.queue,
+    fired_by: null,
+    arrived: ["demo.flights.clean reached COMPLETED"],
+    missing: ["1 partition of demo.weather"],
+    since: made.created_at,
+    correlation: made.correlation,
+    wakes: `the next event that its trigger waits for, or its timeout at ${iso(NOW + 23 * 60 * MINUTE)}`,
+    tree: {
+      ...leaf("all", "demo.flights.clean reaching COMPLETED and 1 partition of demo.weather", false),
+      need: 2,
+      have: 1,
+      children: [
+        leaf("program_status", "demo.flights.clean reaching COMPLETED", true),
+        leaf("partition", "1 partition of demo.weather", false),
+      ],
+    },
+    constraints: [
+      {
+        type: "concurrency",
+        met: false,
+        why: "at most 2 runs of the workflow at a time: 2 of 2 in use",
+        until: null,
+        used: 2,
+        max: 2,
+        held_by: [run(0).run_id, run(1).run_id],
+      },
+      {
+        type: "time_window",
+        met: true,
+        why: "between 22:00 and 06:00 Europe/Paris",
+        until: null,
+        used: null,
+        max: null,
+        held_by: null,
+      },
+    ],
+    limits: [
+      {
+        name: "pool:demo.small",
+        text: "pool demo.small",
+        used: 7,
+        max: 8,
+        held_by: null,
+        waiting: 3,
+        waits_here: true,
+      },
+    ],
+    refs: REFS,
+  };
+}
+
+function definition(params: Record<string, string>) {
+  const row = need(byName(params), `schedule named '${params.ns}.${params.app}.${params.name}'`);
+  return {
+    ...row,
+    kind: "schedule",
+    description: "Cleans the day's rows. <b>Text is text.</b>",
+    owner: "ada",
+    trigger: {
+      type: "all",
+      triggers: [
+        { type: "program_status", workflow: "demo.flights.clean", statuses: ["COMPLETED"], count: 1 },
+        { type: "partition", dataset: "demo.weather", count: 1 },
+      ],
+    },
+    by: ["year", "month", "day"],
+    constraints: [{ type: "concurrency", max: 2 }],
+    properties: { threshold: "0.7" },
+    timeout: { after: "1d", then: "abort" },
+    zone: "Europe/Paris",
+    fires_per_day: 1,
+  };
+}
+
+const WINDOW = { count: 5, oldest: iso(NOW - 180 * MINUTE) };
+
+function now() {
+  const jobs = Array.from({ length: 60 }, (_, number) => job(number));
+  const approvals = jobs.filter((made) => made.reason.includes("approval"));
+  const waiting = (text: string) => jobs.filter((made) => made.reason.includes(text)).slice(0, 5);
+  return {
+    at: iso(Date.now()),
+    at_least: JOBS > 2000,
+    waiting: {
+      count: Math.min(JOBS, 2000),
+      groups: [
+        {
+          kind: "limit",
+          name: "workflow:demo.flights.clean",
+          of: "workflow demo.flights.clean",
+          why: "all 2 slots of workflow demo.flights.clean are in use",
+          count: 9,
+          oldest: iso(NOW - 14 * MINUTE),
+          changes_at: null,
+          jobs: waiting("slot"),
+        },
+        {
+          kind: "window",
+          name: "time_window",
+          of: "between 22:00 and 06:00 Europe/Paris",
+          why: "waits for its window",
+          ...WINDOW,
+          changes_at: iso(NOW + 480 * MINUTE),
+          jobs: waiting("window"),
+        },
+        {
+          kind: "data",
+          name: "demo.flights.join",
+          of: "schedule demo.flights.join",
+          why: "waits for 1 partition of demo.weather",
+          count: 4,
+          oldest: iso(NOW - 55 * MINUTE),
+          changes_at: null,
+          jobs: waiting("partition"),
+        },
+        {
+          kind: "approval",
+          name: "approval",
+          of: "approval by role/lead",
+          why: "waits for an approval by role/lead",
+          count: approvals.length,
+          oldest: iso(NOW - 200 * MINUTE),
+          changes_at: null,
+          jobs: approvals.slice(0, 5),
+        },
+      ],
+    },
+    approvals: { count: approvals.length, jobs: approvals.slice(0, 20) },
+    running: { count: 12, at_least: false, runs: Array.from({ length: 12 }, (_, number) => run(number)) },
+    overdue: {
+      count: 1,
+      at_least: false,
+      items: [
+        {
+          id: run(3).run_id,
+          kind: "run",
+          schedule: run(3).schedule,
+          why: `has not ended by ${iso(NOW - 10 * MINUTE)}`,
+          by: iso(NOW - 10 * MINUTE),
+        },
+      ],
+    },
+    paused: {
+      count: 1,
+      at_least: false,
+      schedules: [
+        {
+          schedule: need(schedules[0], "schedule").name,
+          state: "hold",
+          since: iso(NOW - 90 * MINUTE),
+          reason: "3 runs failed in a row",
+          by: null,
+        },
+      ],
+    },
+  };
+}
+
+const limit = (name: string, full: boolean) => ({
+  name,
+  kind: name.split(":")[0],
+  of: name.replace(":", " "),
+  in_use: 2,
+  maximum: name.startsWith("policy") ? null : 2,
+  unit: name.startsWith("policy") ? "starts" : "runs",
+  waiting: 9,
+  next_at: null,
+  holders: full
+    ? [0, 1].map((number) => ({
+        run_id: run(number).run_id,
+        attempt: 1,
+        schedule: run(number).schedule,
+        state: "RUNNING",
+        since: run(number).claimed_at,
+      }))
+    : null,
+  waiters: full
+    ? Array.from({ length: 9 }, (_, index) => ({
+        position: index + 1,
+        job_id: job(index).job_id,
+        schedule: job(index).schedule,
+        attempt: null,
+      }))
+    : null,
+  at_least: false,
+});
+
+const DATASET = {
+  name: "demo.weather",
+  kind: "dataset",
+  description: "",
+  bucket: "lake",
+  prefix: "raw/weather/",
+  format: "files",
+  keys: ["year", "month", "day"],
+  version: 1,
+  updated_at: iso(NOW),
+  updated_by: "ada",
+};
+
+const S = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}";
+const ROUTES: Record<string, Handler> = {
+  "GET /console.json": () => ({
+    api: "http://127.0.0.1:4566",
+    namespace: NS,
+    stage: "local",
+    account: "000000000000",
+    region: "us-east-1",
+    version: "0.1.0",
+    read_only: false,
+  }),
+  "GET /v1/whoami": () => ({
+    arn: "arn:aws:iam::123456789012:user/ada",
+    account: "123456789012",
+    region: "eu-west-1",
+    stage: "local",
+    version: "0.1.0",
+  }),
+  "GET /v1/namespaces": () =>
+    page([
+      { name: NS, kind: "namespace", version: 1, description: "generated", updated_at: iso(NOW), updated_by: "ada" },
+    ]),
+  "GET /v1/namespaces/{ns}/schedules": ({ ns }, query) => {
+    need(ns === NS ? ns : undefined, `namespace named '${ns}'`);
+    const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 500)];
+    return page(schedules.slice(from, from + many), from + many < schedules.length ? String(from + many) : null);
+  },
+  "POST /v1/namespaces/{ns}/glance": (_, __, body) => ({ items: (body.schedules as string[]).map(glance), gone: [] }),
+  "GET /v1/namespaces/{ns}/now": now,
+  "GET /v1/namespaces/{ns}/fires": (_, query) => {
+    const from = query.get("from") ? Date.parse(query.get("from") ?? "") : Date.now();
+    const items = schedules
+      .filter((_row, index) => index % 3 === 0)
+      .slice(0, 300)
+      .map((row, index) => ({
+        schedule: row.name,
+        nominal_at: iso(from + index * 5 * MINUTE),
+        due_at: iso(from + index * 5 * MINUTE),
+        skipped: index % 17 === 3,
+        state: "enabled",
+      }));
+    return { from: iso(from), to: iso(from + 1440 * MINUTE), at_least: false, items };
+  },
+  "GET /v1/namespaces/{ns}/jobs": (_, query) => {
+    const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 50)];
+    const items = Array.from({ length: Math.min(many, Math.max(0, JOBS - from)) }, (__, index) => job(from + index));
+    return page(items, from + many < JOBS ? String(from + many) : null);
+  },
+  "GET /v1/namespaces/{ns}/runs": (_, query) => {
+    const items = Array.from({ length: Math.min(5000, RUNS) }, (__, number) => run(number)).filter(
+      (made) => !query.get("state") || made.state === query.get("state"),
+    );
+    return page(items.slice(0, Number(query.get("limit") ?? 50)), items.length > 500 ? "next" : null);
+  },
+  "GET /v1/namespaces/{ns}/limits": (_, query) =>
+    page(
+      query.get("name")
+        ? [limit(query.get("name") ?? "", true)]
+        : [
+            "pool:demo.small",
+            "pool:demo.cluster",
+            "policy:demo.calm",
+            "workflow:demo.flights.clean",
+            "group:demo.heavy",
+          ].map((name) => limit(name, false)),
+    ),
+  "GET /v1/namespaces/{ns}/timeline": (_, query) => {
+    const to = query.get("to") ? Date.parse(query.get("to") ?? "") : NOW;
+    const from = query.get("from") ? Date.parse(query.get("from") ?? "") : to - 60 * MINUTE;
+    return timeline(from, to, Number(query.get("limit") ?? 2000), query.get("ids") === "true");
+  },
+  "GET /v1/namespaces/{ns}/graph": () => {
+    const nodes = Array.from({ length: 200 }, (_, index) => {
+      const kind = ["schedule", "workflow", "dataset"][index % 3] as string;
+      return {
+        id: `${kind}:demo.flights.n${index}`,
+        kind,
+        name: `demo.flights.n${index}`,
+        depth: null,
+        state: kind === "schedule" ? "enabled" : null,
+        dag: null,
+      };
+    });
+    const edges = nodes.slice(1).map((node, index) => ({
+      from: need(nodes[Math.floor(index / 2)], "node").id,
+      to: node.id,
+      kind: "counts",
+      text: "COMPLETED",
+    }));
+    return { around: null, nodes, edges, at_least: true };
+  },
+  "GET /v1/namespaces/{ns}/apps": () => page([{ name: "demo.flights", kind: "app" }]),
+  "GET /v1/namespaces/{ns}/datasets": () => page([DATASET]),
+  "GET /v1/namespaces/{ns}/datasets/{name}": () => DATASET,
+  "GET /v1/namespaces/{ns}/datasets/{name}/partitions": () =>
+    page(
+      Array.from({ length: 300 }, (_, index) => index)
+        .filter((index) => index % 13 !== 5)
+        .map((index) => {
+          const day = new Date(Date.UTC(2013, 11, 31) - index * 86_400_000);
+          const partition = {
+            year: String(day.getUTCFullYear()),
+            month: String(day.getUTCMonth() + 1),
+            day: String(day.getUTCDate()),
+          };
+          return {
+            dataset: "demo.weather",
+            partition,
+            path: "s3://lake/raw/weather/",
+            ready_at: iso(NOW - index * MINUTE),
+            put_at: iso(NOW - index * MINUTE),
+            object: null,
+          };
+        }),
+    ),
+  "GET /v1/namespaces/{ns}/datasets/{name}/partition": (_, query) => {
+    const [year, month, day] = (query.get("values") ?? "").split("/");
+    return {
+      dataset: "demo.weather",
+      values: [year, month, day],
+      partition: { year, month, day },
+      ready_at: null,
+      path: "s3://lake/raw/weather/",
+      waiting: [job(1)],
+      runs: [run(20)],
+      ended: [],
+      schedules: ["demo.flights.join"],
+      at_least: false,
+    };
+  },
+  "GET /v1/namespaces/{ns}/dead-letters": () =>
+    page(
+      Array.from({ length: 3 }, (_, index) => ({
+        run_id: run(index + 30).run_id,
+        attempt: 1,
+        schedule: run(index + 30).schedule,
+        workflow: run(index + 30).workflow,
+        target: "http",
+        tries: 3,
+        size: 2,
+        reason: "not delivered in 3 tries; last answer: the callback answered with HTTP 503",
+        nominal_at: null,
+        first_try_at: iso(NOW - 50 * MINUTE),
+        failed_at: iso(NOW - 48 * MINUTE),
+      })),
+    ),
+  "GET /v1/namespaces/{ns}/reports": () => ({
+    ...page(
+      Array.from({ length: 12 }, (_, index) => ({
+        namespace: NS,
+        workflow: `demo.flights.step${index}`,
+        runs: 24 - index,
+        succeeded: 23 - index,
+        failed: index % 3,
+        success_rate: 0.96,
+        lateness_p95_ms: 2100 * index,
+        duration_p50_ms: 48_000,
+        duration_p95_ms: 62_000,
+        waited_p50_ms: 820,
+        cost_usd: 0.51 - index / 30,
+        cost_change: 0.02 * index,
+        runs_change: 0,
+        duration_p50_change: -0.02,
+        sla_misses: index % 2,
+        last_failure: index % 3 ? "exit code 1" : null,
+        last_failed_run: index % 3 ? run(30).run_id : null,
+      })),
+    ),
+    day: iso(NOW - 1440 * MINUTE).slice(0, 10),
+  }),
+  "GET /v1/namespaces/{ns}/reprocess": () => page([]),
+  [`GET ${S}`]: definition,
+  [`GET ${S}/why`]: (params) => {
+    const row = need(byName(params), `schedule named '${params.ns}.${params.app}.${params.name}'`);
+    const jobs = [0, 1, 2, 3].map((number) => ({ ...whyJob(job(number).job_id), schedule: row.name }));
+    return {
+      schedule: row.name,
+      state: row.state,
+      why: jobs[0]?.why,
+      next_fire: iso(NOW + 90 * MINUTE),
+      jobs,
+      ended: [],
+      tree: jobs[0]?.tree,
+      refs: REFS,
+    };
+  },
+  [`GET ${S}/preview`]: () => ({
+    items: [1, 2, 3, 4, 5].map((hour) => iso(NOW + hour * 60 * MINUTE)),
+    due: [1, 2, 3, 4, 5].map((hour) => iso(NOW + hour * 60 * MINUTE)),
+    next_cursor: null,
+    description: "every hour",
+    fires_per_day: 24,
+  }),
+  [`GET ${S}/days`]: () => ({
+    schedule: "",
+    zone: "UTC",
+    from: iso(NOW - 181 * 1440 * MINUTE).slice(0, 10),
+    to: iso(NOW).slice(0, 10),
+    at_least: false,
+    complete_from: "",
+    days: Array.from({ length: 182 }, (_, index) => index)
+      .filter((index) => index % 9 !== 4)
+      .map((index) => ({
+        day: iso(NOW - index * 1440 * MINUTE).slice(0, 10),
+        counts: {
+          SUCCEEDED: 20 + (index % 5),
+          ...(index % 12 === 3 ? { FAILED: 1 + (index % 3) } : {}),
+          ...(index % 17 === 2 ? { SKIPPED: 2 } : {}),
+        },
+      })),
+  }),
+  [`GET ${S}/runs`]: ({ ns, app, name }) => page(runsOf(`${ns}.${app}.${name}`).slice(0, 100)),
+  [`GET ${S}/jobs`]: () => page([0, 1, 2, 3].map(job)),
+  [`GET ${S}/records`]: ({ ns, app, name }) =>
+    page([
+      {
+        id: job(3).job_id,
+        kind: "EXPIRED",
+        schedule: `${ns}.${app}.${name}`,
+        reason: "its trigger was not met within 1 d",
+        at: iso(NOW - 300 * MINUTE),
+        count: 1,
+      },
+    ]),
+  [`GET ${S}/versions`]: () =>
+    page(
+      [2, 1].map((version) => ({
+        version,
+        created_at: iso(NOW - version * 1440 * MINUTE),
+        created_by: "arn:aws:iam::123456789012:user/ada",
+        changes: version === 2 ? ["constraints.0.max: 1 -> 2"] : ["created"],
+        definition: {
+          workflow: "demo.flights.clean",
+          constraints: [{ type: "concurrency", max: version }],
+          zone: "UTC",
+        },
+      })),
+    ),
+  [`GET ${S}/backfills`]: () => page([]),
+  "GET /v1/jobs/{id}": ({ id }) => jobOf(id ?? ""),
+  "GET /v1/jobs/{id}/why": ({ id }) => whyJob(id ?? ""),
+  "GET /v1/runs/{id}": ({ id }) => {
+    const made = runOf(id ?? "");
+    return {
+      ...made,
+      events: [
+        { kind: "partition", id: "p1", instant: NOW - 50 * MINUTE, dataset: "demo.weather", partition: made.partition },
+      ],
+      history: [made],
+    };
+  },
+  "GET /v1/runs/{id}/why": ({ id }) => ({
+    run_id: id,
+    kind: "run",
+    schedule: runOf(id ?? "").schedule,
+    state: runOf(id ?? "").state,
+    why: runOf(id ?? "").reason || "it ran",
+    at: null,
+    fired_by: "1 partition arrived",
+    waited_ms: 200,
+    refs: [],
+  }),
+  "GET /v1/runs/{id}/logs": ({ id }) => ({
+    run_id: id,
+    attempt: 1,
+    state: runOf(id ?? "").state,
+    streams: {
+      stdout: Array.from(
+        { length: 40 },
+        (_, index) => `2026-11-22 13:00:${String(index).padStart(2, "0")} INFO wrote part ${index}`,
+      ),
+      stderr: ["WARN <script>alert(1)</script>"],
+    },
+    why: null,
+  }),
+  "GET /v1/runs/{id}/lineage": ({ id }) => ({
+    run_id: id,
+    nodes: [
+      {
+        id,
+        kind: "run",
+        schedule: runOf(id ?? "").schedule,
+        workflow: null,
+        state: runOf(id ?? "").state,
+        reason: "",
+        at: iso(NOW),
+        ended_at: null,
+        depth: 0,
+      },
+      {
+        id: "partition:demo.weather/2013/2/9",
+        kind: "partition",
+        schedule: null,
+        workflow: null,
+        state: null,
+        reason: "partition 2013/2/9 of demo.weather",
+        at: iso(NOW),
+        ended_at: null,
+        depth: -1,
+      },
+    ],
+    edges: [{ from: "partition:demo.weather/2013/2/9", to: id, text: "partition" }],
+    at_least: false,
+  }),
+  "POST /v1/namespaces/{ns}/apps/{app}/bulk": (_, __, body) => ({
+    changed: body.names,
+    unchanged: [],
+    failed: [],
+    dry_run: body.dry_run,
+  }),
+};
+
+const compiled = Object.entries(ROUTES).map(([route, handler]) => {
+  const [method = "", path = ""] = route.split(" ");
+  return { method, pattern: new RegExp(`^${path.replace(/{(\w+)}/g, "(?<$1>[^/]+)")}$`), handler };
+});
+
+/** The status and content of an answer. */
+export function answer(method: string, url: URL, body: Record<string, unknown>): Answer {
+  for (const { method: wanted, pattern, handler } of compiled) {
+    const match = wanted === method ? pattern.exec(url.pathname) : null;
+    if (!match) continue;
+    const params = Object.fromEntries(
+      Object.entries(match.groups ?? {}).map(([key, value]) => [key, decodeURIComponent(value)]),
+    );
+    try {
+      return [200, handler(params, url.searchParams, body)];
+    } catch (error) {
+      if (error instanceof Missing) return missing(error.message);
+      throw error;
+    }
+  }
+  if (method === "POST") return [200, { job_id: job(0).job_id, state: "PENDING_LAUNCH", reason: "" }];
+  return missing(`route ${method} ${url.pathname}`);
+}

@@ -1,0 +1,113 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { job, run } from "../../stub/data.ts";
+import { type Stage, stage } from "./console.ts";
+
+/** The part of axe that is used. */
+interface Axe {
+  run: (page: Document, options: object) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const S = "/demo/schedules/flights/ingest-00000";
+
+/** Each view, and a text that only its data brings. */
+const VIEWS: [name: string, path: string, text: string | RegExp][] = [
+  ["home", "/demo", "Held up by"],
+  ["schedules", "/demo/schedules", "flights.ingest-00000"],
+  ["schedule", S, "reaching COMPLETED"],
+  ["waiting jobs", `${S}?tab=jobs`, "PENDING_CONSTRAINTS"],
+  ["versions", `${S}?tab=versions`, "constraints[0].max"],
+  ["definition", `${S}?tab=definition`, "Europe/Paris"],
+  ["backfill", `${S}/backfill`, "1. Range"],
+  ["timeline", "/demo/timeline", /\d attempts/],
+  ["timeline as a table", "/demo/timeline?tab=table", "SUCCEEDED"],
+  ["queue", "/demo/queue", "5,000 wait"],
+  ["job", `/demo/jobs/${job(1).job_id}`, "it goes on with"],
+  ["runs", "/demo/runs", "SUCCEEDED"],
+  ["run", `/demo/runs/${run(25).run_id}`, "started because"],
+  ["log", `/demo/runs/${run(25).run_id}?tab=log`, "INFO wrote part 39"],
+  ["lineage of a run", `/demo/runs/${run(25).run_id}?tab=lineage`, "Led to it"],
+  ["lineage", "/demo/graph", "at least 200 nodes"],
+  ["datasets", "/demo/datasets", "weather"],
+  ["dataset", "/demo/datasets/weather?at=2013/12/20", "missing"],
+  ["limits", "/demo/limits?name=pool:demo.small", "In use by"],
+  ["reprocess", "/demo/reprocess", "1. Begin with"],
+  ["dead letters", "/demo/dead-letters", "not delivered in 3 tries"],
+  ["report", "/demo/report", "12 workflows"],
+];
+
+let console_: Stage;
+beforeAll(async () => {
+  console_ = await stage();
+});
+afterAll(() => console_.close());
+
+test.each(VIEWS)("%s shows its data, and axe finds nothing in either theme", async (_, path, text) => {
+  const { page, context, complaints } = await console_.open(path);
+  await page.getByText(text).first().waitFor({ timeout: 20_000 });
+  for (const theme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    // As a debugger: the policy of the page allows no script from elsewhere.
+    await page.evaluate(axe);
+    const found = await page.evaluate(async () => {
+      const result = await (window as unknown as { axe: Axe }).axe.run(document, {
+        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
+      });
+      return result.violations.flatMap((rule) =>
+        rule.nodes.slice(0, 3).map((node) => `${rule.id}: ${node.html.slice(0, 160)}`),
+      );
+    });
+    expect(found, `${theme} ${path}`).toEqual([]);
+  }
+  expect(complaints).toEqual([]);
+  await context.close();
+});
+
+test("texts of others are text, never markup", async () => {
+  const { page, context } = await console_.open(S);
+  await page.getByText("<b>Text is text.</b>").waitFor();
+  await page.goto(`${console_.origin}/demo/runs/${run(25).run_id}?tab=log`);
+  await page.getByText("WARN <script>alert(1)</script>").waitFor();
+  expect(await page.locator("pre script").count()).toBe(0);
+  await context.close();
+});
+
+test("the token leaves the address at once, and a wrong one says what to run", async () => {
+  const { page, context } = await console_.open("/demo/schedules?q=clean");
+  await page.getByText("clean-00008").first().waitFor();
+  expect(page.url()).toBe(`${console_.origin}/demo/schedules?q=clean`);
+  await context.close();
+  const old = await console_.open("/demo", { token: "old" });
+  await old.page.getByText("sluice console", { exact: false }).first().waitFor();
+  await old.page.getByText("This page belongs to an earlier start").first().waitFor();
+  await old.context.close();
+});
+
+test("what is gone says so in its own place, with a hint", async () => {
+  const { page, context } = await console_.open("/demo/schedules/flights/gone");
+  await page.getByText("no schedule named 'demo.flights.gone'").waitFor();
+  await page.getByText("look at the list").waitFor();
+  await page.goto(`${console_.origin}/nowhere/schedules`);
+  await page.getByText("no namespace named 'nowhere'").waitFor();
+  await page.goto(`${console_.origin}/demo/a/view/of/later`);
+  await page.getByText("No view has this address").waitFor();
+  await context.close();
+});
+
+test("an address of another version still opens", async () => {
+  const { page, context } = await console_.open("/demo/schedules?panel=7&zone=mars&sort=age&q=ingest-00000");
+  await page.getByText("flights.ingest-00000").waitFor();
+  await context.close();
+});
+
+test("back goes back, and the zone stays", async () => {
+  const { page, context } = await console_.open("/demo/schedules?zone=local&q=ingest-00000");
+  await page.getByRole("link", { name: "flights.ingest-00000" }).click();
+  await page.getByRole("heading", { name: "flights.ingest-00000" }).waitFor();
+  expect(new URL(page.url()).search).toBe("?zone=local");
+  await page.goBack();
+  expect(new URL(page.url()).search).toBe("?zone=local&q=ingest-00000");
+  await context.close();
+});

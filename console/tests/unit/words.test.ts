@@ -1,0 +1,138 @@
+import { expect, test } from "vitest";
+import { faultOf } from "../../src/api/client";
+import type { Job } from "../../src/api/types";
+import { differences, lineDiff } from "../../src/lib/diff";
+import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
+import { best } from "../../src/lib/fuzzy";
+import { byHolder } from "../../src/lib/held";
+import { dayOf, partitionOfDay } from "../../src/lib/partitions";
+import { pieces } from "../../src/lib/sentence";
+import { moved, rangeOf } from "../../src/lib/spans";
+import { lookOfDay, weeks } from "../../src/lib/weeks";
+
+test("the nouns of a sentence are links, the longest first", () => {
+  const found = pieces("waits for demo.a.clean_flights and demo.a.clean at 2026-11-22T10:00:00.000Z", [
+    { text: "demo.a.clean", kind: "schedule", name: "demo.a.clean" },
+    { text: "demo.a.clean_flights", kind: "run", name: "demo.a.clean_flights" },
+  ]);
+  expect(found.map((piece) => [piece.kind, piece.text])).toEqual([
+    ["text", "waits for "],
+    ["link", "demo.a.clean_flights"],
+    ["text", " and "],
+    ["link", "demo.a.clean"],
+    ["text", " at "],
+    ["instant", "2026-11-22T10:00:00.000Z"],
+  ]);
+});
+
+test("a sentence with markup stays one text", () => {
+  expect(pieces("<img src=x onerror=alert(1)>")).toEqual([{ kind: "text", text: "<img src=x onerror=alert(1)>" }]);
+});
+
+const row = {
+  name: "demo.flights.clean",
+  app: "flights",
+  state: "hold",
+  workflow: "demo.flights.clean_flights",
+  tags: { team: "a" },
+};
+
+test("a filter needs one value of each key, and every word", () => {
+  const fit = (query: string) => fits(row, parseFilter(query));
+  expect(fit("")).toBe(true);
+  expect(fit("state:enabled state:hold clean")).toBe(true);
+  expect(fit("state:paused tag:team flights")).toBe(true);
+  expect(fit("tag:team=b")).toBe(false);
+  expect(fit("clean nothing")).toBe(false);
+  expect(toggleTerm("a state:hold", "state:hold")).toBe("a");
+});
+
+test("the palette puts a whole word before scattered letters", () => {
+  expect(best(["demo.flights.clean", "demo.clear.lean", "demo.x.cancel-learn"], (text) => text, "clean", 3)[0]).toBe(
+    "demo.flights.clean",
+  );
+  expect(best(["abc"], (text) => text, "xyz", 3)).toEqual([]);
+});
+
+test("changed paths of a definition, with what is new", () => {
+  expect(differences({ a: 1, b: { c: [1, 2] } }, { a: 1, b: { c: [1, 3] }, d: null })).toEqual([
+    { path: "b.c[1]", before: 2, after: 3 },
+    { path: "d", before: undefined, after: null },
+  ]);
+  expect(lineDiff("a\nb\nc", "a\nx\nc").map((line) => line.mark + line.text)).toEqual([" a", "-b", "+x", " c"]);
+});
+
+const job = (given: Partial<Job>) =>
+  ({
+    reason: "",
+    state: "PENDING_TRIGGER",
+    created_at: "2026-11-22T10:00:00Z",
+    queue: null,
+    queued_in: null,
+    ...given,
+  }) as Job;
+
+test("the queue is by what would let jobs go", () => {
+  const groups = byHolder([
+    job({ state: "PENDING_TRIGGER" }),
+    job({ reason: "waits for an approval by lead", state: "PENDING_CONSTRAINTS" }),
+    job({ queued_in: "pool:demo.small", queue: { of: "pool demo.small", position: 2, waiting: 2 } }),
+    job({ queued_in: "pool:demo.small", queue: { of: "pool demo.small", position: 1, waiting: 2 } }),
+    job({ state: "PENDING_CONSTRAINTS", wake_at: "2026-11-22T22:00:00Z" }),
+  ]);
+  expect(groups.map((group) => [group.kind, group.jobs.length])).toEqual([
+    ["limit", 2],
+    ["approval", 1],
+    ["data", 1],
+    ["clock", 1],
+  ]);
+  expect(groups[0]?.jobs.map((waiting) => waiting.queue?.position)).toEqual([1, 2]);
+});
+
+test("the calendar has whole weeks from Monday on", () => {
+  const found = weeks("2026-11-18", "2026-11-24", [{ day: "2026-11-20", counts: { FAILED: 1, SUCCEEDED: 5 } }]);
+  expect(found.map((week) => week.map((day) => day?.day.slice(8) ?? "-").join(" "))).toEqual([
+    "- - 18 19 20 21 22",
+    "23 24 - - - - -",
+  ]);
+  expect(lookOfDay(found[0]?.[4]?.counts ?? {})).toBe("some");
+  expect(lookOfDay({})).toBe("none");
+  expect(lookOfDay({ SKIPPED: 2 })).toBe("never");
+});
+
+test("a day of a dataset keeps the form of its keys", () => {
+  expect(dayOf({ year: "2013", month: "1", day: "4" })).toBe("2013-01-04");
+  expect(dayOf({ region: "eu" })).toBeNull();
+  expect(partitionOfDay("2013-01-05", { year: "2013", month: "1", day: "4" })).toEqual({
+    year: "2013",
+    month: "1",
+    day: "5",
+  });
+  expect(partitionOfDay("2013-01-05", { year: "2013", month: "01", day: "04" })).toEqual({
+    year: "2013",
+    month: "01",
+    day: "05",
+  });
+  expect(partitionOfDay("2013-01-05", { region: "eu", day: "2013-01-04" })).toEqual({
+    region: "eu",
+    day: "2013-01-05",
+  });
+});
+
+test("a range of the timeline moves by half, and stops at now", () => {
+  const now = Date.parse("2026-11-22T12:00:00Z");
+  const range = rangeOf("60", "2026-11-22T10:00:00Z", now);
+  expect(range.to - range.from).toBe(3_600_000);
+  expect(moved(range, -1, now)).toBe("2026-11-22T09:30:00.000Z");
+  expect(moved(rangeOf("60", "2026-11-22T11:45:00Z", now), 1, now)).toBeUndefined();
+  expect(rangeOf("nonsense", "nonsense", now).live).toBe(true);
+});
+
+test("every kind of refusal becomes a message", () => {
+  expect(
+    faultOf(400, '{"error":{"code":"invalid","message":"expected a day","field":"day","hint":"x"}}'),
+  ).toMatchObject({ code: "invalid", field: "day" });
+  expect(faultOf(401, '{"code":"token","message":"old","hint":"again"}').hint).toBe("again");
+  expect(faultOf(502, "<html>bad gateway</html>").message).toBe("the API answered with HTTP 502");
+  expect(faultOf(403, '{"message":"Forbidden"}')).toMatchObject({ code: "http_403", message: "Forbidden" });
+});
