@@ -19,6 +19,7 @@ from benchmarks.durations import percentile
 from benchmarks.target_queue import figures
 from benchmarks.tick import made_rows
 from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.web import access
 from chalicelib.web.routes import definitions
 
 AHEAD_S = 150  # from the load to the instant: two ticks lie between
@@ -185,7 +186,10 @@ def _put(region: Region, app: Mapping[str, Any], most: int = 20) -> tuple[float,
     request = _request("PUT", "/v1/namespaces/{ns}/apps/{app}", {"ns": "demo", "app": "flights"}, app)
 
     def act() -> None:
-        with patch.object(definitions, "ports", lambda: region.present):
+        with (
+            patch.object(definitions, "ports", lambda: region.present),
+            patch.object(access, "ports", lambda: region.present),
+        ):
             answers.append(chalice_app(request, None))
 
     for requests in range(1, most + 1):

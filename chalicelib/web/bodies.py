@@ -104,7 +104,12 @@ class Glance(Document):
         named = [name if name.count(".") == 2 else f"{namespace}.{name}" for name in self.schedules]
         for number, name in enumerate(named):
             if name.count(".") != 2 or not name.startswith(f"{namespace}."):
-                raise invalid(f"schedules.{number}", f"app.name of {namespace}", self.schedules[number])
+                raise invalid(
+                    f"schedules.{number}",
+                    f"app.name of {namespace}",
+                    self.schedules[number],
+                    "write flights.clean, or the full name",
+                )
         return list(dict.fromkeys(named))
 
 

@@ -185,7 +185,7 @@ def session(folder: Path) -> Iterator[Session]:
         for name in ("SLUICE_NAMESPACE", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "SLUICE_API_URL"):
             patch.delenv(name, raising=False)
         patch.setenv("COLUMNS", WIDTH)
-        for module in [each for name, each in sys.modules.items() if name.startswith("chalicelib.web.routes.")]:
+        for module in [each for name, each in sys.modules.items() if name.startswith("chalicelib.web.")]:
             for name, value in (("ports", lambda: world.ports), ("caller", lambda request: USER)):
                 if hasattr(module, name):
                     patch.setattr(module, name, value)

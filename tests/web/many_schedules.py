@@ -61,8 +61,8 @@ class Counting:
             dynamo, world.ports.settings, world.clock, world.hints, world.targets, world.payloads, world.lake,
             world.metrics,
         )  # fmt: skip
-        for module in ("present", "history", "schedules"):
-            patch.setattr(f"chalicelib.web.routes.{module}.ports", lambda: self.ports)
+        for module in ("access", "routes.present", "routes.history", "routes.schedules"):
+            patch.setattr(f"chalicelib.web.{module}.ports", lambda: self.ports)
 
     def ask(self, path: str, body: Any = None) -> Answered:
         calls, units = self._tally.calls.total(), self._tally.read_units

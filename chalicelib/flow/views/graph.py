@@ -75,7 +75,12 @@ def thing_of(text: str) -> Thing:
     kind = kind if colon else "schedule" if name.count(".") == 2 else "dataset"
     parts = {"schedule": 2, "workflow": 2, "dataset": 1}
     if kind not in parts or name.count(".") != parts[kind]:
-        raise errors.invalid("around", "schedule:NAME, workflow:NAME or dataset:NAME, with a full name", text)
+        raise errors.invalid(
+            "around",
+            "schedule:NAME, workflow:NAME or dataset:NAME, with a full name",
+            text,
+            "such as dataset:demo.flights",
+        )
     return Thing(kind, name)
 
 

@@ -60,7 +60,9 @@ def named(ports: Ports, namespace: str, name: str) -> list[View]:
 def _full(namespace: str, schedule: str) -> str:
     full = schedule if schedule.count(".") == 2 else f"{namespace}.{schedule}"
     if full.count(".") != 2 or not full.startswith(f"{namespace}."):
-        raise errors.invalid("name", f"schedule:app.name of {namespace}", f"{SCHEDULE}{schedule}")
+        raise errors.invalid(
+            "name", f"schedule:app.name of {namespace}", f"{SCHEDULE}{schedule}", "such as schedule:flights.clean"
+        )
     return full
 
 

@@ -67,7 +67,12 @@ def values_of(keys: Sequence[str], text: str | None, field: str) -> dict[str, st
         return {}
     values = text.split("/")
     if len(values) > len(keys) or not all(values):
-        raise invalid(field, f"values of the first of the keys {'/'.join(keys)}, such as 2013/1", text)
+        raise invalid(
+            field,
+            f"values of the first of the keys {'/'.join(keys)}, such as 2013/1",
+            text,
+            "write the values in the order of the keys, with / between them",
+        )
     return dict(zip(keys, values, strict=False))
 
 

@@ -49,5 +49,5 @@ def _steps(request: Request, name: str, most: int) -> int:
     if text is None:
         return STEPS
     if not re.fullmatch(r"[0-9]{1,3}", text) or int(text) > most:
-        raise invalid(name, f"a number from 0 to {most}", text)
+        raise invalid(name, f"a number from 0 to {most}", text, f"leave it out for {STEPS}")
     return int(text)

@@ -32,7 +32,7 @@ def list_partitions(ns: str, name: str) -> dict[str, Any]:
     dataset = Dataset.model_validate(get(ports(), "dataset", full).document)
     first, last, order = query(request, "from"), query(request, "to"), query(request, "order") or "asc"
     if order not in ("asc", "desc"):
-        raise invalid("order", "asc or desc", order)
+        raise invalid("order", "asc or desc", order, "asc begins with the first partition, desc with the last")
     forward = order == "asc"
     if first is None and last is None:
         page = listing(request, partial(ports().catalog.partitions, full, forward=forward), partition_view)

@@ -123,5 +123,7 @@ def _span(request: Request) -> tuple[int, int]:
         raise invalid("from", f"an instant from {iso(now)} on", begin, "the runs of the past are in the list of runs")
     until = parse_instant(end, "to") if end is not None else since + DAY
     if not since < until <= since + 31 * DAY:
-        raise invalid("to", "an instant after from, at most 31 days later", end or iso(until))
+        raise invalid(
+            "to", "an instant after from, at most 31 days later", end or iso(until), "send one request for each month"
+        )
     return since, until

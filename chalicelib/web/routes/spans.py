@@ -59,7 +59,12 @@ def schedule_days(ns: str, app: str, name: str) -> dict[str, Any]:
     last: date = _day(request, "to", today)
     first: date = _day(request, "from", last - timedelta(weeks=WEEKS) + timedelta(days=1))
     if not first <= last < first + timedelta(days=LONGEST):
-        raise invalid("from", f"a day up to to, at most {LONGEST} days in all", query(request, "from"))
+        raise invalid(
+            "from",
+            f"a day up to to, at most {LONGEST} days in all",
+            query(request, "from"),
+            "send one request for each part",
+        )
     return spans.days(ports(), full, first, last, of)
 
 
@@ -84,7 +89,7 @@ def _day(request: Request, name: str, default: Any) -> Any:
             return found
     except ValueError:
         pass
-    raise invalid(name, "a day such as 2026-11-20, of the years 1970 to 9998", text)
+    raise invalid(name, "a day such as 2026-11-20, of the years 1970 to 9998", text, "write year-month-day")
 
 
 def _full(request: Request, name: str, ns: str) -> str | None:
@@ -97,5 +102,5 @@ def _full(request: Request, name: str, ns: str) -> str | None:
         return None
     full = text if text.count(".") == 2 else f"{ns}.{text}"
     if full.count(".") != 2 or not full.startswith(f"{ns}."):
-        raise invalid(name, f"app.name, or a full name of the namespace {ns}", text)
+        raise invalid(name, f"app.name, or a full name of the namespace {ns}", text, f"such as {ns}.flights.clean")
     return check_reference(full.replace("~", ""), name) and full
