@@ -94,7 +94,8 @@ export function Constraints({
             <span className="unseen">{limit.waits_here ? "waits here" : "free"}</span>
             <span>
               <strong>{kind}</strong> {target ? <Go {...target}>{rest.join(":")}</Go> : rest.join(":")}{" "}
-              {limit.max === null ? `${limit.used} in use` : `${limit.used} of ${limit.max} in use`}
+              {limit.used !== null &&
+                (limit.max === null ? `${limit.used} in use` : `${limit.used} of ${limit.max} in use`)}
               {limit.waiting > 0 && <span className="faint">, {limit.waiting} wait</span>}
               <Holders ids={limit.held_by} />
             </span>

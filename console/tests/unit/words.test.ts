@@ -8,7 +8,7 @@ import { byHolder } from "../../src/lib/held";
 import { dayOf, partitionOfDay } from "../../src/lib/partitions";
 import { pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
-import { lookOfDay, weeks } from "../../src/lib/weeks";
+import { lookOfDay, monthsAbove, weeks } from "../../src/lib/weeks";
 
 test("the nouns of a sentence are links, the longest first", () => {
   const found = pieces("waits for demo.a.clean_flights and demo.a.clean at 2026-11-22T10:00:00.000Z", [
@@ -95,6 +95,8 @@ test("the calendar has whole weeks from Monday on", () => {
     "- - 18 19 20 21 22",
     "23 24 - - - - -",
   ]);
+  expect(monthsAbove(weeks("2026-01-29", "2026-02-10", []))).toEqual(["", "2026-02", ""]);
+  expect(monthsAbove(weeks("2013-01-01", "2013-01-20", []))).toEqual(["2013-01", "", ""]);
   expect(lookOfDay(found[0]?.[4]?.counts ?? {})).toBe("some");
   expect(lookOfDay({})).toBe("none");
   expect(lookOfDay({ SKIPPED: 2 })).toBe("never");
