@@ -1,12 +1,13 @@
-import type { ConstraintInUse, LimitInUse, Ref, TreeNode } from "../api/new-types";
+import type { ConstraintInUse, LimitInUse, TreeNode } from "../api/new-types";
 import { ofRef } from "../lib/paths";
+import type { Noun } from "../lib/sentence";
 import { Go, RunLink } from "./go";
 import { Reason, When } from "./text";
 
 const COMBINED: Record<string, string> = { all: "all of", any: "any of", at_least: "at least", within: "within" };
 
 /** A trigger as a tree: each part with what has arrived and what is missing. */
-export function TriggerTree({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
+export function TriggerTree({ node, refs }: { node: TreeNode; refs?: Noun[] }) {
   return (
     <ul className="tree" aria-label="Trigger">
       <TreePart node={node} refs={refs} />
@@ -14,7 +15,7 @@ export function TriggerTree({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
   );
 }
 
-function TreePart({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
+function TreePart({ node, refs }: { node: TreeNode; refs?: Noun[] }) {
   const sub = node.children.length > 0;
   return (
     <li>
@@ -63,7 +64,7 @@ export function Constraints({
 }: {
   constraints: ConstraintInUse[];
   limits?: LimitInUse[];
-  refs?: Ref[];
+  refs?: Noun[];
 }) {
   if (constraints.length === 0 && !limits?.length)
     return <p className="faint">None: it launches once its trigger is met.</p>;

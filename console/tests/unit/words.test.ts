@@ -6,7 +6,7 @@ import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
 import { byHolder } from "../../src/lib/held";
 import { dayOf, partitionOfDay } from "../../src/lib/partitions";
-import { pieces } from "../../src/lib/sentence";
+import { ofPartition, pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
 import { lookOfDay, monthsAbove, weeks } from "../../src/lib/weeks";
 
@@ -23,6 +23,14 @@ test("the nouns of a sentence are links, the longest first", () => {
     ["text", " at "],
     ["instant", "2026-11-22T10:00:00.000Z"],
   ]);
+});
+
+test("a dataset opens at the partition that its sentence is about", () => {
+  const nouns = ofPartition([{ text: "demo.weather", kind: "dataset", name: "demo.weather" }], "2013/2/9");
+  expect(pieces("1 partition of demo.weather", nouns)[1]).toMatchObject({
+    to: "/demo/datasets/weather",
+    search: { at: "2013/2/9" },
+  });
 });
 
 test("a sentence with markup stays one text", () => {
