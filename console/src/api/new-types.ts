@@ -121,7 +121,7 @@ export interface ConstraintInUse extends StateOfConstraint {
 export interface LimitInUse {
   name: string;
   text: string;
-  used: number;
+  used: number | null;
   max: number | null;
   held_by: string[] | null;
   waiting: number;

@@ -71,28 +71,31 @@ export const namespaces = queryOptions({
   staleTime: 60 * SECOND,
 });
 
+/** The schedules of a namespace; `whole` once there are no more. An action on all that fit has to wait for that. */
+export interface ScheduleList {
+  rows: ScheduleRow[];
+  whole: boolean;
+}
+
 /** Each schedule of a namespace as a row; the first page is shown while the others come. */
 export function scheduleRows(ns: string) {
+  const queryKey = [ns, "schedules"];
   return queryOptions({
-    queryKey: [ns, "schedules"],
+    queryKey,
     structuralSharing: false,
-    queryFn: async ({ signal }) => {
+    queryFn: async ({ signal }): Promise<ScheduleList> => {
       const path = fill("/v1/namespaces/{ns}/schedules", { ns });
-      const key = [ns, "schedules"];
       const rows: ScheduleRow[] = [];
       let cursor: string | null = null;
       do {
-        const limit = rows.length === 0 ? 500 : 2000;
-        const page: { items: ScheduleRow[]; next_cursor: string | null } = await send("GET", path, {
-          query: { limit, cursor },
-          signal,
-        });
+        const query: { limit: number; cursor: string | null } = { limit: rows.length === 0 ? 500 : 2000, cursor };
+        const page: { items: ScheduleRow[]; next_cursor: string | null } = await send("GET", path, { query, signal });
         rows.push(...page.items);
         cursor = page.next_cursor;
-        const shown = client.getQueryData<ScheduleRow[]>(key);
-        if (cursor && (shown?.length ?? 0) < rows.length) client.setQueryData(key, rows.slice());
+        const shown = client.getQueryData<ScheduleList>(queryKey);
+        if (cursor && !shown?.whole) client.setQueryData(queryKey, { rows: rows.slice(), whole: false });
       } while (cursor);
-      return rows;
+      return { rows, whole: true };
     },
     refetchInterval: every(30),
   });

@@ -92,7 +92,7 @@ export function Palette({ ns, close }: { ns: string; close: () => void }) {
 }
 
 function useEntries(ns: string, query: string): Entry[] {
-  const rows = useQuery({ ...scheduleRows(ns), enabled: ns !== "", refetchInterval: false }).data;
+  const rows = useQuery({ ...scheduleRows(ns), enabled: ns !== "", refetchInterval: false }).data?.rows;
   const datasets = useQuery({ ...namespace.datasets(ns), enabled: ns !== "", refetchInterval: false }).data;
   const spaces = useQuery(namespaces).data;
   const open = useAct();

@@ -6,6 +6,13 @@ export interface Noun {
   text: string;
   kind: string;
   name: string;
+  /** The partition of a dataset that the sentence is about: `2013/1/4`. */
+  at?: string;
+}
+
+/** Nouns of a sentence about work of one partition: its datasets open at that partition. */
+export function ofPartition<N extends Noun>(nouns: readonly N[], at: string): Noun[] {
+  return nouns.map((noun) => (noun.kind === "dataset" && at ? { ...noun, at } : noun));
 }
 
 export type Piece =
@@ -19,7 +26,8 @@ const INSTANT = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2
 export function pieces(sentence: string, nouns: readonly Noun[] = []): Piece[] {
   let found: Piece[] = [{ kind: "text", text: sentence }];
   for (const noun of [...nouns].sort((a, b) => b.text.length - a.text.length)) {
-    const target = ofRef(noun.kind, noun.name);
+    const view = ofRef(noun.kind, noun.name);
+    const target = view && noun.at ? { ...view, search: { ...view.search, at: noun.at } } : view;
     if (target && noun.text)
       found = found.flatMap((piece) => (piece.kind === "text" ? byNoun(piece.text, noun.text, target) : [piece]));
   }

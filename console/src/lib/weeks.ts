@@ -26,6 +26,14 @@ export function weeks(from: string, to: string, days: readonly Day[]): (Day | nu
   return found;
 }
 
+/** The month that each week shows above it: where another begins, `2026-11`, or else nothing. */
+export function monthsAbove(found: readonly (Day | null)[][]): string[] {
+  const first = found.map((week) => week.find((day) => day !== null)?.day ?? "");
+  const begins = (day: string, index: number) =>
+    Number(day.slice(8)) <= 7 && first[index - 1]?.slice(0, 7) !== day.slice(0, 7);
+  return first.map((day, index) => (begins(day, index) ? day.slice(0, 7) : ""));
+}
+
 export type DayLook = "none" | "ok" | "some" | "bad" | "never" | "run";
 
 const sum = (counts: Record<string, number>, ...states: string[]) =>

@@ -1,12 +1,13 @@
-import type { ConstraintInUse, LimitInUse, Ref, TreeNode } from "../api/new-types";
+import type { ConstraintInUse, LimitInUse, TreeNode } from "../api/new-types";
 import { ofRef } from "../lib/paths";
+import type { Noun } from "../lib/sentence";
 import { Go, RunLink } from "./go";
 import { Reason, When } from "./text";
 
 const COMBINED: Record<string, string> = { all: "all of", any: "any of", at_least: "at least", within: "within" };
 
 /** A trigger as a tree: each part with what has arrived and what is missing. */
-export function TriggerTree({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
+export function TriggerTree({ node, refs }: { node: TreeNode; refs?: Noun[] }) {
   return (
     <ul className="tree" aria-label="Trigger">
       <TreePart node={node} refs={refs} />
@@ -14,7 +15,7 @@ export function TriggerTree({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
   );
 }
 
-function TreePart({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
+function TreePart({ node, refs }: { node: TreeNode; refs?: Noun[] }) {
   const sub = node.children.length > 0;
   return (
     <li>
@@ -63,7 +64,7 @@ export function Constraints({
 }: {
   constraints: ConstraintInUse[];
   limits?: LimitInUse[];
-  refs?: Ref[];
+  refs?: Noun[];
 }) {
   if (constraints.length === 0 && !limits?.length)
     return <p className="faint">None: it launches once its trigger is met.</p>;
@@ -94,7 +95,8 @@ export function Constraints({
             <span className="unseen">{limit.waits_here ? "waits here" : "free"}</span>
             <span>
               <strong>{kind}</strong> {target ? <Go {...target}>{rest.join(":")}</Go> : rest.join(":")}{" "}
-              {limit.max === null ? `${limit.used} in use` : `${limit.used} of ${limit.max} in use`}
+              {limit.used !== null &&
+                (limit.max === null ? `${limit.used} in use` : `${limit.used} of ${limit.max} in use`)}
               {limit.waiting > 0 && <span className="faint">, {limit.waiting} wait</span>}
               <Holders ids={limit.held_by} />
             </span>

@@ -8,7 +8,7 @@ import { useNs, usePlace } from "../frame/place";
 import { number, partition } from "../lib/format";
 import { dayOf, partitionOfDay } from "../lib/partitions";
 import { paths } from "../lib/paths";
-import { weeks } from "../lib/weeks";
+import { monthsAbove, weeks } from "../lib/weeks";
 import { ActButton } from "../parts/act";
 import { Command } from "../parts/command";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
@@ -145,15 +145,15 @@ function DayGrid({
   const [first = "", last = ""] = [days[0], days.at(-1)];
   const from = days.length > 400 ? (days.at(-400) ?? first) : first;
   const grid = weeks(from, last, []);
+  const months = monthsAbove(grid);
   const missing = grid.flat().filter((day) => day && !ready.has(day.day)).length;
   return (
     <div className="body">
       <div className="calendar" role="group" aria-label={`Partitions from ${from} to ${last}`}>
-        {grid.map((week) => {
-          const start = week.find((day) => day !== null)?.day ?? "";
+        {grid.map((week, number) => {
           return (
-            <div key={start} className="calendar-week">
-              <span className="calendar-month">{Number(start.slice(8)) <= 7 ? start.slice(0, 7) : ""}</span>
+            <div key={number} className="calendar-week">
+              <span className="calendar-month">{months[number]}</span>
               {week.map((day, index) => {
                 if (!day) return <span key={index} className="calendar-cell outside" />;
                 const here = ready.get(day.day);
@@ -202,10 +202,14 @@ function One({ name, values }: { name: string; values: string }) {
                   <span className="wait">? missing</span>
                 )}
               </dd>
-              <dt>Path</dt>
-              <dd>
-                <code>{data.path}</code>
-              </dd>
+              {data.path && (
+                <>
+                  <dt>Path</dt>
+                  <dd>
+                    <code>{data.path}</code>
+                  </dd>
+                </>
+              )}
               <dt>Counted by</dt>
               <dd>
                 {data.schedules.length === 0 && "no schedule"}

@@ -10,6 +10,7 @@ import { useGo } from "../frame/place";
 import { tell } from "../frame/settings";
 import { partition, shortId, shortName } from "../lib/format";
 import { ofRef, paths } from "../lib/paths";
+import { ofPartition } from "../lib/sentence";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
 import { Go, ScheduleLink } from "../parts/go";
@@ -22,6 +23,7 @@ export function JobView() {
   const { id = "" } = useParams({ strict: false }) as { id?: string };
   const job = useQuery(readJob(id));
   const why = useQuery(jobWhy(id));
+  const refs = ofPartition(why.data?.refs ?? [], partition(why.data?.correlation));
   const go = useGo();
   const gone = job.error instanceof ApiError && job.error.status === 404;
   useEffect(() => {
@@ -54,13 +56,13 @@ export function JobView() {
             <Panel title="Why" className="why" tools={<Command text={commands.why("job", id)} />}>
               <div className="body">
                 <p className="because">
-                  <Reason text={why.data?.why ?? data.reason} refs={why.data?.refs} />
+                  <Reason text={why.data?.why ?? data.reason} refs={refs} />
                 </p>
                 <p className="faint">
                   for <Lasts from={data.created_at} />
                   {why.data && (
                     <>
-                      ; it goes on with <Reason text={why.data.wakes} refs={why.data.refs} />
+                      ; it goes on with <Reason text={why.data.wakes} refs={refs} />
                     </>
                   )}
                 </p>
@@ -72,7 +74,7 @@ export function JobView() {
                       <h3>Trigger</h3>
                     </div>
                     {why.data.tree ? (
-                      <TriggerTree node={why.data.tree} refs={why.data.refs} />
+                      <TriggerTree node={why.data.tree} refs={refs} />
                     ) : (
                       <p className="faint">
                         {[...why.data.arrived, ...why.data.missing].join("; ") || "It needs no trigger."}
@@ -83,7 +85,7 @@ export function JobView() {
                     <div className="sub-head">
                       <h3>Constraints</h3>
                     </div>
-                    <Constraints constraints={why.data.constraints} limits={why.data.limits} refs={why.data.refs} />
+                    <Constraints constraints={why.data.constraints} limits={why.data.limits} refs={refs} />
                   </div>
                 </div>
               )}

@@ -8,8 +8,9 @@ import type { StoredSchedule } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { between, count, person, shortName } from "../lib/format";
+import { between, count, partition, person, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
+import { ofPartition } from "../lib/sentence";
 import { PAUSED } from "../lib/states";
 import { ActButton, useAct } from "../parts/act";
 import { Command, copy } from "../parts/command";
@@ -125,7 +126,7 @@ function Page({ name, definition }: { name: string; definition: StoredSchedule }
 function WhyPanel({ why, definition }: { why: Why; definition: StoredSchedule }) {
   const { search, change } = usePlace();
   const chosen = why.jobs.find((job) => job.job_id === search.open) ?? why.jobs[0];
-  const refs = [...(why.refs ?? []), ...(chosen?.refs ?? [])];
+  const refs = ofPartition([...(why.refs ?? []), ...(chosen?.refs ?? [])], partition(chosen?.correlation));
   const tree = chosen ? chosen.tree : why.tree;
   return (
     <Panel title="Why" className="why" tools={<Command text={commands.why("schedule", why.schedule)} />}>

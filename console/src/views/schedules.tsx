@@ -3,7 +3,7 @@ import { useCallback, useDeferredValue, useMemo, useRef, useState } from "react"
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import type { Glance, LastRun, ScheduleRow } from "../api/new-types";
-import { glances, scheduleRows } from "../api/queries";
+import { glances, type ScheduleList, scheduleRows } from "../api/queries";
 import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
@@ -44,7 +44,7 @@ export function Schedules() {
   const sought = useDeferredValue(typed);
   const shown = useMemo(() => {
     const filter = parseFilter(sought);
-    const fitting = (query.data ?? []).filter((row) => !row.name.includes(".~") && fits(row, filter));
+    const fitting = (query.data?.rows ?? []).filter((row) => !row.name.includes(".~") && fits(row, filter));
     return sorted(fitting, search.sort);
   }, [query.data, sought, search.sort]);
 
@@ -63,10 +63,7 @@ export function Schedules() {
       <div className="page-head">
         <h1>Schedules</h1>
         <span className="faint" aria-live="polite">
-          {query.data &&
-            (shown.length === query.data.length
-              ? number(shown.length)
-              : `${number(shown.length)} of ${number(query.data.length)}`)}
+          {query.data && countOf(shown.length, query.data)}
         </span>
       </div>
       <div className="toolbar">
@@ -100,7 +97,12 @@ export function Schedules() {
             Clear the choice
           </button>
         )}
-        <button type="button" className="button" disabled={names.length === 0} onClick={() => setBulk(names)}>
+        <button
+          type="button"
+          className="button"
+          disabled={names.length === 0 || !query.data?.whole}
+          onClick={() => setBulk(names)}
+        >
           {chosen.size > 0 ? `Act on ${number(names.length)} chosen` : `Act on all ${number(names.length)}`}
         </button>
       </div>
@@ -118,6 +120,12 @@ export function Schedules() {
       )}
     </div>
   );
+}
+
+/** `433 of 10,000`; while more are read, so many so far. */
+function countOf(fitting: number, { rows, whole }: ScheduleList): string {
+  const all = number(rows.length);
+  return `${fitting === rows.length ? all : `${number(fitting)} of ${all}`}${whole ? "" : " so far, reading more"}`;
 }
 
 interface TableProps {

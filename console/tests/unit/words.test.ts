@@ -6,9 +6,9 @@ import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
 import { byHolder } from "../../src/lib/held";
 import { dayOf, partitionOfDay } from "../../src/lib/partitions";
-import { pieces } from "../../src/lib/sentence";
+import { ofPartition, pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
-import { lookOfDay, weeks } from "../../src/lib/weeks";
+import { lookOfDay, monthsAbove, weeks } from "../../src/lib/weeks";
 
 test("the nouns of a sentence are links, the longest first", () => {
   const found = pieces("waits for demo.a.clean_flights and demo.a.clean at 2026-11-22T10:00:00.000Z", [
@@ -23,6 +23,14 @@ test("the nouns of a sentence are links, the longest first", () => {
     ["text", " at "],
     ["instant", "2026-11-22T10:00:00.000Z"],
   ]);
+});
+
+test("a dataset opens at the partition that its sentence is about", () => {
+  const nouns = ofPartition([{ text: "demo.weather", kind: "dataset", name: "demo.weather" }], "2013/2/9");
+  expect(pieces("1 partition of demo.weather", nouns)[1]).toMatchObject({
+    to: "/demo/datasets/weather",
+    search: { at: "2013/2/9" },
+  });
 });
 
 test("a sentence with markup stays one text", () => {
@@ -95,6 +103,8 @@ test("the calendar has whole weeks from Monday on", () => {
     "- - 18 19 20 21 22",
     "23 24 - - - - -",
   ]);
+  expect(monthsAbove(weeks("2026-01-29", "2026-02-10", []))).toEqual(["", "2026-02", ""]);
+  expect(monthsAbove(weeks("2013-01-01", "2013-01-20", []))).toEqual(["2013-01", "", ""]);
   expect(lookOfDay(found[0]?.[4]?.counts ?? {})).toBe("some");
   expect(lookOfDay({})).toBe("none");
   expect(lookOfDay({ SKIPPED: 2 })).toBe("never");

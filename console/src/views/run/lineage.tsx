@@ -2,7 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { Fragment } from "react";
 import type { Lineage, LineageNode } from "../../api/new-types";
 import { run as read } from "../../api/queries";
-import { scheduleOf, shortName } from "../../lib/format";
+import { useNs } from "../../frame/place";
+import { scheduleOf, shortName, withoutNamespace } from "../../lib/format";
 import { paths } from "../../lib/paths";
 import { Go } from "../../parts/go";
 import { Await } from "../../parts/panel";
@@ -46,7 +47,8 @@ function Steps({ lineage }: { lineage: Lineage }) {
 
 function Card({ node, edges }: { node: LineageNode; edges: Lineage["edges"] }) {
   const to = addressOf(node);
-  const name = node.schedule ? shortName(node.schedule) : node.reason || node.id;
+  const ns = useNs();
+  const name = node.schedule ? shortName(node.schedule) : withoutNamespace(node.reason || node.id, ns);
   return (
     <div className={`card ${node.depth === 0 ? "here" : ""}`}>
       <p>

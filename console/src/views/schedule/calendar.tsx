@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { schedule } from "../../api/queries";
 import { useNs, useZone } from "../../frame/place";
 import { paths } from "../../lib/paths";
-import { countsInWords, lookOfDay, weeks } from "../../lib/weeks";
+import { countsInWords, lookOfDay, monthsAbove, weeks } from "../../lib/weeks";
 import { Go } from "../../parts/go";
 import { Await } from "../../parts/panel";
 
@@ -23,12 +23,10 @@ export function Calendar({ name }: { name: string }) {
               <span key={day}>{day}</span>
             ))}
           </div>
-          {weeks(data.from, data.to, data.days).map((week) => {
-            const first = week.find((day) => day !== null);
-            const month = first && Number(first.day.slice(8)) <= 7 ? first.day.slice(0, 7) : "";
+          {weeks(data.from, data.to, data.days).map((week, number, all) => {
             return (
-              <div key={first?.day} className="calendar-week">
-                <span className="calendar-month">{month}</span>
+              <div key={number} className="calendar-week">
+                <span className="calendar-month">{monthsAbove(all)[number]}</span>
                 {week.map((day, index) => {
                   if (!day) return <span key={index} className="calendar-cell outside" />;
                   const look = lookOfDay(day.counts);
