@@ -25,6 +25,10 @@ export interface AcceptedEvents {
   accepted: AcceptedEvent[];
 }
 
+export interface Access {
+  members: Member[];
+}
+
 export interface ActiveEntry {
   job_id: string;
   entry: unknown;
@@ -66,6 +70,12 @@ export interface Approval {
   on_unmet?: "wait";
 }
 
+export interface ApprovalsNow {
+  count: number;
+  at_least: boolean;
+  jobs: Job[];
+}
+
 export interface AtLeastTrigger {
   type: "at_least";
   count: number;
@@ -101,16 +111,21 @@ export interface Billed {
 
 export interface Bulk {
   action: "enable" | "disable" | "pause" | "resume";
+  names?: string[] | null;
   tag?: string | null;
   workflow?: string | null;
   state?: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | null;
   all?: boolean;
+  mode?: "hold" | "backlog" | "drain" | null;
+  timeouts?: "count" | "stop" | null;
+  dry_run?: boolean;
 }
 
 export interface BulkChange {
   changed: string[];
   unchanged: string[];
-  failed: Record<string, unknown>[];
+  failed: FailedChange[];
+  dry_run: boolean;
 }
 
 export interface Calendar {
@@ -168,6 +183,21 @@ export interface Dataset {
   operations?: ("append" | "overwrite" | "delete" | "replace")[];
   glue_table?: string | null;
   single_writer?: boolean;
+}
+
+export interface DayOfSchedule {
+  day: string;
+  counts: Record<string, number>;
+}
+
+export interface DaysOfSchedule {
+  schedule: string;
+  zone: string;
+  from: string;
+  to: string;
+  days: DayOfSchedule[];
+  at_least: boolean;
+  complete_from: string;
 }
 
 export interface DeadLetter {
@@ -231,6 +261,19 @@ export interface Edge {
   within?: string | null;
 }
 
+export interface EdgeOfGraph {
+  from: string;
+  to: string;
+  kind: "runs" | "counts";
+  text: string;
+}
+
+export interface EdgeOfLineage {
+  from: string;
+  to: string;
+  text: string;
+}
+
 export interface ElapsedTrigger {
   type: "elapsed";
   after: string;
@@ -291,10 +334,31 @@ export interface Events {
   events: NewEvent[];
 }
 
+export interface FailedChange {
+  name: string;
+  error: Record<string, unknown>;
+}
+
+export interface Fire {
+  schedule: string;
+  nominal_at: string;
+  due_at: string;
+  skipped: boolean;
+  state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
+}
+
 export interface FireRange {
   schedule: string;
   from: string;
   to: string;
+}
+
+export interface Fires {
+  from: string;
+  to: string;
+  at_least: boolean;
+  complete_to: string;
+  items: Fire[];
 }
 
 export interface FiresOfReprocess {
@@ -361,6 +425,32 @@ export interface GivenTime {
   type: "time" | "elapsed" | "absent";
 }
 
+export interface Glance {
+  schedules: string[];
+}
+
+export interface GlanceAtSchedule {
+  schedule: string;
+  state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
+  why: string;
+  next_fire: string | null;
+  waiting: number;
+  at_least: boolean;
+  last: LastRun[];
+}
+
+export interface Glances {
+  items: GlanceAtSchedule[];
+  gone: string[];
+}
+
+export interface Graph {
+  around: string | null;
+  nodes: NodeOfGraph[];
+  edges: EdgeOfGraph[];
+  at_least: boolean;
+}
+
 export interface Health {
   status: string;
   lake?: string | null;
@@ -371,6 +461,25 @@ export interface Heartbeat {
   metrics?: Record<string, number | string | boolean>;
   worker: string;
   message?: string;
+}
+
+export interface HeldJobs {
+  kind: "limit" | "window" | "approval" | "data" | "clock" | "pause" | "upstream" | "probe" | "condition";
+  name: string;
+  of: string;
+  why: string;
+  count: number;
+  oldest: string;
+  changes_at: string | null;
+  jobs: Job[];
+}
+
+export interface Holder {
+  run_id: string;
+  attempt: number;
+  schedule: string;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
+  since: string | null;
 }
 
 export interface HttpProbe {
@@ -413,6 +522,13 @@ export interface Job {
   queue: PlaceInQueue | null;
 }
 
+export interface JobOfPartition {
+  job_id: string;
+  schedule: string;
+  state: "PENDING_TRIGGER" | "PENDING_CONSTRAINTS" | "PENDING_LAUNCH";
+  reason: string;
+}
+
 export interface LambdaProbe {
   type: "lambda";
   function: string;
@@ -422,6 +538,13 @@ export interface LambdaTarget {
   type: "lambda";
   function: string;
   wait?: boolean;
+}
+
+export interface LastRun {
+  run_id: string;
+  attempt: number;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
+  at: string;
 }
 
 export interface Lease {
@@ -442,6 +565,27 @@ export interface Leases {
   leases: Lease[];
   wait: number;
   retry_after: number;
+}
+
+export interface Limit {
+  name: string;
+  kind: string;
+  of: string;
+  in_use: number | null;
+  maximum: number | null;
+  unit: string;
+  waiting: number;
+  next_at: string | null;
+  holders: Holder[] | null;
+  waiters: Waiter[] | null;
+  at_least: boolean;
+}
+
+export interface Lineage {
+  run_id: string;
+  nodes: NodeOfLineage[];
+  edges: EdgeOfLineage[];
+  at_least: boolean;
 }
 
 export interface Load {
@@ -468,6 +612,14 @@ export interface Measured {
   emr_application?: string | null;
   cloudwatch?: Metric | null;
   subnet?: string | null;
+}
+
+export interface Member {
+  member: string;
+  roles: ("viewer" | "operator" | "author" | "admin" | "producer" | "worker" | "approver")[];
+  events?: string[];
+  datasets?: string[];
+  pools?: string[];
 }
 
 export interface Message {
@@ -567,13 +719,57 @@ export interface Node {
   timeout?: Timeout | "never";
 }
 
+export interface NodeOfGraph {
+  id: string;
+  kind: "schedule" | "workflow" | "dataset";
+  name: string;
+  depth: number | null;
+  state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted" | null;
+  dag: string | null;
+}
+
+export interface NodeOfLineage {
+  id: string;
+  kind: "run" | "job" | "record" | "partition" | "event" | "fire";
+  schedule: string | null;
+  workflow: string | null;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED" | "PENDING_TRIGGER" | "PENDING_CONSTRAINTS" | "PENDING_LAUNCH" | "ABORTED" | "DROPPED" | "COALESCED" | "SKIPPED" | "EXPIRED" | "LATE" | null;
+  reason: string;
+  at: string;
+  ended_at: string | null;
+  depth: number;
+}
+
 export interface Notify {
   on: ("failed" | "aborted" | "missed_start" | "missed_end")[];
   to: EmrServerlessTarget | WorkerTarget | SqsTarget | SnsTarget | HttpTarget | LambdaTarget | EventBusTarget | StepFunctionsTarget;
 }
 
+export interface Now {
+  at: string;
+  at_least: boolean;
+  waiting: WaitingNow;
+  approvals: ApprovalsNow;
+  running: RunningNow;
+  overdue: OverdueNow;
+  paused: PausedNow;
+}
+
 export interface Occurrence {
   at: string;
+}
+
+export interface OnePartition {
+  dataset: string;
+  values: string[];
+  partition: Record<string, string>;
+  ready_at: string | null;
+  path: string | null;
+  waiting: JobOfPartition[];
+  runs: RunOfPartition[];
+  ended: RecordOfWork[];
+  schedules: string[];
+  at_least: boolean;
 }
 
 export interface OpenApiDocument {
@@ -590,6 +786,20 @@ export interface OpenMatch {
   correlation: Record<string, string> | null;
 }
 
+export interface OverdueNow {
+  count: number;
+  at_least: boolean;
+  items: OverdueWork[];
+}
+
+export interface OverdueWork {
+  id: string;
+  kind: "job" | "run";
+  schedule: string;
+  why: string;
+  by: string;
+}
+
 export interface PartOfDag {
   name: string;
   run_id: string;
@@ -601,6 +811,19 @@ export interface PartOfQueue {
   of: string;
   waiting: number;
   queue: Waiter[];
+}
+
+export interface PartOfTrigger {
+  type: string;
+  text: string;
+  need: number;
+  have: number;
+  met: boolean;
+  arrived: string[];
+  missing: string[];
+  changes_at: string | null;
+  leaf: string | null;
+  children: PartOfTrigger[];
 }
 
 export interface PartitionRange {
@@ -619,6 +842,20 @@ export interface PartitionTrigger {
 export interface Pause {
   mode?: "hold" | "backlog" | "drain";
   timeouts?: "count" | "stop";
+}
+
+export interface PausedNow {
+  count: number;
+  at_least: boolean;
+  schedules: PausedSchedule[];
+}
+
+export interface PausedSchedule {
+  schedule: string;
+  state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
+  since: string;
+  reason: string;
+  by: string;
 }
 
 export interface PlaceInQueue {
@@ -745,6 +982,12 @@ export interface RedrivenLetters {
   redriven: string[];
   refused: unknown[];
   more: boolean;
+}
+
+export interface Ref {
+  text: string;
+  kind: "schedule" | "workflow" | "dataset" | "pool" | "policy" | "group" | "backfill" | "run";
+  name: string;
 }
 
 export interface Refused {
@@ -921,6 +1164,17 @@ export interface RunInFull {
   history: Run[];
 }
 
+export interface RunInShort {
+  run_id: string;
+  attempt: number;
+  schedule: string;
+  workflow: string;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
+  claimed_at: string;
+  started_at: string | null;
+  end_by: string | null;
+}
+
 export interface RunNow {
   properties?: Record<string, unknown>;
   at?: string | null;
@@ -939,6 +1193,40 @@ export interface RunOfDag {
   ended_at: string | null;
   reruns: RerunOfDag[];
   nodes: Record<string, StateOfNode>;
+}
+
+export interface RunOfPartition {
+  run_id: string;
+  schedule: string;
+  state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
+  reason: string;
+  at: string;
+  ended_at: string | null;
+}
+
+export interface RunningNow {
+  count: number;
+  at_least: boolean;
+  runs: RunInShort[];
+}
+
+export interface ScheduleInShort {
+  name: string;
+  app: string;
+  state: "enabled" | "hold" | "backlog" | "drain" | "completed" | "disabled" | "deleted";
+  enabled: boolean;
+  pause_reason: string | null;
+  triggered_by: string;
+  workflow: string;
+  tags: Record<string, string>;
+  priority: number | null;
+  policy: string | null;
+  version: number;
+  generation: number;
+  skips: string[];
+  dag: string | null;
+  updated_at: string;
+  updated_by: string;
 }
 
 export interface Share {
@@ -982,6 +1270,9 @@ export interface StateOfConstraint {
   met: boolean;
   why: string;
   until: string | null;
+  used: number | null;
+  max: number | null;
+  held_by: string[] | null;
 }
 
 export interface StateOfLease {
@@ -1016,6 +1307,15 @@ export interface StepFunctionsTarget {
   type: "step_functions";
   state_machine: string;
   poll_every?: string | null;
+}
+
+export interface StoredAccess {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  members: Member[];
 }
 
 export interface StoredApp {
@@ -1299,9 +1599,35 @@ export interface TimeWindow {
   on_unmet?: "abort" | "wait";
 }
 
+export interface Timeline {
+  from: string;
+  to: string;
+  names: string[];
+  workflows: string[];
+  states: ("STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED")[];
+  row: number[];
+  at: number[];
+  waited: number[];
+  took: (number | null)[];
+  state: number[];
+  ids?: string[] | null;
+  at_least: boolean;
+  complete_from: string;
+}
+
 export interface Timeout {
   after?: string;
   then?: "abort" | "run";
+}
+
+export interface UseOfLimit {
+  name: string;
+  text: string;
+  used: number | null;
+  max: number | null;
+  held_by: string[] | null;
+  waiting: number;
+  waits_here: boolean;
 }
 
 export interface Verdict {
@@ -1323,6 +1649,21 @@ export interface Waiter {
   attempt: number | null;
 }
 
+export interface WaitingNow {
+  count: number;
+  at_least: boolean;
+  groups: HeldJobs[];
+  groups_left_out: number;
+}
+
+export interface WhoAmI {
+  arn: string;
+  account: string | null;
+  region: string | null;
+  stage: string | null;
+  version: string;
+}
+
 export interface WhyJob {
   job_id: string;
   schedule: string;
@@ -1337,6 +1678,9 @@ export interface WhyJob {
   correlation: Record<string, string> | null;
   wakes: string;
   constraints: StateOfConstraint[];
+  tree: PartOfTrigger | null;
+  limits: UseOfLimit[];
+  refs: Ref[];
 }
 
 export interface WhyRun {
@@ -1348,6 +1692,7 @@ export interface WhyRun {
   at: string | null;
   fired_by: string | null;
   waited_ms: number | null;
+  refs: Ref[];
 }
 
 export interface WhySchedule {
@@ -1357,6 +1702,8 @@ export interface WhySchedule {
   next_fire: string | null;
   jobs: WhyJob[];
   ended: EndedWork[];
+  tree: PartOfTrigger;
+  refs: Ref[];
 }
 
 export interface WorkerTarget {
@@ -1402,6 +1749,8 @@ export interface Answers {
   "DELETE /v1/namespaces/{ns}": null;
   "GET /v1/namespaces/{ns}": StoredNamespace;
   "PUT /v1/namespaces/{ns}": Change;
+  "GET /v1/namespaces/{ns}/access": StoredAccess;
+  "PUT /v1/namespaces/{ns}/access": Change;
   "GET /v1/namespaces/{ns}/apps": {
     items: StoredApp[];
     next_cursor: string | null;
@@ -1452,6 +1801,7 @@ export interface Answers {
   "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/backfills": PlanOfBackfill | StoredBackfill;
   "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/backfills/{backfill_id}": StoredBackfill;
   "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/backfills/{backfill_id}/cancel": StoredBackfill;
+  "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/days": DaysOfSchedule;
   "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/disable": StoredSchedule;
   "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/dry-run": DryRunOfTrigger;
   "POST /v1/namespaces/{ns}/apps/{app}/schedules/{name}/enable": StoredSchedule;
@@ -1496,9 +1846,11 @@ export interface Answers {
   "DELETE /v1/namespaces/{ns}/datasets/{name}": null;
   "GET /v1/namespaces/{ns}/datasets/{name}": StoredDataset;
   "PUT /v1/namespaces/{ns}/datasets/{name}": Change;
+  "GET /v1/namespaces/{ns}/datasets/{name}/partition": OnePartition;
   "GET /v1/namespaces/{ns}/datasets/{name}/partitions": {
     items: RegisteredPartition[];
     next_cursor: string | null;
+    at_least: boolean;
   };
   "POST /v1/namespaces/{ns}/datasets/{name}/partitions": RegisteredPartition;
   "GET /v1/namespaces/{ns}/dead-letters": {
@@ -1509,10 +1861,18 @@ export interface Answers {
   "DELETE /v1/namespaces/{ns}/dead-letters/{run_id}": null;
   "POST /v1/namespaces/{ns}/dead-letters/{run_id}/redrive": Redriven;
   "POST /v1/namespaces/{ns}/events": AcceptedEvents;
+  "GET /v1/namespaces/{ns}/fires": Fires;
+  "POST /v1/namespaces/{ns}/glance": Glances;
+  "GET /v1/namespaces/{ns}/graph": Graph;
   "GET /v1/namespaces/{ns}/jobs": {
     items: Job[];
     next_cursor: string | null;
   };
+  "GET /v1/namespaces/{ns}/limits": {
+    items: Limit[];
+    next_cursor: string | null;
+  };
+  "GET /v1/namespaces/{ns}/now": Now;
   "GET /v1/namespaces/{ns}/policies": {
     items: StoredPolicy[];
     next_cursor: string | null;
@@ -1547,12 +1907,19 @@ export interface Answers {
     items: Run[];
     next_cursor: string | null;
   };
+  "GET /v1/namespaces/{ns}/schedules": {
+    items: ScheduleInShort[];
+    next_cursor: string | null;
+  };
+  "GET /v1/namespaces/{ns}/timeline": Timeline;
   "GET /v1/openapi.json": OpenApiDocument;
   "GET /v1/runs/{run_id}": RunInFull;
   "POST /v1/runs/{run_id}/cancel": Run;
+  "GET /v1/runs/{run_id}/lineage": Lineage;
   "GET /v1/runs/{run_id}/logs": Logs;
   "POST /v1/runs/{run_id}/ping": Run;
   "POST /v1/runs/{run_id}/rerun": Accepted;
   "GET /v1/runs/{run_id}/why": WhyRun;
+  "GET /v1/whoami": WhoAmI;
   "POST /v1/workers/{pool}/claim": Leases;
 }
