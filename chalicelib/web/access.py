@@ -6,18 +6,19 @@ lets it pass, ``off`` checks nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chalice.app import Request
 
 from chalicelib.core.access.rights import Right
+from chalicelib.core.errors import SluiceError
 from chalicelib.wiring import ports
 
 if TYPE_CHECKING:
     from chalicelib.core.access.document import Access, Resource
     from chalicelib.core.access.principal import Principal
-    from chalicelib.core.errors import SluiceError
 
 # A route that every signer may use; it answers only what that signer may see.
 SIGNED: Final = "signed"
@@ -25,13 +26,69 @@ Needs = Right | Literal["signed"]
 
 _PRINCIPAL = "sluice.principal"
 _ACCESS = "sluice.access"
+_LOGGED = "sluice.logged"
 
 
 def check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
     """Raise ``forbidden`` for a request whose signer lacks the right that its route needs, and ``not_found`` if it may
     not know that the namespace, job or run exists. The access document is read once for each request, strongly."""
-    if ports().settings.authorization == "off":
-        return
+    with _judged(request) as judged:
+        if judged:
+            _check(request, needs, segments)
+
+
+def require_events(request: Request, namespace: str, types: tuple[str, ...]) -> None:
+    """Raise ``forbidden`` for event types that the signer may not post. The route has checked that it may post some."""
+    from chalicelib.core.access.decision import refused_events
+    from chalicelib.core.access.document import Resource
+
+    with _judged(request) as judged:
+        if not judged:
+            return
+        principal = signer(request)
+        wrong = [kind for kind in types if not _is_allowed(request, principal, namespace, "produce", Resource((kind,)))]
+        if wrong:
+            raise refused_events(principal, namespace, wrong)
+
+
+def require_still_administrator(request: Request, access: Access) -> None:
+    """Raise ``invalid`` for an access document that takes the right to change it from the signer itself."""
+    from chalicelib.core.access import decision
+    from chalicelib.core.errors import invalid
+
+    with _judged(request) as judged:
+        if not judged:
+            return
+        principal = signer(request)
+        administrators = ports().settings.administrators
+        if not decision.is_allowed(principal, administrators, access, "administer"):
+            hint = "keep the role admin for yourself, and let another administrator remove it"
+            raise invalid("members", f"{principal.member} among the administrators", "a document without it", hint)
+
+
+@contextmanager
+def _judged(request: Request) -> Iterator[bool]:
+    """Whether the block has to check the request. An installation that observes logs the first refusal of the block's
+    request instead of raising it."""
+    mode = ports().settings.authorization
+    try:
+        yield mode != "off"
+    except SluiceError as refusal:
+        if mode == "enforce":
+            raise
+        _log_once(request, refusal)
+
+
+def _log_once(request: Request, refusal: SluiceError) -> None:
+    from chalicelib.log import logger
+    from chalicelib.web.http import caller
+
+    if not _context(request).get(_LOGGED):
+        _context(request)[_LOGGED] = True
+        logger.warning("request would be refused", extra={"by": caller(request), "reason": refusal.message})
+
+
+def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
     from chalicelib.core.access.document import Resource
 
     principal = signer(request)
@@ -41,34 +98,7 @@ def check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
     dataset = segments.get("name") if "/datasets/" in request.path else None
     resource = Resource(dataset=dataset, pool=segments["pool"].partition(".")[2] if "pool" in segments else None)
     if not _is_allowed(request, principal, namespace, needs, resource):
-        _refuse(principal, _refusal(request, principal, namespace, needs, segments))
-
-
-def require_events(request: Request, namespace: str, types: tuple[str, ...]) -> None:
-    """Raise ``forbidden`` for event types that the signer may not post. The route has checked that it may post some."""
-    if ports().settings.authorization == "off":
-        return
-    from chalicelib.core.access.decision import refused_events
-    from chalicelib.core.access.document import Resource
-
-    principal = signer(request)
-    wrong = [kind for kind in types if not _is_allowed(request, principal, namespace, "produce", Resource((kind,)))]
-    if wrong:
-        _refuse(principal, refused_events(principal, namespace, wrong))
-
-
-def require_still_administrator(request: Request, access: Access) -> None:
-    """Raise ``invalid`` for an access document that takes the right to change it from the signer itself."""
-    if ports().settings.authorization == "off":
-        return
-    from chalicelib.core.access import decision
-    from chalicelib.core.errors import invalid
-
-    principal = signer(request)
-    administrators = ports().settings.administrators
-    if not decision.is_allowed(principal, administrators, access, "administer"):
-        hint = "keep the role admin for yourself, and let another administrator remove it"
-        raise invalid("members", f"{principal.member} among the administrators", "a document without it", hint)
+        raise _refusal(request, principal, namespace, needs, segments)
 
 
 def visibility(request: Request) -> Callable[[Access], bool] | None:
@@ -128,14 +158,6 @@ def _refusal(
         if segment in segments:
             return errors.not_found(kind, segments[segment], decision.UNSEEN_HINT)
     return errors.not_found("namespace", namespace, decision.UNSEEN_HINT)
-
-
-def _refuse(principal: Principal, refusal: SluiceError) -> None:
-    if ports().settings.authorization == "enforce":
-        raise refusal
-    from chalicelib.log import logger
-
-    logger.warning("request would be refused", extra={"by": principal.arn, "reason": refusal.message})
 
 
 def _namespace(segments: dict[str, str]) -> str:

@@ -95,5 +95,19 @@ def test_observing_logs_what_would_be_refused(
     assert STRANGER.send("GET", "/v1/namespaces")[1]["items"]
 
 
+@pytest.mark.usefixtures("api")
+def test_observing_carries_out_every_request_and_logs_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    authorizing(monkeypatch, "observe")
+    logged: list[dict[str, Any]] = []
+    monkeypatch.setattr("chalicelib.log.logger.warning", lambda message, extra: logged.append(extra))
+    for sender, by in ((STRANGER, STRANGER.arn), (Signer(None), "unknown")):
+        logged.clear()
+        assert sender.status("POST", f"{NS}/events", {"events": [{"type": "sales.paid"}]}) == 202
+        assert [entry["by"] for entry in logged] == [by]
+    logged.clear()
+    assert STRANGER.status("PUT", f"{NS}/access", {"members": [{"member": member("boss"), "roles": ["admin"]}]}) == 201
+    assert len(logged) == 1
+
+
 def test_without_authorization_nothing_is_checked(api: Api) -> None:
     assert Signer(None).status("PUT", NS, {"description": "mine"}) == 200
