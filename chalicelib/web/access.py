@@ -113,6 +113,17 @@ def visibility(request: Request) -> Callable[[Access], bool] | None:
     return lambda access: bool(access.roles_of(principal))
 
 
+def sees(request: Request) -> Callable[[str], bool]:
+    """Whether the signer may read the namespace of a full name, of an id, or of a namespace itself. Each namespace's
+    access document is read once for a request. All is seen unless the installation enforces roles."""
+    if ports().settings.authorization != "enforce":
+        return lambda name: True
+    from chalicelib.core.access.decision import ANY
+
+    principal = signer(request)
+    return lambda name: _is_allowed(request, principal, name.partition(".")[0], "read", ANY)
+
+
 def signer(request: Request) -> Principal:
     """The signer of a request. Raises ``forbidden`` if IAM has identified none."""
     from chalicelib.core.access.principal import identified
