@@ -6,7 +6,7 @@ lets it pass, ``off`` checks nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -49,6 +49,23 @@ def require_events(request: Request, namespace: str, types: tuple[str, ...]) -> 
         wrong = [kind for kind in types if not _is_allowed(request, principal, namespace, "produce", Resource((kind,)))]
         if wrong:
             raise refused_events(principal, namespace, wrong)
+
+
+def require_right(
+    request: Request, names: Sequence[str], right: Right, refusal: Callable[[list[str]], SluiceError]
+) -> None:
+    """Raise the refusal for the full names, or ids, in whose namespaces the signer lacks a right."""
+    from chalicelib.core.access.decision import ANY
+
+    with _judged(request) as judged:
+        if not judged:
+            return
+        principal = signer(request)
+        allowed = {name.partition(".")[0] for name in names}
+        allowed = {space for space in allowed if _is_allowed(request, principal, space, right, ANY)}
+        wrong = [name for name in names if name.partition(".")[0] not in allowed]
+        if wrong:
+            raise refusal(wrong)
 
 
 def require_still_administrator(request: Request, access: Access) -> None:
@@ -94,9 +111,10 @@ def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
     principal = signer(request)
     if needs == SIGNED:
         return
-    namespace = _namespace(segments)
+    pool = segments.get("pool") or _pool_of(segments.get("lease_id"))
+    namespace = _namespace(segments) if pool is None else pool.partition(".")[0]
     dataset = segments.get("name") if "/datasets/" in request.path else None
-    resource = Resource(dataset=dataset, pool=segments["pool"].partition(".")[2] if "pool" in segments else None)
+    resource = Resource(dataset=dataset, pool=None if pool is None else pool.partition(".")[2])
     if not _is_allowed(request, principal, namespace, needs, resource):
         raise _refusal(request, principal, namespace, needs, segments)
 
@@ -169,6 +187,16 @@ def _refusal(
         if segment in segments:
             return errors.not_found(kind, segments[segment], decision.UNSEEN_HINT)
     return errors.not_found("namespace", namespace, decision.UNSEEN_HINT)
+
+
+def _pool_of(lease_id: str | None) -> str | None:
+    """The full name of the pool of a lease, which is in the namespace of the run's workflow; None without such a
+    run."""
+    from chalicelib.core.runs.workers import is_pulled, parse_lease_id, pool_of
+
+    lease = parse_lease_id(lease_id) if lease_id is not None else None
+    run = ports().runs.run(lease.run_id, lease.attempt) if lease is not None else None
+    return pool_of(run) if run is not None and is_pulled(run) else None
 
 
 def _namespace(segments: dict[str, str]) -> str:

@@ -35,6 +35,11 @@ def partition(view: View, sees: Sees) -> View:
     return {**view, **kept, "schedules": [name for name in view["schedules"] if sees(name)]}
 
 
+def reprocess(view: View, sees: Sees) -> View:
+    """A re-processing without its hidden steps. Its counts stay those of all steps."""
+    return {**view, "steps": [step for step in view["steps"] if sees(step["schedule"])]}
+
+
 def queued(items: list[View], sees: Sees) -> list[View]:
     """The jobs or runs of a queue whose schedules are not hidden. Their positions stay those of the whole queue."""
     return [item for item in items if sees(item["schedule"])]

@@ -13,13 +13,14 @@ from chalicelib.flow.runs import complete
 from chalicelib.web import unseen
 from chalicelib.wiring import ports
 from tests.support.schedules import BY_DAY, after
-from tests.web.conftest import APP, NS, Api, installation, settle_in
+from tests.web.conftest import APP, NS, WEEKDAYS, Api, installation, settle_in
 from tests.web.signed import Signer, authorizing, member, role
 
 OTHER = "/v1/namespaces/other"
 SECRET = f"{OTHER}/apps/secret"
 DAY = {"year": "2013", "month": "1", "day": "4"}
 EMR = {"target": {"type": "emr_serverless", "entry_point": "s3://code/job.py"}}
+HIDDEN = ("other.hidden", "other.absent")
 ADMIN = Signer(role("platform"))
 OURS = Signer(role("ours"))
 BOTH = Signer(role("both"))
@@ -44,7 +45,9 @@ def settle_both(api: Api) -> None:
     boss = {"member": member("boss"), "roles": ["admin"]}
     both = {"member": member("both"), "roles": ["admin"]}
     api.put(f"{NS}/access", {"members": [boss, both, {"member": member("ours"), "roles": ["admin"]}]})
-    worker = {"member": member("worker"), "roles": ["worker"]}
+    worker = {"member": member("worker"), "roles": ["worker"], "pools": ["etl"]}
+    api.put(f"{SECRET}/workflows/pulled", {"target": {"type": "worker", "pool": "etl"}})
+    api.put(f"{SECRET}/workflows/tight", {"target": {"type": "worker", "pool": "gpu"}})
     api.put(f"{OTHER}/access", {"members": [boss, both, worker, {"member": member("ours"), "roles": ["producer"]}]})
 
 
@@ -58,6 +61,10 @@ def standing() -> Iterator[Api]:
         now = ports().clock.now()
         for state in ("RUNNING", "SUCCEEDED"):
             complete.advance_run(ports(), run.run_id, run.attempt, RunUpdate(state, now, ""))
+        for name in ("pulled", "tight"):
+            given = {"workflow": f"other.secret.{name}", "trigger": WEEKDAYS, "enabled": True}
+            api.put(f"{APP}/schedules/{name}", given)
+            api.post(f"{APP}/schedules/{name}/run")
         api.work()
         authorizing(patch, "enforce")
         yield api
@@ -112,3 +119,35 @@ def test_a_partition_leaves_out_who_counts_it_elsewhere() -> None:
     view = read(OURS, target)
     assert view["schedules"] == ["demo.flights.clean"]
     assert "other." not in json.dumps(view)
+
+
+@pytest.mark.usefixtures("standing")
+def test_a_worker_keeps_leases_of_its_pools_alone() -> None:
+    """A pool is in the namespace of the workflow, and the id of a lease begins with that of the schedule."""
+    worker, ann = Signer(role("worker")), {"worker": "ann"}
+    [lease] = worker.send("POST", "/v1/workers/other.etl/claim", {**ann, "wait": 0})[1]["leases"]
+    assert lease["lease"].startswith("demo.flights.pulled.")
+    assert worker.status("POST", f"/v1/leases/{lease['lease']}/heartbeat", ann) == 200
+    assert OURS.error("POST", f"/v1/leases/{lease['lease']}/heartbeat", ann)["code"] == "forbidden"
+    assert Signer(role("x")).error("POST", f"/v1/leases/{lease['lease']}/heartbeat", ann)["code"] == "not_found"
+    [tight] = ADMIN.send("POST", "/v1/workers/other.gpu/claim", {**ann, "wait": 0})[1]["leases"]
+    assert (
+        worker.error("POST", f"/v1/leases/{tight['lease']}/report", {**ann, "state": "failed"})["code"] == "forbidden"
+    )
+
+
+@pytest.mark.usefixtures("standing")
+def test_a_reprocessing_runs_nothing_in_hidden_namespaces() -> None:
+    for dry_run in (True, False):
+        request = {"dataset": "flights", "partition": DAY, "dry_run": dry_run}
+        error = OURS.error("POST", f"{NS}/reprocess", request)
+        assert (error["code"], error["field"]) == ("forbidden", "scope")
+        assert "other." not in json.dumps(error)
+    asked = {"partition": DAY, "dry_run": True}
+    hidden, absent = (OURS.error("POST", f"{NS}/reprocess", {"dataset": name, **asked}) for name in HIDDEN)
+    assert hidden == {**absent, "message": absent["message"].replace("absent", "hidden")}
+    begun = BOTH.send("POST", f"{NS}/reprocess", {"dataset": "flights", "partition": DAY})[1]
+    shown = read(OURS, f"{NS}/reprocess/{begun['reprocess_id']}")
+    assert "other.secret.counts" in json.dumps(begun)
+    assert "other." not in json.dumps(shown)
+    assert "other." not in json.dumps(read(OURS, f"{NS}/reprocess"))
