@@ -138,8 +138,7 @@ def sees(request: Request) -> Callable[[str], bool]:
         return lambda name: True
     from chalicelib.core.access.decision import ANY
 
-    principal = signer(request)
-    return lambda name: _is_allowed(request, principal, name.partition(".")[0], "read", ANY)
+    return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "read", ANY)
 
 
 def signer(request: Request) -> Principal:

@@ -151,3 +151,26 @@ def test_a_reprocessing_runs_nothing_in_hidden_namespaces() -> None:
     assert "other.secret.counts" in json.dumps(begun)
     assert "other." not in json.dumps(shown)
     assert "other." not in json.dumps(read(OURS, f"{NS}/reprocess"))
+
+
+@pytest.mark.usefixtures("standing")
+def test_an_error_does_not_name_what_is_hidden() -> None:
+    dataset = {"bucket": "lake", "prefix": "raw/hidden/", "keys": ["day"]}
+    wrong = {"workflow": "clean", "trigger": {"type": "partition", "dataset": "other.hiden"}}
+    both = wrong | {"policy": "other.none"}
+    requests: list[tuple[str, str, Any]] = [
+        ("DELETE", f"{APP}/workflows/clean", None),
+        ("DELETE", f"{NS}/datasets/flights", None),
+        ("PUT", f"{NS}/datasets/mine", dataset),
+        ("PUT", f"{APP}/schedules/new", wrong),
+        ("PUT", f"{APP}/schedules/new", both),
+        ("PUT", APP, {"datasets": {"mine": dataset}}),
+    ]
+    for method, target, body in requests:
+        error = OURS.error(method, target, body)
+        text = json.dumps(error).replace("other.hiden", "").replace("other.none", "")
+        assert "other." not in text, (method, target, text)
+        assert "(hidden)" in text or "may not read" in text
+        assert "other." in json.dumps(BOTH.error(method, target, body)).replace("other.hiden", "")
+    day = {"partition": DAY}
+    assert OURS.error("POST", f"{OTHER}/datasets/hiden/partitions", day)["hint"].startswith("check the names")
