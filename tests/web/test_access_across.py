@@ -65,6 +65,12 @@ def standing() -> Iterator[Api]:
             given = {"workflow": f"other.secret.{name}", "trigger": WEEKDAYS, "enabled": True}
             api.put(f"{APP}/schedules/{name}", given)
             api.post(f"{APP}/schedules/{name}/run")
+        api.put(f"{NS}/pools/small", {"size": 1})
+        queued = {"workflow": "plan", "trigger": WEEKDAYS, "pool": "demo.small", "enabled": True}
+        for path in (f"{SECRET}/schedules/queued", f"{SECRET}/schedules/queued_too"):
+            api.put(path, queued)
+            api.post(f"{path}/run")
+            api.work()
         api.work()
         authorizing(patch, "enforce")
         yield api
@@ -174,3 +180,13 @@ def test_an_error_does_not_name_what_is_hidden() -> None:
         assert "other." in json.dumps(BOTH.error(method, target, body)).replace("other.hiden", "")
     day = {"partition": DAY}
     assert OURS.error("POST", f"{OTHER}/datasets/hiden/partitions", day)["hint"].startswith("check the names")
+
+
+@pytest.mark.usefixtures("standing")
+@pytest.mark.parametrize("target", [f"{NS}/pools/small", f"{NS}/limits?name=pool:demo.small"])
+def test_a_queue_leaves_out_who_waits_elsewhere(target: str) -> None:
+    assert "other.secret.queued_too" in json.dumps(read(BOTH, target))
+    view = read(OURS, target)
+    assert "other." not in json.dumps(view)
+    [count] = [item["waiting"] for item in view.get("items", [view])]
+    assert count == 1
