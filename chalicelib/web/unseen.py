@@ -40,6 +40,19 @@ def reprocess(view: View, sees: Sees) -> View:
     return {**view, "steps": [step for step in view["steps"] if sees(step["schedule"])]}
 
 
+def why(view: View, sees: Sees) -> View:
+    """The explanation of a job, or of a schedule with its jobs, without hidden runs that hold permits."""
+    lists = {name: [_held(item, sees) for item in view[name]] for name in ("constraints", "limits") if name in view}
+    jobs = {"jobs": [why(job, sees) for job in view["jobs"]]} if "jobs" in view else {}
+    return {**view, **lists, **jobs}
+
+
+def _held(item: View, sees: Sees) -> View:
+    """The use of a limit; null where it does not list its holders stays null."""
+    held = item["held_by"]
+    return item if held is None else {**item, "held_by": [run_id for run_id in held if sees(run_id)]}
+
+
 def queued(items: list[View], sees: Sees) -> list[View]:
     """The jobs or runs of a queue whose schedules are not hidden. Their positions stay those of the whole queue."""
     return [item for item in items if sees(item["schedule"])]

@@ -20,6 +20,7 @@ OTHER = "/v1/namespaces/other"
 SECRET = f"{OTHER}/apps/secret"
 DAY = {"year": "2013", "month": "1", "day": "4"}
 EMR = {"target": {"type": "emr_serverless", "entry_point": "s3://code/job.py"}}
+ONE_RUN = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
 HIDDEN = ("other.hidden", "other.absent")
 ADMIN = Signer(role("platform"))
 OURS = Signer(role("ours"))
@@ -33,6 +34,7 @@ def settle_both(api: Api) -> None:
     api.put(SECRET)
     api.put(f"{OTHER}/datasets/hidden", {"bucket": "lake", "prefix": "raw/hidden/", "keys": ["year", "month", "day"]})
     api.put(f"{SECRET}/workflows/plan", EMR)
+    api.put(f"{APP}/workflows/clean_up", EMR)
     api.schedule(
         "clean", workflow="clean", trigger={"type": "partition", "dataset": "flights"}, by=BY_DAY, enabled=True
     )
@@ -65,6 +67,11 @@ def standing() -> Iterator[Api]:
             given = {"workflow": f"other.secret.{name}", "trigger": WEEKDAYS, "enabled": True}
             api.put(f"{APP}/schedules/{name}", given)
             api.post(f"{APP}/schedules/{name}/run")
+        single = {"trigger": WEEKDAYS, "constraints": [ONE_RUN], "enabled": True}
+        for path in (f"{SECRET}/schedules/first", f"{APP}/schedules/second"):
+            api.put(path, single | {"workflow": "demo.flights.clean_up"})
+            api.post(f"{path}/run")
+            api.work()
         api.put(f"{NS}/pools/small", {"size": 1})
         queued = {"workflow": "plan", "trigger": WEEKDAYS, "pool": "demo.small", "enabled": True}
         for path in (f"{SECRET}/schedules/queued", f"{SECRET}/schedules/queued_too"):
@@ -190,3 +197,14 @@ def test_a_queue_leaves_out_who_waits_elsewhere(target: str) -> None:
     assert "other." not in json.dumps(view)
     [count] = [item["waiting"] for item in view.get("items", [view])]
     assert count == 1
+
+
+@pytest.mark.usefixtures("standing")
+def test_an_explanation_leaves_out_who_holds_a_permit_elsewhere() -> None:
+    target = f"{APP}/schedules/second/why"
+    assert "other.secret.first" in json.dumps(read(BOTH, target)["jobs"])
+    view = read(OURS, target)
+    assert "other." not in json.dumps(view)
+    [job] = view["jobs"]
+    assert job["limits"][0]["used"] == 1
+    assert "other." not in json.dumps(read(OURS, f"/v1/jobs/{job['job_id']}/why"))
