@@ -68,6 +68,17 @@ def require_right(
             raise refusal(wrong)
 
 
+def require_administrator(request: Request, namespace: str, access: Access | None) -> None:
+    """Raise ``forbidden`` if an access document, read anew, does not let the signer change the members."""
+    from chalicelib.core.access import decision
+
+    with _judged(request) as judged:
+        if judged:
+            principal = signer(request)
+            if not decision.is_allowed(principal, ports().settings.administrators, access, "administer"):
+                raise decision.refused(principal, namespace, "administer")
+
+
 def require_still_administrator(request: Request, access: Access) -> None:
     """Raise ``invalid`` for an access document that takes the right to change it from the signer itself."""
     from chalicelib.core.access import decision

@@ -42,7 +42,9 @@ def reprocess(view: View, sees: Sees) -> View:
 
 def why(view: View, sees: Sees) -> View:
     """The explanation of a job, or of a schedule with its jobs, without hidden runs that hold permits."""
-    lists = {name: [_held(item, sees) for item in view[name]] for name in ("constraints", "limits") if name in view}
+    lists: View = {
+        name: [_held(item, sees) for item in view[name]] for name in ("constraints", "limits") if name in view
+    }
     jobs = {"jobs": [why(job, sees) for job in view["jobs"]]} if "jobs" in view else {}
     return {**view, **lists, **jobs}
 

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.access.document import Access
+from chalicelib.flow.definitions import access
+from chalicelib.wiring import ports
 from tests.web.conftest import NS, Api
 from tests.web.signed import Signer, authorizing, member, role
 
@@ -48,6 +51,25 @@ def test_an_administrator_cannot_remove_itself() -> None:
     error = boss.error("PUT", f"{NS}/access", {"members": [{"member": member("heir"), "roles": ["admin"]}]})
     assert (error["code"], error["field"]) == ("invalid", "members")
     assert boss.status("GET", f"{NS}/access") == 200
+
+
+@pytest.mark.usefixtures("enforced")
+def test_a_removed_administrator_does_not_take_the_role_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The role is taken away after the request was let in, and before its members are stored."""
+    boss, heir = {"member": member("boss"), "roles": ["admin"]}, {"member": member("heir"), "roles": ["admin"]}
+    put_members(boss, heir)
+    crossing = iter([Access.model_validate({"members": [heir]})])
+    require = access.require
+
+    def crossed(*known: Any) -> None:
+        require(*known)
+        for document in crossing:
+            access.put(ports(), "demo", document, "platform")
+
+    monkeypatch.setattr(access, "require", crossed)
+    error = Signer(role("boss")).error("PUT", f"{NS}/access", {"members": [boss]})
+    assert error["code"] == "forbidden"
+    assert Signer(role("heir")).send("GET", f"{NS}/access")[1]["members"] == [heir]
 
 
 @pytest.mark.usefixtures("enforced")
