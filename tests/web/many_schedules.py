@@ -63,6 +63,7 @@ class Counting:
         )  # fmt: skip
         for module in ("present", "history", "schedules"):
             patch.setattr(f"chalicelib.web.routes.{module}.ports", lambda: self.ports)
+        patch.setattr("chalicelib.web.access.ports", lambda: self.ports)
 
     def ask(self, path: str, body: Any = None) -> Answered:
         calls, units = self._tally.calls.total(), self._tally.read_units
