@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core.runs.costs import LIST, Prices
+
+# The root user and federated users are allowed, too: `make deploy` names who deploys. Roles have no path here.
+_ADMINISTRATOR = re.compile(
+    r"arn:aws[a-z-]*:(iam|sts)::[0-9]{12}:(root|(user|federated-user)/[\w+=.@/-][\w+=.@/*-]*|role/[\w+=.@-][\w+=.@*-]*)",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +116,7 @@ class Settings:
             "price_storage_gb_hour": float,
             "watched_buckets": _names,
             "authorization": _one_of("SLUICE_AUTHORIZATION", "off", "observe", "enforce"),
-            "administrators": _names,
+            "administrators": _administrators,
         }
         tuned: dict[str, Any] = {
             name: cast(env[key]) for name, cast in optional.items() if (key := f"SLUICE_{name.upper()}") in env
@@ -134,6 +141,19 @@ class Settings:
 def _names(text: str) -> tuple[str, ...]:
     """The names in a list that CloudFormation has joined by commas. An empty parameter gives no name."""
     return tuple(name for part in text.split(",") if (name := part.strip()))
+
+
+def _administrators(text: str) -> tuple[str, ...]:
+    """The patterns in a list of ARNs. Raises RuntimeError for one without a literal account and the beginning of a
+    name: it would make everybody an administrator."""
+    found = _names(text)
+    for pattern in found:
+        if not _ADMINISTRATOR.fullmatch(pattern):
+            hint = "name a user or role of one account, such as arn:aws:iam::123456789012:role/platform-*"
+            raise RuntimeError(
+                f"expected ARNs of IAM users and roles in SLUICE_ADMINISTRATORS, got {pattern!r}; {hint}"
+            )
+    return found
 
 
 def _run_limits(text: str) -> tuple[tuple[str, int], ...]:

@@ -42,11 +42,17 @@ STATUS = {
 }
 
 
+HIDDEN = "(hidden)"
+_CHECK = "check the names in the request; what is hidden belongs to a namespace that you may not read"
+
+
 class SluiceError(ValueError):
     """An error that the caller can correct. When Sluice raises it, it has stored nothing.
 
     ``problems`` are all problems of the request if there are several: the error itself is the first of them, and its
     message ends with the number of the others.
+
+    ``mentions`` are full names in the message or hint that Sluice has added, and the request does not have.
     """
 
     def __init__(
@@ -56,10 +62,12 @@ class SluiceError(ValueError):
         field: str | None = None,
         hint: str | None = None,
         problems: Sequence[SluiceError] = (),
+        mentions: Iterable[str] = (),
     ) -> None:
         super().__init__(message)
         self.code, self.message, self.field, self.hint = code, message, field, hint
         self.problems = tuple(problems)
+        self.mentions = tuple(mentions)
 
     @property
     def status(self) -> int:
@@ -81,7 +89,17 @@ class SluiceError(ValueError):
     def renamed(self, field_of: Callable[[str | None], str | None]) -> SluiceError:
         """The same error, with the field of each problem replaced."""
         problems = [problem.renamed(field_of) for problem in self.problems]
-        return SluiceError(self.code, self.message, field_of(self.field), self.hint, problems)
+        return SluiceError(self.code, self.message, field_of(self.field), self.hint, problems, self.mentions)
+
+    def concealing(self, sees: Callable[[str], bool]) -> SluiceError:
+        """The same error without the mentioned names that ``sees`` refuses."""
+        problems = [problem.concealing(sees) for problem in self.problems]
+        message, hint = self.message, self.hint
+        # The longest first: a name may be the beginning of another.
+        for name in sorted((name for name in self.mentions if not sees(name)), key=len, reverse=True):
+            message = message.replace(name, HIDDEN)
+            hint = _CHECK if hint is not None and name in hint else hint
+        return SluiceError(self.code, message, self.field, hint, problems, self.mentions)
 
     def under(self, prefix: str) -> SluiceError:
         """The same error, with its field under ``prefix``, the path of the part within a larger document."""
@@ -96,7 +114,12 @@ def several(problems: Sequence[SluiceError]) -> SluiceError:
     if not others:
         return first
     return SluiceError(
-        first.code, f"{first.message} (and {len(others)} more)", first.field, first.hint, (first, *others)
+        first.code,
+        f"{first.message} (and {len(others)} more)",
+        first.field,
+        first.hint,
+        (first, *others),
+        first.mentions,
     )
 
 
@@ -135,13 +158,13 @@ def not_found(kind: str, name: str, hint: str | None = None, known: Iterable[str
     """An error for a name that nothing has. ``known`` are the names that exist: the hint has the nearest of them."""
     near = get_close_matches(name, list(known), n=1)
     hint = f"did you mean {near[0]!r}?" if near else hint
-    return SluiceError("not_found", f"no {kind} named {name!r}", None, hint)
+    return SluiceError("not_found", f"no {kind} named {name!r}", None, hint, mentions=near)
 
 
 def unknown_reference(field: str, kind: str, name: str, known: Iterable[str] = ()) -> SluiceError:
     near = get_close_matches(name, list(known), n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"create the {kind} first, or correct the name"
-    return SluiceError("unknown_reference", f"expected an existing {kind}, got {name!r}", field, hint)
+    return SluiceError("unknown_reference", f"expected an existing {kind}, got {name!r}", field, hint, mentions=near)
 
 
 def owned_by_dag(name: str, dag: str) -> SluiceError:
@@ -193,7 +216,7 @@ def _problems(
         if isinstance(carried, SluiceError):
             for each in carried.each:
                 inner = ".".join(part for part in (field, each.field or "") if part)
-                yield SluiceError(each.code, each.message, inner or None, each.hint), None
+                yield SluiceError(each.code, each.message, inner or None, each.hint, mentions=each.mentions), None
             continue
         if fault["type"] == "extra_forbidden":
             yield _unknown_field(fault, field, model)

@@ -6,18 +6,19 @@ lets it pass, ``off`` checks nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from chalice.app import Request
 
 from chalicelib.core.access.rights import Right
+from chalicelib.core.errors import SluiceError
 from chalicelib.wiring import ports
 
 if TYPE_CHECKING:
     from chalicelib.core.access.document import Access, Resource
     from chalicelib.core.access.principal import Principal
-    from chalicelib.core.errors import SluiceError
 
 # A route that every signer may use; it answers only what that signer may see.
 SIGNED: Final = "signed"
@@ -25,50 +26,108 @@ Needs = Right | Literal["signed"]
 
 _PRINCIPAL = "sluice.principal"
 _ACCESS = "sluice.access"
+_LOGGED = "sluice.logged"
 
 
 def check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
     """Raise ``forbidden`` for a request whose signer lacks the right that its route needs, and ``not_found`` if it may
     not know that the namespace, job or run exists. The access document is read once for each request, strongly."""
-    if ports().settings.authorization == "off":
-        return
+    with _judged(request) as judged:
+        if judged:
+            _check(request, needs, segments)
+
+
+def require_events(request: Request, namespace: str, types: tuple[str, ...]) -> None:
+    """Raise ``forbidden`` for event types that the signer may not post. The route has checked that it may post some."""
+    from chalicelib.core.access.decision import refused_events
+    from chalicelib.core.access.document import Resource
+
+    with _judged(request) as judged:
+        if not judged:
+            return
+        principal = signer(request)
+        wrong = [kind for kind in types if not _is_allowed(request, principal, namespace, "produce", Resource((kind,)))]
+        if wrong:
+            raise refused_events(principal, namespace, wrong)
+
+
+def require_right(
+    request: Request, names: Sequence[str], right: Right, refusal: Callable[[list[str]], SluiceError]
+) -> None:
+    """Raise the refusal for the full names, or ids, in whose namespaces the signer lacks a right."""
+    from chalicelib.core.access.decision import ANY
+
+    with _judged(request) as judged:
+        if not judged:
+            return
+        principal = signer(request)
+        allowed = {name.partition(".")[0] for name in names}
+        allowed = {space for space in allowed if _is_allowed(request, principal, space, right, ANY)}
+        wrong = [name for name in names if name.partition(".")[0] not in allowed]
+        if wrong:
+            raise refusal(wrong)
+
+
+def require_administrator(request: Request, namespace: str, access: Access | None) -> None:
+    """Raise ``forbidden`` if an access document, read anew, does not let the signer change the members."""
+    from chalicelib.core.access import decision
+
+    with _judged(request) as judged:
+        if judged:
+            principal = signer(request)
+            if not decision.is_allowed(principal, ports().settings.administrators, access, "administer"):
+                raise decision.refused(principal, namespace, "administer")
+
+
+def require_still_administrator(request: Request, access: Access) -> None:
+    """Raise ``invalid`` for an access document that takes the right to change it from the signer itself."""
+    from chalicelib.core.access import decision
+    from chalicelib.core.errors import invalid
+
+    with _judged(request) as judged:
+        if not judged:
+            return
+        principal = signer(request)
+        administrators = ports().settings.administrators
+        if not decision.is_allowed(principal, administrators, access, "administer"):
+            hint = "keep the role admin for yourself, and let another administrator remove it"
+            raise invalid("members", f"{principal.member} among the administrators", "a document without it", hint)
+
+
+@contextmanager
+def _judged(request: Request) -> Iterator[bool]:
+    """Whether the block has to check the request. An installation that observes logs the first refusal of the block's
+    request instead of raising it."""
+    mode = ports().settings.authorization
+    try:
+        yield mode != "off"
+    except SluiceError as refusal:
+        if mode == "enforce":
+            raise
+        _log_once(request, refusal)
+
+
+def _log_once(request: Request, refusal: SluiceError) -> None:
+    from chalicelib.log import logger
+    from chalicelib.web.http import caller
+
+    if not _context(request).get(_LOGGED):
+        _context(request)[_LOGGED] = True
+        logger.warning("request would be refused", extra={"by": caller(request), "reason": refusal.message})
+
+
+def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
     from chalicelib.core.access.document import Resource
 
     principal = signer(request)
     if needs == SIGNED:
         return
-    namespace = _namespace(segments)
+    pool = segments.get("pool") or _pool_of(segments.get("lease_id"))
+    namespace = _namespace(segments) if pool is None else pool.partition(".")[0]
     dataset = segments.get("name") if "/datasets/" in request.path else None
-    resource = Resource(dataset=dataset, pool=segments["pool"].partition(".")[2] if "pool" in segments else None)
+    resource = Resource(dataset=dataset, pool=None if pool is None else pool.partition(".")[2])
     if not _is_allowed(request, principal, namespace, needs, resource):
-        _refuse(principal, _refusal(request, principal, namespace, needs, segments))
-
-
-def require_events(request: Request, namespace: str, types: tuple[str, ...]) -> None:
-    """Raise ``forbidden`` for event types that the signer may not post. The route has checked that it may post some."""
-    if ports().settings.authorization == "off":
-        return
-    from chalicelib.core.access.decision import refused_events
-    from chalicelib.core.access.document import Resource
-
-    principal = signer(request)
-    wrong = [kind for kind in types if not _is_allowed(request, principal, namespace, "produce", Resource((kind,)))]
-    if wrong:
-        _refuse(principal, refused_events(principal, namespace, wrong))
-
-
-def require_still_administrator(request: Request, access: Access) -> None:
-    """Raise ``invalid`` for an access document that takes the right to change it from the signer itself."""
-    if ports().settings.authorization == "off":
-        return
-    from chalicelib.core.access import decision
-    from chalicelib.core.errors import invalid
-
-    principal = signer(request)
-    administrators = ports().settings.administrators
-    if not decision.is_allowed(principal, administrators, access, "administer"):
-        hint = "keep the role admin for yourself, and let another administrator remove it"
-        raise invalid("members", f"{principal.member} among the administrators", "a document without it", hint)
+        raise _refusal(request, principal, namespace, needs, segments)
 
 
 def visibility(request: Request) -> Callable[[Access], bool] | None:
@@ -81,6 +140,16 @@ def visibility(request: Request) -> Callable[[Access], bool] | None:
     if decision.is_administrator(principal, ports().settings.administrators):
         return None
     return lambda access: bool(access.roles_of(principal))
+
+
+def sees(request: Request) -> Callable[[str], bool]:
+    """Whether the signer may read the namespace of a full name, of an id, or of a namespace itself. Each namespace's
+    access document is read once for a request. All is seen unless the installation enforces roles."""
+    if ports().settings.authorization != "enforce":
+        return lambda name: True
+    from chalicelib.core.access.decision import ANY
+
+    return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "read", ANY)
 
 
 def signer(request: Request) -> Principal:
@@ -130,12 +199,14 @@ def _refusal(
     return errors.not_found("namespace", namespace, decision.UNSEEN_HINT)
 
 
-def _refuse(principal: Principal, refusal: SluiceError) -> None:
-    if ports().settings.authorization == "enforce":
-        raise refusal
-    from chalicelib.log import logger
+def _pool_of(lease_id: str | None) -> str | None:
+    """The full name of the pool of a lease, which is in the namespace of the run's workflow; None without such a
+    run."""
+    from chalicelib.core.runs.workers import is_pulled, parse_lease_id, pool_of
 
-    logger.warning("request would be refused", extra={"by": principal.arn, "reason": refusal.message})
+    lease = parse_lease_id(lease_id) if lease_id is not None else None
+    run = ports().runs.run(lease.run_id, lease.attempt) if lease is not None else None
+    return pool_of(run) if run is not None and is_pulled(run) else None
 
 
 def _namespace(segments: dict[str, str]) -> str:

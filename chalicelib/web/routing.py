@@ -78,8 +78,12 @@ def route(
         @functools.wraps(handler)
         def view(**segments: str) -> Response:
             def act() -> Any:
-                _check(routes.current_request, takes, segments)
-                return handler(**segments)
+                request = routes.current_request
+                _check(request, takes, segments)
+                try:
+                    return handler(**segments)
+                except SluiceError as error:
+                    raise error.concealing(access.sees(request)) from None
 
             return _answered(act)
 

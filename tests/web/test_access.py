@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.access.document import Access
+from chalicelib.flow.definitions import access
+from chalicelib.wiring import ports
 from tests.web.conftest import NS, Api
 from tests.web.signed import Signer, authorizing, member, role
 
@@ -51,6 +54,25 @@ def test_an_administrator_cannot_remove_itself() -> None:
 
 
 @pytest.mark.usefixtures("enforced")
+def test_a_removed_administrator_does_not_take_the_role_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The role is taken away after the request was let in, and before its members are stored."""
+    boss, heir = {"member": member("boss"), "roles": ["admin"]}, {"member": member("heir"), "roles": ["admin"]}
+    put_members(boss, heir)
+    crossing = iter([Access.model_validate({"members": [heir]})])
+    require = access.require
+
+    def crossed(*known: Any) -> None:
+        require(*known)
+        for document in crossing:
+            access.put(ports(), "demo", document, "platform")
+
+    monkeypatch.setattr(access, "require", crossed)
+    error = Signer(role("boss")).error("PUT", f"{NS}/access", {"members": [boss]})
+    assert error["code"] == "forbidden"
+    assert Signer(role("heir")).send("GET", f"{NS}/access")[1]["members"] == [heir]
+
+
+@pytest.mark.usefixtures("enforced")
 def test_members_do_not_return_with_a_new_namespace() -> None:
     ADMIN.send("PUT", "/v1/namespaces/new", {})
     ADMIN.send("PUT", "/v1/namespaces/new/access", {"members": [{"member": member("boss"), "roles": ["admin"]}]})
@@ -93,6 +115,20 @@ def test_observing_logs_what_would_be_refused(
     assert entry["m"] == "request would be refused"
     assert entry["by"] == STRANGER.arn
     assert STRANGER.send("GET", "/v1/namespaces")[1]["items"]
+
+
+@pytest.mark.usefixtures("api")
+def test_observing_carries_out_every_request_and_logs_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    authorizing(monkeypatch, "observe")
+    logged: list[dict[str, Any]] = []
+    monkeypatch.setattr("chalicelib.log.logger.warning", lambda message, extra: logged.append(extra))
+    for sender, by in ((STRANGER, STRANGER.arn), (Signer(None), "unknown")):
+        logged.clear()
+        assert sender.status("POST", f"{NS}/events", {"events": [{"type": "sales.paid"}]}) == 202
+        assert [entry["by"] for entry in logged] == [by]
+    logged.clear()
+    assert STRANGER.status("PUT", f"{NS}/access", {"members": [{"member": member("boss"), "roles": ["admin"]}]}) == 201
+    assert len(logged) == 1
 
 
 def test_without_authorization_nothing_is_checked(api: Api) -> None:

@@ -30,9 +30,9 @@ from chalicelib.core.errors import invalid
 MAX_MEMBERS = 200
 # The account and the beginning of the name are literal, so that no pattern fits everybody.
 _MEMBER = re.compile(
-    r"arn:aws[a-z-]*:iam::\d{12}:user/[A-Za-z0-9+=,.@_/-]+[A-Za-z0-9+=,.@_/*-]*"
-    r"|arn:aws[a-z-]*:iam::\d{12}:role/[A-Za-z0-9+=,.@_-]+[A-Za-z0-9+=,.@_*-]*"
-    r"|\d{12}"
+    r"arn:aws[a-z-]*:iam::[0-9]{12}:user/[A-Za-z0-9+=,.@_/-]+[A-Za-z0-9+=,.@_/*-]*"
+    r"|arn:aws[a-z-]*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_-]+[A-Za-z0-9+=,.@_*-]*"
+    r"|[0-9]{12}"
 )
 _MEMBER_HINT = (
     "write the ARN of a user, the ARN of a role without its path, such as arn:aws:iam::123456789012:role/data-*, "

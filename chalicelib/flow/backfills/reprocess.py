@@ -6,7 +6,7 @@ state of the steps and the next backfill. So a crash at any point loses no step 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -137,11 +137,20 @@ def _follower_of(ports: Ports, schedule_state: ScheduleState, schedule: Schedule
     return Follower(name, schedule, (), generation, version, _sources(ports, name, schedule))
 
 
-def begin(ports: Ports, namespace: str, request_data: NewRequest, by: str, request_id: str) -> Reprocess:
-    """Store a re-processing and begin its first step. A repeat with the same request id returns the same one."""
+def begin(
+    ports: Ports,
+    namespace: str,
+    request_data: NewRequest,
+    by: str,
+    request_id: str,
+    check: Callable[[Plan], None] = lambda plan: None,
+) -> Reprocess:
+    """Store a re-processing and begin its first step, unless ``check`` raises an error for its plan. A repeat with the
+    same request id returns the same one."""
     reprocess_id = ids.digest("reprocess", namespace, request_id, length=16)
     if ports.jobs.reprocess(namespace, reprocess_id) is None:
         now, plan = ports.clock.now(), preview(ports, namespace, request_data)
+        check(plan)
         steps, parts = reprocess.store(reprocess_id, plan.steps)
         ports.ledger.put_all([Put(part) for part in parts])
         row = Reprocess(

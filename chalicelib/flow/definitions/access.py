@@ -24,10 +24,20 @@ def get(ports: Ports, namespace: str) -> AccessRow:
     return found
 
 
-def put(ports: Ports, namespace: str, access: Access, by: str, if_match: int | None = None) -> Change:
+def put(
+    ports: Ports,
+    namespace: str,
+    access: Access,
+    by: str,
+    if_match: int | None = None,
+    check: Callable[[Access | None], None] = lambda old: None,
+) -> Change:
     """Replace the members of a namespace. An identical document changes nothing. Raises ``not_found`` if the namespace
     does not exist. It expects the namespace in the same transaction: the members of a namespace that is deleted in this
-    moment must not return with a new namespace of its name."""
+    moment must not return with a new namespace of its name.
+
+    ``check`` raises an error if the present document does not let the caller change it. Its version is expected in the
+    transaction, too: an administrator who loses the role in this moment must not take it back."""
     document = access.model_dump(mode="json", exclude_defaults=True)
     check_size(document)
     for _ in range(MAX_RACES):
@@ -38,6 +48,7 @@ def put(ports: Ports, namespace: str, access: Access, by: str, if_match: int | N
             raise errors.changed_meanwhile(f"the access of namespace {namespace}")
         if space is None:
             continue
+        check(Access.model_validate(old.document) if old is not None else None)
         if old is not None and dict(old.document) == document:
             return Change("unchanged", old.rev)
         new = AccessRow(namespace, document, old.rev + 1 if old else 1, ports.clock.now(), by)

@@ -205,7 +205,8 @@ def _cycle(name: str, trail: Sequence[Start], disabled: Mapping[str, Schedule]) 
             f"schedule {name} and the disabled {others[0]} would wait for each other, so only one of them could be "
             "enabled: trigger one of the two by time or by its data, or delete one"
         )
-    return SluiceError("cycle", f"expected triggers without a cycle, got {cycle}", "trigger", hint)
+    mentions = [name for start in trail for name in start]
+    return SluiceError("cycle", f"expected triggers without a cycle, got {cycle}", "trigger", hint, mentions=mentions)
 
 
 def _disabled(ports: Ports, name: str) -> dict[str, Schedule]:

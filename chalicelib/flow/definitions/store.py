@@ -163,7 +163,7 @@ def in_use(kind: str, got: str, left: Sequence[str], hint: str) -> SluiceError:
     listed = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
     article = "an" if kind == "app" else "a"
     message = f"expected {article} {kind} that nothing refers to, got {got} used by {listed}"
-    return SluiceError("in_use", message, None, hint)
+    return SluiceError("in_use", message, None, hint, mentions=[each.rpartition(" ")[2] for each in left[:5]])
 
 
 def resolve_bucket(ports: Ports, document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -197,7 +197,8 @@ def check_format(new: Mapping[str, Any], old: Mapping[str, Any], field: str = "f
 
 def prefix_taken(bucket: str, prefix: str, owner: str) -> SluiceError:
     got = f"{bucket}/{prefix}, which belongs to dataset {owner}"
-    return SluiceError("conflict", f"expected a prefix of its own, got {got}", "prefix", "choose another prefix")
+    expected = "expected a prefix of its own"
+    return SluiceError("conflict", f"{expected}, got {got}", "prefix", "choose another prefix", mentions=[owner])
 
 
 def referrers(

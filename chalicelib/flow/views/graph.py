@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.partition import partition_key
@@ -146,7 +147,12 @@ def _check(ports: Ports, known: _Known, center: Thing) -> None:
     if center in known.down or center in known.up:
         return
     if center.kind == "schedule" or ports.catalog.definition(center.kind, center.name) is None:  # type: ignore[arg-type]
-        raise errors.not_found(center.kind, center.name, "name a schedule, workflow or dataset of the namespace")
+        raise unknown(center)
+
+
+def unknown(center: Thing) -> SluiceError:
+    """The error for a node that does not exist."""
+    return errors.not_found(center.kind, center.name, "name a schedule, workflow or dataset of the namespace")
 
 
 def _walk(ports: Ports, known: _Known, center: Thing, steps: int, limit: int, *, forward: bool) -> dict[Thing, int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from chalice.app import Blueprint, Response
 
-from chalicelib.web.access import require_still_administrator
+from chalicelib.web.access import require_administrator, require_still_administrator
 from chalicelib.web.http import caller, document, if_match, parse
 from chalicelib.web.routes.definitions import NS
 from chalicelib.web.routing import IF_MATCH, route
@@ -31,6 +33,7 @@ def put_access(ns: str) -> Response:
     request = routes.current_request
     access = parse(Access, request)
     require_still_administrator(request, access)
-    change = put(ports(), ns, access, caller(request), if_match(request))
+    allowed = partial(require_administrator, request, ns)
+    change = put(ports(), ns, access, caller(request), if_match(request), allowed)
     view = {"name": ns, "kind": "access", "did": change.did, "version": change.version}
     return document(view, 201 if change.did == "created" else 200)

@@ -7,7 +7,8 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib.web.access import SIGNED, visibility
+from chalicelib.web import unseen
+from chalicelib.web.access import SIGNED, sees, visibility
 from chalicelib.web.http import caller, document, flag, gone, if_match, parse, query
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routing import IF_MATCH, own_shape, route
@@ -217,7 +218,8 @@ def get_policy(ns: str, name: str) -> Response:
     from chalicelib.flow.views.views import definition_view
 
     row = get(ports(), "policy", f"{ns}.{name}")
-    return document({**definition_view(row), **of_policy(ports(), row)})
+    use = unseen.parts(of_policy(ports(), row), sees(routes.current_request))
+    return document({**definition_view(row), **use})
 
 
 @route(routes, "DELETE", NS + "/policies/{name}", needs="define", headers=(IF_MATCH,), status=(204,))

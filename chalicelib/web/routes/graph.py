@@ -7,6 +7,8 @@ from typing import Any
 
 from chalice.app import Blueprint, Request
 
+from chalicelib.web import unseen
+from chalicelib.web.access import sees
 from chalicelib.web.http import number, query
 from chalicelib.web.routes.definitions import NS
 from chalicelib.web.routing import route
@@ -22,24 +24,33 @@ MOST = {"graph": 10, "lineage": 5}
 @route(routes, "GET", NS + "/graph", needs="read", query=("around", "up", "down", "limit"))
 def graph(ns: str) -> dict[str, Any]:
     """Show how schedules, workflows and datasets trigger each other. The nodes are those at most ``up`` steps before
-    ``around`` and ``down`` steps after it; without ``around``, the first schedules by name with all that they name."""
+    ``around`` and ``down`` steps after it; without ``around``, the first schedules by name with all that they name.
+    Names of namespaces that the signer may not read are left out."""
     from chalicelib.flow.lookup import require
     from chalicelib.flow.views.graph import graph as view
+    from chalicelib.flow.views.graph import thing_of, unknown
 
     request = routes.current_request
     require(ports(), "namespace", ns)
     up, down = (_steps(request, name, MOST["graph"]) for name in ("up", "down"))
-    return view(ports(), ns, query(request, "around"), up, down, number(request, "limit", MAX_NODES, MAX_NODES))
+    around, visible = query(request, "around"), sees(request)
+    center = thing_of(around) if around is not None else None
+    if center is not None and not visible(center.name):
+        raise unknown(center)
+    shown = view(ports(), ns, around, up, down, number(request, "limit", MAX_NODES, MAX_NODES))
+    return unseen.graph(shown, visible)
 
 
 @route(routes, "GET", "/v1/runs/{run_id}/lineage", needs="read", query=("up", "down"))
 def run_lineage(run_id: str) -> dict[str, Any]:
     """Show what led to a run and what followed from it. What led to it are the events that its job has counted, and the
-    runs that caused them; what followed are the jobs that have counted its statuses, and their runs."""
+    runs that caused them; what followed are the jobs that have counted its statuses, and their runs. What belongs to a
+    namespace that the signer may not read is left out."""
     from chalicelib.flow.views.lineage import lineage
 
-    up, down = (_steps(routes.current_request, name, MOST["lineage"]) for name in ("up", "down"))
-    return lineage(ports(), run_id, up, down)
+    request = routes.current_request
+    up, down = (_steps(request, name, MOST["lineage"]) for name in ("up", "down"))
+    return unseen.lineage(lineage(ports(), run_id, up, down), sees(request))
 
 
 def _steps(request: Request, name: str, most: int) -> int:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Request
 
-from chalicelib.web.access import SIGNED
+from chalicelib.web import unseen
+from chalicelib.web.access import SIGNED, sees
 from chalicelib.web.http import caller, day, query
 from chalicelib.web.paging import PAGING, Read, listing
 from chalicelib.web.routes.definitions import NS
@@ -87,7 +88,7 @@ def why_job(job_id: str) -> dict[str, Any]:
     from chalicelib.flow import lookup
     from chalicelib.flow.views import explain
 
-    return explain.why_job(ports(), lookup.find_job(ports(), job_id))
+    return unseen.why(explain.why_job(ports(), lookup.find_job(ports(), job_id)), sees(routes.current_request))
 
 
 @route(routes, "POST", "/v1/jobs/{job_id}/cancel", needs="operate")

@@ -7,6 +7,8 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.web import unseen
+from chalicelib.web.access import sees
 from chalicelib.web.http import caller, document, gone, if_match, parse
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routes.definitions import APP
@@ -77,4 +79,4 @@ def why_message(ns: str, app: str, name: str) -> dict[str, Any]:
     from chalicelib.flow.views import explain
 
     stored = get(ports(), f"{ns}.{app}", name)
-    return explain.why_schedule(ports(), stored.schedule_state.schedule)
+    return unseen.why(explain.why_schedule(ports(), stored.schedule_state.schedule), sees(routes.current_request))

@@ -7,6 +7,8 @@ from typing import Any
 
 from chalice.app import Blueprint
 
+from chalicelib.web import unseen
+from chalicelib.web.access import sees
 from chalicelib.web.http import number, query
 from chalicelib.web.paging import DEFAULT_LIMIT, MAX_LIMIT, PAGING, listing
 from chalicelib.web.routes.definitions import NS
@@ -52,7 +54,7 @@ def list_partitions(ns: str, name: str) -> dict[str, Any]:
 @route(routes, "GET", ONE + "/partition", needs="read", query=("values",))
 def get_partition(ns: str, name: str) -> dict[str, Any]:
     """Read one partition, ready or not. The answer has the jobs that count it or wait for it, and the runs that it has
-    led to."""
+    led to, except those of namespaces that the signer may not read."""
     from chalicelib.core.definitions.dataset import Dataset
     from chalicelib.core.errors import invalid
     from chalicelib.flow.definitions.store import get
@@ -63,4 +65,4 @@ def get_partition(ns: str, name: str) -> dict[str, Any]:
     values = partitions.values_of(dataset.keys, text, "values")
     if len(values) != len(dataset.keys):
         raise invalid("values", f"a value for each of the keys {'/'.join(dataset.keys)}", text, "such as 2013/1/4")
-    return partitions.one(ports(), full, dataset, values)
+    return unseen.partition(partitions.one(ports(), full, dataset, values), sees(routes.current_request))

@@ -7,6 +7,8 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.web import unseen
+from chalicelib.web.access import sees
 from chalicelib.web.http import caller, document, gone, if_match, parse
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routing import IF_MATCH, route
@@ -50,7 +52,8 @@ def get_pool(ns: str, name: str) -> Response:
     from chalicelib.flow.views.views import definition_view
 
     row = get(ports(), "pool", f"{ns}.{name}")
-    return document({**definition_view(row), **of_pool(ports(), row)})
+    use = unseen.parts(of_pool(ports(), row), sees(routes.current_request))
+    return document({**definition_view(row), **use})
 
 
 @route(routes, "DELETE", POOLS + "/{name}", needs="define", headers=(IF_MATCH,), status=(204,))

@@ -7,7 +7,8 @@ from typing import Any
 
 from chalice.app import Blueprint, Request
 
-from chalicelib.web.access import SIGNED
+from chalicelib.web import unseen
+from chalicelib.web.access import SIGNED, sees
 from chalicelib.web.http import parse, query
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routes.definitions import NS
@@ -84,7 +85,8 @@ def list_limits(ns: str) -> dict[str, Any]:
     name = query(request, "name")
     if name is None:
         return listing(request, partial(of_namespace, ports(), ns), lambda item: item)
-    return listing(request, lambda limit, cursor: Page(tuple(named(ports(), ns, name))), lambda item: item)
+    found = partial(unseen.limit, sees=sees(request))
+    return listing(request, lambda limit, cursor: Page(tuple(named(ports(), ns, name))), found)
 
 
 @route(routes, "GET", "/v1/whoami", needs=SIGNED)

@@ -6,6 +6,10 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.core import errors
+from chalicelib.core.errors import SluiceError
+from chalicelib.web import unseen
+from chalicelib.web.access import require_right, sees
 from chalicelib.web.http import answer, caller, parse, query, request_id
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routing import IDEMPOTENCY_KEY, route
@@ -19,17 +23,35 @@ ALL = "/v1/namespaces/{ns}/reprocess"
 @route(routes, "POST", ALL, needs="operate", body="Reprocess", headers=(IDEMPOTENCY_KEY,), status=(200, 201))
 def begin_reprocess(ns: str) -> Response:
     """Run partitions of a dataset again, with everything downstream of them, in order. A dry run returns what would
-    run, and why. Requests with the same Idempotency-Key begin one re-processing."""
+    run, and why. Requests with the same Idempotency-Key begin one re-processing. The signer needs the right in the
+    namespace of each schedule that runs."""
     from chalicelib.core.backfills.request import Reprocess
-    from chalicelib.flow.backfills.reprocess import begin, preview
+    from chalicelib.core.names import dataset_name
+    from chalicelib.flow.backfills.reprocess import Plan, begin, preview
     from chalicelib.flow.backfills.reprocess_view import plan_view, reprocess_view
 
     request = routes.current_request
     request_data = parse(Reprocess, request)
+    if request_data.dataset is not None:
+        name = dataset_name(request_data.dataset, ns)
+        require_right(request, [name], "read", lambda _: errors.unknown_reference("dataset", "dataset", name))
+
+    def check(plan: Plan) -> None:
+        require_right(request, [step.schedule for step in plan.steps], "operate", _refused)
+
     if request_data.dry_run:
-        return answer(plan_view(ns, preview(ports(), ns, request_data)))
-    row = begin(ports(), ns, request_data, caller(request), request_id(request))
-    return answer(reprocess_view(ports(), row), 201)
+        plan = preview(ports(), ns, request_data)
+        check(plan)
+        return answer(plan_view(ns, plan))
+    row = begin(ports(), ns, request_data, caller(request), request_id(request), check)
+    return answer(unseen.reprocess(reprocess_view(ports(), row), sees(request)), 201)
+
+
+def _refused(schedules: list[str]) -> SluiceError:
+    """The error for schedules of other namespaces that the signer may not run. It does not name them."""
+    expected = "expected schedules of namespaces in which you have the role operator, author or admin"
+    hint = "send scope: only, or upto with a workflow before these; or send the request as an operator of the others"
+    return SluiceError("forbidden", f"{expected}, got {len(schedules)} of others", "scope", hint)
 
 
 @route(routes, "GET", ALL, needs="read", query=PAGING)
@@ -40,6 +62,7 @@ def list_reprocesses(ns: str) -> dict[str, Any]:
     from chalicelib.ports import Page
 
     require(ports(), "namespace", ns)
+    visible = sees(routes.current_request)
 
     def read(limit: int, cursor: str | None) -> Page[Any]:
         rows = {f"{row.created_at:015d}{row.id}": row for row in ports().jobs.reprocesses(ns)}
@@ -47,7 +70,7 @@ def list_reprocesses(ns: str) -> dict[str, Any]:
         page = older[:limit]
         return Page(tuple(rows[position] for position in page), page[-1] if len(older) > limit else None)
 
-    return listing(routes.current_request, read, lambda row: reprocess_view(ports(), row))
+    return listing(routes.current_request, read, lambda row: unseen.reprocess(reprocess_view(ports(), row), visible))
 
 
 @route(routes, "GET", ALL + "/{reprocess_id}", needs="read")
@@ -56,7 +79,8 @@ def show_reprocess(ns: str, reprocess_id: str) -> dict[str, Any]:
     from chalicelib.flow.backfills.reprocess import existing
     from chalicelib.flow.backfills.reprocess_view import reprocess_view
 
-    return reprocess_view(ports(), existing(ports(), ns, reprocess_id))
+    row = existing(ports(), ns, reprocess_id)
+    return unseen.reprocess(reprocess_view(ports(), row), sees(routes.current_request))
 
 
 @route(routes, "POST", ALL + "/{reprocess_id}/cancel", needs="operate", query=("runs",))
@@ -70,4 +94,5 @@ def cancel_reprocess(ns: str, reprocess_id: str) -> dict[str, Any]:
     runs = query(request, "runs")
     if runs not in (None, "cancel"):
         raise invalid("runs", "cancel, or no value", runs, "leave out the parameter to let active runs continue")
-    return reprocess_view(ports(), stop(ports(), ns, reprocess_id, runs is not None, caller(request)))
+    row = stop(ports(), ns, reprocess_id, runs is not None, caller(request))
+    return unseen.reprocess(reprocess_view(ports(), row), sees(request))

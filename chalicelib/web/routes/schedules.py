@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.web import unseen
+from chalicelib.web.access import sees
 from chalicelib.web.http import caller, day, document, gone, if_match, number, parse
 from chalicelib.web.paging import MAX_FIRES, PAGING, Read, listing
 from chalicelib.web.routes.definitions import APP
@@ -115,7 +117,7 @@ def why_schedule(ns: str, app: str, name: str) -> dict[str, Any]:
     """Explain why a schedule has not run: its state, and what its jobs wait for."""
     from chalicelib.flow.views import explain
 
-    return explain.why_schedule(ports(), f"{ns}.{app}.{name}")
+    return unseen.why(explain.why_schedule(ports(), f"{ns}.{app}.{name}"), sees(routes.current_request))
 
 
 @route(routes, "GET", ONE + "/versions", needs="read", query=PAGING)

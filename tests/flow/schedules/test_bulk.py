@@ -90,7 +90,7 @@ def test_l18_a_tag_without_a_key_is_refused(text: str) -> None:
         "code": "invalid",
         "message": f"expected a tag such as team=a, or just team, got {text!r}",
         "field": "tag",
-        "hint": None,
+        "hint": "write key=value, or the key alone",
     }
 
 
