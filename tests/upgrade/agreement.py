@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chalicelib.core import states
@@ -16,6 +16,16 @@ TEXTS = frozenset(("reason", "why", "message", "hint"))  # a newer release may r
 ABOUT_ONE = ("", "/jobs", "/runs", "/records", "/why", "/versions", "/preview")
 
 
+# Rows that no instant wakes are listed in the wake index, in partitions of their own. Code from before these lists
+# reads their position as ``wake_at``. No tick of it finds them there. If it writes such a row again, it
+# checks the row once more.
+LISTED = frozenset({"wake_at"})
+
+
+def _is_listed(item: Mapping[str, Any]) -> bool:
+    return item.get("wake_shard", {}).get("S", "").startswith(("waits#", "paused#"))
+
+
 def rows_read_alike(world: RollingWorld) -> None:
     """Compare each row as both versions read it, and record the classes of the rows. Fields that only one version has
     are ignored.
@@ -26,7 +36,8 @@ def rows_read_alike(world: RollingWorld) -> None:
         by_old, by_new = world.old.read(told), world.new.read(told)
         both = by_old.keys() & by_new.keys()
         assert both, f"no field of {item} is known to both"
-        differ = {name: (by_old[name], by_new[name]) for name in both if by_old[name] != by_new[name]}
+        known = LISTED if _is_listed(item) else frozenset()
+        differ = {name: (by_old[name], by_new[name]) for name in both - known if by_old[name] != by_new[name]}
         assert not differ, f"{item} is read in two ways: {differ}"
         world.read_alike.add(class_of(told))
 
@@ -41,10 +52,23 @@ def answers_are_alike(world: RollingWorld) -> int:
         (status, by_old), (newer, by_new) = world.old.request("GET", path), world.new.request("GET", path)
         assert status < 500, f"GET {path}: {by_old}"
         assert newer == status, f"GET {path} is answered with {status} and with {newer}"
+        if path == f"{NS}/jobs":
+            by_old, by_new = _jobs_of_both(by_old, by_new)
         differ = list(_differences(by_old, by_new))
-        assert differ == [], f"GET {path} is answered in two ways"
+        assert differ == [], f"GET {path} is answered in two ways: {differ[:3]}"
         answered += status == 200
     return answered
+
+
+def _jobs_of_both(by_old: Any, by_new: Any) -> tuple[Any, Any]:
+    """The lists of waiting jobs in one order. A job that no instant wakes, and that older code has written last, enters
+    the list of the newer release with its next write."""
+    listed = {job["job_id"] for job in by_new["items"]}
+    known = [job for job in by_old["items"] if job["job_id"] in listed or job["wake_at"] is not None]
+    return tuple(
+        {**answer, "items": sorted(items, key=lambda job: job["job_id"])}
+        for answer, items in ((by_old, known), (by_new, by_new["items"]))
+    )
 
 
 def history_is_alike(world: RollingWorld) -> int:

@@ -98,14 +98,17 @@ class Member(Document):
         return any(right in HELD[role] and self._reaches(role, resource) for role in self.roles)
 
     def _reaches(self, role: Role, resource: Resource) -> bool:
-        if role == "producer" and (self.events or self.datasets):
-            events = (
-                all(event.startswith(self.events) for event in resource.events) if self.events else not resource.events
-            )
-            return events and (resource.dataset is None or resource.dataset in self.datasets)
-        if role == "worker" and self.pools:
-            return resource.pool is None or resource.pool in self.pools
-        return True
+        limit = {"producer": self._may_produce, "worker": self._may_work}.get(role)
+        return limit is None or limit(resource)
+
+    def _may_produce(self, resource: Resource) -> bool:
+        if not self.events and not self.datasets:
+            return True
+        events = all(self.events and event.startswith(self.events) for event in resource.events)
+        return events and (resource.dataset is None or resource.dataset in self.datasets)
+
+    def _may_work(self, resource: Resource) -> bool:
+        return not self.pools or resource.pool is None or resource.pool in self.pools
 
 
 class Access(Document):

@@ -28,6 +28,8 @@ from tests.support.backfills import begin, counts
 from tests.support.clock import NOON
 from tests.support.world import World, day, flights
 
+UNLIMITED = {"used": None, "max": None, "held_by": None}  # of a constraint that is no limit
+
 WORKING = ["mon", "tue", "wed", "thu", "fri"]
 
 
@@ -46,6 +48,7 @@ def test_c17_a_job_waits_for_the_next_allowed_day(world: World) -> None:
             "met": False,
             "why": f"only on mon to fri, not on 2026-03-09 in Europe/Paris, else wait: not before {opens}",
             "until": opens,
+            **UNLIMITED,
         }
     ]
     doze(world, "1d")

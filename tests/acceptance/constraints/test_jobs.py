@@ -34,6 +34,8 @@ from tests.support.clock import NOON
 from tests.support.schedules import partitions
 from tests.support.world import World, day, flights
 
+UNLIMITED = {"used": None, "max": None, "held_by": None}  # of a constraint that is no limit
+
 
 def test_c11_events_join_a_waiting_job_but_not_a_claimed_one(
     world: World,
@@ -216,18 +218,23 @@ def test_c14_a_waiting_constraint_says_what_wakes_it_and_when(world: World) -> N
             "met": False,
             "why": "between 22:00 and 06:00 in Europe/Paris, else wait: not before 2026-03-02T21:00:00.000Z",
             "until": "2026-03-02T21:00:00.000Z",
+            **UNLIMITED,
         },
         {
             "type": "delay",
             "met": False,
             "why": "30m after the job was created, else wait: not before 2026-03-02T12:30:00.000Z",
             "until": "2026-03-02T12:30:00.000Z",
+            **UNLIMITED,
         },
         {
             "type": "concurrency",
             "met": True,
             "why": "at most 2 runs of the workflow at a time, else wait: 0 of 2 in use",
             "until": None,
+            "used": 0,
+            "max": 2,
+            "held_by": [],
         },
     ]
     assert told["why"] == "; ".join(rule["why"] for rule in told["constraints"][:2])
