@@ -45,3 +45,11 @@ export function countsInWords(counts: Record<string, number>): string {
   const words = Object.entries(counts).map(([state, many]) => `${many} ${state}`);
   return words.length > 0 ? words.join(", ") : "nothing ran";
 }
+
+/** The month that stands above a week of the grid: above its first week, and above the first whole week of a month. */
+export function monthAbove(grid: readonly (readonly (Day | null)[])[], index: number): string {
+  const monday = grid[index]?.[0]?.day;
+  if (index === 0) return grid[0]?.find((day) => day !== null)?.day.slice(0, 7) ?? "";
+  // A word is two weeks wide.
+  return index > 1 && monday && Number(monday.slice(8)) <= 7 ? monday.slice(0, 7) : "";
+}

@@ -1,21 +1,22 @@
 import type { ConstraintInUse, LimitInUse, Ref, TreeNode } from "../api/new-types";
-import { ofRef } from "../lib/paths";
+import { ofRef, paths } from "../lib/paths";
 import { Go, RunLink } from "./go";
 import { Reason, When } from "./text";
 
 const COMBINED: Record<string, string> = { all: "all of", any: "any of", at_least: "at least", within: "within" };
 
-/** A trigger as a tree: each part with what has arrived and what is missing. */
-export function TriggerTree({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
+/** A trigger as a tree: each part with what has arrived and what is missing. `at`: the partition that a job is for. */
+export function TriggerTree({ node, refs, at }: { node: TreeNode; refs?: Ref[]; at?: string }) {
   return (
     <ul className="tree" aria-label="Trigger">
-      <TreePart node={node} refs={refs} />
+      <TreePart node={node} refs={refs} at={at} />
     </ul>
   );
 }
 
-function TreePart({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
+function TreePart({ node, refs, at }: { node: TreeNode; refs?: Ref[]; at?: string }) {
   const sub = node.children.length > 0;
+  const lacks = at && !node.met && node.type === "partition" ? refs?.find((ref) => isSet(ref, node)) : undefined;
   return (
     <li>
       <div className="tree-node">
@@ -37,6 +38,11 @@ function TreePart({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
                 <Reason text={text} refs={refs} />
               </span>
             ))}
+          {lacks && (
+            <span className="sub">
+              missing: <Go to={paths.dataset(lacks.name)} search={{ at }}>{`partition ${at}`}</Go>
+            </span>
+          )}
           {node.changes_at && (
             <span className="sub">
               met at <When at={node.changes_at} as="second" /> by time alone
@@ -47,13 +53,15 @@ function TreePart({ node, refs }: { node: TreeNode; refs?: Ref[] }) {
       {sub && (
         <ul>
           {node.children.map((child, index) => (
-            <TreePart key={index} node={child} refs={refs} />
+            <TreePart key={index} node={child} refs={refs} at={at} />
           ))}
         </ul>
       )}
     </li>
   );
 }
+
+const isSet = (ref: Ref, node: TreeNode) => ref.kind === "dataset" && node.text.includes(ref.text);
 
 /** Constraints with what they use, and the limits in whose queues a job may stand. */
 export function Constraints({

@@ -6,9 +6,9 @@ import { dataset as read } from "../api/queries";
 import type { RegisteredPartition, StoredDataset } from "../api/types";
 import { useNs, usePlace } from "../frame/place";
 import { number, partition } from "../lib/format";
-import { dayOf, partitionOfDay } from "../lib/partitions";
+import { dayOf, partitionOfDay, reachOf } from "../lib/partitions";
 import { paths } from "../lib/paths";
-import { weeks } from "../lib/weeks";
+import { monthAbove, weeks } from "../lib/weeks";
 import { ActButton } from "../parts/act";
 import { Command } from "../parts/command";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
@@ -144,18 +144,18 @@ function DayGrid({
   const ready = new Map(items.map((item) => [dayOf(item.partition), item]));
   const [first = "", last = ""] = [days[0], days.at(-1)];
   const from = days.length > 400 ? (days.at(-400) ?? first) : first;
-  const grid = weeks(from, last, []);
+  const grid = weeks(from, reachOf(last, chosen, like), []);
   const missing = grid.flat().filter((day) => day && !ready.has(day.day)).length;
   return (
     <div className="body">
       <div className="calendar" role="group" aria-label={`Partitions from ${from} to ${last}`}>
-        {grid.map((week) => {
+        {grid.map((week, index) => {
           const start = week.find((day) => day !== null)?.day ?? "";
           return (
             <div key={start} className="calendar-week">
-              <span className="calendar-month">{Number(start.slice(8)) <= 7 ? start.slice(0, 7) : ""}</span>
-              {week.map((day, index) => {
-                if (!day) return <span key={index} className="calendar-cell outside" />;
+              <span className="calendar-month">{monthAbove(grid, index)}</span>
+              {week.map((day, place) => {
+                if (!day) return <span key={place} className="calendar-cell outside" />;
                 const here = ready.get(day.day);
                 const values = partition(here?.partition ?? partitionOfDay(day.day, like));
                 const words = here ? `${values}: registered` : `${values}: missing`;

@@ -8,7 +8,7 @@ import type { StoredSchedule } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { between, count, person, shortName } from "../lib/format";
+import { between, count, partition, person, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { PAUSED } from "../lib/states";
 import { ActButton, useAct } from "../parts/act";
@@ -166,7 +166,11 @@ function WhyPanel({ why, definition }: { why: Why; definition: StoredSchedule })
               </span>
             )}
           </div>
-          {tree ? <TriggerTree node={tree} refs={refs} /> : <Flat job={chosen} definition={definition} />}
+          {tree ? (
+            <TriggerTree node={tree} refs={refs} at={partition(chosen?.correlation)} />
+          ) : (
+            <Flat job={chosen} definition={definition} />
+          )}
         </div>
         <div>
           <div className="sub-head">

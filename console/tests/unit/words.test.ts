@@ -4,11 +4,11 @@ import type { Job } from "../../src/api/types";
 import { differences, lineDiff } from "../../src/lib/diff";
 import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
-import { byHolder } from "../../src/lib/held";
-import { dayOf, partitionOfDay } from "../../src/lib/partitions";
+import { byHolder, useInWords } from "../../src/lib/held";
+import { dayOf, partitionOfDay, reachOf } from "../../src/lib/partitions";
 import { pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
-import { lookOfDay, weeks } from "../../src/lib/weeks";
+import { lookOfDay, monthAbove, weeks } from "../../src/lib/weeks";
 
 test("the nouns of a sentence are links, the longest first", () => {
   const found = pieces("waits for demo.a.clean_flights and demo.a.clean at 2026-11-22T10:00:00.000Z", [
@@ -98,6 +98,29 @@ test("the calendar has whole weeks from Monday on", () => {
   expect(lookOfDay(found[0]?.[4]?.counts ?? {})).toBe("some");
   expect(lookOfDay({})).toBe("none");
   expect(lookOfDay({ SKIPPED: 2 })).toBe("never");
+});
+
+test("no two months stand above neighbouring weeks", () => {
+  const above = (from: string, to: string) => {
+    const grid = weeks(from, to, []);
+    return grid.map((_, index) => monthAbove(grid, index));
+  };
+  expect(above("2026-11-01", "2026-12-08")).toEqual(["2026-11", "", "", "", "", "", "2026-12"]);
+  expect(above("2026-11-11", "2026-11-12")).toEqual(["2026-11"]);
+});
+
+test("the calendar reaches to a chosen day that is not there", () => {
+  const like = { year: "2013", month: "2", day: "8" };
+  expect(reachOf("2013-02-08", "2013/2/9", like)).toBe("2013-02-09");
+  expect(reachOf("2013-02-08", "2013/2/3", like)).toBe("2013-02-08");
+  expect(reachOf("2013-02-08", "2026/2/9", like)).toBe("2013-02-08");
+  expect(reachOf("2013-02-08", undefined, like)).toBe("2013-02-08");
+});
+
+test("a limit of starts has nothing in use", () => {
+  expect(useInWords({ in_use: 2, maximum: 4, unit: "slots" })).toBe("2 of 4 slots in use");
+  expect(useInWords({ in_use: 2, maximum: null, unit: "runs" })).toBe("2 runs in use");
+  expect(useInWords({ in_use: null, maximum: null, unit: "starts" })).toBe("");
 });
 
 test("a day of a dataset keeps the form of its keys", () => {
