@@ -8,6 +8,7 @@ import { byHolder, useInWords } from "../../src/lib/held";
 import { dayOf, partitionOfDay, reachOf } from "../../src/lib/partitions";
 import { pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
+import { lookOfState } from "../../src/lib/states";
 import { lookOfDay, monthAbove, weeks } from "../../src/lib/weeks";
 
 test("the nouns of a sentence are links, the longest first", () => {
@@ -115,6 +116,13 @@ test("the calendar reaches to a chosen day that is not there", () => {
   expect(reachOf("2013-02-08", "2013/2/3", like)).toBe("2013-02-08");
   expect(reachOf("2013-02-08", "2026/2/9", like)).toBe("2013-02-08");
   expect(reachOf("2013-02-08", undefined, like)).toBe("2013-02-08");
+});
+
+test("a step of a re-processing looks like a run in its state", () => {
+  for (const state of ["waiting", "running", "succeeded", "failed", "skipped", "cancelled"]) {
+    expect(lookOfState(state)).toEqual(lookOfState(state.toUpperCase()));
+    expect(lookOfState(state).glyph).not.toBe("·");
+  }
 });
 
 test("a limit of starts has nothing in use", () => {
