@@ -68,7 +68,11 @@ export function Report() {
         {isMissing(query.error) ? (
           <Empty command={commands.report(ns, search.day)}>
             There is no report of {search.day ?? "the last days"} yet: it is written in the night after. What was late
-            stands in <Go to={paths.view(ns, "runs")}>Runs</Go> and in the{" "}
+            stands in{" "}
+            <Go to={paths.view(ns, "runs")} search={{ by: "late" }}>
+              the late runs
+            </Go>{" "}
+            and in the{" "}
             <Go to={paths.view(ns, "timeline")} search={{ span: "10080" }}>
               timeline of 7 days
             </Go>

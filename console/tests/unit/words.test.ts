@@ -5,6 +5,7 @@ import { differences, lineDiff } from "../../src/lib/diff";
 import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
 import { byHolder, useInWords } from "../../src/lib/held";
+import { lateFirst } from "../../src/lib/late";
 import { dayOf, partitionOfDay, reachOf } from "../../src/lib/partitions";
 import { pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
@@ -123,6 +124,11 @@ test("a step of a re-processing looks like a run in its state", () => {
     expect(lookOfState(state)).toEqual(lookOfState(state.toUpperCase()));
     expect(lookOfState(state).glyph).not.toBe("·");
   }
+});
+
+test("late runs come the worst first, and those on time not at all", () => {
+  const runs = [{ lateness_ms: 400 }, { lateness_ms: 2000 }, { lateness_ms: null }, { lateness_ms: 9000 }, {}];
+  expect(lateFirst(runs)).toEqual([{ lateness_ms: 9000 }, { lateness_ms: 2000 }]);
 });
 
 test("a limit of starts has nothing in use", () => {
