@@ -23,6 +23,7 @@ from rich.table import Table
 from examples.flights import data, watch
 from examples.stage import exit_code_of
 from infra.local import cloud
+from infra.local.console_line import console_line
 from sluice import documents
 from sluice.client import Client
 from sluice.errors import NotReachable
@@ -193,6 +194,7 @@ def main() -> int:
             f"[bold]why[/] {watch.short(job['schedule'])} of {watch.day_of(job)}: {job['why']}", highlight=False
         )
         console.print(f"    what would make it run: {job['wakes']}", highlight=False)
+    console.print(f"[bold]console[/] {console_line(demo.name)}", highlight=False, soft_wrap=True)
     states = Counter(run["state"] for run in runs)
     told = {
         "demo": "ok",

@@ -20,6 +20,7 @@ from rich.table import Table
 
 from infra import system_app
 from infra.local import developer, landing, ports, processes, rollout, services
+from infra.local.console_line import console_line
 from infra.local.endpoints import Endpoints, LocalSession
 from infra.local.layout import Layout
 
@@ -148,6 +149,7 @@ def _say_up(console: Console, result: Up, seconds: float) -> None:
     if not result.emulator:
         console.print("EMR Serverless is not emulated: infra/local/emr_serverless is missing. Job runs cannot start.")
     console.print("source .local/endpoints.env   # for this shell", highlight=False)
+    console.print(f"{console_line()}   # the web console", highlight=False, soft_wrap=True)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 // The routes that only the console uses. Once the OpenAPI document describes them, `types.ts` has them, too.
 
 import type { EndedWork, Job, JobStateName, RunStateName, WhyJobOfToday } from "./names";
-import type { StateOfConstraint, WhyRun, WhySchedule } from "./types";
+import type { PartOfTrigger, StateOfConstraint, WhyRun, WhySchedule } from "./types";
 
 export interface About {
   api: string;
@@ -99,24 +99,9 @@ export interface Ref {
   name: string;
 }
 
-export interface TreeNode {
-  type: string;
-  text: string;
-  need: number;
-  have: number;
-  met: boolean;
-  arrived: string[];
-  missing: string[];
-  changes_at: string | null;
-  leaf: string | null;
-  children: TreeNode[];
-}
+export type TreeNode = PartOfTrigger;
 
-export interface ConstraintInUse extends StateOfConstraint {
-  used?: number | null;
-  max?: number | null;
-  held_by?: string[] | null;
-}
+export type ConstraintInUse = StateOfConstraint;
 
 export interface LimitInUse {
   name: string;
@@ -128,18 +113,9 @@ export interface LimitInUse {
   waits_here: boolean;
 }
 
-export interface WhyJob extends Omit<WhyJobOfToday, "constraints"> {
-  tree?: TreeNode | null;
-  constraints: ConstraintInUse[];
-  limits?: LimitInUse[];
-  refs?: Ref[];
-}
+export type WhyJob = WhyJobOfToday;
 
-export interface Why extends Omit<WhySchedule, "jobs"> {
-  jobs: WhyJob[];
-  tree?: TreeNode | null;
-  refs?: Ref[];
-}
+export type Why = WhySchedule;
 
 export interface Timeline {
   from: string;

@@ -62,3 +62,10 @@ export function byWord(jobs: readonly Job[], word: (job: Job) => string): Held[]
 function inOrder(a: Job, b: Job): number {
   return (a.queue?.position ?? 1e9) - (b.queue?.position ?? 1e9) || a.created_at.localeCompare(b.created_at);
 }
+
+/** What a limit has in use: `2 of 4 slots in use`; nothing for a limit of starts, which holds nothing. */
+export function useInWords(limit: { in_use: number | null; maximum: number | null; unit: string }): string {
+  if (limit.in_use === null) return "";
+  const most = limit.maximum === null ? "" : ` of ${limit.maximum}`;
+  return `${limit.in_use}${most} ${limit.unit} in use`;
+}

@@ -37,3 +37,13 @@ export function partitionOfDay(day: string, like: Record<string, string>): Recor
     }),
   );
 }
+
+const FARTHEST_DAYS = 60;
+
+/** The last day to show: that of the newest partition, or of one that is chosen and not there, at most 60 days later. */
+export function reachOf(last: string, chosen: string | undefined, like: Record<string, string>): string {
+  const values = chosen?.split("/") ?? [];
+  const wanted = dayOf(Object.fromEntries(Object.keys(like).map((key, index) => [key, values[index] ?? ""])));
+  if (wanted === null || wanted <= last) return last;
+  return Date.parse(wanted) - Date.parse(last) <= FARTHEST_DAYS * 86_400_000 ? wanted : last;
+}

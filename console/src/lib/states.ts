@@ -40,7 +40,8 @@ const LOOKS: Record<string, StateLook> = {
 };
 
 export function lookOfState(state: string): StateLook {
-  return LOOKS[state] ?? look("·", "plain", state);
+  // The states of a re-processing's steps are in lower case.
+  return LOOKS[state] ?? LOOKS[state.toUpperCase()] ?? look("·", "plain", state);
 }
 
 /** Whether work in this state never became a run. */

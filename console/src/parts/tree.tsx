@@ -1,22 +1,23 @@
 import type { ConstraintInUse, LimitInUse, TreeNode } from "../api/new-types";
-import { ofRef } from "../lib/paths";
+import { ofRef, paths } from "../lib/paths";
 import type { Noun } from "../lib/sentence";
 import { Go, RunLink } from "./go";
 import { Reason, When } from "./text";
 
 const COMBINED: Record<string, string> = { all: "all of", any: "any of", at_least: "at least", within: "within" };
 
-/** A trigger as a tree: each part with what has arrived and what is missing. */
-export function TriggerTree({ node, refs }: { node: TreeNode; refs?: Noun[] }) {
+/** A trigger as a tree: each part with what has arrived and what is missing. `at`: the partition that a job is for. */
+export function TriggerTree({ node, refs, at }: { node: TreeNode; refs?: Noun[]; at?: string }) {
   return (
     <ul className="tree" aria-label="Trigger">
-      <TreePart node={node} refs={refs} />
+      <TreePart node={node} refs={refs} at={at} />
     </ul>
   );
 }
 
-function TreePart({ node, refs }: { node: TreeNode; refs?: Noun[] }) {
+function TreePart({ node, refs, at }: { node: TreeNode; refs?: Noun[]; at?: string }) {
   const sub = node.children.length > 0;
+  const lacks = at && !node.met && node.type === "partition" ? refs?.find((ref) => isSet(ref, node)) : undefined;
   return (
     <li>
       <div className="tree-node">
@@ -38,6 +39,11 @@ function TreePart({ node, refs }: { node: TreeNode; refs?: Noun[] }) {
                 <Reason text={text} refs={refs} />
               </span>
             ))}
+          {lacks && (
+            <span className="sub">
+              missing: <Go to={paths.dataset(lacks.name)} search={{ at }}>{`partition ${at}`}</Go>
+            </span>
+          )}
           {node.changes_at && (
             <span className="sub">
               met at <When at={node.changes_at} as="second" /> by time alone
@@ -48,13 +54,15 @@ function TreePart({ node, refs }: { node: TreeNode; refs?: Noun[] }) {
       {sub && (
         <ul>
           {node.children.map((child, index) => (
-            <TreePart key={index} node={child} refs={refs} />
+            <TreePart key={index} node={child} refs={refs} at={at} />
           ))}
         </ul>
       )}
     </li>
   );
 }
+
+const isSet = (ref: Noun, node: TreeNode) => ref.kind === "dataset" && node.text.includes(ref.text);
 
 /** Constraints with what they use, and the limits in whose queues a job may stand. */
 export function Constraints({

@@ -6,7 +6,7 @@ import { dataset as read } from "../api/queries";
 import type { RegisteredPartition, StoredDataset } from "../api/types";
 import { useNs, usePlace } from "../frame/place";
 import { number, partition } from "../lib/format";
-import { dayOf, partitionOfDay } from "../lib/partitions";
+import { dayOf, partitionOfDay, reachOf } from "../lib/partitions";
 import { paths } from "../lib/paths";
 import { monthsAbove, weeks } from "../lib/weeks";
 import { ActButton } from "../parts/act";
@@ -144,7 +144,7 @@ function DayGrid({
   const ready = new Map(items.map((item) => [dayOf(item.partition), item]));
   const [first = "", last = ""] = [days[0], days.at(-1)];
   const from = days.length > 400 ? (days.at(-400) ?? first) : first;
-  const grid = weeks(from, last, []);
+  const grid = weeks(from, reachOf(last, chosen, like), []);
   const months = monthsAbove(grid);
   const missing = grid.flat().filter((day) => day && !ready.has(day.day)).length;
   return (

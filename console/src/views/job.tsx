@@ -74,7 +74,7 @@ export function JobView() {
                       <h3>Trigger</h3>
                     </div>
                     {why.data.tree ? (
-                      <TriggerTree node={why.data.tree} refs={refs} />
+                      <TriggerTree node={why.data.tree} refs={refs} at={partition(data.correlation)} />
                     ) : (
                       <p className="faint">
                         {[...why.data.arrived, ...why.data.missing].join("; ") || "It needs no trigger."}

@@ -7,7 +7,7 @@ import type { Job } from "../api/types";
 import { useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { number, partition, withoutNamespace } from "../lib/format";
-import { byHolder, byWord, type Held } from "../lib/held";
+import { byHolder, byWord, type Held, useInWords } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
 import { lookOfState } from "../lib/states";
 import { ActButton, useAct } from "../parts/act";
@@ -176,10 +176,16 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       cell: (line) =>
         "group" in line ? null : (
           <span className="row-tools">
-            {/approv/.test(line.job.reason) && <ActButton small action={actions.approve(line.job.job_id)} />}
-            <ActButton small action={actions.cancelJob(line.job.job_id)}>
-              Cancel
-            </ActButton>
+            {/approv/.test(line.job.reason) ? (
+              <>
+                <ActButton small action={actions.approve(line.job.job_id)} />
+                <ActButton small action={actions.refuse(line.job.job_id)} />
+              </>
+            ) : (
+              <ActButton small action={actions.cancelJob(line.job.job_id)}>
+                Cancel
+              </ActButton>
+            )}
           </span>
         ),
     },
@@ -221,7 +227,13 @@ function UseOf({ ns, group, open }: { ns: string; group: Held; open: boolean }) 
   if (!limit) return null;
   return (
     <span className="faint">
-      {limit.in_use ?? "–"} of {limit.maximum ?? "–"} {limit.unit} in use
+      {useInWords(limit)}
+      {limit.in_use === null && limit.next_at && (
+        <>
+          {"next start at "}
+          <When at={limit.next_at} as="second" />
+        </>
+      )}
       {limit.holders && limit.holders.length > 0 && (
         <>
           {" by "}

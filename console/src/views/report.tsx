@@ -1,4 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
+import { ApiError } from "../api/client";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
 import type { ReportRow } from "../api/report";
@@ -64,72 +65,89 @@ export function Report() {
         </span>
       </div>
       <section className="panel scroll-x">
-        <Await query={query}>
-          {({ items }) =>
-            items.length === 0 ? (
-              <Empty>Nothing ended on this day.</Empty>
-            ) : (
-              <table className="report">
-                <thead>
-                  <tr>
-                    <th>Workflow</th>
-                    {COLUMNS.map((column) => (
-                      <th key={column.id} className="end" aria-sort={by === column.id ? "descending" : undefined}>
-                        <button type="button" onClick={() => change({ by: column.id }, true)}>
-                          {column.word} {by === column.id ? "↓" : ""}
-                        </button>
-                      </th>
-                    ))}
-                    <th>Last failure</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {[...items]
-                    .sort((a, b) => (num(b, by) ?? -1) - (num(a, by) ?? -1))
-                    .map((row) => (
-                      <tr key={row.workflow}>
-                        <td>
-                          <Go
-                            to={paths.view(ns, "schedules")}
-                            search={{ q: `workflow:${row.workflow}` }}
-                            className="name"
-                          >
-                            {withoutNamespace(row.workflow, ns) || "none"}
-                          </Go>
-                        </td>
-                        {COLUMNS.map((column) => (
-                          <td key={column.id} className={column.bad?.(row) ? "end bad-text" : "end"}>
-                            {column.text(row)}
+        {isMissing(query.error) ? (
+          <Empty command={commands.report(ns, search.day)}>
+            There is no report of {search.day ?? "the last days"} yet: it is written in the night after. What was late
+            stands in{" "}
+            <Go to={paths.view(ns, "runs")} search={{ by: "late" }}>
+              the late runs
+            </Go>{" "}
+            and in the{" "}
+            <Go to={paths.view(ns, "timeline")} search={{ span: "10080" }}>
+              timeline of 7 days
+            </Go>
+            .
+          </Empty>
+        ) : (
+          <Await query={query}>
+            {({ items }) =>
+              items.length === 0 ? (
+                <Empty>Nothing ended on this day.</Empty>
+              ) : (
+                <table className="report">
+                  <thead>
+                    <tr>
+                      <th>Workflow</th>
+                      {COLUMNS.map((column) => (
+                        <th key={column.id} className="end" aria-sort={by === column.id ? "descending" : undefined}>
+                          <button type="button" onClick={() => change({ by: column.id }, true)}>
+                            {column.word} {by === column.id ? "↓" : ""}
+                          </button>
+                        </th>
+                      ))}
+                      <th>Last failure</th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {[...items]
+                      .sort((a, b) => (num(b, by) ?? -1) - (num(a, by) ?? -1))
+                      .map((row) => (
+                        <tr key={row.workflow}>
+                          <td>
+                            <Go
+                              to={paths.view(ns, "schedules")}
+                              search={{ q: `workflow:${row.workflow}` }}
+                              className="name"
+                            >
+                              {withoutNamespace(row.workflow, ns) || "none"}
+                            </Go>
                           </td>
-                        ))}
-                        <td>
-                          {typeof row.last_failed_run === "string" && (
-                            <>
-                              <RunLink id={row.last_failed_run} />{" "}
-                              <span className="faint">{text(row.last_failure as Value)}</span>
-                            </>
-                          )}
-                        </td>
-                      </tr>
-                    ))}
-                </tbody>
-                <tfoot>
-                  <tr>
-                    <td>{number(items.length)} workflows</td>
-                    <td className="end">{number(sum(items, "runs"))}</td>
-                    <td className="end">{number(sum(items, "failed"))}</td>
-                    <td colSpan={8} />
-                    <td className="end">{dollars(sum(items, "cost_usd"))}</td>
-                    <td colSpan={2} />
-                  </tr>
-                </tfoot>
-              </table>
-            )
-          }
-        </Await>
+                          {COLUMNS.map((column) => (
+                            <td key={column.id} className={column.bad?.(row) ? "end bad-text" : "end"}>
+                              {column.text(row)}
+                            </td>
+                          ))}
+                          <td>
+                            {typeof row.last_failed_run === "string" && (
+                              <>
+                                <RunLink id={row.last_failed_run} />{" "}
+                                <span className="faint">{text(row.last_failure as Value)}</span>
+                              </>
+                            )}
+                          </td>
+                        </tr>
+                      ))}
+                  </tbody>
+                  <tfoot>
+                    <tr>
+                      <td>{number(items.length)} workflows</td>
+                      <td className="end">{number(sum(items, "runs"))}</td>
+                      <td className="end">{number(sum(items, "failed"))}</td>
+                      <td colSpan={8} />
+                      <td className="end">{dollars(sum(items, "cost_usd"))}</td>
+                      <td colSpan={2} />
+                    </tr>
+                  </tfoot>
+                </table>
+              )
+            }
+          </Await>
+        )}
       </section>
     </div>
   );
 }
+
+const isMissing = (error: unknown) => error instanceof ApiError && error.status === 404 && error.fault.field === "day";
 
 const sum = (rows: ReportRow[], column: string) => rows.reduce((total, row) => total + (num(row, column) ?? 0), 0);

@@ -280,7 +280,7 @@ export function OneReprocess() {
                     <tr key={step.step}>
                       <td className="fit">{step.step}</td>
                       <td className="fit">
-                        <State state={step.state} />
+                        <State state={step.state.toUpperCase()} />
                       </td>
                       <td>
                         <Go to={paths.schedule(step.schedule)} search={{ tab: "backfills" }}>

@@ -176,6 +176,7 @@ function EventText({ of }: { of: Record<string, unknown> }) {
       </>
     );
   }
+  if (of.kind === "time") return "its fire by the clock";
   const words = Object.entries(of).filter(([key, value]) => !["kind", "id", "instant"].includes(key) && value !== null);
   return (
     <>

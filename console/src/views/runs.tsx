@@ -1,8 +1,10 @@
 import { useQuery } from "@tanstack/react-query";
 import { commands } from "../api/commands";
 import { namespace, schedule } from "../api/queries";
+import type { Run } from "../api/types";
 import { useNs, usePlace } from "../frame/place";
 import { number, shortName } from "../lib/format";
+import { lateFirst } from "../lib/late";
 import { paths } from "../lib/paths";
 import { Command } from "../parts/command";
 import { Go } from "../parts/go";
@@ -57,6 +59,13 @@ export function Runs() {
               {word}
             </button>
           ))}
+          <button
+            type="button"
+            aria-pressed={search.by === "late"}
+            onClick={() => change({ by: search.by === "late" ? undefined : "late" })}
+          >
+            late ones, the worst first
+          </button>
         </fieldset>
         <label className="toolbar">
           <span className="faint">Day, in UTC</span>
@@ -66,7 +75,7 @@ export function Runs() {
       <Await query={query} rows={12}>
         {({ items }) => (
           <RunsTable
-            runs={items.filter((run) => !run.schedule.includes(".~"))}
+            runs={search.by === "late" ? lateFirst(visible(items)) : visible(items)}
             fill
             empty={
               <Empty command="sluice run NAME">
@@ -79,3 +88,5 @@ export function Runs() {
     </div>
   );
 }
+
+const visible = (runs: Run[]) => runs.filter((run) => !run.schedule.includes(".~"));

@@ -167,7 +167,11 @@ function WhyPanel({ why, definition }: { why: Why; definition: StoredSchedule })
               </span>
             )}
           </div>
-          {tree ? <TriggerTree node={tree} refs={refs} /> : <Flat job={chosen} definition={definition} />}
+          {tree ? (
+            <TriggerTree node={tree} refs={refs} at={partition(chosen?.correlation)} />
+          ) : (
+            <Flat job={chosen} definition={definition} />
+          )}
         </div>
         <div>
           <div className="sub-head">

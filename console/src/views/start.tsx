@@ -7,7 +7,7 @@ import { ApiError, fill, send } from "../api/client";
 import { about, namespaces } from "../api/queries";
 import { useGo } from "../frame/place";
 import { nameParts } from "../lib/format";
-import { ofCollection, paths } from "../lib/paths";
+import { COLLECTIONS, ofCollection, paths } from "../lib/paths";
 import { Go } from "../parts/go";
 import { Await, Empty, Failure, Loading } from "../parts/panel";
 
@@ -73,7 +73,10 @@ export function OpenAt() {
   const path = useRouterState({ select: (state) => state.location.pathname });
   const go = useGo();
   useEffect(() => {
-    const { to, search } = ofCollection(path.split("/")[1] ?? "", name);
+    const collection = path.split("/")[1] ?? "";
+    // This view is still there for a moment after the address has changed to the one it leads to.
+    if (!COLLECTIONS.includes(collection)) return;
+    const { to, search } = ofCollection(collection, name);
     go(to, search, true);
   }, [path, name, go]);
   return <Loading />;

@@ -102,6 +102,14 @@ test("an address of another version still opens", async () => {
   await context.close();
 });
 
+test("an address of sluice open leads to its view and no further", async () => {
+  const { page, context } = await console_.open("/workflows/demo.flights.clean");
+  await page.waitForURL((url) => url.searchParams.get("q") === "workflow:demo.flights.clean");
+  await page.getByRole("heading", { name: "Schedules" }).waitFor();
+  expect(new URL(page.url()).pathname).toBe("/demo/schedules");
+  await context.close();
+});
+
 test("back goes back, and the zone stays", async () => {
   const { page, context } = await console_.open("/demo/schedules?zone=local&q=ingest-00000");
   await page.getByRole("link", { name: "flights.ingest-00000" }).click();

@@ -4,10 +4,12 @@ import type { Job } from "../../src/api/types";
 import { differences, lineDiff } from "../../src/lib/diff";
 import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
-import { byHolder } from "../../src/lib/held";
-import { dayOf, partitionOfDay } from "../../src/lib/partitions";
+import { byHolder, useInWords } from "../../src/lib/held";
+import { lateFirst } from "../../src/lib/late";
+import { dayOf, partitionOfDay, reachOf } from "../../src/lib/partitions";
 import { ofPartition, pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
+import { lookOfState } from "../../src/lib/states";
 import { lookOfDay, monthsAbove, weeks } from "../../src/lib/weeks";
 
 test("the nouns of a sentence are links, the longest first", () => {
@@ -108,6 +110,32 @@ test("the calendar has whole weeks from Monday on", () => {
   expect(lookOfDay(found[0]?.[4]?.counts ?? {})).toBe("some");
   expect(lookOfDay({})).toBe("none");
   expect(lookOfDay({ SKIPPED: 2 })).toBe("never");
+});
+
+test("the calendar reaches to a chosen day that is not there", () => {
+  const like = { year: "2013", month: "2", day: "8" };
+  expect(reachOf("2013-02-08", "2013/2/9", like)).toBe("2013-02-09");
+  expect(reachOf("2013-02-08", "2013/2/3", like)).toBe("2013-02-08");
+  expect(reachOf("2013-02-08", "2026/2/9", like)).toBe("2013-02-08");
+  expect(reachOf("2013-02-08", undefined, like)).toBe("2013-02-08");
+});
+
+test("a step of a re-processing looks like a run in its state", () => {
+  for (const state of ["waiting", "running", "succeeded", "failed", "skipped", "cancelled"]) {
+    expect(lookOfState(state)).toEqual(lookOfState(state.toUpperCase()));
+    expect(lookOfState(state).glyph).not.toBe("·");
+  }
+});
+
+test("late runs come the worst first, and those on time not at all", () => {
+  const runs = [{ lateness_ms: 400 }, { lateness_ms: 2000 }, { lateness_ms: null }, { lateness_ms: 9000 }, {}];
+  expect(lateFirst(runs)).toEqual([{ lateness_ms: 9000 }, { lateness_ms: 2000 }]);
+});
+
+test("a limit of starts has nothing in use", () => {
+  expect(useInWords({ in_use: 2, maximum: 4, unit: "slots" })).toBe("2 of 4 slots in use");
+  expect(useInWords({ in_use: 2, maximum: null, unit: "runs" })).toBe("2 runs in use");
+  expect(useInWords({ in_use: null, maximum: null, unit: "starts" })).toBe("");
 });
 
 test("a day of a dataset keeps the form of its keys", () => {
