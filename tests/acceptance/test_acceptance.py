@@ -39,8 +39,8 @@ def test_acceptance_1(world: World) -> None:
     [run] = world.runs("daily")
     assert days(world, run) == ["1"]
     assert kinds(world, "daily") == ["ABORTED"] * 4
-    told = "5m since the last successful run started, else abort: not before 2026-03-02T12:05:00.000Z"
-    assert set(reasons(world, "daily")) == {f"ABORTED: {told}"}
+    answer = "5m since the last successful run started, else abort: not before 2026-03-02T12:05:00.000Z"
+    assert set(reasons(world, "daily")) == {f"ABORTED: {answer}"}
 
     world.upload(day(6))
     world.settle()
@@ -61,8 +61,8 @@ def test_acceptance_2(world: World) -> None:
     world.settle()
 
     first, second = world.runs("daily")
-    for run, told in ((first, ("fast", "s3://out/")), (second, ("thorough", "s3://new/"))):
-        expected = dict(zip(("mode", "output"), told, strict=True))
+    for run, answer in ((first, ("fast", "s3://out/")), (second, ("thorough", "s3://new/"))):
+        expected = dict(zip(("mode", "output"), answer, strict=True))
         assert run.request.properties == expected
         assert world.context(run)["properties"] == expected, "which is what the job reads"
 

@@ -140,8 +140,8 @@ def test_guide_5(world: World) -> None:
         doze(world, "10m")
         world.finish()
     assert started_at(world, "hourly") == ["2026-03-02T12:10:00.000Z", "2026-03-02T13:35:00.000Z"]
-    told = {name: [world.context(run)["properties"] for run in world.runs(name)] for name in ("hourly", "on_data")}
-    assert told == {
+    answer = {name: [world.context(run)["properties"] for run in world.runs(name)] for name in ("hourly", "on_data")}
+    assert answer == {
         "hourly": [{"mode": "catch up", "output": "s3://out/"}] * 2,
         "on_data": [{"mode": "new data", "output": "s3://out/"}],
     }

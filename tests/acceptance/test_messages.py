@@ -37,7 +37,7 @@ def is_gone(world: World, name: str) -> bool:
 
 
 def bodies(world: World) -> list[Any]:
-    return [told["text"] if told else None for told in world.targets.queue.data]
+    return [answer["text"] if answer else None for answer in world.targets.queue.data]
 
 
 def test_repeating_message(world: World) -> None:

@@ -52,8 +52,8 @@ def test_story_1() -> None:
     world.pass_by("5m")
 
     assert len(world.targets.queue.messages) == MANY
-    told = [context for _, context in world.targets.queue.messages]
-    assert {context["schedule"]: context["logical_start_time"] for context in told} == {
+    answer = [context for _, context in world.targets.queue.messages]
+    assert {context["schedule"]: context["logical_start_time"] for context in answer} == {
         full(name): instant for name, instant in due.items()
     }
     for name in list(due)[::100]:

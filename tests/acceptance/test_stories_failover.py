@@ -56,8 +56,8 @@ class Failover(World):
 
     def sent(self) -> Counter[tuple[str, int]]:
         """How often each schedule sent each of its instants, in seconds after noon."""
-        told = [context for _, context in self.targets.queue.messages]
-        return Counter((each["schedule"], (each["logical_start_time"] - NOON) // SECOND) for each in told)
+        answer = [context for _, context in self.targets.queue.messages]
+        return Counter((each["schedule"], (each["logical_start_time"] - NOON) // SECOND) for each in answer)
 
 
 def whole(world: Failover) -> None:

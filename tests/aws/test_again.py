@@ -77,10 +77,10 @@ def test_a_failed_message_is_hidden_for_its_delay(sqs: Any) -> None:
     url = sqs.create_queue(QueueName="objects", Attributes={"VisibilityTimeout": "360"})["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody=json.dumps({}))
     [message] = sqs.receive_message(QueueUrl=url, MessageSystemAttributeNames=["ApproximateReceiveCount"])["Messages"]
-    told = {"receiptHandle": message["ReceiptHandle"], "attributes": message["Attributes"]}
+    answer = {"receiptHandle": message["ReceiptHandle"], "attributes": message["Attributes"]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(failures, "PAUSES_S", (0,))
-        FailedMessages(sqs, ARN).come_again([told])
+        FailedMessages(sqs, ARN).come_again([answer])
     assert len(sqs.receive_message(QueueUrl=url)["Messages"]) == 1, "it is there at once, not in six minutes"
 
 

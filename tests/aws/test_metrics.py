@@ -80,8 +80,8 @@ def test_o2_cloudwatch_accepts_each_name_and_unit(capsys: pytest.CaptureFixture[
         for reason in measure.reasons or ("",):
             metrics.add(measure, 0.5, reason)
     metrics.flush()
-    told = {each["Name"] for line in written(capsys) for each in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]}
-    assert told == {measure.name for measure in ALL}
+    answer = {each["Name"] for line in written(capsys) for each in line["_aws"]["CloudWatchMetrics"][0]["Metrics"]}
+    assert answer == {measure.name for measure in ALL}
     assert sum(len(measure.reasons) or 1 for measure in ALL) == 21, "docs/operations.md says what they cost"
     assert {reason for measure in ALL for reason in measure.reasons} == set(REASONS)
 

@@ -74,11 +74,11 @@ def test_t4_many_hints_of_a_tick_are_sent_for_whole_seconds(fraction: int) -> No
 def test_t4_few_or_awaited_hints_are_sent_at_once() -> None:
     several = [(NOON + second * SECOND, [A_JOB]) for second in (40, 41, 42)]
     odd, soon = ([(due + by, refs) for due, refs in several] for by in (7, -39 * SECOND))
-    for told, patient in ((several[:2], True), (several, False), (odd, True), (soon, True)):
+    for answer, patient in ((several[:2], True), (several, False), (odd, True), (soon, True)):
         hints, queue, clock = made(fraction=300)
-        hints.send_all(told, clock.now(), patient)
+        hints.send_all(answer, clock.now(), patient)
         assert clock.now() == NOON + 300
-        assert len(queue.comes) == len(told)
+        assert len(queue.comes) == len(answer)
 
 
 def test_t4_an_old_clock_reading_does_not_make_a_hint_late() -> None:

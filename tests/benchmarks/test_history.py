@@ -34,22 +34,22 @@ def figures(found: dict[str, Any]) -> dict[str, str]:
 
 
 def test_w11_the_model_follows_from_the_cost_of_each_path() -> None:
-    told = figures(results())
-    assert told["jobs a day"] == "1,000,000"
-    assert told["EMR starts"] == "0.93 a second, 93% of the quota"
-    assert told["DynamoDB writes"] == "10.0 M units, 116 a second"
-    assert told["SQS"] == "2.0 M requests"
-    assert told["dollars a day"] == "$20.00"
+    answer = figures(results())
+    assert answer["jobs a day"] == "1,000,000"
+    assert answer["EMR starts"] == "0.93 a second, 93% of the quota"
+    assert answer["DynamoDB writes"] == "10.0 M units, 116 a second"
+    assert answer["SQS"] == "2.0 M requests"
+    assert answer["dollars a day"] == "$20.00"
     dearer = results()
     dearer["cost"][2]["write_units"] = 20.0
     assert figures(dearer)["DynamoDB writes"] == "14.6 M units, 169 a second"
 
 
 def test_w11_the_table_has_180_million_rows_of_the_measured_size() -> None:
-    told = figures(results())
-    assert told["rows kept"] == "180 M"
+    answer = figures(results())
+    assert answer["rows kept"] == "180 M"
     # 1,000 bytes plus 100 of overhead, and three index entries of 260 and 100
-    assert told["runs table"] == "392 GB, $98 a month"
+    assert answer["runs table"] == "392 GB, $98 a month"
 
 
 def test_w11_emr_time_for_180_million_rows_is_scaled_by_growth() -> None:
@@ -88,8 +88,8 @@ def played(jobs: int, **fields: Any) -> dict[str, Any]:
 
 
 def test_w11_the_model_is_shown_beside_the_measurement() -> None:
-    told = figures(results(steady=played(720, offered_per_second=12), burst=played(10_000, missed=1)))
-    assert told["12 deliveries a second, 1.04 M a day"] == "p99 20 ms late, 0 missed, 0 doubled"
-    assert told["10,000 due at one instant"] == "all in 3.3 s, 1 missed, 0 doubled"
+    answer = figures(results(steady=played(720, offered_per_second=12), burst=played(10_000, missed=1)))
+    assert answer["12 deliveries a second, 1.04 M a day"] == "p99 20 ms late, 0 missed, 0 doubled"
+    assert answer["10,000 due at one instant"] == "all in 3.3 s, 1 missed, 0 doubled"
     # The results of a burst of another size do not show this.
     assert "10,000 due at one instant" not in figures(results(burst=played(1_000)))

@@ -32,8 +32,8 @@ def test_e2_one_schedule_can_fire_all_the_events_of_a_burst() -> None:
 
 
 def test_e9_registrations_are_counted_per_second() -> None:
-    told = registration.figures(1_000, 12.5, 1, 2.0)
-    assert (told["per_second"], told["requests"], told["unchanged_seconds"]) == (80.0, 1, 2.0)
+    answer = registration.figures(1_000, 12.5, 1, 2.0)
+    assert (answer["per_second"], answer["requests"], answer["unchanged_seconds"]) == (80.0, 1, 2.0)
 
 
 def test_e9_an_interrupted_deployment_is_sent_again_until_done() -> None:
@@ -53,11 +53,11 @@ def test_e9_an_interrupted_deployment_is_sent_again_until_done() -> None:
 
 
 def test_e9_emitters_report_their_speed_and_no_duplicate() -> None:
-    told = emitters.entry(3, registered=2.0, seconds=2.5, counted={"missed": 0, "doubled": 0})
-    assert told["emitters"] == 3
-    assert told["registrations_per_second"] == emitters.REGISTRATIONS / 2.0
-    assert told["fires_per_second"] == emitters.FIRES / 2.5
-    assert (told["missed"], told["doubled"]) == (0, 0)
+    answer = emitters.entry(3, registered=2.0, seconds=2.5, counted={"missed": 0, "doubled": 0})
+    assert answer["emitters"] == 3
+    assert answer["registrations_per_second"] == emitters.REGISTRATIONS / 2.0
+    assert answer["fires_per_second"] == emitters.FIRES / 2.5
+    assert (answer["missed"], answer["doubled"]) == (0, 0)
 
 
 def test_a_steady_load_is_a_million_fires_a_day() -> None:

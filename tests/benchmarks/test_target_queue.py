@@ -19,19 +19,19 @@ def _arrivals(*lateness: int) -> list[Arrival]:
 
 
 def test_e9_figures_count_from_due_instant_to_last_arrival() -> None:
-    told = figures(_arrivals(100, 200, 2_000), expected=3)
+    answer = figures(_arrivals(100, 200, 2_000), expected=3)
 
-    assert (told["jobs"], told["seconds"], told["per_second"]) == (3, 2.0, 1.5)
-    assert told["lateness_ms"] == {"p50": 200, "p99": 2_000, "max": 2_000}
-    assert (told["missed"], told["doubled"]) == (0, 0)
+    assert (answer["jobs"], answer["seconds"], answer["per_second"]) == (3, 2.0, 1.5)
+    assert answer["lateness_ms"] == {"p50": 200, "p99": 2_000, "max": 2_000}
+    assert (answer["missed"], answer["doubled"]) == (0, 0)
 
 
 def test_e9_a_repeated_event_counts_once_and_is_reported() -> None:
     again = Arrival("job-0", DUE, DUE + 9_000)
-    told = figures([*_arrivals(100, 200), again], expected=3)
+    answer = figures([*_arrivals(100, 200), again], expected=3)
 
-    assert (told["missed"], told["doubled"]) == (1, 1)
-    assert told["lateness_ms"]["max"] == 200  # its first message is the one that counts
+    assert (answer["missed"], answer["doubled"]) == (1, 1)
+    assert answer["lateness_ms"]["max"] == 200  # its first message is the one that counts
 
 
 def test_e9_a_message_before_its_instant_is_an_error() -> None:
@@ -63,5 +63,5 @@ def test_a_queue_is_emptied_by_several_readers_with_timestamps() -> None:
 
 
 def _attributes(number: int) -> dict[str, Any]:
-    told = {"sluice-event-id": f"job-{number}", "sluice-nominal-time": "2026-11-18T11:06:40.000Z"}
-    return {name: {"DataType": "String", "StringValue": text} for name, text in told.items()}
+    answer = {"sluice-event-id": f"job-{number}", "sluice-nominal-time": "2026-11-18T11:06:40.000Z"}
+    return {name: {"DataType": "String", "StringValue": text} for name, text in answer.items()}

@@ -31,34 +31,34 @@ def test_w4_dags_are_listed_with_their_state(api: PlayedApi, sluice: Sluice) -> 
 def test_w4_a_dag_is_described_with_its_edges_and_last_runs(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", ONE, Played(200, recorded_dags.dag()))
     api.play("GET", f"{ONE}/runs", listed(recorded_dags.dag_run()))
-    told = sluice("describe", "dag", NAME).stdout
-    assert "clean -> join within 6h" in told
-    assert "join -> report on COMPLETED or FAILED" in told
-    assert "1 partition of flights, one run per year/month/day" in told
-    assert "join FAILED: disk full" in " ".join(told.split())
+    answer = sluice("describe", "dag", NAME).stdout
+    assert "clean -> join within 6h" in answer
+    assert "join -> report on COMPLETED or FAILED" in answer
+    assert "1 partition of flights, one run per year/month/day" in answer
+    assert "join FAILED: disk full" in " ".join(answer.split())
 
 
 def test_w4_dag_runs_are_listed_with_what_they_wait_for(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", f"{ONE}/runs", listed(recorded_dags.dag_run(), recorded_dags.dag_run("SUCCEEDED", nodes={})))
-    told = sluice("dags", "runs", NAME).stdout
-    assert "1/3" in told
-    assert "0/0" in told
+    answer = sluice("dags", "runs", NAME).stdout
+    assert "1/3" in answer
+    assert "0/0" in answer
 
 
 def test_w4_a_run_is_shown_node_by_node(api: PlayedApi, sluice: Sluice) -> None:
     again = {"what": "from", "node": "join", "by": recorded.ARN, "at": "2026-01-01T00:00:00.000Z", "round": 2}
     api.play("GET", f"{ONE}/runs/{RUN}", Played(200, recorded_dags.dag_run(reruns=[again])))
-    told = " ".join(sluice("dags", "show", NAME, RUN).stdout.split())
-    assert "needs join COMPLETED, which is FAILED" in told
-    assert f"from join, by {recorded.ARN}" in told
+    answer = " ".join(sluice("dags", "show", NAME, RUN).stdout.split())
+    assert "needs join COMPLETED, which is FAILED" in answer
+    assert f"from join, by {recorded.ARN}" in answer
 
 
 def test_w4_the_run_of_a_node_names_its_dag(api: PlayedApi, sluice: Sluice) -> None:
     part = {"name": NAME, "run_id": RUN, "round": 2, "node": "join"}
     node, start = (recorded.run_page(recorded.run(dag=each)) for each in (part, {**part, "node": None}))
     api.play("GET", f"/v1/runs/{recorded.JOB}", node, start)
-    told = " ".join(sluice("runs", "show", recorded.JOB).stdout.split())
-    assert f"node join of {NAME}, run {RUN}, round 2" in told
+    answer = " ".join(sluice("runs", "show", recorded.JOB).stdout.split())
+    assert f"node join of {NAME}, run {RUN}, round 2" in answer
     assert f"the start of {NAME}" in " ".join(sluice("runs", "show", recorded.JOB).stdout.split())
 
 

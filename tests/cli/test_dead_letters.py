@@ -47,8 +47,8 @@ def test_e6_the_command_lists_dead_letters_with_reasons(api: PlayedApi, sluice: 
     assert "HTTP 404" in done.stdout
     assert row.split()[:3] == [RUN, "http", "1"]
     assert [request.query for request in api.requests] == [{"schedule": "flights.notify", "limit": "50"}]
-    told = json.loads(sluice("dead-letters", "list", "-n", "demo", "--json").stdout)
-    assert told["items"][0]["reason"] == letter()["reason"]
+    answer = json.loads(sluice("dead-letters", "list", "-n", "demo", "--json").stdout)
+    assert answer["items"][0]["reason"] == letter()["reason"]
 
 
 def test_e6_an_empty_list_of_dead_letters_says_so(api: PlayedApi, sluice: Sluice) -> None:

@@ -56,9 +56,11 @@ def test_l17_a_policy_is_described_with_its_queue(api: PlayedApi, sluice: Sluice
     assert f"  2  {JOB[:-1]}2  3" in page.stdout, "the attempt of a run that waits again"
     assert "2 shown; sluice jobs ... --limit 0 shows all" in page.stderr
     assert "(in 1 m)" in page.stdout
-    told = {line.strip().split("  ")[0]: line for line in sluice("describe", "policy", "demo.calm").stdout.splitlines()}
-    assert told["allows"].endswith("20 starts in any 1m")
-    assert told["waiting"].endswith("7")
+    answer = {
+        line.strip().split("  ")[0]: line for line in sluice("describe", "policy", "demo.calm").stdout.splitlines()
+    }
+    assert answer["allows"].endswith("20 starts in any 1m")
+    assert answer["waiting"].endswith("7")
 
 
 def test_t1_a_described_schedule_shows_its_fires_per_day(api: PlayedApi, sluice: Sluice) -> None:

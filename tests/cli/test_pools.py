@@ -40,11 +40,11 @@ def test_w3_pools_are_listed_with_what_they_reserve(api: PlayedApi, sluice: Slui
 
 def test_w3_a_pool_is_described_with_what_is_in_use(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", f"{POOLS}/cluster", {**POOL, "in_use": 48, "waiting": 3, "parts": PARTS})
-    told = sluice("describe", "pool", "demo.cluster").stdout
-    assert "40 of 48 in use, 3 waiting: everybody" in told
-    assert "8 of 16 in use, 0 waiting: demo.flights.report" in told
-    assert f"3 waiting: everybody\n  #  JOB\n  1  {JOB}\n" in told
-    assert told.count("waiting: demo.flights.report") == 1, "no table of an empty queue"
+    answer = sluice("describe", "pool", "demo.cluster").stdout
+    assert "40 of 48 in use, 3 waiting: everybody" in answer
+    assert "8 of 16 in use, 0 waiting: demo.flights.report" in answer
+    assert f"3 waiting: everybody\n  #  JOB\n  1  {JOB}\n" in answer
+    assert answer.count("waiting: demo.flights.report") == 1, "no table of an empty queue"
 
 
 def test_c16_a_job_is_approved_or_refused_with_a_reason(api: PlayedApi, sluice: Sluice) -> None:

@@ -18,9 +18,9 @@ def client(api: PlayedApi) -> Client:
 
 
 def test_t7_a_job_registers_the_partition_that_it_has_written(api: PlayedApi, client: Client) -> None:
-    told = {"dataset": "demo.flights", "partition": {"year": "2013", "month": "1", "day": "5"}}
-    api.play("POST", PARTITIONS, Played(201, told))
-    assert client.register_partition("demo.flights", {"year": 2013, "month": 1, "day": "5"}) == told
+    answer = {"dataset": "demo.flights", "partition": {"year": "2013", "month": "1", "day": "5"}}
+    api.play("POST", PARTITIONS, Played(201, answer))
+    assert client.register_partition("demo.flights", {"year": 2013, "month": 1, "day": "5"}) == answer
     [request] = api.requests
     assert request.body == {"partition": {"year": 2013, "month": 1, "day": "5"}}
 

@@ -48,9 +48,9 @@ def test_h3_a_column_without_any_known_value_is_omitted(api: PlayedApi, sluice: 
 def test_h3_a_report_is_sorted_as_asked_with_the_unknown_last(api: PlayedApi, sluice: Sluice) -> None:
     items = [line("demo.a.x", cost_usd=1.0), line("demo.a.y", cost_usd=None), line("demo.a.z", cost_usd=5.0)]
     play(api, *items)
-    told = json.loads(sluice("report", "-n", "demo", "--sort", "cost", "--json").stdout)
-    assert [item["workflow"] for item in told["items"]] == ["demo.a.z", "demo.a.x", "demo.a.y"]
-    assert told["day"] == "2026-03-02"
+    answer = json.loads(sluice("report", "-n", "demo", "--sort", "cost", "--json").stdout)
+    assert [item["workflow"] for item in answer["items"]] == ["demo.a.z", "demo.a.x", "demo.a.y"]
+    assert answer["day"] == "2026-03-02"
 
 
 def test_h3_a_success_rate_is_never_rounded_up_to_100_percent(api: PlayedApi, sluice: Sluice) -> None:

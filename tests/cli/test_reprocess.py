@@ -194,8 +194,8 @@ def test_l21_wait_exits_with_1_unless_all_succeeded(api: PlayedApi, sluice: Slui
         result = sluice("reprocess", *asked)
         assert result.exit_code == code, result.stderr
         assert end in result.stdout
-        told = sluice("reprocess", *asked, "--json")
-        assert (told.exit_code, json.loads(told.stdout), told.stderr) == (code, over, "")
+        answer = sluice("reprocess", *asked, "--json")
+        assert (answer.exit_code, json.loads(answer.stdout), answer.stderr) == (code, over, "")
 
 
 def test_l21_a_failed_step_is_shown_with_its_reason(api: PlayedApi, sluice: Sluice) -> None:

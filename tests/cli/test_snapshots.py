@@ -14,8 +14,8 @@ NS = "/v1/namespaces/demo"
 
 
 def table(**more: Any) -> View:
-    told = {"format": "iceberg", "keys": ["snapshot"], "operations": ["append", "overwrite"]}
-    return {**dataset("demo.orders"), "prefix": "warehouse/sales/orders/", "ready": {}, **told, **more}
+    answer = {"format": "iceberg", "keys": ["snapshot"], "operations": ["append", "overwrite"]}
+    return {**dataset("demo.orders"), "prefix": "warehouse/sales/orders/", "ready": {}, **answer, **more}
 
 
 def snapshot(number: str, minutes: float, operation: str, records: int | None) -> View:

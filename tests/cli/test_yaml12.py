@@ -107,9 +107,9 @@ def test_a_placeholder_without_a_value_is_told_once(tmp_path: Path) -> None:
 def test_every_placeholder_without_a_value_is_told(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage) as wrong:
         from_file(tmp_path, "a: ${one}\nb:\n  - ${two}\n")
-    told = [(problem.field, problem.message) for problem in wrong.value.problems]
+    answer = [(problem.field, problem.message) for problem in wrong.value.problems]
     path = tmp_path / "app.yaml"
-    assert told == [
+    assert answer == [
         (f"{path}, line 1: a", "expected a value for the placeholder ${one}, got none"),
         (f"{path}, line 3: b.0", "expected a value for the placeholder ${two}, got none"),
     ]

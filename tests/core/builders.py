@@ -117,9 +117,9 @@ def facts(probe: ProbeResult | None = None, loads: Mapping[str, LoadReading] | N
 def run(state: str = "STARTING", **fields: Any) -> Run:
     request = StartRequest(EMR, {"day": "1"}, "s3://control/context.json", "token", f"{NAME}.7.first-1")
     given = {"run_id": f"{NAME}.7.first", "attempt": 1, "schedule": NAME, "generation": 7, "workflow": NAME}
-    told = {"state": state, "request": request, "permits": (LIMIT, EMR_LIMIT), "fired_by": "trigger met"}
+    answer = {"state": state, "request": request, "permits": (LIMIT, EMR_LIMIT), "fired_by": "trigger met"}
     counted = {"claimed_at": NOON, "created_at": NOON, "priority": 5, "attempts": 1, "kind": "gathering"}
-    return Run(**{**given, **told, **counted, **fields})
+    return Run(**{**given, **answer, **counted, **fields})
 
 
 def came(count: int = 1, first: Instant = NOON, last: Instant | None = None, amount: int = 0) -> Progress:

@@ -89,7 +89,7 @@ class Session:
     def _console(self, block: str) -> str:
         entries = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, flags=re.M)
         assert "".join(f"$ {command}\n{output}" for command, output in entries) == block, f"no command first: {block}"
-        return "\n".join(f"$ {command}\n{self._output(command, told)}" for command, told in entries)
+        return "\n".join(f"$ {command}\n{self._output(command, answer)}" for command, answer in entries)
 
     def _output(self, command: str, told: str) -> str:
         """What a command prints; what the page says, if the two agree where the page leaves lines out."""

@@ -135,8 +135,8 @@ class Story:
 
     def backfills(self, **action: Any) -> str:
         """A user requests a backfill. Returns its id."""
-        told = ", ".join(f"{key.rstrip('_')} {json.dumps(value)}" for key, value in action.items())
-        self._tell(f"backfill {self.names[0]}: {told}")
+        answer = ", ".join(f"{key.rstrip('_')} {json.dumps(value)}" for key, value in action.items())
+        self._tell(f"backfill {self.names[0]}: {answer}")
         backfill = backfills.begin(self.world, self.names[0], **action)
         self._settle()
         return backfill
@@ -190,8 +190,8 @@ class Story:
     @property
     def contexts(self) -> list[Any]:
         """The context of each run that has started: by reference, or in its message."""
-        told = [self.world.context(run) for name in self.names for run in self.world.runs(name)]
-        return [each for each in told if each is not None] + [sent for _, sent in self.world.targets.queue.messages]
+        answer = [self.world.context(run) for name in self.names for run in self.world.runs(name)]
+        return [each for each in answer if each is not None] + [sent for _, sent in self.world.targets.queue.messages]
 
     # -- how it is written down ------------------------------------------------------------------------------------
 

@@ -44,8 +44,8 @@ def fires(expression: str, zone: str, after: Instant, count: int, rule: Daylight
 @pytest.mark.parametrize("row", rows("written | stored"), ids=lambda row: row[0])
 def test_t1_page_shows_how_expression_is_stored_and_described(row: list[str]) -> None:
     stored = expressions.normalise(written(row[0]))
-    told = [stored, str(expressions.fires_per_day(stored)), wording.describe(stored, ZONE)]
-    assert told == row[1:]
+    answer = [stored, str(expressions.fires_per_day(stored)), wording.describe(stored, ZONE)]
+    assert answer == row[1:]
 
 
 @pytest.mark.parametrize("row", rows("expression | first fires after Sunday, 2026-03-01 12:00"), ids=lambda row: row[0])

@@ -27,8 +27,8 @@ def stage(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 
 
 def test_h4_backups_due_together_come_at_their_policy_pace(stage: Stage) -> None:
-    told = run.play(stage, SMALL)  # it verifies itself: each once, at most 20 in any 5 s, the urgent first, the bytes
+    answer = run.play(stage, SMALL)  # it verifies itself: each once, at most 20 in any 5 s, the urgent first, the bytes
 
-    assert told["backups"] == 40
-    assert 1 < told["most"] <= 20
+    assert answer["backups"] == 40
+    assert 1 < answer["most"] <= 20
     assert stage.client.get(f"{stage.base}/apps")["items"] == []

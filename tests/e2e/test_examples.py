@@ -25,9 +25,9 @@ def test_h4_a_month_of_nights_is_backfilled_and_verified(cloud: Endpoints, capsy
     without changes.
     """
     assert build.main() == 0
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert (told["example"], told["nights"]) == ("ok", len(build.MONTH))
-    assert told["verified"] >= 3 * len(build.MONTH), "three airports a day"
+    answer = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (answer["example"], answer["nights"]) == ("ok", len(build.MONTH))
+    assert answer["verified"] >= 3 * len(build.MONTH), "three airports a day"
 
 
 def test_h4_a_dag_retrains_models_and_publishes_the_better_ones(
@@ -37,6 +37,6 @@ def test_h4_a_dag_retrains_models_and_publishes_the_better_ones(
     beat the baseline are published.
     """
     assert retrain.main() == 0
-    told = json.loads(capsys.readouterr().out.splitlines()[-1])
-    assert told["example"] == "ok"
-    assert sorted(told["order"]) == sorted(retrain.PRIORITIES)
+    answer = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert answer["example"] == "ok"
+    assert sorted(answer["order"]) == sorted(retrain.PRIORITIES)

@@ -60,8 +60,8 @@ class Reader:
                 for _ in re.findall(r"runs (?:succeed|fail)", part["what"]):
                     self.wait()
             elif part["language"] == "console":
-                for command, told in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", part["text"], flags=re.M):
-                    yield command, told, self.types(command, told)
+                for command, answer in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", part["text"], flags=re.M):
+                    yield command, answer, self.types(command, answer)
             elif file == "|":
                 self.shell(part["text"])
                 file = ""
@@ -118,13 +118,13 @@ def compared(reader: Reader, page: str) -> int:
     """Follow a page, and compare the states that its lists print, and what its jobs do, with the page. Returns of how
     many commands."""
     lists = 0
-    for command, told, printed in reader.follow(page):
+    for command, answer, printed in reader.follow(page):
         if " logs " in command or " list " in command:
-            shown = told.replace("s3://sluice-lake/", f"s3://{reader.lake}/")
+            shown = answer.replace("s3://sluice-lake/", f"s3://{reader.lake}/")
             until = time.monotonic() + 60  # a log, and the end of a backfill, follow the end of a run
             while results(printed) != results(shown) or STATE.findall(printed) != STATE.findall(shown):
                 assert time.monotonic() < until, f"{command}\n{printed}"
-                printed = reader.types(command, told)
+                printed = reader.types(command, answer)
             lists += 1
     return lists
 

@@ -28,11 +28,11 @@ def test_o7_the_smoke_test_leaves_a_deployed_stack_as_it_was(
     before = _queues(cloud)
     with patch.dict(os.environ):  # it puts the keys of the local cloud into the environment
         assert smoke.main([]) == 0
-    told = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
-    assert (told["smoke"], told["not_removed"]) == ("ok", 0)
-    assert tuple(told["checks"]) == CHECKS
-    assert told["checks"]["burst of 1,000"]["doubled"] == 0
-    assert told["emr_usd"] > 0
+    answer = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert (answer["smoke"], answer["not_removed"]) == ("ok", 0)
+    assert tuple(answer["checks"]) == CHECKS
+    assert answer["checks"]["burst of 1,000"]["doubled"] == 0
+    assert answer["emr_usd"] > 0
     assert _queues(cloud) == before
 
 
@@ -42,8 +42,8 @@ def _queues(cloud: Endpoints) -> list[str]:
 
 def test_o7_the_smoke_test_states_its_cost_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
     assert smoke.main(["--stage", "prod"]) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert "for about $0.10. Start it with: make smoke STAGE=prod ACCEPT_COST=yes" in told
+    answer = " ".join(capsys.readouterr().err.split())
+    assert "for about $0.10. Start it with: make smoke STAGE=prod ACCEPT_COST=yes" in answer
 
 
 def test_o7_a_missing_stack_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,8 +54,8 @@ def test_o7_a_missing_stack_is_named(monkeypatch: pytest.MonkeyPatch, capsys: py
         monkeypatch.delenv(name, raising=False)
     with mock_aws():
         assert smoke.main(["--stage", "prod", "--accept-cost"]) == 2
-    told = " ".join(capsys.readouterr().err.split())
-    assert "expected a stack sluice-prod in eu-west-1, got none: make deploy STAGE=prod" in told
+    answer = " ".join(capsys.readouterr().err.split())
+    assert "expected a stack sluice-prod in eu-west-1, got none: make deploy STAGE=prod" in answer
 
 
 def test_o7_an_unreadable_figure_fails_no_check() -> None:

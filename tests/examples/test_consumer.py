@@ -29,8 +29,8 @@ def clients(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], Any]]:
 
 
 def send(sqs: Any, queue: str, event: str, source: str) -> None:
-    told = {**ATTRIBUTES, "sluice-event-id": event}
-    attributes = {name: {"DataType": "String", "StringValue": value} for name, value in told.items()}
+    answer = {**ATTRIBUTES, "sluice-event-id": event}
+    attributes = {name: {"DataType": "String", "StringValue": value} for name, value in answer.items()}
     body = json.dumps({"properties": {"source": source}})
     sqs.send_message(QueueUrl=queue, MessageBody=body, MessageAttributes=attributes)
 
@@ -68,5 +68,5 @@ def test_e6_a_log_that_cannot_be_backed_up_stays_in_the_queue(
     with Consumer(clients, queue, "source", "target") as consumer:
         until(lambda: consumer.failure is not None)
     assert "NoSuchKey" in repr(consumer.failure)
-    told = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessagesNotVisible"])
-    assert (told["Attributes"]["ApproximateNumberOfMessagesNotVisible"], consumer.arrivals) == ("1", [])
+    answer = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["ApproximateNumberOfMessagesNotVisible"])
+    assert (answer["Attributes"]["ApproximateNumberOfMessagesNotVisible"], consumer.arrivals) == ("1", [])

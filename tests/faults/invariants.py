@@ -315,8 +315,8 @@ def _counts_are_those_of_markers(job: Job, markers: list[AppliedEvent]) -> None:
     """Each event counts once for each of its leaves. An event that ends an absence removes the progress of a leaf."""
     counts = [progress.count for progress in job.leaves.values()]
     if counts and not any(marker.event.kind == "absent" for marker in markers):
-        told = f"{job} counts {counts}, and has {len(markers)} events"
-        assert max(counts) <= len(markers) <= sum(counts), told
+        answer = f"{job} counts {counts}, and has {len(markers)} events"
+        assert max(counts) <= len(markers) <= sum(counts), answer
 
 
 def _each_run_started_once(world: World, stock: Stock) -> None:

@@ -221,8 +221,8 @@ class Platform(World):
         if not self.services.how("eventbridge"):
             self.run_state.work()
             if not self.services.how("sqs"):  # what it could not deliver, it delivers twice
-                told, self.on_bus = self.on_bus, []
-                for post in [*told, *told[:-1]]:
+                answer, self.on_bus = self.on_bus, []
+                for post in [*answer, *answer[:-1]]:
                     self.custom.send(post)
         for worker in self.workers:
             self._pulls(worker)
@@ -260,9 +260,9 @@ class Platform(World):
         if self.services.how("s3") == "unavailable" or self.services.how("sqs"):
             return
         waited = any(self.clock.now() - each.at > 2 * MINUTE for each in self.unsent)
-        told = self.services.shuffled([*self.unsent, *self.unsent]) if waited else list(self.unsent)
+        answer = self.services.shuffled([*self.unsent, *self.unsent]) if waited else list(self.unsent)
         self.unsent = []
-        for created in told:
+        for created in answer:
             self.objects.send(created)
 
     def _post(self, minute: int) -> None:

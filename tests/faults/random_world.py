@@ -380,7 +380,7 @@ class RandomWorld(World):
     def _contexts_tell_all(self) -> None:
         stock = invariants.Stock(self)
         for run in stock.runs:
-            told = self.payloads.context(run.run_id)
-            if told is not None and run.event is None:
+            answer = self.payloads.context(run.run_id)
+            if answer is not None and run.event is None:
                 marked = sorted(marker.event.id for marker in stock.markers if marker.event_job == run.run_id)
-                assert sorted(event["id"] for event in told["events"]) == marked, f"the events of {run}"
+                assert sorted(event["id"] for event in answer["events"]) == marked, f"the events of {run}"

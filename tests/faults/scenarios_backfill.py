@@ -90,10 +90,10 @@ def _is_whole(name: str, total: int, state: str = "DONE") -> Any:
         [row] = world.ports.jobs.backfills(full(name))
         runs = [run for run in world.runs(name) if run.backfill == row.id]
         backfills.check(row, runs)
-        told = backfills.counts(world, name, row.id)
+        answer = backfills.counts(world, name, row.id)
         succeeded = sorted(about(run) for run in runs if run.state == "SUCCEEDED")
         assert (row.state, row.live, row.wake_at) == (state, {}, None), row
-        assert told == {"succeeded": total}, told
+        assert answer == {"succeeded": total}, answer
         assert len(set(succeeded)) == len(succeeded) == total, succeeded
         return True
 
@@ -104,9 +104,9 @@ def _is_over(state: str) -> Any:
     def holds(world: World) -> bool:
         [row] = world.ports.jobs.backfills(full("nightly"))
         backfills.check(row, world.runs("nightly"))
-        told = backfills.counts(world, "nightly", row.id)
+        answer = backfills.counts(world, "nightly", row.id)
         assert (row.state, row.live, row.wake_at) == (state, {}, None), row
-        assert set(told) <= {"succeeded", "cancelled"}, told
+        assert set(answer) <= {"succeeded", "cancelled"}, answer
         return True
 
     return holds
@@ -116,10 +116,10 @@ def _goes_on(world: World) -> bool:
     """Every day has run, but a run that was active under the closed schedule state was cancelled, on record."""
     [row] = world.ports.jobs.backfills(full("nightly"))
     backfills.check(row, world.runs("nightly"))
-    told = backfills.counts(world, "nightly", row.id)
+    answer = backfills.counts(world, "nightly", row.id)
     cancelled = [run for run in world.runs("nightly") if run.state == "CANCELLED"]
     assert row.state == "DONE", row
-    assert (told["succeeded"], told.get("cancelled", 0)) == (3 - len(cancelled), len(cancelled)), told
+    assert (answer["succeeded"], answer.get("cancelled", 0)) == (3 - len(cancelled), len(cancelled)), answer
     return True
 
 

@@ -15,8 +15,8 @@ CHAIN = dags.dag("a -> b", "b -> c", nodes=NODES)
 
 
 def _b_fails_at_first(run: EmrRun) -> str:
-    told = run.request["dag"]
-    return "FAILED" if (told["node"], told["round"]) == ("b", 1) else "SUCCESS"
+    answer = run.request["dag"]
+    return "FAILED" if (answer["node"], answer["round"]) == ("b", 1) else "SUCCESS"
 
 
 def _settle_down(world: World) -> None:

@@ -111,8 +111,8 @@ def _half_grows_old(world: World) -> None:
 def _days(world: World, name: str) -> list[list[str]]:
     """The days that each run got, in its context or in its manifest."""
     runs = world.runs(name)
-    told = [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in runs]
-    return [sorted(event["partition"]["day"] for event in events) for events in told]
+    answer = [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in runs]
+    return [sorted(event["partition"]["day"] for event in events) for events in answer]
 
 
 GATHERED = {

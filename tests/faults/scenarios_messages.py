@@ -61,12 +61,12 @@ def _withdrawn(world: World, job_id: str) -> None:
 
 
 def _new_data_alone(world: World) -> bool:
-    texts = [told.get("text") for told in world.targets.queue.data if told]
+    texts = [answer.get("text") for answer in world.targets.queue.data if answer]
     return set(texts) <= {"new", None} and set(world.payloads.data) == {_reference(world)}
 
 
 def _reference(world: World) -> str | None:
-    return next((str(told["uri"]) for told in world.targets.queue.data if told and "uri" in told), None)
+    return next((str(answer["uri"]) for answer in world.targets.queue.data if answer and "uri" in answer), None)
 
 
 def _no_app(world: World) -> bool:

@@ -117,8 +117,8 @@ def _is(*ends: tuple[str, ...], entries: int = 1) -> Any:
 
     def holds(world: World) -> bool:
         view = reprocess_view.reprocess_view(world.ports, reprocess.existing(world.ports, "demo", _id(world)))
-        told = (view["state"], *(step["state"] for step in view["steps"]))
-        assert told in ends, view
+        answer = (view["state"], *(step["state"] for step in view["steps"]))
+        assert answer in ends, view
         assert [world.jobs(name) for name in CHAIN] == [[], []]
         ran = [run.backfill for name in CHAIN for run in world.runs(name) if run.backfill and run.state != "ABORTED"]
         assert max(Counter(ran).values(), default=0) <= entries, ran

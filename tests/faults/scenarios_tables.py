@@ -37,8 +37,8 @@ def _commits(world: World) -> None:
 def _snapshots(world: World, name: str) -> list[list[str]]:
     """The snapshots that each run got, in its context or in its manifest."""
     runs = world.runs(name)
-    told = [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in runs]
-    return [sorted(event["snapshot"]["id"] for event in events) for events in told]
+    answer = [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in runs]
+    return [sorted(event["snapshot"]["id"] for event in events) for events in answer]
 
 
 TABLES = {

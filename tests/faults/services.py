@@ -82,8 +82,8 @@ class Services:
     def error(self, service: str, code: str = "ServiceUnavailable") -> ClientError:
         """The error that boto3 raises after its retries."""
         code = code if self.how(service) == "unavailable" else "ThrottlingException"
-        told = {"Error": {"Code": code, "Message": "down"}, "ResponseMetadata": {"HTTPStatusCode": 503}}
-        return ClientError(told, service)  # type: ignore[arg-type]
+        answer = {"Error": {"Code": code, "Message": "down"}, "ResponseMetadata": {"HTTPStatusCode": 503}}
+        return ClientError(answer, service)  # type: ignore[arg-type]
 
 
 def fails_tables(tables: MemoryTables, services: Services) -> None:

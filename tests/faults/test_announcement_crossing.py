@@ -90,7 +90,7 @@ def test_t10_a_run_nobody_waits_for_is_written_once_per_state() -> None:
 
 def test_t10_l19_awaited_statuses_and_failures_are_announced() -> None:
     listens = {"next": after("clean", "join", "COMPLETED", "STARTED")}
-    for document, says, told in ((listens, "SUCCESS", 2), ({}, "FAILED", 1)):
+    for document, says, answer in ((listens, "SUCCESS", 2), ({}, "FAILED", 1)):
         world, written = _ended(document, says)
-        assert sum(written) == 2 + told
+        assert sum(written) == 2 + answer
         assert [run.announce for run in world.runs("daily")] == [()]

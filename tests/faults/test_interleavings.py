@@ -101,8 +101,8 @@ def test_interleaving_05_a_run_lists_exactly_events_of_its_job(world: World) -> 
     world.upload(day(4))
     world.settle()
 
-    told = [[event["partition"]["day"] for event in world.context(run)["events"]] for run in world.runs("daily")]
-    assert sorted(told) == [["1", "2"], ["3", "4"]]
+    answer = [[event["partition"]["day"] for event in world.context(run)["events"]] for run in world.runs("daily")]
+    assert sorted(answer) == [["1", "2"], ["3", "4"]]
 
 
 def test_interleaving_06_a_broken_match_resumes_for_other_600(world: World) -> None:

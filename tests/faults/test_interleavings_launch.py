@@ -135,13 +135,13 @@ def test_interleaving_19_one_of_many_is_disabled_others_start(make_world: Any) -
 
 def test_interleaving_20_the_event_comes_before_the_recorded_id(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
-    told: list[str] = []
-    before(world, "Put", lambda: told.append(world.emr_says("jr00001", "RUNNING")))
+    answer: list[str] = []
+    before(world, "Put", lambda: answer.append(world.emr_says("jr00001", "RUNNING")))
     world.upload(day(1))
     world.settle()
 
     [run] = world.runs("daily")
-    assert told == [f"run {run.run_id} is RUNNING"]
+    assert answer == [f"run {run.run_id} is RUNNING"]
     assert run.target_id == f"{APPLICATION}/jr00001"
     world.emr_says("jr00001", "SUCCESS")
     assert [run.state for run in world.runs("daily")] == ["SUCCEEDED"]

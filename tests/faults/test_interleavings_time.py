@@ -179,8 +179,8 @@ def test_t5_an_emitter_that_dies_in_a_catch_up_loses_nothing(make_world: Any, ca
         world.tick()
         world.clock.pass_by("40s")
         world.tick()
-        told = (len(world.runs("tick")), sum(record.count for record in world.records("tick")))
-        assert told == expected, f"death after effect {number}"
+        answer = (len(world.runs("tick")), sum(record.count for record in world.records("tick")))
+        assert answer == expected, f"death after effect {number}"
     assert number > 3
 
 

@@ -159,9 +159,9 @@ def test_tables_that_never_answer_are_unavailable_after_seconds(world: World) ->
         lambda: dynamo.query("jobs", "pk = :pk", {"pk": "x"}, limit=1),
     ):
         began = passed[0]
-        with pytest.raises(SluiceError) as told:
+        with pytest.raises(SluiceError) as answer:
             call()
-        assert told.value.code == "unavailable"
+        assert answer.value.code == "unavailable"
         assert 4 < passed[0] - began <= 8
 
 

@@ -131,9 +131,9 @@ def _seen(answer: Any) -> Any:
     if isinstance(answer, ClientError):
         reasons = [reason["Code"] for reason in answer.response.get("CancellationReasons", [])]
         return answer.response["Error"]["Code"], reasons
-    told = answer or {}
-    found = [*told.get("Items", []), *([told["Item"]] if "Item" in told else [])]
-    several = {name: sorted(_rows(rows)) for name, rows in told.get("Responses", {}).items()}
+    view = answer or {}
+    found = [*view.get("Items", []), *([view["Item"]] if "Item" in view else [])]
+    several = {name: sorted(_rows(rows)) for name, rows in view.get("Responses", {}).items()}
     return _rows(found), several
 
 

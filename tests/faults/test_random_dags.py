@@ -104,8 +104,8 @@ def test_w4_every_node_runs_once_a_round_after_its_upstreams(edges: list[str], s
         failed = [
             (view["run_id"], node)
             for view in dags.views(world)
-            for node, told in view["nodes"].items()
-            if told["state"] in ("FAILED", "CANCELLED", "ABORTED")
+            for node, answer in view["nodes"].items()
+            if answer["state"] in ("FAILED", "CANCELLED", "ABORTED")
         ]
         if not failed:
             break

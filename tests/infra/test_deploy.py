@@ -211,8 +211,8 @@ def test_exceeding_account_limits_is_refused_before_any_change(packaged: Any, mo
 
 
 def test_a_missing_right_is_named_with_what_to_do() -> None:
-    told = {"Error": {"Code": "AccessDenied", "Message": "not authorized to perform: s3:CreateBucket"}}
-    said = deploy.explain(ClientError(told, "CreateBucket"))  # type: ignore[arg-type]
+    answer = {"Error": {"Code": "AccessDenied", "Message": "not authorized to perform: s3:CreateBucket"}}
+    said = deploy.explain(ClientError(answer, "CreateBucket"))  # type: ignore[arg-type]
     assert said.startswith("These credentials lack a permission: ")
     assert "s3:CreateBucket" in said
     assert "have it added" in said

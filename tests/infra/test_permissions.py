@@ -89,7 +89,7 @@ def test_a_call_beyond_the_role_is_reported_though_it_succeeds() -> None:
         sweep.sweep_all(world.ports)
     table = "arn:aws:dynamodb:eu-west-1:123456789012:table"
     assert f"tick may not dynamodb:Query on {table}/JobsTable/index/wake" in watch.refused
-    assert all(told.startswith("tick may not ") for told in watch.refused)
+    assert all(answer.startswith("tick may not ") for answer in watch.refused)
 
 
 def test_a_lambda_calling_beyond_its_role_fails_its_test() -> None:
@@ -122,8 +122,8 @@ def test_two_crossing_invocations_are_each_checked_by_own_role() -> None:
     with watched({**roles.policies(), "tick": Policy([])}) as watch:
         world.upload(day(1))
         world.settle()
-    assert any("/index/wake" in told for told in watch.refused)
-    assert all(told.startswith("tick may not ") for told in watch.refused)
+    assert any("/index/wake" in answer for answer in watch.refused)
+    assert all(answer.startswith("tick may not ") for answer in watch.refused)
 
 
 def test_stand_ins_for_services_are_checked_by_the_role_too() -> None:

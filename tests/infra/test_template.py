@@ -172,8 +172,8 @@ def test_every_lambda_has_its_memory_and_timeout(
         if function == "APIHandler"
         else set()
     )
-    told = properties.get("Environment", {"Variables": {}})["Variables"]
-    assert set(told) == own, "the environment is set for all Lambdas at once, in Globals"
+    answer = properties.get("Environment", {"Variables": {}})["Variables"]
+    assert set(answer) == own, "the environment is set for all Lambdas at once, in Globals"
 
 
 def test_every_lambda_has_its_environment(template: dict[str, Any]) -> None:
@@ -258,14 +258,17 @@ def test_h3_the_lake_lambda_gets_few_large_batches_of_ended_rows(
 ) -> None:
     assert resources["RunsTable"]["Properties"]["StreamSpecification"] == {"StreamViewType": "NEW_IMAGE"}
     (event,) = resources["Lake"]["Properties"]["Events"].values()
-    told = event["Properties"]
-    assert (event["Type"], told["Stream"]) == ("DynamoDB", {"Fn::GetAtt": ["RunsTable", "StreamArn"]})
-    assert (told["BatchSize"], told["MaximumBatchingWindowInSeconds"]) == (10_000, 300)
-    assert (told["StartingPosition"], told["FunctionResponseTypes"]) == ("TRIM_HORIZON", ["ReportBatchItemFailures"])
-    assert told["BisectBatchOnFunctionError"] is True
+    answer = event["Properties"]
+    assert (event["Type"], answer["Stream"]) == ("DynamoDB", {"Fn::GetAtt": ["RunsTable", "StreamArn"]})
+    assert (answer["BatchSize"], answer["MaximumBatchingWindowInSeconds"]) == (10_000, 300)
+    assert (answer["StartingPosition"], answer["FunctionResponseTypes"]) == (
+        "TRIM_HORIZON",
+        ["ReportBatchItemFailures"],
+    )
+    assert answer["BisectBatchOnFunctionError"] is True
     kept = {"Type": "SQS", "Destination": {"Fn::GetAtt": ["LakeDeadLetters", "Arn"]}}
-    assert told["DestinationConfig"]["OnFailure"] == kept
-    ended, records = (json.loads(each["Pattern"]) for each in told["FilterCriteria"]["Filters"])
+    assert answer["DestinationConfig"]["OnFailure"] == kept
+    ended, records = (json.loads(each["Pattern"]) for each in answer["FilterCriteria"]["Filters"])
     assert ended["dynamodb"]["NewImage"]["state"]["S"] == [state for state in RUN_MOVES if is_terminal(state)]
     assert records["dynamodb"]["Keys"]["sk"]["S"] == ["RECORD"]
 

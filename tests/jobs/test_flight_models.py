@@ -58,8 +58,8 @@ def test_h4_the_area_is_share_of_ordered_pairs_ties_count_half(spark: SparkSessi
 
 def test_h4_a_model_learns_the_pattern_and_reads_back_unchanged(spark: SparkSession, tmp_path: Any) -> None:
     def flight(number: int) -> tuple[Any, ...]:
-        told = dict.fromkeys(INPUTS) | {"hour": number % 24, "distance": 100, "route_mean_delay": number % 7}
-        return (float(number % 24 >= 12), *(None if told[name] is None else float(told[name]) for name in INPUTS))
+        answer = dict.fromkeys(INPUTS) | {"hour": number % 24, "distance": 100, "route_mean_delay": number % 7}
+        return (float(number % 24 >= 12), *(None if answer[name] is None else float(answer[name]) for name in INPUTS))
 
     rows = spark.createDataFrame(list(map(flight, range(240))), ", ".join(f"{n} double" for n in ("label", *INPUTS)))
     model = fit(rows, "JFK")
@@ -125,10 +125,10 @@ def test_h4_an_experiment_reports_the_area_of_each_strength(spark: SparkSession,
     lake.put_object(Bucket="lake", Key="months/year=2013/month=1/flights.csv", Body=month_csv())
     asked = {"months": lake.root("months"), "output": lake.root("tried")}
     month = {"correlation": {"year": "2013", "month": "1"}, "events": []}
-    told = run(explore_delays.work, asked | {"strengths": [0.5]}, **month)
+    answer = run(explore_delays.work, asked | {"strengths": [0.5]}, **month)
 
     [row] = spark.read.csv(lake.root("tried/year=2013/month=1"), header=True, inferSchema=True).collect()
-    assert (row.regularisation, row.area) == (0.5, told["area"]) and row.area > 0.5
+    assert (row.regularisation, row.area) == (0.5, answer["area"]) and row.area > 0.5
     with pytest.raises(ContextError, match="list of numbers"):
         run(explore_delays.work, asked | {"strengths": ["strong"]}, **month)
 

@@ -73,8 +73,8 @@ def test_h3_the_latest_revision_of_attempt_counts_in_any_order(
 
 
 def test_h3_the_job_reads_what_the_lambda_writes(spark: SparkSession, lake: Any, run: Any) -> None:
-    told = ended("r1", number=3, billed=(100, 200, 0), claimed_at=NOON - 5_000, correlation={"day": "1"})
-    land(lake, 1, told, Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, count=2))
+    answer = ended("r1", number=3, billed=(100, 200, 0), claimed_at=NOON - 5_000, correlation={"day": "1"})
+    land(lake, 1, answer, Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, count=2))
     summary = run(work, properties(lake), **NO_EVENTS)
 
     assert (summary["rows_in"], summary["rows_out"], summary["duplicates"], summary["rejected"]) == (2, 2, 0, 0)
@@ -100,8 +100,8 @@ def whole() -> Run:
 
 def test_h3_every_field_of_a_history_line_is_a_column(spark: SparkSession, lake: Any, run: Any) -> None:
     record = Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, created_at=NOON, count=2)
-    told = history_lines.line_of(whole(), Prices()) | history_lines.line_of(record, Prices())
-    assert set(told) == set(spark.createDataFrame([], LINE_SCHEMA).columns)
+    answer = history_lines.line_of(whole(), Prices()) | history_lines.line_of(record, Prices())
+    assert set(answer) == set(spark.createDataFrame([], LINE_SCHEMA).columns)
 
     land(lake, 1, whole())
     summary = run(work, properties(lake), **NO_EVENTS)

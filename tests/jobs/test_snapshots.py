@@ -19,7 +19,7 @@ SCHEMA = json.loads((ROOT / "docs" / "run-context.schema.json").read_text())
 
 def commit(number: int, parent: int | None, kind: str = "partition", dataset: str = "demo.orders") -> dict[str, Any]:
     counted = {"added_data_files": 1, "added_records": 2, "added_files_size": 3, "deleted_data_files": 0}
-    told = {
+    answer = {
         "id": str(number),
         "parent_id": None if parent is None else str(parent),
         "sequence_number": number % 100,
@@ -30,7 +30,7 @@ def commit(number: int, parent: int | None, kind: str = "partition", dataset: st
     }
     event = {"kind": kind, "id": f"{kind}-{number}", "instant": 5, "dataset": dataset, "path": "s3://lake/orders/"}
     more = {"bytes": 3} if kind == "size" else {}
-    return {**event, **more, "partition": {"snapshot": str(number)}, "snapshot": told}
+    return {**event, **more, "partition": {"snapshot": str(number)}, "snapshot": answer}
 
 
 def parse(document: dict[str, Any]) -> RunContext:

@@ -69,8 +69,8 @@ class Emr:
 
     def health(self) -> dict[str, Any]:
         with urllib.request.urlopen(f"{self.emulator.url}/health", timeout=5) as answer:
-            told: dict[str, Any] = json.load(answer)
-        return told
+            view: dict[str, Any] = json.load(answer)
+        return view
 
     def holds(self, running: int, waiting: int) -> None:
         """Wait until this many runs have a driver, and this many do not."""

@@ -47,9 +47,9 @@ def test_the_tables_of_a_request_are_found_once_and_cached() -> None:
     _remember(_functions(), actions)
     body = json.dumps({"RequestItems": {"jobs": []}}).encode()
 
-    told = actions.dynamodb_resource_arns(body, "us-east-1", "000000000000")
-    assert told == iam_actions.dynamodb_resource_arns(body, "us-east-1", "000000000000")
-    assert actions.dynamodb_resource_arns(body, "us-east-1", "000000000000") is told
+    answer = actions.dynamodb_resource_arns(body, "us-east-1", "000000000000")
+    assert answer == iam_actions.dynamodb_resource_arns(body, "us-east-1", "000000000000")
+    assert actions.dynamodb_resource_arns(body, "us-east-1", "000000000000") is answer
     assert isinstance(actions.dynamodb_resource_arns, functools._lru_cache_wrapper)
 
 

@@ -66,8 +66,8 @@ def test_a_batch_of_messages_keeps_the_limits_of_sqs(entries: list[dict[str, Any
 def test_a_message_of_a_fifo_queue_has_a_group_and_no_delay() -> None:
     fifo = {"QueueUrl": "https://sqs/1/q.fifo", "MessageBody": "x"}
     assert problems("sqs", "SendMessage", {**fifo, "MessageGroupId": "g"}) == []
-    [told] = problems("sqs", "SendMessage", fifo)
-    assert told == "MessageGroupId: expected one for a FIFO queue, got none"
+    [answer] = problems("sqs", "SendMessage", fifo)
+    assert answer == "MessageGroupId: expected one for a FIFO queue, got none"
     assert problems("sqs", "SendMessage", {**fifo, "MessageGroupId": "g", "DelaySeconds": 1})
 
 
@@ -97,9 +97,9 @@ def test_limits_documented_only_on_pages_are_kept_too(
 @pytest.mark.breaks_aws_rules
 def test_the_emr_emulator_refuses_what_aws_refuses(emulators: Emulators) -> None:
     emr = emulators.start(driver="instant")
-    with pytest.raises(ClientError, match="tags.sluice:schedule: expected a match of") as told:
+    with pytest.raises(ClientError, match="tags.sluice:schedule: expected a match of") as answer:
         emr.start(tags={"sluice:schedule": "demo.flights.~note"})
-    assert told.value.response["Error"]["Code"] == "ValidationException"
+    assert answer.value.response["Error"]["Code"] == "ValidationException"
 
 
 @pytest.mark.parametrize("schedule", ["demo.flights.~note", "demo.flights.etl~.load", "demo.flights.daily", "a" * 300])

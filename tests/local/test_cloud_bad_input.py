@@ -48,10 +48,10 @@ class Caller:
         return answer.status_code, json.loads(answer.content) if answer.content else None
 
     def refused(self, status: int, method: str, path: str = "", body: Any = None, **headers: str) -> dict[str, Any]:
-        answered, told = self.send(method, path, body, **headers)
-        assert (answered, set(told)) == (status, {"error"})
-        assert set(told["error"]) == {"code", "message", "field", "hint"}
-        error: dict[str, Any] = told["error"]
+        answered, answer = self.send(method, path, body, **headers)
+        assert (answered, set(answer)) == (status, {"error"})
+        assert set(answer["error"]) == {"code", "message", "field", "hint"}
+        error: dict[str, Any] = answer["error"]
         return error
 
     def ready(self) -> set[str]:
@@ -211,6 +211,6 @@ def test_the_deployed_lambda_names_exactly_the_failed_messages(cloud: Endpoints,
     answer = cloud.client("lambda").invoke(
         FunctionName=f"{STACK}-objects", Payload=json.dumps({"Records": records}).encode()
     )
-    told = json.loads(answer["Payload"].read())
-    assert told == {"batchItemFailures": [{"itemIdentifier": "m0"}, {"itemIdentifier": "m2"}]}
+    view = json.loads(answer["Payload"].read())
+    assert view == {"batchItemFailures": [{"itemIdentifier": "m0"}, {"itemIdentifier": "m2"}]}
     assert caller.ready() == {"1"}

@@ -108,8 +108,8 @@ def test_w16_a_run_ends_as_its_execution_does(machine: Machine) -> None:
     done = machine.reaches(well, "SUCCEEDED")
     failed = machine.reaches(machine.start("fail"), "FAILED")
     assert failed["reason"] == "NoDisk: the disk is full"
-    told = machine.states.describe_execution(executionArn=done["target_id"])
-    assert json.loads(told["input"])["sluice"]["event_id"] == well
+    answer = machine.states.describe_execution(executionArn=done["target_id"])
+    assert json.loads(answer["input"])["sluice"]["event_id"] == well
     started = machine.states.list_executions(stateMachineArn=machine.arn)["executions"]
     assert {each["executionArn"] for each in started} == {done["target_id"], failed["target_id"]}
 
@@ -119,5 +119,5 @@ def test_w6_a_cancelled_run_stops_its_execution_in_local_cloud(machine: Machine)
     arn = machine.reaches(run_id, "RUNNING")["target_id"]
     machine.client.post(f"/v1/runs/{run_id}/cancel", {})
     machine.reaches(run_id, "CANCELLED")
-    told = machine.states.describe_execution(executionArn=arn)
-    assert (told["status"], told["error"]) == ("ABORTED", "Sluice.Stopped")
+    answer = machine.states.describe_execution(executionArn=arn)
+    assert (answer["status"], answer["error"]) == ("ABORTED", "Sluice.Stopped")

@@ -74,8 +74,8 @@ class Chain:
         end = heard = time.monotonic()
         end += PATIENCE
         while time.monotonic() < end and time.monotonic() < heard + 8 and until not in came:
-            told = self._sqs.receive_message(QueueUrl=self.told, MaxNumberOfMessages=10, WaitTimeSeconds=1)
-            new = [int(message["Body"]) for message in told.get("Messages", ())]
+            answer = self._sqs.receive_message(QueueUrl=self.told, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+            new = [int(message["Body"]) for message in answer.get("Messages", ())]
             heard = time.monotonic() if new else heard
             came += new
         return sorted(set(came))

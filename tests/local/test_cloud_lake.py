@@ -34,8 +34,8 @@ def lines(cloud: Endpoints, run_id: str) -> list[Any]:
     pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix="history/day=")
     keys = [each["Key"] for page in pages for each in page.get("Contents", ())]
     texts = (gzip.decompress(s3.get_object(Bucket=bucket, Key=key)["Body"].read()).decode() for key in keys)
-    told = [json.loads(line) for text in texts for line in text.splitlines()]
-    return [line for line in told if line["id"] == run_id]
+    answer = [json.loads(line) for text in texts for line in text.splitlines()]
+    return [line for line in answer if line["id"] == run_id]
 
 
 @pytest.mark.cloud

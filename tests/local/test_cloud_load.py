@@ -97,14 +97,14 @@ class Stage:
         return list(self.client.get(f"{self.app}/schedules/{name}/runs", {"limit": 100})["items"])
 
     def pool(self) -> dict[str, Any]:
-        told = self.client.get(f"{self.base}/pools/cluster")
-        assert told["in_use"] <= told["size"], "never more than there are"
-        return dict(told)
+        answer = self.client.get(f"{self.base}/pools/cluster")
+        assert answer["in_use"] <= answer["size"], "never more than there are"
+        return dict(answer)
 
     def left(self) -> int:
         """The number of jobs that wait for the pool, or hold units of it."""
-        told = self.pool()
-        return int(told["waiting"]) + int(told["in_use"])
+        answer = self.pool()
+        return int(answer["waiting"]) + int(answer["in_use"])
 
     def calls(self) -> Counter[str]:
         """EMR's own list of Sluice's runs, by name."""

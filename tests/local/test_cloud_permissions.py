@@ -47,8 +47,8 @@ def run_state(cloud: Endpoints) -> str:
     event: dict[str, Any] = {"version": "0", "id": "1", "source": "aws.emr-serverless", "account": "000000000000"}
     event |= {"region": "us-east-1", "resources": [], "time": "2026-03-02T12:00:00Z", "detail": detail}
     event["detail-type"] = "EMR Serverless Job Run State Change"
-    told = cloud.client("lambda").invoke(FunctionName="sluice-local-run-state", Payload=json.dumps(event).encode())
-    return str(told["Payload"].read().decode())
+    answer = cloud.client("lambda").invoke(FunctionName="sluice-local-run-state", Payload=json.dumps(event).encode())
+    return str(answer["Payload"].read().decode())
 
 
 @pytest.mark.parametrize(

@@ -55,5 +55,5 @@ def test_make_demo_ends_with_the_line_before_its_json(
     monkeypatch.setattr(demo, "Demo", Played)
     monkeypatch.setattr(cloud, "ensure_up", lambda: Endpoints("http://a", "http://b", "k", "s", OUTPUTS))
     assert demo.main() == 0
-    *_, line, told = capsys.readouterr().out.splitlines()
-    assert line.endswith(console_line("demo-1")) and told.startswith('{"demo": "ok"')
+    *_, line, answer = capsys.readouterr().out.splitlines()
+    assert line.endswith(console_line("demo-1")) and answer.startswith('{"demo": "ok"')

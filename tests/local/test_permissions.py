@@ -132,7 +132,7 @@ def test_only_refusals_of_the_stack_roles_are_logged(tmp_path: Path) -> None:
     evaluator = SimpleNamespace(enforce=lambda *args, **named: answers.pop(0))
     refusals.install(evaluator, path)
     asked = (KEY, "s3:GetObject", "s3", "us-east-1")
-    told = [evaluator.enforce(*asked, resource_arn="arn:aws:s3:::b/k") for _ in range(3)]
-    assert [each is None for each in told] == [True, False, False]
+    answer = [evaluator.enforce(*asked, resource_arn="arn:aws:s3:::b/k") for _ in range(3)]
+    assert [each is None for each in answer] == [True, False, False]
     assert refusals.read(path) == [{"caller": CHECK, "action": "s3:GetObject", "resource": "arn:aws:s3:::b/k"}]
     assert refusals.read(path, after=1) == []

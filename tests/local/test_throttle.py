@@ -64,8 +64,8 @@ def test_a_share_of_the_calls_named_by_a_rule_is_refused(tmp_path: Path) -> None
     assert not switch.refuses(["dynamodb:GetItem:jobs"]), "without a file nothing is refused"
     throttle.write(tmp_path / "throttle.json", [Rule("dynamodb:*:jobs", share=0.05)])
     assert not switch.refuses(["dynamodb:GetItem:runs"])
-    told = [switch.refuses(["dynamodb:Query:runs", "dynamodb:Query:jobs"]) for _ in range(6)]
-    assert told == [True, False, False, True, False, False]
+    answer = [switch.refuses(["dynamodb:Query:runs", "dynamodb:Query:jobs"]) for _ in range(6)]
+    assert answer == [True, False, False, True, False, False]
     (tmp_path / "throttle.json").unlink()
     assert not any(switch.refuses(["dynamodb:GetItem:jobs"]) for _ in range(6))
 
@@ -107,9 +107,9 @@ def test_boto3_takes_the_refusal_for_throttling_and_retries(
         return AWSResponse(request.url, status, headers, _Raw(body))
 
     client.meta.events.register(f"before-send.{service}.*", answer)
-    with pytest.raises(ClientError) as told:
+    with pytest.raises(ClientError) as view:
         getattr(client, operation)(**arguments)
-    assert told.value.response["Error"]["Code"].startswith(code)
+    assert view.value.response["Error"]["Code"].startswith(code)
     assert len(tried) > 1
 
 
@@ -146,9 +146,9 @@ def test_a_service_answers_calls_that_are_not_refused(tmp_path: Path) -> None:
 def test_an_invalid_rule_is_refused_with_what_it_expects(
     arguments: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as told:
+    with pytest.raises(SystemExit) as answer:
         throttle.main(arguments)
-    assert told.value.code == 2
+    assert answer.value.code == 2
     assert "expected --share from 0 to 1, or --per-second" in capsys.readouterr().err
 
 

@@ -35,20 +35,22 @@ def requests_are_valid(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     if request.node.get_closest_marker("breaks_aws_rules"):
         yield
         return
-    told: list[str] = []
+    answer: list[str] = []
     # Private, but each call of each client passes here, also of clients that were made before.
     call = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def checked(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
         service = client.meta.service_model.service_name
-        told.extend(f"{service} {operation}: {each}" for each in service_model.problems(service, operation, parameters))
+        answer.extend(
+            f"{service} {operation}: {each}" for each in service_model.problems(service, operation, parameters)
+        )
         return call(client, operation, parameters)
 
     monkeypatch.setattr(BaseClient, "_make_api_call", checked)
     if not request.node.get_closest_marker("long"):
-        _check_tables_in_memory(monkeypatch, told)
+        _check_tables_in_memory(monkeypatch, answer)
     yield
-    refused = list(dict.fromkeys(told))
+    refused = list(dict.fromkeys(answer))
     assert not refused, "AWS would refuse what was sent:\n" + "\n".join(refused)
 
 

@@ -40,6 +40,6 @@ def lambdas_are_refused_nothing(request: pytest.FixtureRequest) -> Iterator[None
         return
     before = len(refusals.read(Layout().refusals))
     yield
-    told = [f"{each['caller']} may not {each['action']} on {each['resource']}"
+    answer = [f"{each['caller']} may not {each['action']} on {each['resource']}"
             for each in refusals.read(Layout().refusals, before)]  # fmt: skip
-    assert not told, "IAM has refused Lambdas of the local cloud:\n" + "\n".join(dict.fromkeys(told))
+    assert not answer, "IAM has refused Lambdas of the local cloud:\n" + "\n".join(dict.fromkeys(answer))

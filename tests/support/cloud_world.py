@@ -67,8 +67,8 @@ class CloudWorld(World):
         allow = {"Effect": "Allow", "Principal": "*", "Action": "sqs:SendMessage", "Resource": arn}
         policy = json.dumps({"Version": "2012-10-17", "Statement": [allow]})
         self._sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": policy})
-        told = [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]
+        answer = [{"QueueArn": arn, "Events": ["s3:ObjectCreated:*"]}]
         self._s3.put_bucket_notification_configuration(
-            Bucket=self._bucket, NotificationConfiguration={"QueueConfigurations": told}
+            Bucket=self._bucket, NotificationConfiguration={"QueueConfigurations": answer}
         )
         return url

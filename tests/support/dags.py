@@ -53,7 +53,7 @@ def views(world: World, name: str = "daily") -> list[Document]:
 
 def states(world: World, name: str = "daily") -> list[dict[str, str]]:
     """The states of the nodes, for each run."""
-    return [{node: told["state"] for node, told in view["nodes"].items()} for view in views(world, name)]
+    return [{node: answer["state"] for node, answer in view["nodes"].items()} for view in views(world, name)]
 
 
 def state(world: World, name: str = "daily") -> dict[str, str]:

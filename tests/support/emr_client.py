@@ -73,5 +73,5 @@ class EmrClient:
     @staticmethod
     def _told(run: JobRun) -> dict[str, Any]:
         now = datetime(2026, 3, 2, 12, tzinfo=UTC)
-        told = {"id": run.id, "applicationId": run.application, "name": run.name, "state": run.state}
-        return {**told, "createdAt": now, "updatedAt": now, "startedAt": now, "endedAt": now}
+        answer = {"id": run.id, "applicationId": run.application, "name": run.name, "state": run.state}
+        return {**answer, "createdAt": now, "updatedAt": now, "startedAt": now, "endedAt": now}

@@ -21,9 +21,9 @@ def file(number: int) -> str:
 
 def snapshot(number: int, parent: int | None, at: int, operation: str = "append", **summary: str) -> dict[str, Any]:
     counted = {"added-data-files": "1", "added-records": "10", "added-files-size": "50", "total-records": "10"}
-    told: dict[str, Any] = {"snapshot-id": number, "sequence-number": number, "timestamp-ms": at}
-    told["summary"] = {"operation": operation, **counted, **summary}
-    return told if parent is None else {**told, "parent-snapshot-id": parent}
+    answer: dict[str, Any] = {"snapshot-id": number, "sequence-number": number, "timestamp-ms": at}
+    answer["summary"] = {"operation": operation, **counted, **summary}
+    return answer if parent is None else {**answer, "parent-snapshot-id": parent}
 
 
 def metadata(*snapshots: dict[str, Any], current: int | None = None, former: int | None = None) -> dict[str, Any]:

@@ -38,14 +38,14 @@ def marker(event_id: str = "e1", job_id: str = "j1") -> AppliedEvent:
 
 
 def sized(object_key: str = "raw/a/day=1/x", **fields: Any) -> CountedObject:
-    told = event(object_key, kind="size", key="size:demo.flights", size=5 * 10**9)
-    return replace(CountedObject("demo.flights", object_key, "etag", told, wake_at=NOON), **fields)
+    answer = event(object_key, kind="size", key="size:demo.flights", size=5 * 10**9)
+    return replace(CountedObject("demo.flights", object_key, "etag", answer, wake_at=NOON), **fields)
 
 
 def posted(event_id: str = "p1", **fields: Any) -> PostedEvent:
     payload = {"total": 1.5, "deep": {"list": [1, None, "ü"]}}
-    told = event(event_id, kind="event", key="event:demo:closed", partition=None, payload=payload)
-    return replace(PostedEvent(told, wake_at=NOON, expires_at=NOON), **fields)
+    answer = event(event_id, kind="event", key="event:demo:closed", partition=None, payload=payload)
+    return replace(PostedEvent(answer, wake_at=NOON, expires_at=NOON), **fields)
 
 
 def backfill(backfill_id: str = "b1", **fields: Any) -> Backfill:

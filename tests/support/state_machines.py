@@ -63,12 +63,12 @@ class StateMachines:
         self._expect_valid("DescribeExecution", asked)
         found = self._found(asked["executionArn"])
         ended = {} if found.ended is None else {"stopDate": _date(found.ended)}
-        told = {"executionArn": found.arn, "stateMachineArn": found.machine, "name": found.name, **ended}
-        told |= {"status": found.status, "startDate": _date(found.began)}
+        answer = {"executionArn": found.arn, "stateMachineArn": found.machine, "name": found.name, **ended}
+        answer |= {"status": found.status, "startDate": _date(found.began)}
         if asked.get("includedData") == "METADATA_ONLY":
-            return told
+            return answer
         why = {name: text for name, text in (("error", found.error), ("cause", found.cause)) if text is not None}
-        return {**told, "input": found.input, **why}
+        return {**answer, "input": found.input, **why}
 
     def stop_execution(self, **asked: Any) -> dict[str, Any]:
         self._expect_valid("StopExecution", asked)
@@ -139,8 +139,8 @@ def event_of(execution: Execution, now: int, **changed: Any) -> dict[str, Any]:
 
 
 def refused(code: str, message: str = "?", status: int = 400) -> ClientError:
-    told = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(told, "call")  # type: ignore[arg-type]
+    answer = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(answer, "call")  # type: ignore[arg-type]
 
 
 def _date(instant: int) -> datetime:

@@ -37,14 +37,14 @@ def rows_read_alike(world: RollingWorld) -> None:
     """
     for _, item in world.tables.rows():
         # The name of a limit is only in its key.
-        told = {**item, "limit_name": {"S": item["pk"]["S"]}} if class_of(dict(item)) == "LimitState" else dict(item)
-        by_old, by_new = world.old.read(told), world.new.read(told)
+        answer = {**item, "limit_name": {"S": item["pk"]["S"]}} if class_of(dict(item)) == "LimitState" else dict(item)
+        by_old, by_new = world.old.read(answer), world.new.read(answer)
         both = by_old.keys() & by_new.keys()
         assert both, f"no field of {item} is known to both"
         known = LISTED if _is_listed(item) else frozenset()
         differ = {name: (by_old[name], by_new[name]) for name in both - known if by_old[name] != by_new[name]}
         assert not differ, f"{item} is read in two ways: {differ}"
-        world.read_alike.add(class_of(told))
+        world.read_alike.add(class_of(answer))
 
 
 def answers_are_alike(world: RollingWorld) -> int:

@@ -15,7 +15,7 @@ EVERY = 7  # minutes between two fires of the schedule `clock`
 
 def nothing_is_lost_or_doubled(world: RollingWorld) -> None:
     stock = invariants.Stock(world.account.books)
-    orders = [told["payload"]["n"] for run in _runs(stock, "orders") for told in _context(world, run)["events"]]
+    orders = [answer["payload"]["n"] for run in _runs(stock, "orders") for answer in _context(world, run)["events"]]
     assert sorted(orders) == list(range(1, len(world.orders) + 1)), "each order has one run"
     days = Counter(int(run.correlation["day"]) for run in _runs(stock, "days"))
     assert days == Counter(world.partitions), "each partition has one run"
@@ -31,13 +31,13 @@ def nothing_is_lost_or_doubled(world: RollingWorld) -> None:
 
 def _pings_arrive(world: RollingWorld, stock: invariants.Stock) -> None:
     """A message may come twice if a Lambda was killed after sending it. The id of its run is then the same."""
-    told = [json.loads(each["MessageBody"]) for each in world.account.sqs.delivered]
-    found = {message["run_id"]: message["events"][0]["payload"]["n"] for message in told
+    answer = [json.loads(each["MessageBody"]) for each in world.account.sqs.delivered]
+    found = {message["run_id"]: message["events"][0]["payload"]["n"] for message in answer
              if message["schedule"].endswith(".pings")}  # fmt: skip
     assert sorted(found.values()) == list(range(1, len(world.pings) + 1)), "each ping is delivered by one run"
     assert found.keys() == {run.run_id for run in _runs(stock, "pings")}
     if not world.deaths:
-        assert len(told) == len({message["run_id"] for message in told})
+        assert len(answer) == len({message["run_id"] for message in answer})
 
 
 def _runs(stock: invariants.Stock, name: str) -> list[Any]:

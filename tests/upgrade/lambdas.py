@@ -84,10 +84,10 @@ class Version:
 
     def read(self, item: dict[str, Any]) -> dict[str, Any]:
         """A stored item as this version reads it: its fields by name."""
-        told: dict[str, Any] = _plain(
+        answer: dict[str, Any] = _plain(
             self.module("aws.tables.items", "aws.items").from_item(self._class(class_of(item)), item)
         )
-        return told
+        return answer
 
     def module(self, *names: str) -> Any:
         """A module by its name, or by its name in an older version."""
@@ -117,10 +117,10 @@ def _change(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
     """
     image = {name: {"B": base64.b64encode(content["B"]).decode()} if "B" in content else content
              for name, content in item.items()}  # fmt: skip
-    told = {"Keys": {"pk": item["pk"], "sk": item["sk"]}, "SequenceNumber": f"{number:030}", "NewImage": image,
+    answer = {"Keys": {"pk": item["pk"], "sk": item["sk"]}, "SequenceNumber": f"{number:030}", "NewImage": image,
             "ApproximateCreationDateTime": 1_772_452_800, "SizeBytes": 26, "StreamViewType": "NEW_IMAGE"}  # fmt: skip
     return {"eventID": f"e{number}", "eventName": "MODIFY", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
-            "awsRegion": "us-east-1", "dynamodb": told, "eventSourceARN": STREAM}  # fmt: skip
+            "awsRegion": "us-east-1", "dynamodb": answer, "eventSourceARN": STREAM}  # fmt: skip
 
 
 def class_of(item: dict[str, Any]) -> str:

@@ -94,14 +94,14 @@ def _row(kind: Any, items: Any, packing: Any) -> Described:
 
 def _attributes(kind: Any, stored: Mapping[str, str]) -> Described:
     """Each attribute: its type in the table, whether a reader can do without it, and its possible values."""
-    hints, told = get_type_hints(kind), {}
+    hints, answer = get_type_hints(kind), {}
     for each in fields(kind):
         if each.name != "unknown":
-            told[each.name] = {"type": stored.get(each.name, _type(hints[each.name])), "optional": _has_default(each)}
+            answer[each.name] = {"type": stored.get(each.name, _type(hints[each.name])), "optional": _has_default(each)}
             if values := _values(hints[each.name]):
-                told[each.name]["values"] = values
-    derived = {name: {"type": told_type, "optional": False} for name, told_type in stored.items() if name not in told}
-    return dict(sorted((told | derived).items()))
+                answer[each.name]["values"] = values
+    derived = {name: {"type": told_type, "optional": False} for name, told_type in stored.items() if name not in answer}
+    return dict(sorted((answer | derived).items()))
 
 
 def _samples(kind: Any) -> Iterator[Any]:
@@ -181,7 +181,7 @@ def _of_attributes(row: str, before: Described, after: Described) -> Iterator[Di
 
 
 def _without_values(attribute: Described) -> Described:
-    return {name: told for name, told in attribute.items() if name != "values"}
+    return {name: answer for name, answer in attribute.items() if name != "values"}
 
 
 def _of_tables(before: Described, after: Described) -> Iterator[Difference]:
@@ -198,7 +198,9 @@ def _of_tables(before: Described, after: Described) -> Iterator[Difference]:
 
 def _only_adds(before: Described, after: Described) -> bool:
     """Whether a table has everything that it had, and nothing new but indexes."""
-    same = all(after.get(name) == told for name, told in before.items() if isinstance(told, str) or name == "KeySchema")
+    same = all(
+        after.get(name) == answer for name, answer in before.items() if isinstance(answer, str) or name == "KeySchema"
+    )
     lists = ("AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
     return same and all(each in after.get(name, []) for name in lists for each in before.get(name, []))
 

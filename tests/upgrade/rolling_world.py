@@ -176,12 +176,12 @@ class RollingWorld:
         self.requests += 1
         key = {"Idempotency_Key": f"request-{self.requests}"} if method == "POST" else {}
         for _ in range(MAX_REPEATS):
-            told = self.invoke(lambda version: version.request(method, path, body, **key, **headers))
-            if told is not None and told[0] < 500:
-                if told[0] >= 300:
-                    self.refusals[f"{method} {path.removeprefix(NS)}: {told[1]['error']}"] += 1
-                return told[1] if told[0] < 300 else None
-        raise AssertionError(f"expected an answer to {method} {path}, got {told} {self.errors.found[-1:]}")
+            answer = self.invoke(lambda version: version.request(method, path, body, **key, **headers))
+            if answer is not None and answer[0] < 500:
+                if answer[0] >= 300:
+                    self.refusals[f"{method} {path.removeprefix(NS)}: {answer[1]['error']}"] += 1
+                return answer[1] if answer[0] < 300 else None
+        raise AssertionError(f"expected an answer to {method} {path}, got {answer} {self.errors.found[-1:]}")
 
     def _is_now(self, chance: float) -> bool:
         return self.troubled and self._depth == 1 and self.chance.random() < chance
@@ -292,8 +292,8 @@ class RollingWorld:
 
     def claim(self) -> None:
         """A pull worker claims a run, sends one heartbeat, and reports; another version may answer each request."""
-        told = self.ask("POST", "/v1/workers/demo.w/claim", {"worker": "w1"})
-        for lease in (told or {}).get("leases", ()):
+        answer = self.ask("POST", "/v1/workers/demo.w/claim", {"worker": "w1"})
+        for lease in (answer or {}).get("leases", ()):
             if self.chance.random() < 0.5:
                 self.ask("POST", f"/v1/leases/{lease['lease']}/heartbeat", {"worker": "w1"})
             self.ask("POST", f"/v1/leases/{lease['lease']}/report", {"worker": "w1", "state": "succeeded"})

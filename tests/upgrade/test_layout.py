@@ -40,7 +40,7 @@ def test_rows_of_a_played_world_have_only_recorded_attributes(old: Version, new:
     rows, seen = layout.recorded()["rows"], set()
     for _, item in world.tables.rows():
         kind = class_of(dict(item))
-        known = {name: told["type"] for name, told in rows[kind]["attributes"].items()}
+        known = {name: answer["type"] for name, answer in rows[kind]["attributes"].items()}
         assert item.keys() - CARRIED <= known.keys(), f"{kind} has attributes that are not recorded: {item}"
         types = {name: next(iter(content)) for name, content in item.items() if name not in CARRIED}
         assert types == {name: known[name] for name in types}, f"{kind} has attributes of another type: {item}"

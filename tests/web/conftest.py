@@ -68,9 +68,9 @@ class Api:
         answer = self.send(method, path, body, **headers)
         assert answer.status_code == status, answer.body
         assert answer.headers["Content-Type"] == "application/json"
-        told = json.loads(answer.body)
-        assert set(told) == {"error"}
-        error: dict[str, Any] = told["error"]
+        view = json.loads(answer.body)
+        assert set(view) == {"error"}
+        error: dict[str, Any] = view["error"]
         problems = error.pop("problems", [])
         fields = {"code", "message", "field", "hint"}
         assert len(problems) != 1

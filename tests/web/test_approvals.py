@@ -53,9 +53,9 @@ def job(api: Api) -> str:
 
 
 def test_c16_a_person_with_the_role_approves_and_is_on_record(api: Api, job: str) -> None:
-    status, told = says(ADA, job, "approve", "the figures are in")
+    status, answer = says(ADA, job, "approve", "the figures are in")
     assert status == 200
-    [given] = told["approvals"]
+    [given] = answer["approvals"]
     assert (given["for"], given["by"]) == ("DataOwner", ADA)
     api.work()
     run = api.get(f"/v1/runs/{job}")
@@ -65,9 +65,9 @@ def test_c16_a_person_with_the_role_approves_and_is_on_record(api: Api, job: str
 
 
 def test_c16_a_person_with_the_role_refuses_and_job_is_aborted(api: Api, job: str) -> None:
-    status, told = says(ADA, job, "refuse", "not this week")
-    assert (status, told["job_id"], told["state"]) == (200, job, "ABORTED")
-    assert told["reason"].startswith(f"refused by {ADA} at ")
+    status, answer = says(ADA, job, "refuse", "not this week")
+    assert (status, answer["job_id"], answer["state"]) == (200, job, "ABORTED")
+    assert answer["reason"].startswith(f"refused by {ADA} at ")
     api.work()
     assert api.refused(404, "GET", f"/v1/runs/{job}")["code"] == "not_found"
     [record] = api.get(f"{APP}/schedules/nightly/records")["items"]
@@ -80,9 +80,9 @@ def test_c16_a_person_with_the_role_refuses_and_job_is_aborted(api: Api, job: st
 def test_c16_others_are_refused_and_change_nothing(api: Api, job: str, stranger: str) -> None:
     before = api.everything()
     for verdict in ("approve", "refuse"):
-        status, told = says(stranger, job, verdict)
-        assert (status, told["error"]["code"]) == (403, "forbidden")
-        assert stranger in told["error"]["message"]
+        status, answer = says(stranger, job, verdict)
+        assert (status, answer["error"]["code"]) == (403, "forbidden")
+        assert stranger in answer["error"]["message"]
     assert api.everything() == before
 
 

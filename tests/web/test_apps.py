@@ -60,13 +60,13 @@ def test_l8_an_app_that_another_needs_is_not_deleted(api: Api) -> None:
 
 def test_l8_an_app_shows_what_was_deployed_and_the_bucket_has_it(api: Api) -> None:
     api.put(f"{PATH}?update_schedules=false", ORDERS)
-    told = api.get(PATH)["deployed"]
-    assert told["counts"] == {"datasets": 0, "workflows": 1, "schedules": 2}
-    assert told["update_schedules"] is False
-    assert told["by"] == api.get(PATH)["updated_by"]
-    assert told["at"] == api.get(PATH)["updated_at"]
+    answer = api.get(PATH)["deployed"]
+    assert answer["counts"] == {"datasets": 0, "workflows": 1, "schedules": 2}
+    assert answer["update_schedules"] is False
+    assert answer["by"] == api.get(PATH)["updated_by"]
+    assert answer["at"] == api.get(PATH)["updated_at"]
 
-    bucket, _, key = told["uri"].removeprefix("s3://").partition("/")
+    bucket, _, key = answer["uri"].removeprefix("s3://").partition("/")
     assert (bucket, key.rpartition("/")[0]) == ("control", "deployments/demo.orders")
     held = boto3.client("s3").get_object(Bucket=bucket, Key=key)
     assert held["ContentType"] == "application/json"
@@ -74,7 +74,7 @@ def test_l8_an_app_shows_what_was_deployed_and_the_bucket_has_it(api: Api) -> No
 
     api.post(f"{PATH}/schedules/a/disable")
     api.delete(f"{PATH}/schedules/b")
-    assert api.get(PATH)["deployed"] == told
+    assert api.get(PATH)["deployed"] == answer
 
 
 def test_l8_a_dry_run_leaves_no_document_in_the_bucket(api: Api) -> None:
@@ -168,12 +168,12 @@ def test_l18_a_failing_item_has_its_error_and_the_others_change(api: Api) -> Non
         actions.put(ports(), f"demo.flights.{name}", document, "tester", checked=True)
     api.schedule("z")
 
-    told = api.post(f"{APP}/bulk", {"action": "enable", "all": True})
+    answer = api.post(f"{APP}/bulk", {"action": "enable", "all": True})
 
-    assert told["changed"] == ["demo.flights.m", "demo.flights.z"]
-    assert [each["name"] for each in told["failed"]] == ["demo.flights.n"]
-    assert told["failed"][0]["error"]["code"] == "cycle"
-    assert told["failed"][0]["error"]["hint"]
+    assert answer["changed"] == ["demo.flights.m", "demo.flights.z"]
+    assert [each["name"] for each in answer["failed"]] == ["demo.flights.n"]
+    assert answer["failed"][0]["error"]["code"] == "cycle"
+    assert answer["failed"][0]["error"]["hint"]
 
 
 @pytest.mark.parametrize(

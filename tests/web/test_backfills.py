@@ -29,29 +29,29 @@ def api() -> Iterator[Api]:
 
 
 def test_l12_a_backfill_is_begun_shown_listed_and_cancelled(api: Api) -> None:
-    told = api.answer(api.send("POST", f"{ONE}/backfills", JANUARY | {"concurrency": 3, "order": "newest"}), 201)
-    assert (told["state"], told["total"], told["waiting"], told["order"]) == ("RUNNING", 31, 31, "newest")
-    assert set(told) == set(recorded.backfill())
-    assert (told["first"], told["position"]) == ("2026-01-31T02:00:00.000Z", "2026-01-28T02:00:00.000Z")
-    assert [each["entry"][:10] for each in told["active"]] == ["2026-01-31", "2026-01-30", "2026-01-29"]
+    answer = api.answer(api.send("POST", f"{ONE}/backfills", JANUARY | {"concurrency": 3, "order": "newest"}), 201)
+    assert (answer["state"], answer["total"], answer["waiting"], answer["order"]) == ("RUNNING", 31, 31, "newest")
+    assert set(answer) == set(recorded.backfill())
+    assert (answer["first"], answer["position"]) == ("2026-01-31T02:00:00.000Z", "2026-01-28T02:00:00.000Z")
+    assert [each["entry"][:10] for each in answer["active"]] == ["2026-01-31", "2026-01-30", "2026-01-29"]
 
-    path = f"{ONE}/backfills/{told['backfill_id']}"
-    assert api.get(path) == told
+    path = f"{ONE}/backfills/{answer['backfill_id']}"
+    assert api.get(path) == answer
     jobs = api.get(f"{ONE}/jobs")["items"]
-    assert {(job["kind"], job["backfill"]) for job in jobs} == {("backfill", told["backfill_id"])}
+    assert {(job["kind"], job["backfill"]) for job in jobs} == {("backfill", answer["backfill_id"])}
 
     after = api.post(f"{path}/cancel")
     assert (after["state"], after["cancelled"], after["active"]) == ("CANCELLED", 31, [])
     assert "was cancelled by" in after["reason"]
     assert api.post(f"{path}/cancel?runs=cancel") == after, "cancelling what is over changes nothing"
-    [listed] = [item for item in api.get(f"{ONE}/backfills")["items"] if item["backfill_id"] == told["backfill_id"]]
+    [listed] = [item for item in api.get(f"{ONE}/backfills")["items"] if item["backfill_id"] == answer["backfill_id"]]
     assert listed == after
 
 
 def test_l12_a_dry_run_answers_how_many_and_stores_nothing(api: Api) -> None:
     before = api.everything()
-    told = api.answer(api.send("POST", f"{ONE}/backfills", JANUARY | {"dry_run": True}), 200)
-    assert told == {
+    answer = api.answer(api.send("POST", f"{ONE}/backfills", JANUARY | {"dry_run": True}), 200)
+    assert answer == {
         "schedule": "demo.flights.nightly",
         "dataset": None,
         "total": 31,
@@ -71,23 +71,23 @@ def test_l12_partitions_have_their_keys_newest_backfill_first(api: Api) -> None:
     for number in (9, 10, 11):
         api.post(f"{NS}/datasets/flights/partitions", {"partition": {"year": 2013, "month": 1, "day": number}})
     body = {"partitions": {"from": {"year": 2013}, "to": {"year": 2013, "month": 1, "day": 10}}}
-    told = api.post(f"{APP}/schedules/daily/backfills", body)
-    assert (told["dataset"], told["total"]) == ("demo.flights", 2)
-    assert (told["first"], told["last"]) == ({**dict.fromkeys(KEYS, "1"), "year": "2013", "day": "9"},
+    answer = api.post(f"{APP}/schedules/daily/backfills", body)
+    assert (answer["dataset"], answer["total"]) == ("demo.flights", 2)
+    assert (answer["first"], answer["last"]) == ({**dict.fromkeys(KEYS, "1"), "year": "2013", "day": "9"},
                                              {**dict.fromkeys(KEYS, "1"), "year": "2013", "day": "10"})  # fmt: skip
     newest = api.post(f"{APP}/schedules/daily/backfills", {"partitions": {}})
     page = api.get(f"{APP}/schedules/daily/backfills?limit=1")
     assert [item["backfill_id"] for item in page["items"]] == [newest["backfill_id"]]
     rest = api.get(f"{APP}/schedules/daily/backfills?limit=1&cursor={page['next_cursor']}")
-    assert [item["backfill_id"] for item in rest["items"]] == [told["backfill_id"]]
+    assert [item["backfill_id"] for item in rest["items"]] == [answer["backfill_id"]]
     assert rest["next_cursor"] is None
 
 
 def test_l12_backfills_of_a_deleted_schedule_can_still_be_read(api: Api) -> None:
     api.schedule("gone", trigger=NIGHTLY, workflow="clean")
-    told = api.post(f"{APP}/schedules/gone/backfills", JANUARY)
+    answer = api.post(f"{APP}/schedules/gone/backfills", JANUARY)
     api.delete(f"{APP}/schedules/gone")
-    seen = api.get(f"{APP}/schedules/gone/backfills/{told['backfill_id']}")
+    seen = api.get(f"{APP}/schedules/gone/backfills/{answer['backfill_id']}")
     assert (seen["state"], seen["reason"], seen["cancelled"]) == ("ENDED", "the schedule was deleted", 31)
     assert api.refused(404, "POST", f"{APP}/schedules/gone/backfills", JANUARY)["code"] == "not_found"
 
@@ -122,8 +122,8 @@ def test_l12_a_missing_schedule_or_backfill_is_not_found(api: Api) -> None:
     for method, path in (("GET", "nope"), ("POST", "nope/cancel")):
         error = api.refused(404, method, f"{ONE}/backfills/{path}")
         assert (error["code"], error["message"]) == ("not_found", "no backfill named 'nope'")
-    told = api.post(f"{ONE}/backfills", JANUARY)
-    error = api.refused(400, "POST", f"{ONE}/backfills/{told['backfill_id']}/cancel?runs=all")
+    answer = api.post(f"{ONE}/backfills", JANUARY)
+    error = api.refused(400, "POST", f"{ONE}/backfills/{answer['backfill_id']}/cancel?runs=all")
     assert error["field"] == "runs"
 
 

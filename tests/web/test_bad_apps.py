@@ -51,8 +51,8 @@ def test_all_problems_of_an_app_are_told_together(standing: Api) -> None:
     }
     answer = standing.send("PUT", APP, document)
     error = json.loads(answer.body)["error"]
-    told = [(each["code"], each["field"], each["hint"]) for each in error["problems"]]
-    assert told == [
+    view = [(each["code"], each["field"], each["hint"]) for each in error["problems"]]
+    assert view == [
         ("conflict", "datasets.two.prefix", "choose another prefix"),
         ("unknown_reference", "schedules.first.workflow", "did you mean 'demo.flights.notify'?"),
         ("unknown_reference", "schedules.first.policy", "create the policy first, or correct the name"),

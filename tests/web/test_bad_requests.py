@@ -168,7 +168,7 @@ def test_an_event_without_a_route_gets_an_error_in_our_format(resource: str, sta
         "stageVariables": {},
         "body": None,
     }
-    told = app(event, None)
+    answer = app(event, None)
     app.routes.pop(resource, None)  # Chalice keeps its lookups among the routes, where other tests would find them
-    assert told["statusCode"] == status
-    assert json.loads(told["body"])["error"]["code"] == code
+    assert answer["statusCode"] == status
+    assert json.loads(answer["body"])["error"]["code"] == code

@@ -37,10 +37,10 @@ def ends(api: Api, view: Any, node: str, state: Any) -> None:
 
 
 def test_w4_a_dag_is_put_run_shown_rerun_and_deleted(api: Api) -> None:
-    told = api.answer(api.send("PUT", ONE, CHAIN), 201)
-    assert set(told) == set(recorded_dags.dag())
-    assert (told["version"], told["state"]) == (1, "enabled")
-    assert api.put(ONE, CHAIN) == told, "the same again changes nothing"
+    answer = api.answer(api.send("PUT", ONE, CHAIN), 201)
+    assert set(answer) == set(recorded_dags.dag())
+    assert (answer["version"], answer["state"]) == (1, "enabled")
+    assert api.put(ONE, CHAIN) == answer, "the same again changes nothing"
     assert [item["name"] for item in api.get(ALL)["items"]] == ["demo.flights.daily"]
 
     begun = api.post(f"{ONE}/run", idempotency_key="k")
@@ -137,7 +137,7 @@ def test_l8_dags_are_a_part_of_an_app_deployment(api: Api) -> None:
     dry = api.put(f"{NS}/apps/nightly?dry_run=true", app)
     assert "dag demo.nightly.daily" in dry["created"]
     assert "schedule demo.nightly.daily~" in dry["created"]
-    assert len([told for told in dry["created"] if told.startswith("schedule")]) == 3
+    assert len([answer for answer in dry["created"] if answer.startswith("schedule")]) == 3
     api.refused(404, "GET", f"{NS}/apps/nightly/dags/daily")
 
     assert api.put(f"{NS}/apps/nightly", app)["created"] == dry["created"]

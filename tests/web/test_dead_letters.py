@@ -35,8 +35,8 @@ def test_e6_dead_letters_are_listed_with_their_reasons(api: Api) -> None:
     assert [letter["run_id"] for letter in listed["items"]] == [second, first]
     letter = listed["items"][1]
     assert letter["reason"].startswith("SQS refused the message: ")
-    told = {name: letter[name] for name in ("attempt", "schedule", "workflow", "target", "tries", "nominal_at")}
-    assert told == {
+    answer = {name: letter[name] for name in ("attempt", "schedule", "workflow", "target", "tries", "nominal_at")}
+    assert answer == {
         "attempt": 1,
         "schedule": "demo.flights.nightly",
         "workflow": "demo.flights.notify",

@@ -39,11 +39,11 @@ def rehearse(api: Api, trigger: Any, *events: Any, **more: Any) -> dict[str, Any
     """The answer of a dry run, which must leave every table unchanged."""
     api.put(ONE, schedule(workflow="clean", trigger=trigger, **more))
     before = api.everything()
-    told: dict[str, Any] = api.post(f"{ONE}/dry-run", {"events": list(events)})
+    answer: dict[str, Any] = api.post(f"{ONE}/dry-run", {"events": list(events)})
     assert api.everything() == before
-    assert set(told) == {"steps", "fires", "left", "why"}
-    assert told["fires"] == sum(step["fires"] for step in told["steps"])
-    return told
+    assert set(answer) == {"steps", "fires", "left", "why"}
+    assert answer["fires"] == sum(step["fires"] for step in answer["steps"])
+    return answer
 
 
 def fates(told: dict[str, Any]) -> list[str]:
@@ -53,9 +53,9 @@ def fates(told: dict[str, Any]) -> list[str]:
 
 def test_l11_each_event_is_a_step_with_what_came_and_is_missing(api: Api) -> None:
     two = partition("flights", count=2)
-    told = rehearse(api, two, at("11:00:00", READY), at("12:00:00", READY | {"partition": NEXT_DAY}))
+    answer = rehearse(api, two, at("11:00:00", READY), at("12:00:00", READY | {"partition": NEXT_DAY}))
 
-    first, second = told["steps"]
+    first, second = answer["steps"]
     assert first == {
         "at": "2026-11-20T11:00:00.000Z",
         "event": "partition year=2013/month=1/day=1 of flights",
@@ -67,26 +67,26 @@ def test_l11_each_event_is_a_step_with_what_came_and_is_missing(api: Api) -> Non
     }
     assert (second["fires"], second["missing"]) == (True, [])
     assert second["why"] == "trigger met: 2 partitions of demo.flights came since 2026-11-20T11:00:00.000Z"
-    assert (told["fires"], told["left"]) == (1, [])
+    assert (answer["fires"], answer["left"]) == (1, [])
 
 
 def test_l11_firing_consumes_what_came_and_keeps_the_rest(api: Api) -> None:
-    told = rehearse(api, partition("flights", count=2), READY, READY, READY)
-    assert fates(told) == ["counts", "fires", "counts"]
-    [left] = told["left"]
+    answer = rehearse(api, partition("flights", count=2), READY, READY, READY)
+    assert fates(answer) == ["counts", "fires", "counts"]
+    [left] = answer["left"]
     assert left["why"].startswith("waits for 1 partition of demo.flights (1 partition of demo.flights came at ")
     assert (left["changes_at"], left["correlation"]) == (None, None)
-    assert told["why"] == f"fires 1 time; then {left['why']}"
+    assert answer["why"] == f"fires 1 time; then {left['why']}"
 
 
 def test_l11_events_are_played_in_the_order_of_their_instants(api: Api) -> None:
     both = {"type": "all", "triggers": [partition("flights"), partition("weather")]}
     weather = {"type": "partition", "dataset": "weather"}
-    told = rehearse(
+    answer = rehearse(
         api, both, at("12:00:00", READY), at("11:00:00", weather), {**READY, "at": "2026-11-20T11:30+01:00"}
     )
-    assert [step["at"][11:16] for step in told["steps"]] == ["10:30", "11:00", "12:00"]
-    assert fates(told) == ["counts", "fires", "counts"]
+    assert [step["at"][11:16] for step in answer["steps"]] == ["10:30", "11:00", "12:00"]
+    assert fates(answer) == ["counts", "fires", "counts"]
 
 
 def test_l11_an_event_without_an_instant_comes_now(api: Api) -> None:
@@ -133,59 +133,59 @@ def test_l11_an_event_without_an_instant_comes_now(api: Api) -> None:
     ],
 )  # fmt: skip
 def test_l11_every_kind_of_event_counts_for_its_waiting_leaves(api: Api, trigger: Any, event: Any, fate: str) -> None:
-    told = rehearse(api, trigger, event)
-    assert fates(told) == [fate]
-    [step] = told["steps"]
+    answer = rehearse(api, trigger, event)
+    assert fates(answer) == [fate]
+    [step] = answer["steps"]
     assert (step["why"] == "no leaf of the trigger counts this event") == (fate == "-")
 
 
 def test_t19_a_dry_run_gathers_each_correlation_by_itself(api: Api) -> None:
     both = {"type": "all", "triggers": [partition("flights"), partition("weather")]}
     weather = {"type": "partition", "dataset": "weather", "partition": NEXT_DAY}
-    told = rehearse(api, both, READY, weather, READY | {"partition": NEXT_DAY}, by=KEYS)
-    assert fates(told) == ["counts", "counts", "fires"]
-    [left] = told["left"]
+    answer = rehearse(api, both, READY, weather, READY | {"partition": NEXT_DAY}, by=KEYS)
+    assert fates(answer) == ["counts", "counts", "fires"]
+    [left] = answer["left"]
     assert left["correlation"] == DAY
     assert left["why"].startswith("waits for 1 partition of demo.weather ")
 
 
 def test_t12_quiet_becomes_met_when_time_has_passed(api: Api) -> None:
     quiet = {"type": "quiet", "of": partition("flights"), "after": "15m"}
-    told = rehearse(api, quiet, at("11:00:00", READY), at("11:10:00", READY))
-    assert fates(told) == ["counts", "counts"]
-    [left] = told["left"]
+    answer = rehearse(api, quiet, at("11:00:00", READY), at("11:10:00", READY))
+    assert fates(answer) == ["counts", "counts"]
+    [left] = answer["left"]
     assert left["changes_at"] == "2026-11-20T11:25:00.000Z"
 
 
 def test_t12_time_between_events_may_complete_a_match(api: Api) -> None:
     quiet = {"type": "quiet", "of": partition("flights"), "after": "15m"}
-    told = rehearse(api, quiet, at("11:00:00", READY), at("11:20:00", READY | {"dataset": "weather"}))
-    assert fates(told) == ["counts", "fires", "-"]
-    assert (told["steps"][1]["at"], told["steps"][1]["event"]) == ("2026-11-20T11:15:00.000Z", "time passes")
-    assert (told["fires"], told["left"]) == (1, [])
-    told = rehearse(api, quiet, at("11:00:00", READY), at("11:20:00", READY))
-    assert fates(told) == ["counts", "fires", "counts"]
-    assert len(told["left"]) == 1
+    answer = rehearse(api, quiet, at("11:00:00", READY), at("11:20:00", READY | {"dataset": "weather"}))
+    assert fates(answer) == ["counts", "fires", "-"]
+    assert (answer["steps"][1]["at"], answer["steps"][1]["event"]) == ("2026-11-20T11:15:00.000Z", "time passes")
+    assert (answer["fires"], answer["left"]) == (1, [])
+    answer = rehearse(api, quiet, at("11:00:00", READY), at("11:20:00", READY))
+    assert fates(answer) == ["counts", "fires", "counts"]
+    assert len(answer["left"]) == 1
 
 
 def test_t19_an_event_without_the_correlation_keys_says_so(api: Api) -> None:
-    told = rehearse(api, partition("flights"), READY | {"partition": {"year": "2013"}}, by=KEYS)
-    assert fates(told) == ["-"]
-    assert told["steps"][0]["why"] == "the event does not carry a value of every correlation key (year, month, day)"
+    answer = rehearse(api, partition("flights"), READY | {"partition": {"year": "2013"}}, by=KEYS)
+    assert fates(answer) == ["-"]
+    assert answer["steps"][0]["why"] == "the event does not carry a value of every correlation key (year, month, day)"
 
 
 def test_t14_an_expired_partial_match_is_dropped_in_a_dry_run(api: Api) -> None:
     both = {"type": "all", "triggers": [partition("flights"), partition("weather")], "within": "1h"}
     weather = {"type": "partition", "dataset": "weather"}
-    told = rehearse(api, both, at("11:00:00", READY), at("12:00:00", weather), at("12:30:00", READY))
-    assert fates(told) == ["counts", "counts", "fires"]
-    assert told["steps"][1]["missing"] == ["1 partition of demo.flights"]
+    answer = rehearse(api, both, at("11:00:00", READY), at("12:00:00", weather), at("12:30:00", READY))
+    assert fates(answer) == ["counts", "counts", "fires"]
+    assert answer["steps"][1]["missing"] == ["1 partition of demo.flights"]
 
 
 def test_l11_without_events_a_dry_run_shows_what_trigger_needs(api: Api) -> None:
-    told = rehearse(api, partition("flights"))
-    assert (told["steps"], told["fires"], told["left"]) == ([], 0, [])
-    assert "1 partition of demo.flights" in told["why"]
+    answer = rehearse(api, partition("flights"))
+    assert (answer["steps"], answer["fires"], answer["left"]) == ([], 0, [])
+    assert "1 partition of demo.flights" in answer["why"]
 
 
 def test_l11_a_dry_run_ignores_the_mode_and_what_is_gathered(api: Api) -> None:
@@ -204,8 +204,8 @@ def test_l11_a_dry_run_ignores_the_mode_and_what_is_gathered(api: Api) -> None:
 
 def test_l11_many_events_can_be_played_at_once(api: Api) -> None:
     day = {f"key{number}": "x" * 50 for number in range(10)}
-    told = rehearse(api, partition("flights", count=1_000), *[READY | {"partition": day}] * 1_000)
-    assert (told["fires"], len(told["steps"])) == (1, 1_000)
+    answer = rehearse(api, partition("flights", count=1_000), *[READY | {"partition": day}] * 1_000)
+    assert (answer["fires"], len(answer["steps"])) == (1, 1_000)
 
 
 # -- what is refused -------------------------------------------------------------------------------------------------

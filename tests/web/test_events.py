@@ -42,8 +42,8 @@ def test_t11_an_event_starts_waiting_schedule_and_its_run_has_it(api: Api) -> No
 
     assert (accepted["id"], accepted["type"]) == ("o-7", "orders.closed")
     [run] = api.get(f"{ONE}/runs")["items"]
-    [told] = api.get(f"/v1/runs/{run['run_id']}")["events"]
-    assert told == {
+    [answer] = api.get(f"/v1/runs/{run['run_id']}")["events"]
+    assert answer == {
         "kind": "event",
         "id": accepted["event_id"],
         "type": "orders.closed",

@@ -48,7 +48,7 @@ def change(number: int, row: Any, event: str = "MODIFY") -> dict[str, Any]:
     https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html#events-sample-dynamodb
     """
     image = {name: _as_json(content) for name, content in items.to_item(row, 4, 4).items()}
-    told: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "ApproximateCreationDateTime": 1_772_452_800,
         "Keys": {"pk": image["pk"], "sk": image["sk"]},
         "SequenceNumber": f"{number:030}",
@@ -56,10 +56,10 @@ def change(number: int, row: Any, event: str = "MODIFY") -> dict[str, Any]:
         "StreamViewType": "NEW_IMAGE",
     }
     if event != "REMOVE":
-        told["NewImage"] = image
+        answer["NewImage"] = image
     return {
         "eventID": f"e{number}", "eventName": event, "eventVersion": "1.1", "eventSource": "aws:dynamodb",
-        "awsRegion": "us-east-1", "dynamodb": told, "eventSourceARN": STREAM,
+        "awsRegion": "us-east-1", "dynamodb": answer, "eventSourceARN": STREAM,
     }  # fmt: skip
 
 
@@ -74,8 +74,8 @@ def objects(s3: Any) -> dict[str, bytes]:
 
 
 def lines(s3: Any) -> list[Any]:
-    told = [gzip.decompress(body).decode() for key, body in objects(s3).items() if key.startswith("history/")]
-    return [json.loads(line) for text in told for line in text.splitlines()]
+    answer = [gzip.decompress(body).decode() for key, body in objects(s3).items() if key.startswith("history/")]
+    return [json.loads(line) for text in answer for line in text.splitlines()]
 
 
 def test_h3_ended_runs_and_records_are_written_to_the_lake(lake: Any) -> None:
@@ -90,13 +90,13 @@ def test_h3_ended_runs_and_records_are_written_to_the_lake(lake: Any) -> None:
 
 def test_h3_active_and_removed_rows_are_not_in_the_lake(lake: Any) -> None:
     pointer = Pointer("app/run", "r1", 1, NOON)
-    told = (
+    answer = (
         change(1, rows.run()),
         change(2, ended("r2"), "REMOVE"),
         change(3, pointer),
         change(4, ended("r4", wake_at=NOON, announce=("COMPLETED",))),
     )
-    assert invoke(*told) == []
+    assert invoke(*answer) == []
     assert objects(lake) == {}
 
 

@@ -133,11 +133,11 @@ def test_the_api_page_lists_the_same_routes_and_every_code() -> None:
         (Path(__file__).parents[2] / "docs" / "api.md").read_text().replace("{app}/", "/v1/namespaces/{ns}/apps/{app}/")
     )
     page = page.replace("{app}`", "/v1/namespaces/{ns}/apps/{app}`")
-    told = {
+    answer = {
         (method, re.sub(r"{\w+}", "{}", path))
         for methods, path in re.findall(r"`((?:[A-Z]+ )+)(/v1[^` ]*)`", page)
         for method in methods.split()
     }
     routes = {(method, re.sub(r"{\w+}", "{}", path)) for path, methods in app.routes.items() for method in methods}
-    assert told == routes
+    assert answer == routes
     assert {code for code in STATUS if f"| `{code}` |" not in page} == {"forbidden", "throttled"}

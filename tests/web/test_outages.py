@@ -29,10 +29,10 @@ def test_without_tables_each_request_is_answered_503_with_advice(
 ) -> None:
     api.schedule("nightly")
     with tables_down(how):
-        told = api.refused(503, method, path, body)
-    assert told["code"] == "unavailable"
-    assert told["message"].startswith("the tables ")
-    assert told["hint"] == "retry the request in a few seconds"
+        answer = api.refused(503, method, path, body)
+    assert answer["code"] == "unavailable"
+    assert answer["message"].startswith("the tables ")
+    assert answer["hint"] == "retry the request in a few seconds"
 
 
 @pytest.mark.parametrize("how", [answers_503, is_unreachable])
@@ -41,15 +41,15 @@ def test_without_the_hint_queue_a_request_is_carried_out(api: Api, how: Any) -> 
     hints: Any = ports().hints
     with down(hints._client, how):
         api.post(f"{ONE}/enable")
-        told = api.post(f"{ONE}/run", {}, idempotency_key="once")
+        answer = api.post(f"{ONE}/run", {}, idempotency_key="once")
     assert api.get(ONE)["state"] == "enabled"
-    assert api.get(f"/v1/jobs/{told['job_id']}")["schedule"].endswith("nightly")
+    assert api.get(f"/v1/jobs/{answer['job_id']}")["schedule"].endswith("nightly")
 
 
 @pytest.mark.parametrize("how", [answers_503, is_unreachable])
 def test_without_s3_a_request_that_needs_it_is_answered_503(api: Api, how: Any) -> None:
     payloads: Any = ports().payloads
     with down(payloads._client, how):
-        told = api.refused(503, "PUT", APP, {"datasets": {}})
-    assert told["code"] == "unavailable"
-    assert "retry" in (told["hint"] or "")
+        answer = api.refused(503, "PUT", APP, {"datasets": {}})
+    assert answer["code"] == "unavailable"
+    assert "retry" in (answer["hint"] or "")

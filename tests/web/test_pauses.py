@@ -145,10 +145,10 @@ def test_l18_many_schedules_are_paused_and_resumed_at_once(api: Api) -> None:
     api.schedule("weekly", tags={"team": "x"})
     nightly, weekly = "demo.flights.nightly", "demo.flights.weekly"
 
-    told = api.post(f"{APP}/bulk", {"action": "pause", "tag": "team=x"})
+    answer = api.post(f"{APP}/bulk", {"action": "pause", "tag": "team=x"})
 
-    assert (told["changed"], told["unchanged"]) == ([nightly], [])
-    [failed] = told["failed"]
+    assert (answer["changed"], answer["unchanged"]) == ([nightly], [])
+    [failed] = answer["failed"]
     assert (failed["name"], failed["error"]["code"]) == (weekly, "conflict")
     assert api.get(ONE)["state"] == "hold"
     assert api.post(f"{APP}/bulk", {"action": "pause", "state": "hold"})["unchanged"] == [nightly]

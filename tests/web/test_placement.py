@@ -45,10 +45,10 @@ def test_w13_a_listed_application_and_role_of_workflow_reach_emr(api: Api, other
     run = run_of(api, {"target": {**EMR, "application_id": other, "execution_role_arn": ROLE}})
     assert run["target_id"].startswith(f"{other}/")
     assert (run["target"]["application_id"], run["target"]["execution_role_arn"]) == (other, ROLE)
-    told = boto3.client("emr-serverless").get_job_run(applicationId=other, jobRunId=run["target_id"].partition("/")[2])[
-        "jobRun"
-    ]
-    assert told["executionRole"] == ROLE
+    answer = boto3.client("emr-serverless").get_job_run(
+        applicationId=other, jobRunId=run["target_id"].partition("/")[2]
+    )["jobRun"]
+    assert answer["executionRole"] == ROLE
 
 
 def test_w13_the_application_and_role_of_the_stack_may_be_named(api: Api) -> None:

@@ -14,9 +14,9 @@ ONE = f"{POLICIES}/calm"
 def test_l17_a_policy_is_put_read_listed_replaced_and_deleted(api: Api) -> None:
     created = api.send("PUT", ONE, {"max_events": 20, "interval": "1m"})
     assert (created.status_code, created.json_body["did"]) == (201, "created")
-    told = api.get(ONE)
-    assert (told["name"], told["kind"], told["version"]) == ("demo.calm", "policy", 1)
-    assert (told["max_events"], told["interval"]) == (20, "1m")
+    answer = api.get(ONE)
+    assert (answer["name"], answer["kind"], answer["version"]) == ("demo.calm", "policy", 1)
+    assert (answer["max_events"], answer["interval"]) == (20, "1m")
 
     same = api.send("PUT", ONE, {"max_events": 20, "interval": "1m"})
     assert (same.status_code, same.json_body["did"], api.get(ONE)["version"]) == (200, "unchanged", 1)
@@ -76,11 +76,11 @@ def test_l17_a_policy_counts_jobs_that_wait_with_a_group(api: Api, monkeypatch: 
         api.post(f"{APP}/schedules/{name}/run", {}, idempotency_key=f"k{number}")
     api.work()
 
-    told, jobs = api.get(ONE), api.get(f"{NS}/jobs")["items"]
-    assert [(part["of"], part["waiting"]) for part in told["parts"]] == [
+    answer, jobs = api.get(ONE), api.get(f"{NS}/jobs")["items"]
+    assert [(part["of"], part["waiting"]) for part in answer["parts"]] == [
         ("the next start", 3), ("admission, with permits of group demo.spark", 1),
     ]  # fmt: skip
-    assert told["waiting"] == len(jobs) == 4
+    assert answer["waiting"] == len(jobs) == 4
 
 
 def test_l17_a_policy_and_the_jobs_tell_the_same_queue(api: Api) -> None:
@@ -91,11 +91,11 @@ def test_l17_a_policy_and_the_jobs_tell_the_same_queue(api: Api) -> None:
         api.post(f"{APP}/schedules/nightly/run", {}, idempotency_key=f"k{number}")
         api.work()
 
-    told = api.get(ONE)
+    answer = api.get(ONE)
     jobs = api.get(f"{NS}/jobs")["items"]
-    [part] = told["parts"]
-    assert told["waiting"] == part["waiting"] == len(jobs) == 3
-    assert told["next_start_at"] > told["updated_at"]
+    [part] = answer["parts"]
+    assert answer["waiting"] == part["waiting"] == len(jobs) == 3
+    assert answer["next_start_at"] > answer["updated_at"]
     assert [each["position"] for each in part["queue"]] == [1, 2, 3]
     places = {each["job_id"]: each["position"] for each in part["queue"]}
     assert {job["job_id"]: job["queue"]["position"] for job in jobs} == places

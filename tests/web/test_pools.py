@@ -21,10 +21,10 @@ def put(api: Api, **schedule: Any) -> str:
 
 def test_w3_a_pool_is_put_read_with_its_use_and_deleted(api: Api) -> None:
     assert api.put(POOL, {"size": 4, "shares": {"flights.spark": {"reserved": 2}}})["did"] == "created"
-    told = api.get(POOL)
-    assert (told["size"], told["unit"], told["in_use"], told["waiting"]) == (4, "slots", 0, 0)
-    assert [part["of"] for part in told["parts"]] == ["everybody", "demo.flights.spark"]
-    assert [part["queue"] for part in told["parts"]] == [[], []]
+    answer = api.get(POOL)
+    assert (answer["size"], answer["unit"], answer["in_use"], answer["waiting"]) == (4, "slots", 0, 0)
+    assert [part["of"] for part in answer["parts"]] == ["everybody", "demo.flights.spark"]
+    assert [part["queue"] for part in answer["parts"]] == [[], []]
     assert [each["name"] for each in api.get(f"{NS}/pools")["items"]] == ["demo.cluster"]
 
     put(api)

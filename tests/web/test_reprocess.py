@@ -32,33 +32,33 @@ def api() -> Iterator[Api]:
 
 
 def test_l21_a_reprocessing_is_begun_shown_and_cancelled(api: Api) -> None:
-    told = api.answer(api.send("POST", ALL, ONE), 201)
-    assert (told["state"], told["dataset"], told["total"], told["waiting"]) == ("RUNNING", "demo.flights", 2, 2)
-    assert (told["first"], told["last"]) == (DAY, DAY)
-    assert set(told) == set(recorded.reprocess())
-    assert set(told["steps"][0]) == set(recorded.reprocess()["steps"][0])
-    states = [(step["step"], step["schedule"], step["state"], step["after"]) for step in told["steps"]]
+    answer = api.answer(api.send("POST", ALL, ONE), 201)
+    assert (answer["state"], answer["dataset"], answer["total"], answer["waiting"]) == ("RUNNING", "demo.flights", 2, 2)
+    assert (answer["first"], answer["last"]) == (DAY, DAY)
+    assert set(answer) == set(recorded.reprocess())
+    assert set(answer["steps"][0]) == set(recorded.reprocess()["steps"][0])
+    states = [(step["step"], step["schedule"], step["state"], step["after"]) for step in answer["steps"]]
     assert states == [(0, "demo.flights.daily", "running", []), (1, "demo.flights.next", "waiting", [0])]
-    assert told["steps"][0]["backfill_id"] == f"{told['reprocess_id']}.0"
+    assert answer["steps"][0]["backfill_id"] == f"{answer['reprocess_id']}.0"
 
-    path = f"{ALL}/{told['reprocess_id']}"
-    assert api.get(path) == told
-    backfill = api.get(f"{APP}/schedules/daily/backfills/{told['reprocess_id']}.0")
+    path = f"{ALL}/{answer['reprocess_id']}"
+    assert api.get(path) == answer
+    backfill = api.get(f"{APP}/schedules/daily/backfills/{answer['reprocess_id']}.0")
     assert (backfill["state"], backfill["first"]) == ("RUNNING", DAY)
 
     over = api.post(f"{path}/cancel")
     assert (over["state"], over["cancelled"]) == ("CANCELLED", 2)
     assert "was cancelled by" in over["reason"]
     assert api.post(f"{path}/cancel?runs=cancel") == over, "cancelling what is over changes nothing"
-    [listed] = [item for item in api.get(ALL)["items"] if item["reprocess_id"] == told["reprocess_id"]]
+    [listed] = [item for item in api.get(ALL)["items"] if item["reprocess_id"] == answer["reprocess_id"]]
     assert listed == over
 
 
 def test_l21_a_dry_run_lists_the_steps_and_stores_nothing(api: Api) -> None:
     before = api.everything()
-    told = api.answer(api.send("POST", ALL, ONE | {"dry_run": True}), 200)
-    assert (told["total"], told["partitions"]) == (2, 1)
-    assert told["steps"][1] == {
+    answer = api.answer(api.send("POST", ALL, ONE | {"dry_run": True}), 200)
+    assert (answer["total"], answer["partitions"]) == (2, 1)
+    assert answer["steps"][1] == {
         "step": 1,
         "schedule": "demo.flights.next",
         "workflow": "demo.flights.join",
@@ -72,15 +72,15 @@ def test_l21_a_dry_run_lists_the_steps_and_stores_nothing(api: Api) -> None:
 
 
 def test_l21_fires_of_a_range_are_planned_and_run_again(api: Api) -> None:
-    told = api.answer(api.send("POST", ALL, {"fires": FIRES, "scope": "only"}), 201)
-    assert (told["dataset"], told["run"], told["total"]) == (None, None, 2)
-    assert told["fires"] == {
+    answer = api.answer(api.send("POST", ALL, {"fires": FIRES, "scope": "only"}), 201)
+    assert (answer["dataset"], answer["run"], answer["total"]) == (None, None, 2)
+    assert answer["fires"] == {
         "schedule": "demo.flights.nightly",
         "from": "2026-01-01T00:00:00.000Z",
         "to": "2026-01-03T00:00:00.000Z",
     }
-    assert (told["first"], told["last"]) == ("2026-01-01T02:00:00.000Z", "2026-01-02T02:00:00.000Z")
-    api.post(f"{ALL}/{told['reprocess_id']}/cancel")
+    assert (answer["first"], answer["last"]) == ("2026-01-01T02:00:00.000Z", "2026-01-02T02:00:00.000Z")
+    api.post(f"{ALL}/{answer['reprocess_id']}/cancel")
 
 
 def test_l21_one_idempotency_key_is_one_reprocessing(api: Api) -> None:

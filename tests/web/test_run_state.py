@@ -81,8 +81,8 @@ def test_w16_a_status_of_an_execution_moves_its_run(api: Api) -> None:
     assert api.get(f"/v1/runs/{job_id}")["reason"] == "NoDisk: the disk is full"
 
     theirs = Execution(f"{arn}x", machine, f"{made['name']}x", "{}", began)
-    told = invoke("run_state", event_of(theirs, began)).payload
-    assert told == f"{arn}x of step_functions was not started by Sluice"
+    answer = invoke("run_state", event_of(theirs, began)).payload
+    assert answer == f"{arn}x of step_functions was not started by Sluice"
 
 
 def test_a_state_change_of_a_foreign_job_changes_nothing(api: Api) -> None:
@@ -96,9 +96,9 @@ def test_a_state_change_of_a_foreign_job_changes_nothing(api: Api) -> None:
     )["jobRunId"]
     before = api.everything()
     for job_run_id in (theirs, "00nosuchjobrun"):
-        told = handlers.run_state(change(job_run_id, "SUCCESS"))
+        answer = handlers.run_state(change(job_run_id, "SUCCESS"))
         expected = f"{ports().settings.emr_application_id}/{job_run_id} of emr_serverless was not started by Sluice"
-        assert told == expected
+        assert answer == expected
     assert handlers.run_state(change(theirs, "SCHEDULED")) == "state SCHEDULED changes nothing"
     assert api.everything() == before
 

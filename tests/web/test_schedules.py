@@ -292,7 +292,7 @@ def test_c14_why_of_work_that_never_ran_has_reason_and_time(api: Api) -> None:
     assert (why["at"], why["schedule"]) == (record["at"], "demo.flights.nightly")
     for path in (f"/v1/runs/{job['job_id']}", f"/v1/jobs/{job['job_id']}", f"/v1/jobs/{job['job_id']}/why"):
         assert api.refused(404, "GET", path)["hint"] == f"it was dropped at {record['at']}: {record['reason']}"
-    told = api.get(f"{ONE}/why")
-    assert told["ended"] == [record]
-    assert f"the last work was dropped at {record['at']}: {record['reason']}" in told["why"]
+    answer = api.get(f"{ONE}/why")
+    assert answer["ended"] == [record]
+    assert f"the last work was dropped at {record['at']}: {record['reason']}" in answer["why"]
     assert api.get(f"{ONE}/records")["items"] == api.get(f"{NS}/records")["items"] == [record]

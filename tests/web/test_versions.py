@@ -70,8 +70,8 @@ def test_l7_the_last_version_of_a_page_is_compared_across_pages(api: Api, limit:
     pages = [api.get(f"{VERSIONS}?limit={limit}")]
     while (cursor := pages[-1]["next_cursor"]) is not None:
         pages.append(api.get(f"{VERSIONS}?limit={limit}&cursor={cursor}"))
-    told = [item["changes"] for page in pages for item in page["items"]]
-    assert told == [[f"priority: {old} -> {old + 1}"] for old in (3, 2, 1, 0)] + [["created"]]
+    answer = [item["changes"] for page in pages for item in page["items"]]
+    assert answer == [[f"priority: {old} -> {old + 1}"] for old in (3, 2, 1, 0)] + [["created"]]
 
 
 def test_l7_versions_survive_schedule_and_go_on_in_its_successor(api: Api) -> None:

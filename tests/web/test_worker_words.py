@@ -33,8 +33,8 @@ def test_w5_the_last_lines_of_a_report_may_be_of_any_characters(pool: Api, outpu
     lease = claim(pool)[0]
     end = {**ANN, "state": "failed", "exit_code": 1, "output": output}
     assert pool.post(f"/v1/leases/{lease['lease']}/report", end)["state"] == "FAILED"
-    told = pool.get(f"/v1/runs/{lease['run_id']}/logs?lines=10000")["streams"]["output"]
-    assert told == output[-16_000:].splitlines()
+    answer = pool.get(f"/v1/runs/{lease['run_id']}/logs?lines=10000")["streams"]["output"]
+    assert answer == output[-16_000:].splitlines()
 
 
 def test_w15_the_logs_of_a_run_without_a_report_say_why(pool: Api) -> None:

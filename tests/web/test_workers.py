@@ -35,8 +35,8 @@ def test_w5_a_worker_claims_beats_and_reports_over_http(pool: Api) -> None:
     assert claim(pool) == []
     path = f"/v1/leases/{lease['lease']}"
 
-    told = pool.post(f"{path}/heartbeat", {**ANN, "message": "half way", "metrics": {"rows": 7, "share": 0.5}})
-    assert (told["state"], told["cancel"]) == ("RUNNING", False)
+    answer = pool.post(f"{path}/heartbeat", {**ANN, "message": "half way", "metrics": {"rows": 7, "share": 0.5}})
+    assert (answer["state"], answer["cancel"]) == ("RUNNING", False)
     run = pool.get(f"/v1/runs/{lease['run_id']}")
     assert (run["state"], run["reason"], run["metrics"]) == ("RUNNING", "half way", {"rows": 7, "share": 0.5})
 

@@ -42,10 +42,10 @@ def test_w5_the_first_heartbeat_begins_the_work_a_report_ends_it(world: World, a
     ann.claim()
     assert world.runs("nightly")[0].state == "STARTING"
 
-    told = ann.beat(message="read 3 files", rows=3)
+    answer = ann.beat(message="read 3 files", rows=3)
     world.settle()
     running = world.runs("nightly")[0]
-    assert (told["state"], told["cancel"], running.state) == ("RUNNING", False, "RUNNING")
+    assert (answer["state"], answer["cancel"], running.state) == ("RUNNING", False, "RUNNING")
     assert (running.reason, dict(running.metrics or {})) == ("read 3 files", {"rows": 3})
 
     world.clock.pass_by("20s")
@@ -143,9 +143,9 @@ def test_w5_a_claim_waits_for_offers_for_a_bounded_time(world: World, ann: PullW
 
 def test_w5_an_idle_worker_keeps_no_lambda_and_is_given_a_delay(world: World) -> None:
     before = world.clock.now()
-    told = workers.claim(world.ports, "demo.etl", "ann", 1)
+    answer = workers.claim(world.ports, "demo.etl", "ann", 1)
     assert world.clock.now() == before
-    assert (told.leases, told.retry_after, told.wait) == ([], 5 * SECOND, 0)
+    assert (answer.leases, answer.retry_after, answer.wait) == ([], 5 * SECOND, 0)
 
 
 def test_w5_a_worker_without_hint_support_is_kept_for_a_second(world: World) -> None:
@@ -156,9 +156,9 @@ def test_w5_a_worker_without_hint_support_is_kept_for_a_second(world: World) -> 
 
 def test_w5_a_worker_that_waited_or_got_work_asks_again_at_once(world: World) -> None:
     waiting(world, 10)
-    told = workers.claim(world.ports, "demo.etl", "ann", 1)
-    assert (told.retry_after, told.wait) == (5 * SECOND, 10 * SECOND)
-    assert workers.claim(world.ports, "demo.etl", "ann", 1, told.wait).retry_after == 0
+    answer = workers.claim(world.ports, "demo.etl", "ann", 1)
+    assert (answer.retry_after, answer.wait) == (5 * SECOND, 10 * SECOND)
+    assert workers.claim(world.ports, "demo.etl", "ann", 1, answer.wait).retry_after == 0
     run_now(world)
     assert workers.claim(world.ports, "demo.etl", "ann", 1).retry_after == 0
 

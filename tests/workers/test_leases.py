@@ -128,8 +128,8 @@ def test_w5_a_cancel_of_a_claimed_run_comes_with_next_heartbeat(world: World, an
     cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
     world.settle()
 
-    told = ann.beat()
-    assert (told["cancel"], told["reason"]) == (True, "somebody said so")
+    answer = ann.beat()
+    assert (answer["cancel"], answer["reason"]) == (True, "somebody said so")
     ann.fail(exit_code=-15)
     run = world.runs("nightly")[0]
     assert run.state == "CANCELLED"

@@ -67,14 +67,14 @@ def test_w5_a_worker_does_runs_of_its_pool_and_ends_when_empty(served: Served, s
     show = 'echo "$SLUICE_PROPERTIES"; echo "$@"; grep -c run_id "$SLUICE_CONTEXT_FILE"'
     worker = start("ann", "sh", "-c", show, "sh", "{args}", "{run_id}", options=("--once", "--concurrency", "2"))
 
-    told, _ = worker.communicate(timeout=60)
+    answer, _ = worker.communicate(timeout=60)
 
     assert worker.returncode == 0
     for number, run_id in enumerate((first, second), start=1):
         assert served.run(run_id)["state"] == "SUCCEEDED"
         logs = served.api.get(f"/v1/runs/{run_id}/logs")
         assert logs["streams"]["output"] == [f'{{"day": {number}}}', f"a b c {run_id}", "1"]
-    assert "a b c" in told, "what the commands say passes through"
+    assert "a b c" in answer, "what the commands say passes through"
 
 
 def test_w5_the_job_of_a_killed_worker_goes_to_another_in_time(served: Served, start: Any) -> None:

@@ -55,12 +55,12 @@ def path(what: str, number: int = 1) -> str:
 
 def work(api: PlayedApi, *command: str, grace: float = 5, leases: Any = None, **more: Any) -> tuple[Worker, list[str]]:
     """A worker does the work of one claim, and ends."""
-    told: list[str] = []
+    answer: list[str] = []
     api.play("POST", CLAIM, {"leases": leases or [lease()]}, {"leases": []})
     plan = Plan("demo.etl", "ann", command, grace=grace, **more)
-    worker = Worker(Client(api.url, pause=lambda _: None), plan, lambda text, run=None: told.append(text), once=True)
+    worker = Worker(Client(api.url, pause=lambda _: None), plan, lambda text, run=None: answer.append(text), once=True)
     worker.run()
-    return worker, told
+    return worker, answer
 
 
 def reports(api: PlayedApi) -> list[Any]:
@@ -105,9 +105,9 @@ def test_w5_a_command_that_ignores_its_end_is_killed_after_grace(api: PlayedApi)
 def test_w5_a_lost_lease_ends_the_command_and_reports_nothing(api: PlayedApi) -> None:
     error = {"code": "lease_lost", "message": "attempt 2 is held by bob", "field": None, "hint": None}
     api.play("POST", path("heartbeat"), ALIVE, Played(409, {"error": error}))
-    _, told = work(api, "sleep", "60", leases=[lease(beat=0.3)])
+    _, answer = work(api, "sleep", "60", leases=[lease(beat=0.3)])
     assert reports(api) == []
-    assert "lease lost: another worker has the run" in told
+    assert "lease lost: another worker has the run" in answer
 
 
 def test_w5_work_cancelled_before_it_began_is_never_begun(api: PlayedApi, tmp_path: Path) -> None:
@@ -129,9 +129,9 @@ def test_w5_an_unanswered_report_is_repeated(api: PlayedApi, monkeypatch: pytest
     monkeypatch.setattr(pulling, "pause_after", lambda tries: 0.01)
     api.play("POST", path("heartbeat"), ALIVE)
     api.play("POST", path("report"), *[Played(503, {}) for _ in range(9)], ENDED)
-    _, told = work(api, "true")
+    _, answer = work(api, "true")
     assert len(reports(api)) == 10
-    assert any("will be repeated" in text for text in told)
+    assert any("will be repeated" in text for text in answer)
 
 
 def test_w5_an_unanswered_claim_is_repeated_and_a_refusal_shown(

@@ -47,9 +47,9 @@ def test_w5_metrics_are_reported_as_far_as_they_fit(heard: PlayedApi, tmp_path: 
     file = tmp_path / "metrics"
     file.write_text(json.dumps({f"metric{number}": "x" * 90 for number in range(20)}))
     work(heard, "sh", "-c", f"cp {file} $SLUICE_METRICS_FILE")
-    told = reports(heard)[0]["metrics"]
-    assert list(told) == [f"metric{number}" for number in range(9)]
-    assert len(json.dumps(told).encode()) <= 1_000
+    answer = reports(heard)[0]["metrics"]
+    assert list(answer) == [f"metric{number}" for number in range(9)]
+    assert len(json.dumps(answer).encode()) <= 1_000
 
 
 @pytest.mark.parametrize(
@@ -64,10 +64,10 @@ def test_w5_a_command_that_cannot_start_is_a_failure(
     heard: PlayedApi, words: tuple[str, ...], arguments: list[str], why: str
 ) -> None:
     work(heard, *words, leases=[{**lease(), "arguments": arguments}])
-    [told] = reports(heard)
-    assert (told["state"], told["exit_code"]) == ("failed", 127)
-    assert told["message"].startswith(why)
-    assert len(told["message"]) <= 500
+    [answer] = reports(heard)
+    assert (answer["state"], answer["exit_code"]) == ("failed", 127)
+    assert answer["message"].startswith(why)
+    assert len(answer["message"]) <= 500
 
 
 def test_w5_a_worker_without_disk_space_reports_a_failed_attempt(
@@ -78,16 +78,16 @@ def test_w5_a_worker_without_disk_space_reports_a_failed_attempt(
 
     monkeypatch.setattr(commands, "TemporaryDirectory", full)
     work(heard, "true")
-    [told] = reports(heard)
-    assert (told["state"], told["message"]) == ("failed", "the worker failed: [Errno 28] No space left on device")
+    [answer] = reports(heard)
+    assert (answer["state"], answer["message"]) == ("failed", "the worker failed: [Errno 28] No space left on device")
 
 
 def test_w5_a_long_cancel_reason_is_truncated_in_the_report(api: PlayedApi) -> None:
     api.play("POST", path("heartbeat"), {**ALIVE, "cancel": True, "reason": "so " * 500})
     api.play("POST", path("report"), ENDED)
     work(api, "true")
-    [told] = reports(api)
-    assert len(told["message"]) == 500
+    [answer] = reports(api)
+    assert len(answer["message"]) == 500
 
 
 def test_w5_an_unanswered_result_is_repeated_at_heartbeat_rate(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:

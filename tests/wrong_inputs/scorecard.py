@@ -71,9 +71,9 @@ def table(examples: list[Example]) -> str:
 
 def _row(label: str, examples: list[Example]) -> str:
     scores = [score(example.console) for example in examples]
-    told = [sum(getattr(each, name) for each in scores) for name in ("expected", "got", "to_do")]
+    answer = [sum(getattr(each, name) for each in scores) for name in ("expected", "got", "to_do")]
     points, most = sum(each.points for each in scores), 3 * len(scores)
-    return f"| {label} | {len(scores)} | {told[0]} | {told[1]} | {told[2]} | {points} of {most} |"
+    return f"| {label} | {len(scores)} | {answer[0]} | {answer[1]} | {answer[2]} | {points} of {most} |"
 
 
 def main() -> None:

@@ -40,9 +40,9 @@ def test_c17_a_job_waits_for_the_next_allowed_day(world: World) -> None:
     world.clock.wait_until(parse_instant("2026-03-07T09:00:00Z"))
     world.upload(day(1))
     world.settle()
-    told, opens = why(world, "daily"), "2026-03-09T23:00:00.000Z"
-    assert told["wakes"] == f"its time at {opens}"
-    assert told["constraints"] == [
+    answer, opens = why(world, "daily"), "2026-03-09T23:00:00.000Z"
+    assert answer["wakes"] == f"its time at {opens}"
+    assert answer["constraints"] == [
         {
             "type": "calendar",
             "met": False,
@@ -119,8 +119,8 @@ def test_c17_without_a_day_left_why_says_what_to_do(world: World) -> None:
     world.deploy(flights({"daily": document}))
     world.upload(day(1))
     world.settle()
-    told = why(world, "daily")
-    assert told["why"] == (
+    answer = why(world, "daily")
+    assert answer["why"] == (
         "only on 2025-12-31 in UTC, else wait: no allowed day is left; replace the days of the calendar, or remove it"
     )
     assert world.jobs("daily")[0].wake_at is None

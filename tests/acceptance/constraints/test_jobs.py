@@ -182,8 +182,8 @@ def test_c12_a_start_that_cannot_succeed_fails_run_without_retry(world: World) -
 def test_c14_why_of_half_met_all_shows_what_came_and_is_missing(world: World) -> None:
     inputs = all_of(partition(count=2), status("clean"), event("go", pattern={"region": ["eu"]}))
     world.deploy(flights({"join": on(inputs, "join"), "clean": partitions(dataset="weather")}))
-    told = why_schedule(world, "join")
-    assert (told["jobs"], told["why"][:40]) == ([], "no event has arrived yet; trigger: 2 par")
+    answer = why_schedule(world, "join")
+    assert (answer["jobs"], answer["why"][:40]) == ([], "no event has arrived yet; trigger: 2 par")
 
     world.clock.pass_by("5m")
     world.upload(day(1))
@@ -193,16 +193,16 @@ def test_c14_why_of_half_met_all_shows_what_came_and_is_missing(world: World) ->
     world.finish()
     world.settle()
 
-    told = why(world, "join")
-    assert told["arrived"] == [
+    answer = why(world, "join")
+    assert answer["arrived"] == [
         "1 partition of demo.flights came at 2026-03-02T12:05:00.000Z",
         "demo.flights.clean reached COMPLETED at 2026-03-02T12:10:00.000Z",
     ]
-    assert told["missing"] == ["1 partition of demo.flights", "1 event go where region is 'eu'"]
-    assert (told["since"], told["decision"]) == ("2026-03-02T12:05:00.000Z", "wait")
+    assert answer["missing"] == ["1 partition of demo.flights", "1 event go where region is 'eu'"]
+    assert (answer["since"], answer["decision"]) == ("2026-03-02T12:05:00.000Z", "wait")
     timeout = "its timeout at 2026-03-03T12:05:00.000Z"
-    assert told["wakes"] == f"the next event that its trigger waits for, or {timeout}"
-    assert why_schedule(world, "join")["why"] == told["why"] == world.jobs("join")[0].reason
+    assert answer["wakes"] == f"the next event that its trigger waits for, or {timeout}"
+    assert why_schedule(world, "join")["why"] == answer["why"] == world.jobs("join")[0].reason
 
 
 def test_c14_a_waiting_constraint_says_what_wakes_it_and_when(world: World) -> None:
@@ -210,9 +210,9 @@ def test_c14_a_waiting_constraint_says_what_wakes_it_and_when(world: World) -> N
     world.deploy(flights({"daily": on(partition(), "clean", *rules)}))
     world.upload(day(1))
     world.settle()
-    told = why(world, "daily")
-    assert told["wakes"] == "its time at 2026-03-02T21:00:00.000Z"
-    assert told["constraints"] == [
+    answer = why(world, "daily")
+    assert answer["wakes"] == "its time at 2026-03-02T21:00:00.000Z"
+    assert answer["constraints"] == [
         {
             "type": "time_window",
             "met": False,
@@ -237,7 +237,7 @@ def test_c14_a_waiting_constraint_says_what_wakes_it_and_when(world: World) -> N
             "held_by": [],
         },
     ]
-    assert told["why"] == "; ".join(rule["why"] for rule in told["constraints"][:2])
+    assert answer["why"] == "; ".join(rule["why"] for rule in answer["constraints"][:2])
 
 
 def test_c14_why_of_schedule_says_when_its_timer_is_checked_next(world: World) -> None:
@@ -248,8 +248,8 @@ def test_c14_why_of_schedule_says_when_its_timer_is_checked_next(world: World) -
     }
     world.deploy(flights(spans | {"twice": on(all_of(time("R2/PT20M"), partition()))}))
     doze(world, "30m")
-    told = {name: why_schedule(world, name)["next_fire"] for name in (*spans, "twice")}
-    assert told == {
+    answer = {name: why_schedule(world, name)["next_fire"] for name in (*spans, "twice")}
+    assert answer == {
         "four": "2026-03-02T16:00:00.000Z",
         "feed": "2026-03-02T13:30:00.000Z",
         "tick": "2026-03-02T12:35:00.000Z",
@@ -264,9 +264,9 @@ def test_c14_why_of_run_says_what_fired_it_and_its_waiting_time(world: World) ->
     world.upload(day(1))
     world.pass_by("2m")
     [run] = world.runs("daily")
-    told = explain.why_run(run)
-    assert told["fired_by"] == "trigger met: 1 partition of demo.flights came at 2026-03-02T12:00:00.000Z"
-    assert (told["waited_ms"], told["why"]) == (90_000, "its start was requested and is not confirmed yet")
+    answer = explain.why_run(run)
+    assert answer["fired_by"] == "trigger met: 1 partition of demo.flights came at 2026-03-02T12:00:00.000Z"
+    assert (answer["waited_ms"], answer["why"]) == (90_000, "its start was requested and is not confirmed yet")
 
 
 def test_c14_a_finished_job_is_found_by_its_record_or_its_run(world: World) -> None:

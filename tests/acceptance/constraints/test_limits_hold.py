@@ -85,8 +85,8 @@ def test_c10_a_timeout_overrides_a_load_that_is_too_high(on_unmet: str) -> None:
 def test_e3_redrives_take_permits_too() -> None:
     """Three events that could not be delivered are redriven together. The policy allows one start in half an hour."""
     world = World()
-    told = on(event("go"), "notify", policy="calm", coalesce=False)
-    document = flights({"told": told}, notify={"target": SQS, "delivery": {"tries": 1}})
+    answer = on(event("go"), "notify", policy="calm", coalesce=False)
+    document = flights({"told": answer}, notify={"target": SQS, "delivery": {"tries": 1}})
     world.deploy({**document, "policies": {"calm": {"max_events": 1, "interval": "30m"}}})
     world.targets.queue.answers = [NEVER] * 3
     for _ in range(3):

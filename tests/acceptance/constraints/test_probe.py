@@ -83,9 +83,9 @@ def test_c15_a_probe_is_called_only_when_all_else_is_met(world: World) -> None:
     says(world, {"met": True})
     upload(world)
     assert world.targets.asked == []
-    told = why(world, "daily")
-    assert [(each["type"], each["met"]) for each in told["constraints"]] == [("time_window", False), ("probe", False)]
-    assert told["constraints"][1]["why"] == f"{RULE}: called once all other constraints are met"
+    answer = why(world, "daily")
+    assert [(each["type"], each["met"]) for each in answer["constraints"]] == [("time_window", False), ("probe", False)]
+    assert answer["constraints"][1]["why"] == f"{RULE}: called once all other constraints are met"
 
     doze(world, "10h")
     assert (len(world.targets.asked), states(world, "daily")) == (1, ["STARTING"])
@@ -96,12 +96,12 @@ def test_c15_why_shows_the_last_answer_and_calls_nothing(world: World) -> None:
     says(world, {"retry_after": "10m", "why": "month end"})
     upload(world)
     for _ in range(3):
-        told = why(world, "daily")
-    assert (told["decision"], told["why"]) == (
+        answer = why(world, "daily")
+    assert (answer["decision"], answer["why"]) == (
         "wait",
         f"{RULE}: month end; called again at 2026-03-02T12:10:00.000Z",
     )
-    assert told["constraints"][0]["until"] == "2026-03-02T12:10:00.000Z"
+    assert answer["constraints"][0]["until"] == "2026-03-02T12:10:00.000Z"
     assert len(world.targets.asked) == 1
 
 

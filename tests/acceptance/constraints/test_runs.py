@@ -122,10 +122,10 @@ def test_c5_a_job_waiting_for_its_rate_shows_its_next_start(world: World) -> Non
     for number in (1, 2):
         world.upload(day(number))
         world.settle()
-    told = why(world, "daily")
+    answer = why(world, "daily")
     rule = "waits for the rate limit of workflow demo.flights.clean: at most 1 runs claimed per 1h"
-    assert told["why"].startswith(f"{rule}, the next at 2026-03-02T13:00:00.000Z")
-    assert told["constraints"][0]["until"] == "2026-03-02T13:00:00.000Z"
+    assert answer["why"].startswith(f"{rule}, the next at 2026-03-02T13:00:00.000Z")
+    assert answer["constraints"][0]["until"] == "2026-03-02T13:00:00.000Z"
 
 
 def test_c5_an_unmet_rate_may_abort_instead(world: World) -> None:
@@ -133,8 +133,8 @@ def test_c5_an_unmet_rate_may_abort_instead(world: World) -> None:
     for number in (1, 2):
         world.upload(day(number))
         world.settle()
-    told = "at most 1 run per day, else abort: not before 2026-03-03T12:00:00.000Z"
-    assert reasons(world, "daily") == [f"ABORTED: {told}"]
+    answer = "at most 1 run per day, else abort: not before 2026-03-03T12:00:00.000Z"
+    assert reasons(world, "daily") == [f"ABORTED: {answer}"]
 
 
 def test_c5_starts_of_other_schedules_run_nows_and_retries_count(world: World) -> None:
@@ -217,9 +217,9 @@ def test_c7_a_stale_upstream_delays_a_job_until_it_succeeds(world: World) -> Non
     [waiting] = world.jobs("report")
     assert waiting.state == "PENDING_CONSTRAINTS"
     assert waiting.wake_at == NOON + DAY  # its timeout, and nothing before
-    told = why(world, "report")
-    assert told["why"].endswith("demo.flights.clean has not succeeded yet")
-    assert told["wakes"].startswith("a success of demo.flights.clean, or its timeout at")
+    answer = why(world, "report")
+    assert answer["why"].endswith("demo.flights.clean has not succeeded yet")
+    assert answer["wakes"].startswith("a success of demo.flights.clean, or its timeout at")
 
     world.upload(day(1))
     world.settle()

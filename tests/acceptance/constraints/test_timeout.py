@@ -174,8 +174,8 @@ def test_c8_every_waiting_job_is_found_by_tick_if_hints_are_lost(world: World) -
         world.hints.lose = True
         world.hints.sent.clear()
 
-    told = {name: len(world.runs(name)) for name in schedules}
-    assert told == {"delayed": 1, "windowed": 1, "by_day": 1, "spaced": 1, "rated": 2, "single": 1, "quiet": 1}
+    answer = {name: len(world.runs(name)) for name in schedules}
+    assert answer == {"delayed": 1, "windowed": 1, "by_day": 1, "spaced": 1, "rated": 2, "single": 1, "quiet": 1}
     assert [record for name in schedules for record in world.records(name)] == []
 
 

@@ -106,8 +106,8 @@ def test_h5_an_aborted_or_failed_run_is_reported_as_that_only(world: World) -> N
     world.settle()
     doze(world, "2h")
     world.pass_by("6m")
-    told = sorted(what for notice in notices(world) for what in whats(notice))
-    assert told == ["aborted", "failed"]
+    answer = sorted(what for notice in notices(world) for what in whats(notice))
+    assert answer == ["aborted", "failed"]
 
 
 def test_h5_a_delivery_may_meet_a_deadline_like_any_run(world: World) -> None:

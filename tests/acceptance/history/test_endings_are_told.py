@@ -134,8 +134,13 @@ def test_c14_work_that_never_ran_is_shown_with_reason_and_time(ending: Callable[
     shown = views.record_view(record)
     assert (shown["reason"], shown["at"]) == (record.reason, iso(record.recorded_at))
 
-    told = explain.why_work(world.ports, record.id)
-    assert (told["run_id"], told["state"], told["why"], told["at"]) == (record.id, kind, record.reason, shown["at"])
+    answer = explain.why_work(world.ports, record.id)
+    assert (answer["run_id"], answer["state"], answer["why"], answer["at"]) == (
+        record.id,
+        kind,
+        record.reason,
+        shown["at"],
+    )
     for read in (lambda: explain.lookup.find_run(world.ports, record.id), lambda: _job(world, record.id)):
         with pytest.raises(SluiceError) as refused:
             read()
@@ -166,9 +171,9 @@ def test_c14_an_ending_does_not_hide_what_a_job_waits_for() -> None:
     world = aborted_by_its_timeout()
     world.upload(day(2))
     world.settle()
-    told = why_schedule(world, "a")
-    assert told["why"].startswith("waits for 1 event go")
-    assert [view["kind"] for view in told["ended"]] == ["ABORTED"]
+    answer = why_schedule(world, "a")
+    assert answer["why"].startswith("waits for 1 event go")
+    assert [view["kind"] for view in answer["ended"]] == ["ABORTED"]
 
 
 def test_c14_a_cancelled_run_is_shown_with_reason_and_time() -> None:
@@ -183,8 +188,8 @@ def test_c14_a_cancelled_run_is_shown_with_reason_and_time() -> None:
     [run] = world.runs("a")
     assert (run.state, run.reason) == ("CANCELLED", "cancelled by ada")
     ended = views.run_view(run)["ended_at"]
-    told = explain.why_work(world.ports, run.run_id)
-    assert (told["state"], told["why"], told["at"]) == ("CANCELLED", run.reason, ended)
+    answer = explain.why_work(world.ports, run.run_id)
+    assert (answer["state"], answer["why"], answer["at"]) == ("CANCELLED", run.reason, ended)
     about = why_schedule(world, "a")
     assert f"the last work was cancelled at {ended}: cancelled by ada" in about["why"]
     assert about["ended"] == [
@@ -197,6 +202,6 @@ def test_c14_a_cancelled_run_is_shown_with_reason_and_time() -> None:
 def test_c14_the_last_five_endings_are_told_newest_first() -> None:
     world = aborted_by_a_constraint()
     doze(world, "1h10m")
-    told = why_schedule(world, "a")["ended"]
+    answer = why_schedule(world, "a")["ended"]
     assert len(world.records("a")) > 5
-    assert [view["id"] for view in told] == [record.id for record in reversed(world.records("a"))][:5]
+    assert [view["id"] for view in answer] == [record.id for record in reversed(world.records("a"))][:5]

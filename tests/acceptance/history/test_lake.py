@@ -86,9 +86,9 @@ def test_h3_the_lake_has_run_at_its_end_and_again_with_its_costs(world: World) -
     assert lines.is_final(later)
     assert second["rev"] > first["rev"]
     assert ("cost_usd" in first, second["vcpu_hours"]) == (False, 0.025)
-    told = ("rev", "vcpu_hours", "memory_gb_hours", "storage_gb_hours", "cost_usd")
-    assert {name: value for name, value in second.items() if name not in told} == {
-        name: value for name, value in first.items() if name not in told
+    answer = ("rev", "vcpu_hours", "memory_gb_hours", "storage_gb_hours", "cost_usd")
+    assert {name: value for name, value in second.items() if name not in answer} == {
+        name: value for name, value in first.items() if name not in answer
     }
 
 
@@ -195,7 +195,7 @@ def test_h5_history_judges_a_run_as_its_deadline_watch_did(
         state=state, ended_at=NOON + ended, start_requested_at=None if begun is None else NOON + begun, **due
     )
     watch = DeadlineWatch("r1", run.workflow, run.schedule, **due, wake_at=NOON)
-    told: set[str] = set()
+    answer: set[str] = set()
     for now in sorted({at for at in due.values() if at is not None}):
         asked = run.start_requested_at is not None and run.start_requested_at <= now
         seen = replace(run, state="RUNNING" if asked else "STARTING", start_requested_at=None, ended_at=None)
@@ -204,6 +204,6 @@ def test_h5_history_judges_a_run_as_its_deadline_watch_did(
         elif asked:
             seen = replace(seen, start_requested_at=run.start_requested_at)
         judged = deadlines.judge(watch, None, (seen,), None, now)
-        watch, told = judged.deadline, told | {what for what, _ in judged.missed}
+        watch, answer = judged.deadline, answer | {what for what, _ in judged.missed}
     line = lines.line_of(run, LIST)
-    assert {what for what in ("missed_start", "missed_end") if line.get(what)} == told
+    assert {what for what in ("missed_start", "missed_end") if line.get(what)} == answer

@@ -65,10 +65,10 @@ def test_a_pool_and_its_jobs_agree_while_the_queue_changes() -> None:
     come(world, 1, 2, 3, 4)
     agree(world, view(world, "pool", "demo.p"))
     come(world, 1, 2, dataset="weather")
-    told = view(world, "pool", "demo.p")
-    agree(world, told)
-    assert (told["in_use"], told["waiting"]) == (1, 5)
-    order = [each["schedule"] for each in told["parts"][0]["queue"]]
+    answer = view(world, "pool", "demo.p")
+    agree(world, answer)
+    assert (answer["in_use"], answer["waiting"]) == (1, 5)
+    order = [each["schedule"] for each in answer["parts"][0]["queue"]]
     assert order == ["demo.flights.high"] * 2 + ["demo.flights.low"] * 3, "the more urgent first"
 
     world.finish()
@@ -76,7 +76,7 @@ def test_a_pool_and_its_jobs_agree_while_the_queue_changes() -> None:
     left = view(world, "pool", "demo.p")
     agree(world, left)
     assert left["waiting"] == 4
-    ids = [each["job_id"] for each in told["parts"][0]["queue"]]
+    ids = [each["job_id"] for each in answer["parts"][0]["queue"]]
     assert [each["job_id"] for each in left["parts"][0]["queue"]] == ids[1:]
     world.disable("low")
     world.settle()
@@ -86,14 +86,14 @@ def test_a_pool_and_its_jobs_agree_while_the_queue_changes() -> None:
 def test_a_policy_and_its_jobs_agree_also_on_admissions() -> None:
     world = pooled(size=6, policy="slow")
     come(world, 1, 2, 3, 4, 5, 6)
-    told = view(world, "policy", "demo.slow")
-    agree(world, told)
-    assert told["waiting"] == 5
-    assert [(part["of"], part["waiting"]) for part in told["parts"]] == [
+    answer = view(world, "policy", "demo.slow")
+    agree(world, answer)
+    assert answer["waiting"] == 5
+    assert [(part["of"], part["waiting"]) for part in answer["parts"]] == [
         ("the next start", 1),
         ("admission, with permits of pool demo.p", 4),
     ]
-    assert told["next_start_at"] > "2026-03-02T12:00:00"
+    assert answer["next_start_at"] > "2026-03-02T12:00:00"
     world.pass_by("62s")
     agree(world, view(world, "policy", "demo.slow"))
     assert view(world, "policy", "demo.slow")["waiting"] == 4
@@ -105,9 +105,9 @@ def test_admission_with_a_group_is_counted_by_a_policy() -> None:
     schedules = {"low": partitions(1, "clean", by=["day"], policy="slow", constraints=group), "high": partitions(9)}
     world.deploy({**flights(schedules), "policies": POLICIES})
     come(world, 1, 2, 3, 4)
-    told = view(world, "policy", "demo.slow")
-    agree(world, told)
-    assert told["parts"][1]["of"] == "admission, with permits of group demo.cluster"
+    answer = view(world, "policy", "demo.slow")
+    agree(world, answer)
+    assert answer["parts"][1]["of"] == "admission, with permits of group demo.cluster"
 
 
 def test_admission_with_an_emr_application_is_counted() -> None:
@@ -115,23 +115,23 @@ def test_admission_with_an_emr_application_is_counted() -> None:
     schedules = {"low": partitions(1, "clean", by=["day"], policy="slow"), "high": partitions(9)}
     world.deploy({**flights(schedules), "policies": POLICIES})
     come(world, 1, 2, 3, 4)
-    told = view(world, "policy", "demo.slow")
-    agree(world, told)
-    assert [part["waiting"] for part in told["parts"]] == [1, 2]
+    answer = view(world, "policy", "demo.slow")
+    agree(world, answer)
+    assert [part["waiting"] for part in answer["parts"]] == [1, 2]
 
 
 @pytest.mark.parametrize(("kind", "name"), [("policy", "demo.slow"), ("pool", "demo.p")])
 def test_an_empty_queue_has_no_waiters_and_no_next_start(kind: str, name: str) -> None:
-    told = view(pooled(), kind, name)
-    assert (told["waiting"], told.get("next_start_at")) == (0, None)
-    assert [part["queue"] for part in told["parts"]] == [[]]
+    answer = view(pooled(), kind, name)
+    assert (answer["waiting"], answer.get("next_start_at")) == (0, None)
+    assert [part["queue"] for part in answer["parts"]] == [[]]
 
 
 def test_a_long_queue_shows_its_head_and_counts_all() -> None:
     world = pooled()
     come(world, *range(1, 27))
-    told = view(world, "pool", "demo.p")
-    assert (told["waiting"], len(told["parts"][0]["queue"])) == (25, queues.MAX_SHOWN)
+    answer = view(world, "pool", "demo.p")
+    assert (answer["waiting"], len(answer["parts"][0]["queue"])) == (25, queues.MAX_SHOWN)
     assert sorted(job["queue"]["position"] for job in listed(world).values()) == list(range(1, 26))
 
 

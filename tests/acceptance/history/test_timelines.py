@@ -70,14 +70,14 @@ def test_a_retry_keeps_what_fired_its_first_attempt() -> None:
     world.finish("FAILED", "the file is empty")
     world.settle()
     [retry] = world.jobs("a")
-    told = explain.why_job(world.ports, retry)
+    answer = explain.why_job(world.ports, retry)
     [first] = world.runs("a")
     assert first.fired_by.startswith("trigger met: 1 partition of demo.flights")
-    assert told["fired_by"] == first.fired_by
+    assert answer["fired_by"] == first.fired_by
     assert "attempt 1 of 2 failed: the file is empty" in retry.reason
     due = iso(retry.due_at or 0)
-    assert told["why"] == f"attempt 1 of 2 failed: the file is empty; attempt 2: due at {due}"
-    assert explain.why_schedule(world.ports, full("a"))["why"] == told["why"]
+    assert answer["why"] == f"attempt 1 of 2 failed: the file is empty; attempt 2: due at {due}"
+    assert explain.why_schedule(world.ports, full("a"))["why"] == answer["why"]
 
     world.pass_by("31s")
     first, second = world.runs("a")
@@ -98,8 +98,8 @@ def test_why_schedule_names_the_active_run_of_what_arrived() -> None:
     world.upload(day(2))
     world.settle()
     [first, second] = sorted(world.runs("a"), key=lambda each: each.run_id != run.run_id)
-    told = explain.why_schedule(world.ports, full("a"))["why"]
-    assert f"run {second.run_id} and 1 more is STARTING" in told or f"run {first.run_id} and 1 more" in told
+    answer = explain.why_schedule(world.ports, full("a"))["why"]
+    assert f"run {second.run_id} and 1 more is STARTING" in answer or f"run {first.run_id} and 1 more" in answer
     for _ in range(2):
         world.finish()
         world.settle()

@@ -57,12 +57,12 @@ def test_l12_a_backfill_run_has_the_instant_at_which_it_was_due(world: World) ->
     )
     world.settle()
     [run] = world.runs("nightly")
-    told = world.context(run)
-    assert iso(told["logical_start_time"]) == "2026-01-05T02:00:00.000Z"
-    assert [(event["kind"], iso(event["instant"])) for event in told["events"]] == [
+    answer = world.context(run)
+    assert iso(answer["logical_start_time"]) == "2026-01-05T02:00:00.000Z"
+    assert [(event["kind"], iso(event["instant"])) for event in answer["events"]] == [
         ("time", "2026-01-05T02:00:00.000Z")
     ]
-    assert told["properties"] == {"mode": "daily", "deep": True}
+    assert answer["properties"] == {"mode": "daily", "deep": True}
     assert (run.kind, run.fired_by, run.nominal_at) == (
         "backfill",
         f"backfill {backfill}",
@@ -104,8 +104,8 @@ def test_l12_unregistered_partitions_may_be_named(world: World) -> None:
 
 def test_l12_a_dry_run_shows_what_would_run_and_stores_nothing(world: World) -> None:
     nightly(world)
-    told = preview(world, "nightly", **JANUARY, order="newest")
-    assert (told["total"], told["first"][0], told["last"][-1]) == (
+    answer = preview(world, "nightly", **JANUARY, order="newest")
+    assert (answer["total"], answer["first"][0], answer["last"][-1]) == (
         31,
         "2026-01-31T02:00:00.000Z",
         "2026-01-01T02:00:00.000Z",

@@ -38,9 +38,9 @@ def test_l4_a_hold_gathers_without_launching_until_the_resume(world: World) -> N
     [held] = world.jobs("daily")
     assert held.job_id == before.job_id
     assert world.runs("daily") == []
-    told = why(world, "daily")
-    assert told["why"] == "the schedule has been on hold since 2026-03-02T12:00:00.000Z"
-    assert "resuming the schedule" in told["wakes"]
+    answer = why(world, "daily")
+    assert answer["why"] == "the schedule has been on hold since 2026-03-02T12:00:00.000Z"
+    assert "resuming the schedule" in answer["wakes"]
     assert "1 waiting: resume it" in why_schedule(world, "daily")["why"]
 
     world.resume("daily")

@@ -173,8 +173,8 @@ def test_l9_a_claimed_run_keeps_old_arguments_later_ones_get_new(
     world.finish("FAILED", "disk full")
     world.pass_by("1m")
 
-    told = sorted((run.attempt, run.request.properties["version"]) for run in world.runs("daily"))
-    assert told == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    answer = sorted((run.attempt, run.request.properties["version"]) for run in world.runs("daily"))
+    assert answer == [(1, 1), (1, 2), (2, 1), (2, 2)]
 
 
 def test_l11_run_now_skips_the_trigger_and_keeps_what_gathers(world: World) -> None:
@@ -215,8 +215,8 @@ def test_l10_repeats_complete_schedule_and_restart_when_enabled(world: World) ->
     world.deploy(flights({"tick": at("R4/PT3S", "notify")}))
     world.pass_by("1m")
     assert [(run.nominal_at or 0) - NOON for run in world.runs("tick")] == [3_000, 6_000, 9_000, 12_000]
-    told = why_schedule(world, "tick")
-    assert (told["state"], told["next_fire"]) == ("completed", None)
+    answer = why_schedule(world, "tick")
+    assert (answer["state"], answer["next_fire"]) == ("completed", None)
 
     world.enable("tick")
     world.pass_by("1m")

@@ -66,9 +66,9 @@ def test_e6_an_event_dropped_during_its_redrive_is_delivered(world: World) -> No
         world.settle()
 
     crossed = world.with_ports(ledger=Before(world.ports.ledger, redriven))
-    with pytest.raises(SluiceError, match="no dead letter") as told:
+    with pytest.raises(SluiceError, match="no dead letter") as answer:
         dead_letters.drop(crossed, "demo", letter.run_id, "ada")
-    assert "redriven or dropped already" in str(told.value.hint)
+    assert "redriven or dropped already" in str(answer.value.hint)
     assert (states(world, "tick"), len(world.targets.queue.messages)) == (["FAILED", "SUCCEEDED"], 1)
     assert world.ports.runs.record(letter.run_id) is None
 
@@ -117,7 +117,7 @@ def test_e6_a_redrive_sends_gathered_events_after_replacement(world: World) -> N
     world.settle()
     [(run_id, context)] = world.targets.queue.messages
     assert (run_id, context["attempt"]) == (letter.run_id, 2)
-    assert [told["partition"]["day"] for told in context["events"]] == ["1", "2"]
+    assert [answer["partition"]["day"] for answer in context["events"]] == ["1", "2"]
 
 
 def test_e6_a_redrive_works_if_disabled_but_not_if_deleted(world: World) -> None:

@@ -15,10 +15,10 @@ from tests.support.world import World, day, flights
 def test_t17_a_fire_context_has_its_nominal_time_and_schedule(world: World) -> None:
     world.deploy(flights({"tick": at("*/10 * * * *", "notify")}))
     world.pass_by("10m")
-    [(_, told)] = world.targets.queue.messages
-    assert told["logical_start_time"] == NOON + 10 * MINUTE
-    assert (told["schedule"], told["workflow"]) == ("demo.flights.tick", "demo.flights.notify")
-    assert [event["kind"] for event in told["events"]] == ["time"]
+    [(_, answer)] = world.targets.queue.messages
+    assert answer["logical_start_time"] == NOON + 10 * MINUTE
+    assert (answer["schedule"], answer["workflow"]) == ("demo.flights.tick", "demo.flights.notify")
+    assert [event["kind"] for event in answer["events"]] == ["time"]
 
 
 def test_t17_upstream_run_and_partitions_reach_downstream_runs(world: World) -> None:
@@ -29,11 +29,11 @@ def test_t17_upstream_run_and_partitions_reach_downstream_runs(world: World) -> 
     world.settle()
 
     [upstream], [run] = world.runs("a"), world.runs("b")
-    told = world.context(run)
-    [fired] = told["events"]
+    answer = world.context(run)
+    [fired] = answer["events"]
     assert (fired["run_id"], fired["status"], fired["partition"]["day"]) == (upstream.run_id, "COMPLETED", "7")
-    assert told["upstream"]["run_id"] == upstream.run_id
-    assert told["upstream"]["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=7/"
+    assert answer["upstream"]["run_id"] == upstream.run_id
+    assert answer["upstream"]["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=7/"
 
 
 def test_t17_events_join_a_waiting_job_but_not_a_claimed_run(world: World) -> None:
@@ -54,13 +54,13 @@ def test_t17_run_of_bytes_gets_its_objects_and_their_partitions(world: World) ->
         world.settle()
 
     [run] = world.runs("bulk")
-    told = world.context(run)["events"]
-    assert [(event["kind"], event["dataset"], event["bytes"]) for event in told] == [
+    answer = world.context(run)["events"]
+    assert [(event["kind"], event["dataset"], event["bytes"]) for event in answer] == [
         ("size", "demo.flights", 3_000_000),
         ("size", "demo.flights", 3_000_000),
     ]
-    assert [event["partition"]["day"] for event in told] == ["1", "2"]
-    assert told[0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=1/part-0.parquet"
+    assert [event["partition"]["day"] for event in answer] == ["1", "2"]
+    assert answer[0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=1/part-0.parquet"
 
 
 def test_t17_run_of_custom_events_gets_their_types_and_payloads(world: World) -> None:
@@ -71,8 +71,8 @@ def test_t17_run_of_custom_events_gets_their_types_and_payloads(world: World) ->
         world.settle()
 
     [run] = world.runs("audit")
-    told = world.context(run)["events"]
-    assert [(event["kind"], event["type"], event["payload"]) for event in told] == [
+    answer = world.context(run)["events"]
+    assert [(event["kind"], event["type"], event["payload"]) for event in answer] == [
         ("event", "order.closed", {"number": 1}),
         ("event", "order.closed", {"number": 2}),
     ]
@@ -98,8 +98,8 @@ def test_t17_a_long_list_of_any_kind_is_in_a_manifest(make_world: Callable[..., 
         world.settle()
 
     [bulk] = world.runs("bulk")
-    told = world.context(bulk)
-    assert (told["events"], told["manifest"]) == ([], f"s3://control/manifests/{bulk.run_id}.jsonl")
+    answer = world.context(bulk)
+    assert (answer["events"], answer["manifest"]) == ([], f"s3://control/manifests/{bulk.run_id}.jsonl")
     assert len(world.payloads.manifests[bulk.run_id]) == 5
     assert len(views.events_view(world.ports, bulk)) == 5
     [audit] = world.runs("audit")

@@ -21,8 +21,8 @@ def test_t10_a_leaf_counts_how_often_a_workflow_reached_a_status(world: World) -
         assert len(world.runs("third")) == (1 if number >= 4 else 0)
 
     [run] = world.runs("third")
-    told = [event["run_id"] for event in world.context(run)["events"]]
-    assert told == [world.runs("a")[place].run_id for place in (0, 2, 3)]
+    answer = [event["run_id"] for event in world.context(run)["events"]]
+    assert answer == [world.runs("a")[place].run_id for place in (0, 2, 3)]
     assert why(world, "third")["missing"] == ["demo.flights.clean to reach COMPLETED 2 times"]
 
 
@@ -110,8 +110,8 @@ def test_t11_the_same_id_posted_twice_is_one_event(world: World) -> None:
 def test_t11_n_events_count_in_one_request_or_several(world: World) -> None:
     world.deploy(flights({"audit": on(event("order.closed", count=5))}))
     posted = [Envelope("order.closed", f"order-{number}", {"number": number}) for number in range(4)]
-    told = custom_events.post(world.ports, "demo", posted)
-    assert len({each.id for each in told}) == 4
+    answer = custom_events.post(world.ports, "demo", posted)
+    assert len({each.id for each in answer}) == 4
     world.settle()
     assert why(world, "audit")["missing"] == ["1 event order.closed"]
 

@@ -89,8 +89,8 @@ def test_t14_an_expired_partial_match_is_dropped_on_record(world: World) -> None
     assert len(world.jobs("pair")) == 1
     world.pass_by("1m")
     assert world.jobs("pair") == []
-    told = "the partial match was not completed within 1h and is dropped: 1 partition of demo.flights came at"
-    assert reasons(world, "pair") == [f"EXPIRED: {told} 2026-03-02T12:00:00.000Z"]
+    answer = "the partial match was not completed within 1h and is dropped: 1 partition of demo.flights came at"
+    assert reasons(world, "pair") == [f"EXPIRED: {answer} 2026-03-02T12:00:00.000Z"]
 
     world.upload(day(1, "weather", "a.csv"))
     world.settle()

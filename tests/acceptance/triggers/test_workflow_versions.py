@@ -62,8 +62,8 @@ def test_t10_a_run_keeps_the_version_of_its_claim_to_the_end(world: World) -> No
 
 
 def test_t10_the_run_and_the_reason_show_the_version(world: World) -> None:
-    told = views.schedule_view(*existing(world.ports, full("second")))["triggered_by"]
-    assert told == "demo.flights.clean (version 2) reaching COMPLETED"
+    answer = views.schedule_view(*existing(world.ports, full("second")))["triggered_by"]
+    assert answer == "demo.flights.clean (version 2) reaching COMPLETED"
     replace_workflow(world, properties={"n": 1})
     run_once(world, 1)
     assert views.run_view(world.runs("a")[0])["workflow_version"] == 2

@@ -60,8 +60,8 @@ def test_w4_a_node_reacts_only_to_runs_of_its_own_dag_run(world: World) -> None:
     for run_id in (second, one):
         world.emr_says(run_id, "SUCCESS")
         world.settle()
-    told = [run.request for run in world.targets.emr.runs.values() if run.request["schedule"].endswith("~c")]
-    days = [{event["partition"]["day"] for event in context["events"]} for context in told]
+    answer = [run.request for run in world.targets.emr.runs.values() if run.request["schedule"].endswith("~c")]
+    days = [{event["partition"]["day"] for event in context["events"]} for context in answer]
     assert sorted(days, key=str) == [{"1"}, {"2"}]
 
 

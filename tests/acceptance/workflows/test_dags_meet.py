@@ -108,8 +108,8 @@ def test_w4_a_recreated_dag_keeps_the_history_but_none_of_runs(world: World) -> 
 def test_w4_a_rerun_after_days_is_in_time_if_it_starts_at_once(world: World) -> None:
     """Deadlines count from the re-run: its upstreams ended long ago."""
     late = {"start_within": "10m", "end_within": "1h", "from": "nominal"}
-    told = {"target": EMR, "deadline": late, "notify": [tells("missed_start", "missed_end")]}
-    world.deploy(dags.app(dag("a -> b"), w_b=told))
+    answer = {"target": EMR, "deadline": late, "notify": [tells("missed_start", "missed_end")]}
+    world.deploy(dags.app(dag("a -> b"), w_b=answer))
     begin(world)
     ends(world, "a")
     ends(world, "b", "FAILED")
@@ -125,8 +125,8 @@ def test_w4_a_rerun_after_days_is_in_time_if_it_starts_at_once(world: World) -> 
 
 def test_h5_a_manual_rerun_has_no_deadline_in_the_past(world: World) -> None:
     late = {"start_within": "10m", "end_within": "1h"}
-    told = {"target": EMR, "deadline": late, "notify": [tells("missed_start", "missed_end")]}
-    world.deploy(dags.app(dag("a -> b"), w_a=told))
+    answer = {"target": EMR, "deadline": late, "notify": [tells("missed_start", "missed_end")]}
+    world.deploy(dags.app(dag("a -> b"), w_a=answer))
     begin(world)
     ends(world, "a", "FAILED")
     world.clock.pass_by("3d")
@@ -169,8 +169,8 @@ def test_w4_all_nodes_have_the_instant_of_dag_run_in_reruns_too(world: World) ->
     world.clock.pass_by("3d")
     rerun(world, "from", "b")
     world.settle()
-    told = [run.request["logical_start_time"] for run in world.targets.emr.runs.values()]
-    assert told == [NOON + 12 * HOUR] * 3
+    answer = [run.request["logical_start_time"] for run in world.targets.emr.runs.values()]
+    assert answer == [NOON + 12 * HOUR] * 3
 
 
 def test_w4_a_page_of_dag_runs_is_bounded_and_can_be_continued(world: World) -> None:
@@ -191,8 +191,8 @@ def test_w4_nodes_share_a_pool_and_a_rerun_is_numbered(world: World) -> None:
     begin(world)
     for _ in range(3):
         [node] = dags.living(world)
-        waiting = [told for told in views(world)[0]["nodes"].values() if told["state"] == "WAITING"]
-        assert all("pool demo.small" in told["why"] or told["why"].startswith("waits for") for told in waiting)
+        waiting = [answer for answer in views(world)[0]["nodes"].values() if answer["state"] == "WAITING"]
+        assert all("pool demo.small" in answer["why"] or answer["why"].startswith("waits for") for answer in waiting)
         ends(world, node)
     ends(world, "d")
     assert views(world)[0]["state"] == "SUCCEEDED"
@@ -248,8 +248,8 @@ def test_w4_a_last_node_may_be_a_message_which_a_rerun_repeats(world: World) -> 
 
 
 def test_w9_a_failed_or_aborted_node_is_notified_by_its_workflow(world: World) -> None:
-    told = {"target": EMR, "notify": [tells("failed", "aborted")]}
-    world.deploy(dags.app(dag(edge("a -> c", within="2h"), "b -> c"), w_b=told, w_c=told))
+    answer = {"target": EMR, "notify": [tells("failed", "aborted")]}
+    world.deploy(dags.app(dag(edge("a -> c", within="2h"), "b -> c"), w_b=answer, w_c=answer))
     begin(world)
     ends(world, "a")
     world.clock.pass_by("3h")

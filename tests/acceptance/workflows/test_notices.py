@@ -55,8 +55,8 @@ def test_w9_a_failure_sends_a_notice_at_once_with_its_reason(world: World) -> No
     [notice] = notices(world)
     [run] = world.runs("daily")
     assert (notice["workflow"], notice["count"]) == ("demo.flights.clean", 1)
-    told = {"what": "failed", "schedule": "demo.flights.daily", "id": run.run_id, "reason": "disk full"}
-    assert notice["events"] == [{**told, "at": "2026-03-02T12:00:00.000Z"}]
+    answer = {"what": "failed", "schedule": "demo.flights.daily", "id": run.run_id, "reason": "disk full"}
+    assert notice["events"] == [{**answer, "at": "2026-03-02T12:00:00.000Z"}]
 
 
 def test_w9_failures_within_five_minutes_are_one_notice(world: World) -> None:
@@ -139,8 +139,8 @@ def test_w9_a_notice_goes_to_the_target_of_its_rule(world: World, to: dict[str, 
 def test_w9_a_failed_delivery_sends_a_notice(world: World) -> None:
     from chalicelib.core.targets.answers import Never
 
-    told = {"target": SQS, "notify": [tells("failed")]}
-    world.deploy(flights({"tick": at("1 12 2 3 *", "notify")}, notify=told))
+    answer = {"target": SQS, "notify": [tells("failed")]}
+    world.deploy(flights({"tick": at("1 12 2 3 *", "notify")}, notify=answer))
     world.targets.queue.answers = [Never("no such queue")]
     world.tick()
     world.pass_by("3m")
@@ -191,7 +191,7 @@ def test_w9_many_failures_hardly_write_the_row_that_counts_them(world: World) ->
         world.settle()
     world.pass_by("6m")
     assert [notice["count"] for notice in notices(world)] == [1, 99]
-    told = [event["at"] for event in notices(world)[1]["events"]]
-    assert (len(told), told) == (10, sorted(told))
+    answer = [event["at"] for event in notices(world)[1]["events"]]
+    assert (len(answer), answer) == (10, sorted(answer))
     assert written.count("NoticeWindow") <= 1 + 99 // alerts.MAX_TAKEN + 2
     assert written.count("PendingNotice") >= 100, "each is noted for itself"

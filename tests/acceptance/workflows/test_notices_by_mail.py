@@ -68,9 +68,9 @@ def test_w9_a_failure_reaches_a_topic_with_subject_and_mail_text() -> None:
         ("failed", run.run_id, "disk full")
     ]
     # A mail has no attributes. A filter of the subscription can use the schedule and the content type.
-    told = {name: each["StringValue"] for name, each in mail["MessageAttributes"].items()}
-    assert told["sluice-content-type"] == "application/json"
-    assert told["sluice-schedule"].startswith("demo.flights.~notice-")
+    answer = {name: each["StringValue"] for name, each in mail["MessageAttributes"].items()}
+    assert answer["sluice-content-type"] == "application/json"
+    assert answer["sluice-schedule"].startswith("demo.flights.~notice-")
     assert "MessageGroupId" not in mail
 
 
@@ -89,5 +89,5 @@ def test_w9_a_mail_that_sns_refuses_is_sent_again_under_same_id() -> None:
     topic.down = False
     world.pass_by("1m")
     [(_, mail)] = topic.published
-    [told] = [run for run in world.ports.runs.runs("workflow", "demo.flights.clean", 10, None).items if run.attempt]
-    assert json.loads(mail["Message"])["events"][0]["id"] == told.run_id
+    [answer] = [run for run in world.ports.runs.runs("workflow", "demo.flights.clean", 10, None).items if run.attempt]
+    assert json.loads(mail["Message"])["events"][0]["id"] == answer.run_id

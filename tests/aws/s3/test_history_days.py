@@ -41,18 +41,18 @@ def test_h1_history_is_kept_for_180_days_by_default_others_not() -> None:
     plain = statement(Create(RUN), NAMES, Shards(4, 4)).arguments["Item"]
     assert plain["ttl"] == {"N": str((NOON + 180 * DAY) // 1000)}
     job = replace(rows.job(), expires_at=NOON + HISTORY)
-    told = statement(Create(job), NAMES, Shards(4, 4, sooner=DAY)).arguments["Item"]
-    assert told["ttl"] == {"N": str((NOON + HISTORY) // 1000)}
+    answer = statement(Create(job), NAMES, Shards(4, 4, sooner=DAY)).arguments["Item"]
+    assert answer["ttl"] == {"N": str((NOON + HISTORY) // 1000)}
 
 
 @pytest.mark.parametrize(("given", "days"), [(None, 180), ("90", 90), ("180", 180)])
 def test_h1_the_history_period_is_a_setting(given: str | None, days: int) -> None:
-    told = {f"SLUICE_{name}": "x" for name in REQUIRED} | ({"SLUICE_HISTORY_DAYS": given} if given else {})
-    assert Settings.from_environment(told).history_days == days
+    answer = {f"SLUICE_{name}": "x" for name in REQUIRED} | ({"SLUICE_HISTORY_DAYS": given} if given else {})
+    assert Settings.from_environment(answer).history_days == days
 
 
 @pytest.mark.parametrize("given", ["89", "181", "a year", "", "-100"])
 def test_h1_a_period_out_of_bounds_is_refused(given: str) -> None:
-    told = {f"SLUICE_{name}": "x" for name in REQUIRED} | {"SLUICE_HISTORY_DAYS": given}
+    answer = {f"SLUICE_{name}": "x" for name in REQUIRED} | {"SLUICE_HISTORY_DAYS": given}
     with pytest.raises(RuntimeError, match="expected 90 to 180 in SLUICE_HISTORY_DAYS"):
-        Settings.from_environment(told)
+        Settings.from_environment(answer)

@@ -77,12 +77,12 @@ def test_h1_a_write_of_the_largest_run_is_one_unit(run: Run) -> None:
 
 
 def test_h1_packed_fields_are_read_back_unchanged() -> None:
-    told = {
+    answer = {
         "nominal_at": NOON, "due_at": NOON + 1, "late": True, "lease_until": NOON + 2, "unknown_answer": True,
         "cancel": True, "pause_after": 3, "backfill": "b1", "paced_until": NOON + 3, "queued_in": "policy:demo.slow",
         "rank": "0005#", "reason": "no answer: \ud800 ü", "cursor": "demo.x", "leases": 4, "event": rows.event(),
     }  # fmt: skip
-    run = full_run({**EMR, "spark": {"rate": 0.1}}, **told)
+    run = full_run({**EMR, "spark": {"rate": 0.1}}, **answer)
     assert items.from_item(Run, items.to_item(run, 4, 4)) == run
 
 
@@ -105,8 +105,8 @@ def test_o11_a_run_packed_by_the_first_release_can_be_read() -> None:
 
 
 def test_o11_a_stream_with_base64_gives_the_same_row() -> None:
-    told = {**PACKED, "packed": {"S": base64.b64encode(PACKED["packed"]["B"]).decode()}}
-    assert items.from_item(Run, told) == items.from_item(Run, PACKED)
+    answer = {**PACKED, "packed": {"S": base64.b64encode(PACKED["packed"]["B"]).decode()}}
+    assert items.from_item(Run, answer) == items.from_item(Run, PACKED)
 
 
 def test_o11_a_run_with_separate_attributes_still_loads() -> None:

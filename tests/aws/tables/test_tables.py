@@ -28,8 +28,8 @@ def test_t21_glue_names_the_metadata_file_of_a_table() -> None:
     glue = boto3.client("glue", region_name=REGION)
     glue.create_database(DatabaseInput={"Name": "sales"})
     location = "s3://lake/warehouse/sales/orders/metadata/00001-1.metadata.json"
-    told = {"table_type": "ICEBERG", "metadata_location": location}
-    glue.create_table(DatabaseName="sales", TableInput={"Name": "orders", "Parameters": told})
+    answer = {"table_type": "ICEBERG", "metadata_location": location}
+    glue.create_table(DatabaseName="sales", TableInput={"Name": "orders", "Parameters": answer})
     glue.create_table(DatabaseName="sales", TableInput={"Name": "csv"})
     lake = S3Lake(boto3.client("s3", region_name=REGION), lambda: glue)
     assert lake.metadata_location("sales.orders") == location

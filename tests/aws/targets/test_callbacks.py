@@ -103,8 +103,8 @@ def test_e5_a_callback_has_the_context_and_its_identity(server: Server) -> None:
     assert answer == Started("http-200", done=True)
     [(method, path, headers, body)] = server.seen
     assert (method, path, json.loads(body)) == ("POST", "/hook?a=b", CONTEXT)
-    told = {name: value for name, value in headers.items() if name.startswith(("Sluice-", "X-"))}
-    assert told == {
+    view = {name: value for name, value in headers.items() if name.startswith(("Sluice-", "X-"))}
+    assert view == {
         "Sluice-Event-Id": "demo.flights.notify.1.e1",
         "Sluice-Schedule": "demo.flights.clean",
         "Sluice-Nominal-Time": "2026-03-02T12:00:00.000Z",
@@ -190,9 +190,9 @@ def verified(header: str, body: bytes, keys: Mapping[str, str]) -> bool:
     parts = [part.split("=", 1) for part in header.split(",")]
     at = dict(parts)["t"]
     pairs = zip((v for k, v in parts if k == "kid"), (v for k, v in parts if k == "v1"), strict=True)
-    for key_id, told in pairs:
+    for key_id, answer in pairs:
         expected = hmac.new(keys.get(key_id, "").encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
-        if key_id in keys and hmac.compare_digest(expected, told):
+        if key_id in keys and hmac.compare_digest(expected, answer):
             return True
     return False
 

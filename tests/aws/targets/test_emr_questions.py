@@ -80,12 +80,12 @@ def test_w7_a_listing_answers_for_many_and_the_rest_are_polled(emr: Emr) -> None
     gone = replace(runs[0], target_id="/".join([str(runs[0].target_id).split("/")[0], "gone"]))
     emr.calls.clear()
 
-    told = emr.target.status_many([*runs, gone])
+    answer = emr.target.status_many([*runs, gone])
 
     assert emr.calls == ["ListJobRuns", "GetJobRun"]
-    assert [news.state for news in told if news] == ["RUNNING"] * 12 + ["FAILED"]
-    assert [news.outcome for news in told if news][-1] == "lost"
-    assert [news.target_id for news in told if news] == [each.target_id for each in [*runs, gone]]
+    assert [news.state for news in answer if news] == ["RUNNING"] * 12 + ["FAILED"]
+    assert [news.outcome for news in answer if news][-1] == "lost"
+    assert [news.target_id for news in answer if news] == [each.target_id for each in [*runs, gone]]
 
 
 def test_h1_an_ended_run_is_polled_alone_to_read_its_billing(emr: Emr) -> None:

@@ -44,8 +44,8 @@ class Answers(EmrClient):
 
 
 def refused(code: str, message: str = "no", status: int = 400) -> ClientError:
-    told = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(told, "StartJobRun")  # type: ignore[arg-type]
+    answer = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
+    return ClientError(answer, "StartJobRun")  # type: ignore[arg-type]
 
 
 def called(calls: int = 1, after: int = 0, permits: tuple[str, ...] = ("emr:00app",)) -> Run:

@@ -22,8 +22,8 @@ def meters() -> Meters:
 
 def metric(name: str) -> dict[str, Any]:
     dimensions = {"Database": "lake"}
-    told = {"namespace": "Ours", "metric": name, "dimensions": dimensions, "statistic": "Average", "period": 60}
-    return {"cloudwatch": told}
+    answer = {"namespace": "Ours", "metric": name, "dimensions": dimensions, "statistic": "Average", "period": 60}
+    return {"cloudwatch": answer}
 
 
 @mock_aws

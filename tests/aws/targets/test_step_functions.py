@@ -60,16 +60,16 @@ def test_w16_a_start_has_the_context_and_its_identity(machines: StateMachines, t
     [made] = machines.executions.values()
     assert answer == Started(execution_arn(run()))
     assert (made.machine, made.name) == (MACHINE, execution_name(run()))
-    told = json.loads(made.input)
-    assert told["context"] == CONTEXT
-    assert (told["sluice"]["event_id"], told["sluice"]["attempt"]) == ("demo.flights.clean.1.a", 1)
-    assert told["sluice"]["context_uri"] == run().request.context_uri
+    view = json.loads(made.input)
+    assert view["context"] == CONTEXT
+    assert (view["sluice"]["event_id"], view["sluice"]["attempt"]) == ("demo.flights.clean.1.a", 1)
+    assert view["sluice"]["context_uri"] == run().request.context_uri
 
 
 def test_w16_data_of_the_schedule_replaces_the_context() -> None:
     given = {"content_type": "application/json", "text": '{"order": 7}'}
-    told = json.loads(input_of(replace(run(), request=replace(run().request, data=given)), CONTEXT))
-    assert (told["data"], "context" in told) == ({"order": 7}, False)
+    answer = json.loads(input_of(replace(run(), request=replace(run().request, data=given)), CONTEXT))
+    assert (answer["data"], "context" in answer) == ({"order": 7}, False)
 
 
 @pytest.mark.parametrize("letters", ["x" * 262_144, "ü" * 50_000])
@@ -79,9 +79,9 @@ def test_w16_a_too_large_input_goes_by_reference(
     """The client in memory refuses an input that is larger than Step Functions accepts."""
     target.start(run(), {"properties": {"text": letters}})
     [made] = machines.executions.values()
-    told = json.loads(made.input)
-    assert list(told) == ["sluice"]
-    assert told["sluice"]["context_uri"] == run().request.context_uri
+    answer = json.loads(made.input)
+    assert list(answer) == ["sluice"]
+    assert answer["sluice"]["context_uri"] == run().request.context_uri
 
 
 def test_w16_a_repeated_start_is_the_same_execution(machines: StateMachines, target: StepFunctionsTarget) -> None:
@@ -201,9 +201,9 @@ def test_w7_text_encrypted_with_a_foreign_key_is_omitted(machines: StateMachines
     begun, made = started(machines, target)
     machines.end(made, "FAILED", "E", "secret")
     machines.refusals = [refused("KmsAccessDeniedException")]
-    told = target.status(begun)
-    assert told is not None
-    assert (told.state, told.reason) == ("FAILED", "")
+    answer = target.status(begun)
+    assert answer is not None
+    assert (answer.state, answer.reason) == ("FAILED", "")
 
 
 def test_w10_an_unanswered_start_is_found_by_its_name(machines: StateMachines, target: StepFunctionsTarget) -> None:
@@ -275,9 +275,9 @@ def test_w16_boto3_accepts_and_returns_what_the_adapter_uses(client: Any, clock:
     answer = target.start(mine, CONTEXT)
     assert answer == Started(execution_arn(mine))
     begun = replace(mine, target_id=execution_arn(mine), reason="cancelled by ada")
-    told = target.status(begun)
-    assert told is not None
-    assert told.state == "RUNNING"
+    view = target.status(begun)
+    assert view is not None
+    assert view.state == "RUNNING"
     assert target.run_name(execution_arn(mine)) == "demo.flights.clean.1.a-1"
     assert target.find(mine) == execution_arn(mine)
     target.cancel(begun)

@@ -65,8 +65,12 @@ def test_e5_data_of_the_schedule_is_sent_instead_of_the_context(
     queue = Queue()
     SqsTarget(queue.client).start(run(data=data, type="sqs", queue_url=queue.url), CONTEXT)
     [message] = queue.messages()
-    told = attributes(message)
-    assert (message["Body"], told["sluice-content-type"], told.get("sluice-content-encoding")) == (body, kind, encoding)
+    answer = attributes(message)
+    assert (message["Body"], answer["sluice-content-type"], answer.get("sluice-content-encoding")) == (
+        body,
+        kind,
+        encoding,
+    )
 
 
 def test_e5_a_fifo_queue_keeps_group_order_and_drops_duplicates() -> None:

@@ -69,11 +69,11 @@ def test_e5_a_bus_gets_an_event_that_its_rules_can_match() -> None:
     answer = EventBusTarget(events).start(run(data={"content_type": "application/json", "text": "[1]"}, **target), {})
 
     [message] = queue.messages()
-    told = json.loads(message["Body"])
-    assert answer == Started(told["id"], done=True)
-    assert (told["detail-type"], told["detail"]["data"]) == ("Due", [1])
-    assert told["detail"]["sluice"]["event_id"] == "demo.flights.notify.1.e1"
-    assert told["detail"]["sluice"]["due_time"] == "2026-03-02T12:00:00.250Z"
+    view = json.loads(message["Body"])
+    assert answer == Started(view["id"], done=True)
+    assert (view["detail-type"], view["detail"]["data"]) == ("Due", [1])
+    assert view["detail"]["sluice"]["event_id"] == "demo.flights.notify.1.e1"
+    assert view["detail"]["sluice"]["due_time"] == "2026-03-02T12:00:00.250Z"
 
 
 class Bus:
@@ -99,8 +99,8 @@ class Functions:
         self.calls.append(call)
         if self.error is not None:
             raise self.error
-        told = {"ResponseMetadata": {"RequestId": "q1"}, "Payload": io.BytesIO(self.payload)}
-        return told | {"FunctionError": "Unhandled"} if self.failed else told
+        answer = {"ResponseMetadata": {"RequestId": "q1"}, "Payload": io.BytesIO(self.payload)}
+        return answer | {"FunctionError": "Unhandled"} if self.failed else answer
 
 
 def refused(code: str, status: int) -> ClientError:
@@ -114,9 +114,9 @@ def test_e5_a_function_is_invoked_with_or_without_waiting(wait: bool, kind: str)
     [call] = functions.calls
     assert answer == Started("q1", done=True)
     assert (call["FunctionName"], call["InvocationType"]) == (FUNCTION, kind)
-    told = json.loads(call["Payload"])
-    assert (told["context"], told["sluice"]["attempt"]) == (CONTEXT, 1)
-    assert told["sluice"]["nominal_time"] == "2026-03-02T12:00:00.000Z"
+    view = json.loads(call["Payload"])
+    assert (view["context"], view["sluice"]["attempt"]) == (CONTEXT, 1)
+    assert view["sluice"]["nominal_time"] == "2026-03-02T12:00:00.000Z"
 
 
 @pytest.mark.parametrize(

@@ -72,14 +72,14 @@ def test_w4_a_dag_becomes_a_start_and_a_schedule_for_each_node() -> None:
     assert list(found.schedules)[-1] == f"{NAME}~", "the start comes last: what it reaches is there by then"
     assert found.start.workflow == graph
 
-    told = found.nodes["d"].model_dump(mode="json")
-    assert told["by"] == ["~dag"]
-    assert told["trigger"]["type"] == "all"
-    assert [(leaf["workflow"], leaf["schedule"]) for leaf in told["trigger"]["triggers"]] == [
+    answer = found.nodes["d"].model_dump(mode="json")
+    assert answer["by"] == ["~dag"]
+    assert answer["trigger"]["type"] == "all"
+    assert [(leaf["workflow"], leaf["schedule"]) for leaf in answer["trigger"]["triggers"]] == [
         ("demo.flights.w_b", f"{graph}~b"),
         ("demo.flights.w_c", f"{graph}~c"),
     ]
-    [fresh] = told["constraints"]
+    [fresh] = answer["constraints"]
     assert (fresh["workflows"], fresh["within"], fresh["on_unmet"]) == (["demo.flights.w_c"], "2h", "abort")
     assert found.nodes["a"].model_dump(mode="json")["trigger"]["schedule"] == f"{NAME}~"
 

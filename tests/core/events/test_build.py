@@ -147,8 +147,12 @@ def test_t7_a_partition_event_is_the_same_for_every_report() -> None:
 
 
 def test_t7_each_partition_of_each_dataset_has_its_own_event() -> None:
-    told = [("demo.flights", ("1", "1", "11")), ("demo.flights", ("1", "11", "1")), ("demo.weather", ("1", "1", "11"))]
-    ids = {build.partition_event(name, dataset(), values, NOON, NOON).id for name, values in told}
+    answer = [
+        ("demo.flights", ("1", "1", "11")),
+        ("demo.flights", ("1", "11", "1")),
+        ("demo.weather", ("1", "1", "11")),
+    ]
+    ids = {build.partition_event(name, dataset(), values, NOON, NOON).id for name, values in answer}
     assert len(ids) == 3
 
 

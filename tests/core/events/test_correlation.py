@@ -101,8 +101,8 @@ def test_t10_a_status_is_dated_by_target_and_accepted_by_sluice(
 
 
 def test_t10_a_status_has_the_version_of_the_workflow_that_ran() -> None:
-    told = build.status_event(run("SUCCEEDED", workflow_version=3), "COMPLETED")
-    assert told.payload == {"workflow_version": 3}
+    answer = build.status_event(run("SUCCEEDED", workflow_version=3), "COMPLETED")
+    assert answer.payload == {"workflow_version": 3}
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,8 @@ def test_t21_a_snapshot_has_what_its_summary_counts() -> None:
 
 def test_t21_a_missing_field_is_zero_a_missing_summary_unknown() -> None:
     bare = {"snapshot-id": 1, "timestamp-ms": NOON}
-    [told] = iceberg.main(parsed(metadata({**bare, "summary": {"operation": "delete", "deleted-data-files": "2"}})))
-    assert (told.added_data_files, told.added_files_size, told.deleted_data_files, told.total_records) == (
+    [answer] = iceberg.main(parsed(metadata({**bare, "summary": {"operation": "delete", "deleted-data-files": "2"}})))
+    assert (answer.added_data_files, answer.added_files_size, answer.deleted_data_files, answer.total_records) == (
         0,
         0,
         2,

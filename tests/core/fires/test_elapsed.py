@@ -188,8 +188,8 @@ def test_t18_absent_fires_only_if_nothing_came_between_deadlines(
     previous, due = since - 1, windows.next_clock("06:00", zone, days, since)
     for _ in range(6):
         happened = max((arrival for arrival in arrivals if arrival <= due), default=None)
-        told = rule.postponed_to(since, happened, due) is None
-        assert told is not any(previous < arrival <= due for arrival in arrivals)
+        answer = rule.postponed_to(since, happened, due) is None
+        assert answer is not any(previous < arrival <= due for arrival in arrivals)
         previous, due = due, windows.next_clock("06:00", zone, days, due)
 
 
@@ -198,18 +198,18 @@ def test_t18_absent_fires_only_if_nothing_came_between_deadlines(
 def test_t13_elapsed_fires_exactly_when_no_run_started_for_span(gaps: list[int]) -> None:
     """Minutes between starts. A start moves the timer; after a fire the next check is a span later."""
     starts = [NOON + sum(gaps[: number + 1]) * MINUTE for number in range(len(gaps))]
-    rule, due, told = leaf(ELAPSED), NOON + 4 * HOUR, []
+    rule, due, answer = leaf(ELAPSED), NOON + 4 * HOUR, []
     while due <= NOON + 3 * DAY:
         happened = max((start for start in starts if start <= due), default=None)
         moved = rule.postponed_to(NOON, happened, due)
         if moved is None:
-            told.append(due)
+            answer.append(due)
         due = due + 4 * HOUR if moved is None else moved
 
     expected = []
     for began, ended in zip([NOON, *starts], [*starts, NOON + 3 * DAY + 1], strict=True):
         expected += list(range(began + 4 * HOUR, ended, 4 * HOUR))
-    assert told == expected
+    assert answer == expected
 
 
 # -- setting a timer again -----------------------------------------------------------------------------------------

@@ -238,8 +238,8 @@ def test_t1_a_preview_shows_the_number_of_fires_per_day() -> None:
 
 
 def test_l11_a_time_trigger_is_described_in_words() -> None:
-    told = rule(expression="@every 10s", due_time="10s", repeats=4, jitter="2s", excluding=["sat", "12-25"])
-    assert occurrences.describe(told) == (
+    answer = rule(expression="@every 10s", due_time="10s", repeats=4, jitter="2s", excluding=["sat", "12-25"])
+    assert occurrences.describe(answer) == (
         "every 10 seconds, first at 2026-03-02T12:00:10.000Z, 4 times, except on sat and 12-25, up to 2s later"
     )
     assert occurrences.describe(rule(due_time="10s")) == "at 2026-03-02T12:00:10.000Z"

@@ -161,8 +161,8 @@ def test_h5_a_start_and_an_end_are_judged_once_for_a_run(fields: dict[str, objec
 @pytest.mark.parametrize(("begun", "missed"), [(NOON, False), (NOON + 1, True), (None, True)])
 def test_h5_a_worker_run_begins_when_claimed_not_when_offered(begun: int | None, missed: bool) -> None:
     worker = replace(rows.run().request, target={"type": "worker", "pool": "images", "heartbeat": "1m"})
-    told = {"request": worker, "start_requested_at": NOON - HOUR, "running_seen_at": begun, "ended_at": NOON + 9}
-    line = lines.line_of(ended(**DUE, **told, target_id="ann" if begun else None), PRICES)
+    answer = {"request": worker, "start_requested_at": NOON - HOUR, "running_seen_at": begun, "ended_at": NOON + 9}
+    line = lines.line_of(ended(**DUE, **answer, target_id="ann" if begun else None), PRICES)
     assert line["missed_start"] is missed
 
 

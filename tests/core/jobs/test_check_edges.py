@@ -260,8 +260,8 @@ def test_c10_an_abort_names_the_timeout_and_the_awaited_event() -> None:
     half = job(leaves={"0": came()})
     why = "not launched within its timeout of 2h: it was not checked in time"
     assert decide(half, facts(schedule=made), NOON + 2 * HOUR) == Abort(why)
-    told = replace(half, reason="waits for data")
-    assert decide(told, facts(schedule=made), NOON + 2 * HOUR) == Abort(why.partition(": ")[0] + ": waits for data")
+    answer = replace(half, reason="waits for data")
+    assert decide(answer, facts(schedule=made), NOON + 2 * HOUR) == Abort(why.partition(": ")[0] + ": waits for data")
 
 
 def test_c10_on_hold_a_job_waits_for_its_timeout_or_the_resume() -> None:

@@ -95,8 +95,8 @@ def test_c7_an_upstream_is_fresh_for_its_whole_span() -> None:
     [last] = stand(FRESH, successes=succeeded, now=NOON + DAY)
     assert last == Condition(constraint(FRESH), True, f"{rule}: met")
     [stale] = stand(FRESH, successes=succeeded, now=NOON + DAY + 1)
-    told = f"{rule}: demo.flights.raw last succeeded at {iso(NOON)}"
-    assert stale == Condition(constraint(FRESH), False, told)
+    answer = f"{rule}: demo.flights.raw last succeeded at {iso(NOON)}"
+    assert stale == Condition(constraint(FRESH), False, answer)
     [never] = stand(FRESH)
     assert never.why == f"{rule}: demo.flights.raw has not succeeded yet"
 
@@ -123,8 +123,8 @@ def test_c6_a_load_is_judged_by_its_reading_fresh_or_kept(kept: bool) -> None:
 
     assert judged("0.69") == Condition(constraint(LOAD), True, f"{LOAD_RULE}: met, the value is 0.69")
     until = NOON + MINUTE
-    told = f"{LOAD_RULE}: the value is 0.7 at {iso(NOON)}; measured again at {iso(until)}"
-    assert judged("0.7") == Condition(constraint(LOAD), False, told, until)
+    answer = f"{LOAD_RULE}: the value is 0.7 at {iso(NOON)}; measured again at {iso(until)}"
+    assert judged("0.7") == Condition(constraint(LOAD), False, answer, until)
 
 
 def test_c6_a_kept_reading_holds_until_its_instant_fresh_always() -> None:
@@ -132,8 +132,8 @@ def test_c6_a_kept_reading_holds_until_its_instant_fresh_always() -> None:
     kept = met(measured={"0": good.kept()})
     assert stand(LOAD, what=kept, now=NOON + MINUTE - 1)[0].met
     [again] = stand(LOAD, what=kept, now=NOON + MINUTE)
-    told = f"{LOAD_RULE}: measured once all other constraints are met; the last value is 0.1"
-    assert again == Condition(constraint(LOAD), False, told, open=True)
+    answer = f"{LOAD_RULE}: measured once all other constraints are met; the last value is 0.1"
+    assert again == Condition(constraint(LOAD), False, answer, open=True)
     assert stand(LOAD, loads={"0": good}, now=NOON + HOUR)[0].met
     unknown = met(measured={"0": reading(None).kept()})
     assert (
@@ -146,8 +146,8 @@ def test_c6_an_unmeasured_load_waits_even_where_unmet_aborts(on_unmet: str) -> N
     asked = LOAD | {"on_unmet": on_unmet}
     [condition] = stand(asked, loads={"0": reading(None, why="throttled")})
     rule = LOAD_RULE.replace("else wait", f"else {on_unmet}")
-    told = f"{rule}: the measurement failed: throttled; measured again at {iso(NOON + MINUTE)}"
-    assert condition == Condition(patient(LOAD), False, told, NOON + MINUTE)
+    answer = f"{rule}: the measurement failed: throttled; measured again at {iso(NOON + MINUTE)}"
+    assert condition == Condition(patient(LOAD), False, answer, NOON + MINUTE)
     assert (condition.waits, condition.aborts) == (True, False)
     [unmet] = stand(asked, loads={"0": reading("0.9")})
     assert (unmet.waits, unmet.aborts) == (on_unmet == "wait", on_unmet == "abort")
@@ -207,8 +207,8 @@ def test_c15_a_probe_is_open_before_a_call_and_after_expiry() -> None:
     assert stand(PROBE) == [is_open]
     kept = met(probed=ProbeResult("unmet", NOON, NOON + MINUTE, "no stock").kept())
     [unmet] = stand(PROBE, what=kept, now=NOON + MINUTE - 1)
-    told = f"{PROBE_RULE} wait: no stock; called again at {iso(NOON + MINUTE)}"
-    assert unmet == Condition(constraint(PROBE), False, told, NOON + MINUTE)
+    answer = f"{PROBE_RULE} wait: no stock; called again at {iso(NOON + MINUTE)}"
+    assert unmet == Condition(constraint(PROBE), False, answer, NOON + MINUTE)
     assert stand(PROBE, what=kept, now=NOON + MINUTE) == [is_open]
 
 
@@ -223,9 +223,9 @@ def test_c15_each_probe_answer_decides_the_condition(on_unmet: str) -> None:
     assert said("met") == Condition(constraint(asked), True, f"{rule}: met")
     aborted = Condition(constraint(asked), False, f"{rule}: the probe aborts the job: holiday", until, abort=True)
     assert said("abort", "holiday") == aborted
-    told = f"{rule}: no stock; called again at {iso(until)}"
-    assert said("unmet", "no stock") == Condition(constraint(asked), False, told, until)
-    assert said("failed", "no stock") == Condition(patient(asked), False, told, until)
+    answer = f"{rule}: no stock; called again at {iso(until)}"
+    assert said("unmet", "no stock") == Condition(constraint(asked), False, answer, until)
+    assert said("failed", "no stock") == Condition(patient(asked), False, answer, until)
 
 
 # -- which external constraints are queried ------------------------------------------------------------------------

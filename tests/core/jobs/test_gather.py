@@ -218,8 +218,8 @@ def test_t12_an_event_for_a_queued_job_is_added_to_it() -> None:
 def test_t18_the_feed_counts_against_absent_and_for_other_leaves() -> None:
     both = schedule(all_of(ABSENT, PARTITION))
     assert gather.touched(both, event("a"), rows("0", "1")) == (("1",), ("0",))
-    told = event("late", kind="absent")
-    assert gather.touched(both, told, rows("0")) == (("0",), ())
+    answer = event("late", kind="absent")
+    assert gather.touched(both, answer, rows("0")) == (("0",), ())
 
 
 def test_t11_an_event_that_does_not_match_changes_nothing() -> None:

@@ -138,8 +138,8 @@ def test_c11_a_detached_job_is_a_row_named_by_begin_and_id_end() -> None:
 
 def test_t18_an_absence_counts_though_it_has_no_payload_to_match() -> None:
     big = ORDERS | {"pattern": {"total": [{"numeric": [">", 100]}]}}
-    told = replace(partition_event("late"), kind="absent", payload=None)
-    assert gather.touched(schedule(ABSENT | {"of": big}), told, [ROW]) == (("0",), ())
+    answer = replace(partition_event("late"), kind="absent", payload=None)
+    assert gather.touched(schedule(ABSENT | {"of": big}), answer, [ROW]) == (("0",), ())
 
 
 def test_t10_a_status_counts_for_the_schedule_that_started_run() -> None:

@@ -60,13 +60,15 @@ def test_c10_a_timeout_counts_only_the_time_outside_pauses(
         pauses.append((at + until, at + until + length))
         at = pauses[-1][1]
     counted = [(NOON + began * MINUTE, NOON + ended * MINUTE) for began, ended in pauses]
-    told: list[tuple[Instant, Instant | None]] = list(counted)
+    answer: list[tuple[Instant, Instant | None]] = list(counted)
     if ongoing:
         pauses.append((at, 10_000))
-        told.append((NOON + at * MINUTE, None))
+        answer.append((NOON + at * MINUTE, None))
 
     made = job(created_at=NOON + created * MINUTE)
-    deadline = timeout.deadline_of(made, schedule(timeout={"after": f"{minutes}m"}), schedule_state(pauses=tuple(told)))
+    deadline = timeout.deadline_of(
+        made, schedule(timeout={"after": f"{minutes}m"}), schedule_state(pauses=tuple(answer))
+    )
 
     minute, passed = created, 0
     while passed < minutes and minute < 10_000:

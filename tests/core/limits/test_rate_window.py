@@ -109,7 +109,7 @@ def test_c5_no_sliding_span_has_starts_beyond_the_limit(story: tuple[int, int, S
     """
     limit, minutes, steps = story
     ask, state, now = RateWindow(RATE_LIMIT, limit, minutes * MINUTE), LimitState(RATE_LIMIT), NOON
-    told, held, starts = replace(ask, binding=False), set[str](), list[Instant]()
+    answer, held, starts = replace(ask, binding=False), set[str](), list[Instant]()
 
     def without(*gone: str) -> LimitState:
         return replace(state, starts={holder: at for holder, at in state.starts.items() if holder not in gone})
@@ -117,7 +117,7 @@ def test_c5_no_sliding_span_has_starts_beyond_the_limit(story: tuple[int, int, S
     for number, (gap, what, which) in enumerate(steps):
         now += gap * MINUTE
         name = f"j{number:02d}" if what in ("ask", "tell") else sorted(held)[which % len(held)] if held else None
-        asked = told if what == "tell" else ask
+        asked = answer if what == "tell" else ask
         if name is None or (what in ("ask", "tell") and not permits.admits(asked, state, now)):
             continue
         forgotten = rate_window.outdated(asked, state) if what in ("ask", "tell") else ()

@@ -20,10 +20,10 @@ def notes(*numbers: int) -> list[PendingNotice]:
 
 
 def begun(*numbers: int) -> tuple[NoticeWindow, dict[str, Any]]:
-    told = alerts.add_notices(notes(*numbers), "channel", TEAM, None, NOON)
-    assert told.window is not None
-    assert told.notice is not None
-    return told.window, told.notice
+    answer = alerts.add_notices(notes(*numbers), "channel", TEAM, None, NOON)
+    assert answer.window is not None
+    assert answer.notice is not None
+    return answer.window, answer.notice
 
 
 def test_w9_the_first_failures_are_all_reported_at_once() -> None:
@@ -39,7 +39,7 @@ def test_w9_later_failures_are_counted_and_the_earliest_kept() -> None:
     most = alerts.add_notices(notes(*range(20, 9, -1), 1), "channel", TEAM, later, NOON).window
     assert most is not None
     assert most.count == 17
-    assert [told["at"] for told in most.told] == [iso(NOON + n * SECOND) for n in (1, *range(5, 14))]
+    assert [answer["at"] for answer in most.told] == [iso(NOON + n * SECOND) for n in (1, *range(5, 14))]
     assert most.rev == alert.rev + 2
 
     closed = alerts.close(most, alert.until)

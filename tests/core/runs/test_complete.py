@@ -190,8 +190,8 @@ def test_t10_an_announced_page_stays_done_when_the_run_moves_on() -> None:
 
 
 def test_w7_an_active_run_is_polled_once_all_is_announced() -> None:
-    told = complete.mark_announced(moved(run(), "RUNNING").run, None, LATER)
-    assert told.wake_at == LATER + follow.SILENT_LATER
+    answer = complete.mark_announced(moved(run(), "RUNNING").run, None, LATER)
+    assert answer.wake_at == LATER + follow.SILENT_LATER
 
 
 def test_t10_a_target_without_a_lifecycle_announces_nothing() -> None:

@@ -43,14 +43,14 @@ def test_t10_only_added_statuses_are_new_and_failures_are_kept() -> None:
 
 
 def test_t10_an_unneeded_status_is_removed_and_polled_later() -> None:
-    told = step(run(), "RUNNING")
-    assert (told.run.announce, told.run.wake_at) == (("STARTED",), LATER)
-    quiet = complete.drop_statuses(told, {"STARTED"}, LATER)
-    assert (quiet.run.announce, quiet.retry) == ((), told.retry)
-    assert quiet.run == replace(told.run, announce=(), wake_at=complete.wake_of(quiet.run, LATER))
+    answer = step(run(), "RUNNING")
+    assert (answer.run.announce, answer.run.wake_at) == (("STARTED",), LATER)
+    quiet = complete.drop_statuses(answer, {"STARTED"}, LATER)
+    assert (quiet.run.announce, quiet.retry) == ((), answer.retry)
+    assert quiet.run == replace(answer.run, announce=(), wake_at=complete.wake_of(quiet.run, LATER))
     assert quiet.run.wake_at is not None
     assert quiet.run.wake_at > LATER, "asked about as one of whose start everybody has heard"
-    assert complete.drop_statuses(told, set(), LATER) == told
+    assert complete.drop_statuses(answer, set(), LATER) == answer
     both = step(run(), "SUCCEEDED")
     assert complete.drop_statuses(both, {"STARTED"}, LATER).run.announce == ("COMPLETED",)
 
@@ -63,8 +63,8 @@ def test_t10_a_status_needed_after_all_is_announced_last() -> None:
 
 def test_t10_announced_status_is_removed_with_cursor_and_leases() -> None:
     before = run("SUCCEEDED", announce=("STARTED", "COMPLETED"), cursor="page 3", rev=4, leases=7)
-    told = complete.mark_announced(before, None, LATER)
-    assert told == replace(before, announce=("COMPLETED",), cursor=None, rev=5, leases=0, wake_at=LATER)
+    answer = complete.mark_announced(before, None, LATER)
+    assert answer == replace(before, announce=("COMPLETED",), cursor=None, rev=5, leases=0, wake_at=LATER)
     page = complete.mark_announced(before, "page 4", LATER)
     assert page == replace(before, cursor="page 4", rev=5)
 

@@ -45,8 +45,8 @@ def after(before: Run, state: Any, now: int = LATER, **fields: Any) -> Run:
     [(2, "w1", True), (1, "w1", False), (3, "w1", False), (2, None, False), (None, "w1", True)],
 )
 def test_w5_a_report_counts_only_for_the_present_lease(lease: Any, target_id: Any, counts: bool) -> None:
-    told = advance(pulled(target_id=target_id), "SUCCEEDED", lease=lease)
-    assert (told is not None) is counts
+    answer = advance(pulled(target_id=target_id), "SUCCEEDED", lease=lease)
+    assert (answer is not None) is counts
 
 
 @pytest.mark.parametrize(("now", "counts"), [(LATER - 1, False), (LATER, True), (LATER + 1, True)])

@@ -67,8 +67,8 @@ def test_e5_each_kind_of_target_is_taken(target: dict[str, Any]) -> None:
     ],
 )
 def test_e5_an_unreachable_target_is_refused(target: dict[str, Any], field: str, message: str) -> None:
-    where, told = refusal(**target)
-    assert (where, message in told) == (field, True), told
+    where, answer = refusal(**target)
+    assert (where, message in answer) == (field, True), answer
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_e5_an_unreachable_target_is_refused(target: dict[str, Any], field: str,
     ],
 )
 def test_o6_a_forbidden_address_is_refused_by_its_form(url: str, expected: str) -> None:
-    where, told = refusal(type="http", url=url)
-    assert (where, expected in told) == ("url", True), told
-    assert "pw" not in told, "a password is not told on"
+    where, answer = refusal(type="http", url=url)
+    assert (where, expected in answer) == ("url", True), answer
+    assert "pw" not in answer, "a password is not told on"
 
 
 @pytest.mark.parametrize(

@@ -155,8 +155,8 @@ def test_t12_no_quiet_ends_before_enough_events_came(
 
 def test_t13_an_elapsed_leaf_is_met_when_its_span_has_passed() -> None:
     assert stand(ELAPSED, None).missing == ("4h to pass since the last start",)
-    told = stand(ELAPSED, came(1))
-    assert (told.met, told.arrived) == (True, (f"4h had passed since the last start {AT}",))
+    answer = stand(ELAPSED, came(1))
+    assert (answer.met, answer.arrived) == (True, (f"4h had passed since the last start {AT}",))
 
 
 @pytest.mark.parametrize(
@@ -169,8 +169,8 @@ def test_t13_an_elapsed_leaf_is_met_when_its_span_has_passed() -> None:
 )
 def test_t18_an_absent_leaf_says_what_did_not_come_and_by_when(document: dict[str, Any], limit: str) -> None:
     assert stand(document, None).missing == (f"no partition of demo.flights to come {limit}",)
-    told = stand(document, came(1))
-    assert (told.met, told.arrived) == (True, (f"no partition of demo.flights had come {limit} {AT}",))
+    answer = stand(document, came(1))
+    assert (answer.met, answer.arrived) == (True, (f"no partition of demo.flights had come {limit} {AT}",))
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def meetings(situations: Mapping[str, Situation]) -> list[Any]:
             if pair[0] != pair[1] or not situation.acts[pair[0]].alone
         ]
         for acts in [*pairs, *combinations(situation.small, 3)]:
-            told = "-".join([name, *(re.sub(r"\W+", "_", act) for act in acts)])
-            found.append(pytest.param((told, situation, acts), id=told))
+            answer = "-".join([name, *(re.sub(r"\W+", "_", act) for act in acts)])
+            found.append(pytest.param((answer, situation, acts), id=answer))
     return found
 
 
@@ -55,20 +55,20 @@ def try_two(situation: Situation, most: int, least: int, note: Any) -> None:
 
 def try_orders(named: Named, most: int, note: Any) -> None:
     """Fail with every promise that an order broke, and the command that plays this order again."""
-    told, situation, acts = named
+    answer, situation, acts = named
     with rows_are_cached():
         meeting = Meeting(situation, acts)
         if order := os.environ.get("ORDER"):
             broken, _ = meeting.try_order(parse(order))
             assert not broken, f"{order}: {broken}"
             return
-        seed = int(os.environ.get("SEED", "0")) + zlib.crc32(told.encode())
+        seed = int(os.environ.get("SEED", "0")) + zlib.crc32(answer.encode())
         found = meeting.search(int(os.environ.get("ORDERS", most)), seed)
     assert found.orders > 0, "no order was tried"
-    note("orders", (told, found.orders, found.whole, len(found.broken)))
-    print(f"{told}: {found.orders} orders{'' if found.whole else ', a sample'}")
+    note("orders", (answer, found.orders, found.whole, len(found.broken)))
+    print(f"{answer}: {found.orders} orders{'' if found.whole else ', a sample'}")
     first: dict[str, str] = {}
     for order, why in found.broken:
-        again = f'ORDER="{order}" python -m pytest tests/faults -k "{told} and not large"'
+        again = f'ORDER="{order}" python -m pytest tests/faults -k "{answer} and not large"'
         first.setdefault(re.sub(r"\d+", "#", why)[:80], f"{why}\n  {again}")
     assert not first, f"{len(found.broken)} of {found.orders} orders broke a promise\n" + "\n".join(first.values())

@@ -123,10 +123,10 @@ class Meeting:
                 frontier = chosen.sample(frontier, quota)
             later: list[Order] = []
             for order in frontier:
-                told, configurations = self.try_order(order.to_the_end(len(self.acts)), len(order.segments) - 1)
+                answer, configurations = self.try_order(order.to_the_end(len(self.acts)), len(order.segments) - 1)
                 found.orders += 1
-                if told:
-                    found.broken.append((order.to_the_end(len(self.acts)), told))
+                if answer:
+                    found.broken.append((order.to_the_end(len(self.acts)), answer))
                     if len(found.broken) >= stop_at:
                         found.whole = False
                         return found
@@ -188,5 +188,5 @@ def _told(error: BaseException) -> str:
     if isinstance(error, ExceptionGroup):
         return "; ".join(_told(each) for each in error.exceptions)
     text = str(error).strip().splitlines()
-    told = text[0] if text else ""
-    return f"{type(error).__name__}: {told}" if not isinstance(error, SluiceError) else f"refused: {told}"
+    answer = text[0] if text else ""
+    return f"{type(error).__name__}: {answer}" if not isinstance(error, SluiceError) else f"refused: {answer}"

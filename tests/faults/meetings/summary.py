@@ -8,11 +8,11 @@ from typing import Any
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
     reports = [each for outcome in ("passed", "failed") for each in terminalreporter.stats.get(outcome, [])]
-    told = [dict(each.user_properties)["orders"] for each in reports if "orders" in dict(each.user_properties)]
-    if not told:
+    answer = [dict(each.user_properties)["orders"] for each in reports if "orders" in dict(each.user_properties)]
+    if not answer:
         return
     meetings, orders, whole, broken = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
-    for name, tried, all_of_them, broke in told:
+    for name, tried, all_of_them, broke in answer:
         situation = name.partition("-")[0]
         meetings[situation] += 1
         orders[situation] += tried

@@ -168,8 +168,8 @@ def test_l8_a_dry_run_answers_the_same_and_stores_nothing(world: World, document
 
     assert everything(world) == before
     assert send(world, document, update_schedules=update) == foreseen
-    told = [name for names in foreseen.values() for name in names]
-    assert len(told) == len(set(told)), "a part has one fate"
+    answer = [name for names in foreseen.values() for name in names]
+    assert len(answer) == len(set(answer)), "a part has one fate"
 
 
 @pytest.mark.parametrize("update", [True, False])
@@ -191,21 +191,21 @@ def test_l8_the_same_request_again_changes_nothing(world: World, update: bool) -
 def test_l8_the_deployed_document_is_stored_beside_the_live_one(world: World) -> None:
     at_first = iso(world.clock.now())
     send(world, BEFORE | {"owner": "ops"}, by="alice")
-    told = note(world)
-    assert {name: value for name, value in told.items() if name != "uri"} == {
+    answer = note(world)
+    assert {name: value for name, value in answer.items() if name != "uri"} == {
         "at": at_first,
         "by": "alice",
         "counts": {"datasets": 2, "workflows": 3, "schedules": 3},
         "update_schedules": True,
     }
-    assert world.payloads.deployments == {told["uri"]: BEFORE | {"owner": "ops"}}
+    assert world.payloads.deployments == {answer["uri"]: BEFORE | {"owner": "ops"}}
 
     world.clock.pass_by("1h")
     world.put("a", partitions(7))
     world.delete("b")
 
-    assert note(world) == told
-    assert world.payloads.deployments[told["uri"]]["schedules"]["a"] == BEFORE["schedules"]["a"]
+    assert note(world) == answer
+    assert world.payloads.deployments[answer["uri"]]["schedules"]["a"] == BEFORE["schedules"]["a"]
 
 
 def test_l8_earlier_deployments_can_still_be_read(world: World) -> None:

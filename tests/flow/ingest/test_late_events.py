@@ -134,8 +134,8 @@ def test_c10_a_job_queued_past_its_timeout_takes_no_event(world: World, timeout:
         world.clock.pass_by("1s")
         world.finish()
         world.settle()
-    told = [days(world, run) for run in world.runs("daily")]
-    assert told == ([["1"], ["3"]] if timeout is AN_HOUR else [["1"], ["2"], ["3"]])
+    answer = [days(world, run) for run in world.runs("daily")]
+    assert answer == ([["1"], ["3"]] if timeout is AN_HOUR else [["1"], ["2"], ["3"]])
     assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (0, 0)
 
 

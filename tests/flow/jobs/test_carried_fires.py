@@ -41,8 +41,8 @@ def instants(world: World, name: str) -> list[float]:
 
 
 def sent_once(world: World) -> bool:
-    told = [run_id for run_id, _ in world.targets.queue.messages]
-    return len(set(told)) == len(told)
+    answer = [run_id for run_id, _ in world.targets.queue.messages]
+    return len(set(answer)) == len(answer)
 
 
 def test_l6_carry_of_an_earlier_end_drops_later_fires_on_record(world: World) -> None:

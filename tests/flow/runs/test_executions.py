@@ -62,13 +62,13 @@ def test_w16_a_run_follows_its_execution_by_events() -> None:
     began = world.clock.now()
     assert (states(world), last(world).target_id) == (["STARTING"], made.arn)
 
-    told = [world.execution_says(made, "RUNNING")]
+    answer = [world.execution_says(made, "RUNNING")]
     world.clock.pass_by("2500ms")
-    told += [world.execution_says(made, status) for status in ("SUCCEEDED", "SUCCEEDED")]
-    told.append(world.execution_says(made, "RUNNING"))
+    answer += [world.execution_says(made, status) for status in ("SUCCEEDED", "SUCCEEDED")]
+    answer.append(world.execution_says(made, "RUNNING"))
 
     run = last(world)
-    assert told == [
+    assert answer == [
         f"run {run.run_id} is RUNNING",
         f"run {run.run_id} is SUCCEEDED",
         f"run {run.run_id} is already past SUCCEEDED",
@@ -82,11 +82,11 @@ def test_w16_a_run_follows_its_execution_by_events() -> None:
 def test_w16_the_input_has_the_properties_and_the_events() -> None:
     world = world_with()
     made = begin(world)
-    told = json.loads(made.input)
-    assert told["context"] == world.context(last(world))
-    assert told["context"]["properties"] == {"depth": 1}
-    assert told["context"]["events"][0]["partition"] == {"year": "2013", "month": "1", "day": "1"}
-    assert told["sluice"]["context_uri"] == f"s3://control/context/{last(world).run_id}.json"
+    answer = json.loads(made.input)
+    assert answer["context"] == world.context(last(world))
+    assert answer["context"]["properties"] == {"depth": 1}
+    assert answer["context"]["events"][0]["partition"] == {"year": "2013", "month": "1", "day": "1"}
+    assert answer["sluice"]["context_uri"] == f"s3://control/context/{last(world).run_id}.json"
 
 
 @pytest.mark.parametrize("given", ["whole", "too large for the event"])
@@ -306,5 +306,5 @@ def test_w1_a_missing_execution_is_lost() -> None:
 def test_w15_the_log_of_an_execution_names_its_location() -> None:
     world = world_with()
     made = begin(world)
-    told = logs.of_run(world.ports, last(world).run_id, None, 10)
-    assert (told["streams"], made.arn in told["why"]) == ({}, True)
+    answer = logs.of_run(world.ports, last(world).run_id, None, 10)
+    assert (answer["streams"], made.arn in answer["why"]) == ({}, True)

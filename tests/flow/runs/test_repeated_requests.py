@@ -90,8 +90,8 @@ def test_a_rerun_is_one_job_per_key_also_after_a_replacement(world: World) -> No
 
 def test_the_state_of_a_request_is_answered_at_every_stage(world: World) -> None:
     waiting = world.run_now("clean", request="r1", at=world.clock.now() + HOUR)
-    told = requests.became(world.ports, waiting)
-    assert (told["state"], told["reason"]) == ("PENDING_CONSTRAINTS", "due at 2026-03-02T13:00:00.000Z")
+    answer = requests.became(world.ports, waiting)
+    assert (answer["state"], answer["reason"]) == ("PENDING_CONSTRAINTS", "due at 2026-03-02T13:00:00.000Z")
     world.pass_by("1h")
     assert requests.became(world.ports, waiting)["state"] == "STARTING"
     world.finish()

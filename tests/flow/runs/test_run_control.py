@@ -163,11 +163,11 @@ def test_w12_a_worker_learns_at_its_heartbeat_that_time_is_over() -> None:
         assert ann.beat()["cancel"] is False
         world.pass_by("55s")
     world.clock.pass_by("30s")
-    told = ann.beat()
-    assert (told["cancel"], told["reason"]) == (True, "timed out: the run took longer than 5m and was cancelled")
+    answer = ann.beat()
+    assert (answer["cancel"], answer["reason"]) == (True, "timed out: the run took longer than 5m and was cancelled")
     ann.fail(exit_code=-15)
     run = world.runs("clean")[0]
-    assert (run.state, run.outcome, run.reason) == ("FAILED", "timed_out", told["reason"])
+    assert (run.state, run.outcome, run.reason) == ("FAILED", "timed_out", answer["reason"])
 
 
 def test_w12_worker_that_ignores_its_timeout_is_lost_when_silent() -> None:

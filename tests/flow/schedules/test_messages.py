@@ -63,7 +63,7 @@ def test_l16_a_replaced_message_starts_over_without_old_fires(world: World) -> N
     replaced_at = world.clock.now()
     world.pass_by("45s")
 
-    texts = [told["text"] for told in world.targets.queue.data if told]
+    texts = [answer["text"] for answer in world.targets.queue.data if answer]
     assert texts == ["old", "new", "new"]
     assert [run.nominal_at for run in world.runs("~ping")][1:] == [replaced_at + step * 20 * SECOND for step in (1, 2)]
     assert {record.kind for record in world.records("~ping")} == {"DROPPED"}
