@@ -55,8 +55,8 @@ class Stage:
         self.client.put(self.base, {"description": f"make example NAME={name}"})
         self.say("namespace", f"{self.name}  [bold]api[/] {endpoints.api_url}")
 
-    def say(self, what: str, told: str) -> None:
-        self.console.print(f"[bold]{what}[/] {told}", highlight=False, soft_wrap=True)
+    def say(self, what: str, text: str) -> None:
+        self.console.print(f"[bold]{what}[/] {text}", highlight=False, soft_wrap=True)
 
     def upload_jobs(self, *names: str) -> str:
         """Upload files of ``jobs/``, and the library that they import, to the control bucket. Returns the URI of their

@@ -206,7 +206,7 @@ def _problems(
     faults: Sequence[Mapping[str, Any]], model: type[BaseModel] | None
 ) -> Iterator[tuple[SluiceError, str | None]]:
     """The problems that the faults report, each with the field that was probably meant by an unknown field."""
-    told: set[str] = set()
+    named: set[str] = set()
     for fault in faults:
         location = _location(fault)
         field = ".".join(_path(location))
@@ -224,9 +224,9 @@ def _problems(
         if fault["type"] == "missing":
             yield SluiceError("invalid", _MISSING, field, "add the field"), None
             continue
-        if field in told:
+        if field in named:
             continue
-        told.add(field)
+        named.add(field)
         expected = _joined([_expected(other) for other in faults if _same_place(other, fault)])
         message = f"{expected}, got {_short(fault.get('input'))}"
         yield SluiceError("invalid", message, field or None, _hint(fault)), None

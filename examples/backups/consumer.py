@@ -84,12 +84,12 @@ class Consumer:
     def _look(self) -> None:
         sqs = self._clients("sqs")
         while not self._stop.wait(LOOK_EVERY):
-            told = sqs.get_queue_attributes(QueueUrl=self._queue, AttributeNames=list(DEPTH))["Attributes"]
-            self.deepest = max(self.deepest, sum(int(told[name]) for name in DEPTH))
+            attributes = sqs.get_queue_attributes(QueueUrl=self._queue, AttributeNames=list(DEPTH))["Attributes"]
+            self.deepest = max(self.deepest, sum(int(attributes[name]) for name in DEPTH))
 
 
 def arrival_of(message: dict[str, Any]) -> Arrival:
-    told = {name: value["StringValue"] for name, value in message["MessageAttributes"].items()}
+    attributes = {name: value["StringValue"] for name, value in message["MessageAttributes"].items()}
     sent_at = int(message["Attributes"]["SentTimestamp"])
-    due = datetime.fromisoformat(told["sluice-due-time"])
-    return Arrival(told["sluice-event-id"], told["sluice-schedule"], due, sent_at)
+    due = datetime.fromisoformat(attributes["sluice-due-time"])
+    return Arrival(attributes["sluice-event-id"], attributes["sluice-schedule"], due, sent_at)

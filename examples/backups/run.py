@@ -269,9 +269,9 @@ def main() -> int:
     console.rule("Sluice: a thousand backups at their own pace")
     with console.status("starting the local cloud, or using the one that is up"):
         endpoints = cloud.ensure_up()
-    told = play(Stage(endpoints, "backups", console), Wish())
+    result = play(Stage(endpoints, "backups", console), Wish())
     sys.stdout.flush()
-    print(json.dumps({"example": "ok", **told, "seconds": round(time.monotonic() - began, 1)}))
+    print(json.dumps({"example": "ok", **result, "seconds": round(time.monotonic() - began, 1)}))
     return 0
 
 

@@ -81,8 +81,8 @@ def backfill(stage: Stage) -> None:
         def is_over() -> bool:
             nonlocal seen
             seen = stage.client.get(f"{path}/{begun['backfill_id']}")
-            told = ", ".join(str(each["entry"])[:10] for each in seen["active"])
-            counter.at(seen["succeeded"], f"under way: {told}" if told else "")
+            names = ", ".join(str(each["entry"])[:10] for each in seen["active"])
+            counter.at(seen["succeeded"], f"under way: {names}" if names else "")
             return bool(seen["state"] != "RUNNING")
 
         stage.until(is_over, "the backfill to be over", PATIENCE)
@@ -206,10 +206,10 @@ def main() -> int:
     console.print()
     stage.say("report", reported["fired_by"].replace(app_of(reported), ""))
     stage.say("verified", f"{compared} rows of days and origins, counted again from the raw lines")
-    told: dict[str, Any] = {"example": "ok", "nights": len(nights), "verified": compared}
+    result: dict[str, Any] = {"example": "ok", "nights": len(nights), "verified": compared}
     took = (watch.instant(nights[-1]["ended_at"]) - watch.instant(nights[0]["claimed_at"])).total_seconds()
     sys.stdout.flush()
-    print(json.dumps(told | {"backfill_seconds": round(took, 1), "seconds": round(time.monotonic() - began, 1)}))
+    print(json.dumps(result | {"backfill_seconds": round(took, 1), "seconds": round(time.monotonic() - began, 1)}))
     return 0
 
 

@@ -109,15 +109,15 @@ class Demo:
 
     def fired(self, run: dict[str, Any]) -> str:
         """The events that started a run, as short text."""
-        told = []
+        parts = []
         for event in self.client.get(f"/v1/runs/{run['run_id']}")["events"]:
             if event["kind"] == "partition":
-                told.append(f"{watch.short(event['dataset'])} {watch.day_of({'correlation': event['partition']})}")
+                parts.append(f"{watch.short(event['dataset'])} {watch.day_of({'correlation': event['partition']})}")
             elif event["kind"] == "program_status":
-                told.append(f"{watch.short(event['workflow'])} {event['status']}")
+                parts.append(f"{watch.short(event['workflow'])} {event['status']}")
             else:
-                told.append(f"clock {datetime.fromtimestamp(event['instant'] / 1000, UTC):%H:%M:%S}")
-        return " + ".join(told)
+                parts.append(f"clock {datetime.fromtimestamp(event['instant'] / 1000, UTC):%H:%M:%S}")
+        return " + ".join(parts)
 
     def why_waiting(self) -> list[dict[str, Any]]:
         why = self.client.get(f"/v1/namespaces/{self.name}/apps/flights/schedules/join/why")
@@ -165,8 +165,8 @@ def report_table(header: list[str], rows: list[list[str]]) -> Table:
     for name, heading, _ in SHOWN:
         table.add_column(heading, justify="left" if name in ("day", "origin", "worst_weather_class") else "right")
     for row in rows[:12]:
-        told = dict(zip(header, row, strict=True))
-        table.add_row(*(write(told[name]) if told[name] else "-" for name, _, write in SHOWN))
+        cells = dict(zip(header, row, strict=True))
+        table.add_row(*(write(cells[name]) if cells[name] else "-" for name, _, write in SHOWN))
     return table
 
 
@@ -196,14 +196,14 @@ def main() -> int:
         console.print(f"    what would make it run: {job['wakes']}", highlight=False)
     console.print(f"[bold]console[/] {console_line(demo.name)}", highlight=False, soft_wrap=True)
     states = Counter(run["state"] for run in runs)
-    told = {
+    result = {
         "demo": "ok",
         "runs": dict(sorted(states.items())),
         "waiting": [f"{job['schedule']} {watch.day_of(job)}: {job['why']}" for job in waiting],
         "seconds": round(time.monotonic() - began, 1),
     }
     sys.stdout.flush()
-    print(json.dumps(told))
+    print(json.dumps(result))
     return 0
 
 

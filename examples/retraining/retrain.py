@@ -200,9 +200,9 @@ def main() -> int:
     console.print(models_table(evaluation, published))
     console.print()
     order = sorted(PRIORITIES, key=lambda name: str(runs[name]["claimed_at"]))
-    told: dict[str, Any] = {"example": "ok", "order": order, "published": sorted(published)}
+    result: dict[str, Any] = {"example": "ok", "order": order, "published": sorted(published)}
     sys.stdout.flush()
-    print(json.dumps(told | {"seconds": round(time.monotonic() - began, 1)}))
+    print(json.dumps(result | {"seconds": round(time.monotonic() - began, 1)}))
     return 0
 
 

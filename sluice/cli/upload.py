@@ -104,9 +104,9 @@ def _put(client: Any, bucket: str, key: str, path: Path) -> None:
         with path.open("rb") as body:
             client.put_object(Bucket=bucket, Key=key, Body=body)
     except exceptions.ClientError as error:
-        told = error.response.get("Error", {})
+        refusal = error.response.get("Error", {})
         hint = f"check that your AWS credentials may put objects into {bucket}"
-        message = f"S3 refused s3://{bucket}/{key}: {told.get('Code')}: {told.get('Message')}"
+        message = f"S3 refused s3://{bucket}/{key}: {refusal.get('Code')}: {refusal.get('Message')}"
         raise NotReachable(message, str(path), hint) from None
     except OSError as error:
         raise WrongUsage(f"expected a readable file, got {path}: {error.strerror}", "FILE") from None
