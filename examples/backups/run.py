@@ -35,7 +35,7 @@ WIDEST = 50  # characters of the chart's longest bar
 
 
 @dataclass(frozen=True)
-class Wish:
+class Scale:
     """The size of the example: the number of logs and of apps, and the policy: ``most`` starts in any ``interval``
     seconds. All backups are due within ``window`` seconds."""
 
@@ -66,9 +66,9 @@ class Outcome:
 class Fleet:
     """The logs, their buckets, the queue, and the schedules."""
 
-    def __init__(self, stage: Stage, wish: Wish) -> None:
-        self.stage, self.wish = stage, wish
-        self.logs = busiest(wish.logs)
+    def __init__(self, stage: Stage, scale: Scale) -> None:
+        self.stage, self.scale = stage, scale
+        self.logs = busiest(scale.logs)
         self.urgent = {schedule_name(log) for log in self.logs[: len(self.logs) // 10]}
         self.source, self.target = f"sluice-{stage.name}-logs", f"sluice-{stage.name}-backups"
         # Separate buckets: the lake would notify Sluice of every object, and no schedule waits for these.
@@ -88,11 +88,11 @@ class Fleet:
         the deployment."""
         began = datetime.now(UTC)
         self.put(0, began + timedelta(hours=1))
-        lead = MARGIN + self.wish.apps * (datetime.now(UTC) - began)
+        lead = MARGIN + self.scale.apps * (datetime.now(UTC) - began)
         due = (datetime.now(UTC) + lead).replace(microsecond=0)
         done = 0
         with counting(self.stage.console, "schedules deployed", len(self.logs)) as counter:
-            for number in range(self.wish.apps):
+            for number in range(self.scale.apps):
                 done += self.put(number, due)
                 counter.at(done, f"fleet-{number + 1}")
         if datetime.now(UTC) > due:
@@ -101,9 +101,9 @@ class Fleet:
 
     def put(self, number: int, due: datetime) -> int:
         """Deploy one app. Returns the number of its schedules."""
-        own = {schedule_name(log): log for log in self.logs[number :: self.wish.apps]}
-        schedules = {name: schedule_of(log, name in self.urgent, due, self.wish.window) for name, log in own.items()}
-        values = {"queue": self.queue, "most": str(self.wish.most), "interval": f"{self.wish.interval}s"}
+        own = {schedule_name(log): log for log in self.logs[number :: self.scale.apps]}
+        schedules = {name: schedule_of(log, name in self.urgent, due, self.scale.window) for name, log in own.items()}
+        values = {"queue": self.queue, "most": str(self.scale.most), "interval": f"{self.scale.interval}s"}
         app = f"fleet-{number + 1}"
         self.stage.deploy(app, HERE / "app.yaml", {**values, "app": app}, schedules=schedules)
         return len(own)
@@ -111,7 +111,7 @@ class Fleet:
     def consume(self, due: datetime) -> Outcome:
         """Run the consumer until it has backed up all logs. Returns the result."""
         until_due = (due - datetime.now(UTC)).total_seconds()
-        window = f"{self.wish.window} s from {due:%H:%M:%S} UTC on"
+        window = f"{self.scale.window} s from {due:%H:%M:%S} UTC on"
         self.stage.say("due", f"{len(self.logs):,} of them within {window}, which is in {until_due:.0f} s")
         why = ""
         with (
@@ -128,7 +128,7 @@ class Fleet:
                 counter.at(len(consumer.arrivals), f"{consumer.deepest} at most in the queue")
                 return len(consumer.arrivals) >= len(self.logs)
 
-            self.stage.until(all_there, f"{len(self.logs)} backups", until_due + self.wish.patience)
+            self.stage.until(all_there, f"{len(self.logs)} backups", until_due + self.scale.patience)
         return Outcome(due, consumer.arrivals, self.runs(), consumer.deepest, consumer.repeats, why)
 
     def why(self) -> str:
@@ -149,19 +149,19 @@ class Fleet:
 
     def stop(self) -> None:
         """Delete the apps and the queue, because the schedules would continue every day."""
-        for number in range(self.wish.apps):
+        for number in range(self.scale.apps):
             self.stage.client.delete(f"{self.stage.base}/apps/fleet-{number + 1}")
         self.sqs.delete_queue(QueueUrl=self.queue)
 
     def verify(self, outcome: Outcome) -> None:
         """Compare the result with the schedules and the policy. Raises `Failed` if they differ."""
-        count, most, span = len(self.logs), self.wish.most, self.wish.interval
+        count, most, span = len(self.logs), self.scale.most, self.scale.interval
         came = Counter(watch.short(arrival.schedule) for arrival in outcome.arrivals)
         check(came == Counter(map(schedule_name, self.logs)), "each schedule once", came.most_common(3))
         early = [arrival for arrival in outcome.arrivals if arrival.sent_at / 1000 < arrival.due.timestamp()]
         check(not early, "no message before its instant", early[:1])
         window = {(arrival.due - outcome.due).total_seconds() for arrival in outcome.arrivals}
-        check(0 <= min(window) <= max(window) <= self.wish.window, f"all within {self.wish.window} s", max(window))
+        check(0 <= min(window) <= max(window) <= self.scale.window, f"all within {self.scale.window} s", max(window))
         states = Counter(run["state"] for run in outcome.runs)
         check(states == Counter(SUCCEEDED=count), f"{count} runs that succeeded", states)
         starts = sorted(watch.instant(run["start_requested_at"]).timestamp() for run in outcome.runs)
@@ -222,7 +222,7 @@ def picture(outcome: Outcome) -> list[str]:
 
 
 def summary(outcome: Outcome, fleet: Fleet) -> Table:
-    wish = fleet.wish
+    scale = fleet.scale
     table = Table(title="By priority", title_justify="left", show_edge=False, pad_edge=False)
     for name in ("priority", "backups", "first, s", "half of them, s", "last, s"):
         table.add_column(name, justify="right")
@@ -233,19 +233,19 @@ def summary(outcome: Outcome, fleet: Fleet) -> Table:
         spans = (late[0], late[len(late) // 2], late[-1])
         table.add_row(str(priority), f"{len(own):,}", *(f"{span:.1f}" for span in spans))
     starts = sorted(watch.instant(run["start_requested_at"]).timestamp() for run in outcome.runs)
-    table.caption = f"most in any {wish.interval} s: {most_within(starts, wish.interval)}, allowed: {wish.most}"
+    table.caption = f"most in any {scale.interval} s: {most_within(starts, scale.interval)}, allowed: {scale.most}"
     return table
 
 
-def play(stage: Stage, wish: Wish) -> dict[str, Any]:
+def play(stage: Stage, scale: Scale) -> dict[str, Any]:
     """Run the whole example. Returns the content of the last line of the output."""
-    fleet = Fleet(stage, wish)
+    fleet = Fleet(stage, scale)
     fleet.upload()
     try:
         outcome = fleet.consume(fleet.deploy())
         fleet.verify(outcome)
     except BaseException:
-        stage.say("left", f"the apps fleet-1 to fleet-{wish.apps} of {stage.name}, for a look at them")
+        stage.say("left", f"the apps fleet-1 to fleet-{scale.apps} of {stage.name}, for a look at them")
         raise
     fleet.stop()
     stage.console.print()
@@ -258,9 +258,9 @@ def play(stage: Stage, wish: Wish) -> dict[str, Any]:
     if outcome.why:
         stage.say("why", outcome.why)
     stage.say("queue", f"{outcome.deepest} messages at most; without the policy they would come as they are due")
-    stage.say("verified", f"{wish.logs:,} backups, each its log, byte for byte; {outcome.repeats} messages came twice")
+    stage.say("verified", f"{scale.logs:,} backups, each its log, byte for byte; {outcome.repeats} messages came twice")
     starts = sorted(watch.instant(run["start_requested_at"]).timestamp() for run in outcome.runs)
-    return {"backups": len(outcome.arrivals), "most": most_within(starts, wish.interval), "deepest": outcome.deepest}
+    return {"backups": len(outcome.arrivals), "most": most_within(starts, scale.interval), "deepest": outcome.deepest}
 
 
 def main() -> int:
@@ -269,7 +269,7 @@ def main() -> int:
     console.rule("Sluice: a thousand backups at their own pace")
     with console.status("starting the local cloud, or using the one that is up"):
         endpoints = cloud.ensure_up()
-    result = play(Stage(endpoints, "backups", console), Wish())
+    result = play(Stage(endpoints, "backups", console), Scale())
     sys.stdout.flush()
     print(json.dumps({"example": "ok", **result, "seconds": round(time.monotonic() - began, 1)}))
     return 0

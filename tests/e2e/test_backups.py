@@ -9,14 +9,14 @@ import pytest
 from rich.console import Console
 
 from examples.backups import run
-from examples.backups.run import Wish
+from examples.backups.run import Scale
 from examples.stage import Stage
 from infra.local.endpoints import Endpoints
 
 pytestmark = [pytest.mark.cloud, pytest.mark.long]
 
 # Without the policy, 40 would come within a second or two; with it they take ten seconds.
-SMALL = Wish(logs=40, apps=2, most=20, interval=5, window=1)
+SMALL = Scale(logs=40, apps=2, most=20, interval=5, window=1)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 from chalicelib.core.definitions.app import App
 from chalicelib.core.triggers.time import TimeTrigger
 from examples.backups.logs import busiest
-from examples.backups.run import URGENT, Wish, schedule_name, schedule_of
+from examples.backups.run import URGENT, Scale, schedule_name, schedule_of
 from examples.features import build
 from examples.retraining import retrain
 from examples.stage import Stage
@@ -99,8 +99,8 @@ def test_h4_the_verified_priorities_are_those_of_the_document() -> None:
 
 def test_h4_the_schedules_of_logs_are_valid_and_distinct() -> None:
     due = datetime(2026, 11, 22, 2, tzinfo=UTC)
-    first, *_ = logs = busiest(Wish().logs)
+    first, *_ = logs = busiest(Scale().logs)
     schedules = {schedule_name(log): schedule_of(log, log is first, due, 60) for log in logs}
-    assert len(schedules) == Wish().logs == 1_000
+    assert len(schedules) == Scale().logs == 1_000
     app = App.model_validate({**load("backups"), "schedules": schedules})
     assert [app.schedules[name].priority for name in ("n725mq", "n722mq")] == [URGENT, None]

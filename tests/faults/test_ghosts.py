@@ -91,8 +91,8 @@ def test_serving_a_queue_leaves_a_tombstone_unchanged(world: World) -> None:
     assert tombstone is not None
     assert tombstone.closed
     assert [record.kind for record in world.records("a")] == ["DROPPED"]
-    line = world.limit_state(LIMIT)
-    assert (line.active, line.waiters) == (0, 0)
+    limit = world.limit_state(LIMIT)
+    assert (limit.active, limit.waiters) == (0, 0)
 
 
 def test_c1_each_concurrency_constraint_asks_for_its_own_limit(world: World) -> None:

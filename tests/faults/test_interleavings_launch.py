@@ -48,8 +48,8 @@ def test_interleaving_09_the_last_run_ends_as_a_job_joins_queue(world: World) ->
     world.settle()
 
     assert len(world.runs("daily")) == 2
-    line = world.limit_state(LIMIT)
-    assert (line.active, line.waiters) == (1, 0)
+    limit = world.limit_state(LIMIT)
+    assert (limit.active, limit.waiters) == (1, 0)
 
 
 def test_interleaving_10_a_freed_slot_goes_to_a_waiter_first(world: World) -> None:

@@ -37,8 +37,8 @@ def _check(name: str) -> Do:
 
 
 def _one_has_it(played: Played) -> None:
-    line = played.world.limit_state(LIMIT)
-    assert (_live(played.world), line.active, line.waiters) == (1, 1, 1)
+    limit = played.world.limit_state(LIMIT)
+    assert (_live(played.world), limit.active, limit.waiters) == (1, 1, 1)
 
 
 def _one_after_the_other(world: World) -> None:

@@ -77,11 +77,11 @@ def test_c9_two_schedules_racing_for_one_slot_never_exceed_it(world: World) -> N
 
         together(*(lambda place=place: check_job(world.ports, place) for place in places))
 
-        line = world.limit_state(LIMIT)
+        limit = world.limit_state(LIMIT)
         running = [run for name in schedules for run in world.runs(name) if run.state == "STARTING"]
-        assert (line.active, len(running)) == (1, 1)
+        assert (limit.active, len(running)) == (1, 1)
         waiting = [job for name in schedules for job in world.jobs(name) if job.queued_in]
-        assert len(waiting) == line.waiters
+        assert len(waiting) == limit.waiters
 
     for _ in range(16):
         world.finish()
@@ -102,8 +102,8 @@ def test_c5_two_schedules_racing_for_one_rate_never_exceed_it(world: World) -> N
         assert len(started(world, "a", "b")) == starts
         world.finish()
         world.clock.pass_by("10m")
-    line = world.limit_state(RATE)
-    assert line.waiters == 0
+    limit = world.limit_state(RATE)
+    assert limit.waiters == 0
     assert gaps(started(world, "a", "b"), 2) >= 10 * MINUTE
 
 
@@ -135,8 +135,8 @@ def test_c1_two_workflows_racing_for_one_group_never_exceed_it(world: World) -> 
         runs = started(world, "clean", "join")
         assert len([run for run in runs if run.state == "STARTING"]) == 2
         assert len(runs) == ended + 2
-        line = world.limit_state(GROUP)
-        assert (line.active, line.waiters) == (2, 6 - ended)
+        limit = world.limit_state(GROUP)
+        assert (limit.active, limit.waiters) == (2, 6 - ended)
         world.finish()
     assert (world.limit_state(GROUP).active, world.limit_state(GROUP).waiters) == (0, 0)
 

@@ -72,8 +72,8 @@ def test_slots_are_queued_for_and_released(world: World) -> None:
         world.upload(day(number))
     world.settle()
     assert len(world.runs("clean")) == 2
-    line = world.limit_state("workflow:demo.flights.clean")
-    assert (line.active, line.waiters) == (2, 3)
+    limit = world.limit_state("workflow:demo.flights.clean")
+    assert (limit.active, limit.waiters) == (2, 3)
 
     world.finish()
     world.settle()
@@ -84,8 +84,8 @@ def test_slots_are_queued_for_and_released(world: World) -> None:
     world.settle()
 
     assert [run.state for run in world.runs("clean")] == ["SUCCEEDED"] * 5
-    line = world.limit_state("workflow:demo.flights.clean")
-    assert (line.active, line.waiters) == (0, 0)
+    limit = world.limit_state("workflow:demo.flights.clean")
+    assert (limit.active, limit.waiters) == (0, 0)
 
 
 def test_a_cron_trigger_delivers_on_its_seconds(world: World) -> None:

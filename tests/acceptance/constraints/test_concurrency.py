@@ -58,8 +58,8 @@ def test_c1_a_group_limits_runs_of_several_workflows_together(world: World) -> N
     assert states(world, "b") == ["STARTING"]
     world.finish()
     world.settle()
-    line = world.limit_state("group:demo.heavy")
-    assert (line.active, line.waiters, dict(line.starts)) == (0, 0, {})
+    limit = world.limit_state("group:demo.heavy")
+    assert (limit.active, limit.waiters, dict(limit.starts)) == (0, 0, {})
 
 
 def test_c1_a_group_of_another_namespace_is_another_group(world: World) -> None:

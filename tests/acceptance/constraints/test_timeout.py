@@ -148,8 +148,8 @@ def test_c10_a_timeout_in_a_queue_leaves_the_queue(world: World) -> None:
         world.settle()
     doze(world, "1h")
     assert "waits for a slot of workflow demo.flights.clean: 1 of 1 in use" in reasons(world, "daily")[0]
-    line = world.limit_state("workflow:demo.flights.clean")
-    assert (line.active, line.waiters) == (1, 0)
+    limit = world.limit_state("workflow:demo.flights.clean")
+    assert (limit.active, limit.waiters) == (1, 0)
 
 
 def test_c8_every_waiting_job_is_found_by_tick_if_hints_are_lost(world: World) -> None:

@@ -24,8 +24,8 @@ def test_l6_update_drops_progress_on_record_and_no_old_job_runs(world: World) ->
     world.pass_by("2m")
     assert len(world.runs("daily")) == 1
     assert reasons(world, "daily") == ["DROPPED: the schedule was replaced or enabled again"]
-    line = world.limit_state("workflow:demo.flights.clean")
-    assert (line.active, line.waiters) == (0, 0)
+    limit = world.limit_state("workflow:demo.flights.clean")
+    assert (limit.active, limit.waiters) == (0, 0)
 
 
 def test_l6_a_change_of_description_interrupts_nothing(world: World) -> None:
@@ -101,8 +101,8 @@ def test_l6_carry_to_another_workflow_leaves_the_old_queue(world: World) -> None
     assert [run.workflow for run in world.runs("daily")] == ["demo.flights.clean", "demo.flights.join"]
     world.finish()
     for workflow in ("clean", "join"):
-        line = world.limit_state(f"workflow:demo.flights.{workflow}")
-        assert (line.active, line.waiters) == (0, 0)
+        limit = world.limit_state(f"workflow:demo.flights.{workflow}")
+        assert (limit.active, limit.waiters) == (0, 0)
 
 
 def test_l6_carry_of_a_timer_keeps_its_anchor_instants(world: World) -> None:

@@ -116,8 +116,8 @@ def test_w3_an_application_without_a_limit_starts_every_run() -> None:
 def test_w3_the_limit_row_of_application_does_not_grow_with_runs() -> None:
     world = limited({"a": each()})
     come(world, 1, 2)
-    line = world.limit_state(f"application:{OWN}")
-    assert (line.active, line.starts) == (2, {})
+    limit = world.limit_state(f"application:{OWN}")
+    assert (limit.active, limit.starts) == (2, {})
     finish_all(world)
 
 

@@ -236,12 +236,12 @@ def test_slots_admit_a_new_job_only_when_nobody_waits(dynamo: Dynamo) -> None:
     assert ok(dynamo, JoinQueue(ONE, NOON, NOON + 60_000))
     assert not ok(dynamo, ReleasePermit(LIMIT, None)), "somebody waits: the write must wake the queue"
     assert ok(dynamo, ReleasePermit(LIMIT, NOON + 5))
-    line = DynamoJobs(dynamo).limit_state(LIMIT)
-    assert (line.active, line.waiters, line.wake_at) == (0, 1, NOON + 5)
+    limit = DynamoJobs(dynamo).limit_state(LIMIT)
+    assert (limit.active, limit.waiters, limit.wake_at) == (0, 1, NOON + 5)
     assert not ok(dynamo, take), "a permit is free, but it belongs to who waits"
     assert ok(dynamo, replace(take, from_queue=True))
-    line = DynamoJobs(dynamo).limit_state(LIMIT)
-    assert (line.active, line.waiters) == (1, 0)
+    limit = DynamoJobs(dynamo).limit_state(LIMIT)
+    assert (limit.active, limit.waiters) == (1, 0)
 
 
 def test_no_job_joins_a_queue_while_a_permit_is_free(dynamo: Dynamo) -> None:

@@ -24,15 +24,15 @@ def test_a_passing_permit_is_taken_if_free_and_waiters_stay(dynamo: Dynamo) -> N
     assert not ok(dynamo, AcquirePermit(PACE, NOON, LimitState(LIMIT), from_queue=False)), "somebody waits"
     assert ok(dynamo, passing)
     assert not ok(dynamo, passing), "read before the permit was taken"
-    line = DynamoJobs(dynamo).limit_state(LIMIT)
-    assert (line.head, line.waiters) == (NOON + 1_000, 1)
+    limit = DynamoJobs(dynamo).limit_state(LIMIT)
+    assert (limit.head, limit.waiters) == (NOON + 1_000, 1)
 
 
 def test_a_job_blocked_by_another_pace_joins_despite_a_permit(dynamo: Dynamo) -> None:
     assert not ok(dynamo, JoinQueue(PACE, NOON, NOON + 7))
     assert ok(dynamo, JoinQueue(PACE, NOON, NOON + 7, behind=True))
-    line = DynamoJobs(dynamo).limit_state(LIMIT)
-    assert (line.waiters, line.wake_at) == (1, NOON + 7)
+    limit = DynamoJobs(dynamo).limit_state(LIMIT)
+    assert (limit.waiters, limit.wake_at) == (1, NOON + 7)
     assert ok(dynamo, LeaveQueue(LIMIT))
 
 
@@ -56,5 +56,5 @@ def test_e3_a_faster_policy_brings_the_next_permit_forward(dynamo: Dynamo) -> No
     quicken = AdvancePace(LIMIT, jobs.limit_state(LIMIT), NOON + 3_000)
     assert ok(dynamo, quicken)
     assert not ok(dynamo, quicken), "somebody was faster"
-    line = jobs.limit_state(LIMIT)
-    assert (line.head, line.wake_at, line.waiters) == (NOON + 3_000, NOON + 3_000, 1)
+    limit = jobs.limit_state(LIMIT)
+    assert (limit.head, limit.wake_at, limit.waiters) == (NOON + 3_000, NOON + 3_000, 1)
