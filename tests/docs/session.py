@@ -91,12 +91,12 @@ class Session:
         assert "".join(f"$ {command}\n{output}" for command, output in entries) == block, f"no command first: {block}"
         return "\n".join(f"$ {command}\n{self._output(command, answer)}" for command, answer in entries)
 
-    def _output(self, command: str, told: str) -> str:
+    def _output(self, command: str, reported: str) -> str:
         """What a command prints; what the page says, if the two agree where the page leaves lines out."""
         printed = self.types(command)
-        told = re.sub(r"\n+\Z", "\n", told)
-        left_out = re.escape(told).replace(re.escape("...\n"), r"(?:.*\n)*?")
-        return told if re.fullmatch(left_out, printed) else printed
+        reported = re.sub(r"\n+\Z", "\n", reported)
+        left_out = re.escape(reported).replace(re.escape("...\n"), r"(?:.*\n)*?")
+        return reported if re.fullmatch(left_out, printed) else printed
 
     def types(self, command: str) -> str:
         """Run a command, and let what it sets going come to rest. ``NAME=$(sluice ...)end`` keeps what it prints, and

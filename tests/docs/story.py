@@ -37,7 +37,7 @@ class Story:
         self.world = world
         self.names = list(schedules)
         self.documents = schedules
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self._seen: set[str] = set()
         self._last = ""
         enabled = {name: {"enabled": True} | document for name, document in schedules.items()}
@@ -227,7 +227,7 @@ class Story:
         clock = _clock(self.world.clock.now() if at is None else at)
         margin = MARGIN if clock == self._last else f"{clock:14}"
         self._last = clock
-        self.told += textwrap.wrap(
+        self.reported += textwrap.wrap(
             line, WIDTH, initial_indent=margin, subsequent_indent=MARGIN + "  ", break_long_words=False,
             break_on_hyphens=False,
         )  # fmt: skip

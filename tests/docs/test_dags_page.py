@@ -17,7 +17,7 @@ BLOCK = re.compile(r"^<!-- (?P<kind>example|story): daily -->\n```(?:yaml)?\n(?P
 CONTEXT = Draft202012Validator(json.loads((DOCS / "run-context.schema.json").read_text()))
 
 
-def told(world: World, what: str) -> str:
+def reported(world: World, what: str) -> str:
     """A line of the page: what happened, and the states of the nodes then."""
     [view] = dags.views(world)
     nodes = ", ".join(f"{node} {each['state']}" for node, each in view["nodes"].items())
@@ -32,16 +32,16 @@ def test_w4_the_dag_example_behaves_as_its_page_says() -> None:
 
     world.upload(day(1))
     world.settle()
-    lines = [told(world, "day 1 of flights is ready")]
+    lines = [reported(world, "day 1 of flights is ready")]
     for node, outcome in (("clean", "SUCCESS"), ("check", "SUCCESS"), ("join", "FAILED")):
         dags.ends(world, node, outcome)
-        lines.append(told(world, f"{node} ends: {outcome}"))
+        lines.append(reported(world, f"{node} ends: {outcome}"))
     dags.rerun(world, "from", "join")
     world.settle()
-    lines.append(told(world, "run again from join"))
+    lines.append(reported(world, "run again from join"))
     for node in ("join", "report"):
         dags.ends(world, node)
-        lines.append(told(world, f"{node} ends: SUCCESS"))
+        lines.append(reported(world, f"{node} ends: SUCCESS"))
 
     assert blocks["story"].splitlines() == lines, "\n".join(["the page should say:", *lines])
     faults = [fault for run in world.targets.emr.runs.values() for fault in CONTEXT.iter_errors(run.request)]

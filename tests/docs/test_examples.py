@@ -44,7 +44,7 @@ class Example(NamedTuple):
     page: str
     name: str
     schedules: dict[str, Any]
-    told: list[str]
+    reported: list[str]
 
 
 def examples(page: str) -> list[Example]:
@@ -60,7 +60,7 @@ def test_an_example_of_a_page_behaves_as_the_page_says(world: World, example: Ex
     story = Story(world, example.schedules)
     STORIES[example.page][example.name](story)
 
-    assert story.told == example.told, "\n".join(["the page should say:", *story.told])
+    assert story.reported == example.reported, "\n".join(["the page should say:", *story.reported])
     assert [fault.message for context in story.contexts for fault in CONTEXT.iter_errors(context)] == []
 
 

@@ -23,7 +23,7 @@ EXAMPLE = re.compile(
 class Example(NamedTuple):
     name: str
     messages: dict[str, Any]
-    told: list[str]
+    reported: list[str]
 
 
 EXAMPLES = [
@@ -36,7 +36,7 @@ EXAMPLES = [
 def test_a_message_behaves_as_the_page_says(world: World, example: Example) -> None:
     story = MessageStory(world, example.messages)
     STORIES[example.name](story)
-    assert story.told == example.told, "\n".join(["the page should say:", *story.told])
+    assert story.reported == example.reported, "\n".join(["the page should say:", *story.reported])
 
 
 def test_every_message_of_the_page_is_tested() -> None:

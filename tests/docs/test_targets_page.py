@@ -23,7 +23,7 @@ EXAMPLE = re.compile(
 class Example(NamedTuple):
     name: str
     parts: dict[str, Any]
-    told: list[str]
+    reported: list[str]
 
 
 EXAMPLES = [
@@ -36,7 +36,7 @@ EXAMPLES = [
 def test_a_target_does_what_its_page_says(world: World, example: Example) -> None:
     story = ExecutionStory(world, example.parts)
     STORIES[example.name](story)
-    assert story.told == example.told, "\n".join(["the page should say:", *story.told])
+    assert story.reported == example.reported, "\n".join(["the page should say:", *story.reported])
 
 
 def test_every_example_of_the_targets_page_is_tested() -> None:

@@ -43,7 +43,7 @@ class Stage:
         }
         return self.client.put(f"{self.base}/apps/shop", app)
 
-    def told(self, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
+    def reported(self, enough: Callable[[list[dict[str, Any]]], bool]) -> list[dict[str, Any]]:
         """The received messages, once there are enough of them."""
         came: list[dict[str, Any]] = []
         end = time.monotonic() + PATIENCE
@@ -75,7 +75,7 @@ def test_t11_a_custom_event_comes_by_the_bus_and_by_the_api(stage: Stage) -> Non
     stage.client.post(f"{stage.base}/events", {"events": [posted]})
     stage.client.post(f"{stage.base}/events", {"events": [posted]})
 
-    [message] = stage.told(lambda came: bool(came))
+    [message] = stage.reported(lambda came: bool(came))
     assert sorted(event["payload"]["order"] for event in message["events"]) == [1, 3]
 
 
@@ -91,7 +91,7 @@ def test_t23_an_alarm_event_reaches_the_deployed_lambda(cloud: Endpoints, stage:
     for body in (alarm_events.event(name=name, state="OK", previous="ALARM"), change, change):
         stage.sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
 
-    [message] = stage.told(lambda came: bool(came))
+    [message] = stage.reported(lambda came: bool(came))
     [event] = message["events"]
     assert (event["kind"], event["alarm"], event["state"]) == ("cloudwatch_alarm", name, "ALARM")
     assert (event["instant"], event["reason"]) == (alarm_events.AT_MILLIS, alarm_events.REASON)
@@ -118,7 +118,7 @@ def test_t9_object_sizes_are_those_that_s3_reports(stage: Stage) -> None:
     stage.deploy(a={"trigger": {"type": "size", "dataset": "orders", "bytes": "2KB"}})
     for number, size in enumerate((900, 900, 900)):
         stage.s3.put_object(Bucket=stage.lake, Key=f"{stage.name}/day=1/part-{number}", Body=b"x" * size)
-    [message] = stage.told(lambda came: bool(came))
+    [message] = stage.reported(lambda came: bool(came))
     assert sum(event["bytes"] for event in message["events"]) == 2700
 
 
@@ -129,7 +129,7 @@ def test_l4_a_job_waiting_in_a_hold_runs_after_the_resume(stage: Stage) -> None:
     stage.client.post(f"{stage.base}/events", {"events": [{"type": "go", "id": "1"}]})
     assert "on hold" in stage.client.get(f"{one}/why")["why"]
     stage.client.post(f"{one}/resume", {})
-    [message] = stage.told(lambda came: bool(came))
+    [message] = stage.reported(lambda came: bool(came))
     assert message["schedule"] == f"{stage.name}.shop.a"
 
 

@@ -70,7 +70,7 @@ class Reader:
                 (self.folder / file).write_text(part["text"])
                 file = ""
 
-    def types(self, command: str, told: str) -> str:
+    def types(self, command: str, reported: str) -> str:
         command = ID.sub(lambda found: self.ids[found[0]], command)
         script = "\n".join([*self._variables, command])
         if re.match(r"\w+=", command):
@@ -78,7 +78,7 @@ class Reader:
             self._variables.append(f"{name}={self.shell(f'{script}; echo ${name}').strip()}")
             return ""
         printed = self.shell(script)
-        for shown, real in zip(ID.findall(told), ID.findall(printed), strict=False):
+        for shown, real in zip(ID.findall(reported), ID.findall(printed), strict=False):
             self.ids.setdefault(shown, real)
         return printed
 

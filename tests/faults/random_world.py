@@ -195,13 +195,13 @@ class RandomWorld(World):
             if self.clock.now() == next_tick:
                 dying.tick(self)
 
-    def emr_ends(self, outcome: str, told: int) -> None:
+    def emr_ends(self, outcome: str, reported: int) -> None:
         """One of the active runs reaches a state. Its event is lost, or comes once or twice, by ``told``."""
         live = [made for made in self.targets.emr.runs.values() if made.state in LIVE]
         if live:
             made = self.chance.choice(live)
             made.state = outcome
-            for _ in range(told):
+            for _ in range(reported):
                 lost(lambda: self.emr_says(made.id, outcome, "said so"))
             self.settle(lost)
 

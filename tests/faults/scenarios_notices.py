@@ -39,7 +39,7 @@ def _late(world: World) -> None:
     passes(world, "6m", "2s", "5m", "5m", "2s")
 
 
-def told(world: World) -> list[str]:
+def reported(world: World) -> list[str]:
     """The announced events. A notice that was sent twice under one id counts once."""
     sent: dict[str, Any] = {}
     for (run_id, _), data in zip(world.targets.queue.messages, world.targets.queue.data, strict=True):
@@ -57,7 +57,8 @@ NOTICES = {
         messages=None,
         outcome=_fails,
         holds=lambda world: (
-            told(world) == sorted(["aborted"] * (3 - len(world.runs("daily"))) + ["failed"] * len(world.runs("daily")))
+            reported(world)
+            == sorted(["aborted"] * (3 - len(world.runs("daily"))) + ["failed"] * len(world.runs("daily")))
         ),
     ),
     "a start and an end that are not in time": Scenario(
@@ -65,6 +66,6 @@ NOTICES = {
         _late,
         [({"daily": ["SUCCEEDED"]}, 1)],
         messages=None,
-        holds=lambda world: told(world) == ["missed_end", "missed_start"],
+        holds=lambda world: reported(world) == ["missed_end", "missed_start"],
     ),
 }

@@ -52,15 +52,15 @@ def test_interleaving_20_emr_reports_all_before_id_is_recorded(world: World) -> 
     assert len(world.targets.emr.calls) == 2, "one for each workflow, and none again"
 
 
-@pytest.mark.parametrize("told", [(), ("RUNNING",), ("SUCCESS",), ("RUNNING", "SUCCESS"), ("SUCCESS", "RUNNING")])
-def test_interleaving_20_one_run_with_or_without_later_events(world: World, told: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("reported", [(), ("RUNNING",), ("SUCCESS",), ("RUNNING", "SUCCESS"), ("SUCCESS", "RUNNING")])
+def test_interleaving_20_one_run_with_or_without_later_events(world: World, reported: tuple[str, ...]) -> None:
     world.targets.emr.lose_answers = 1
     world.upload(day(1))
     world.settle()
-    for state in told:
+    for state in reported:
         world.emr_says("jr00001", state)
     world.pass_by("5m")
-    one_run_that(world, "SUCCEEDED" if "SUCCESS" in told else "RUNNING" if told else "STARTING")
+    one_run_that(world, "SUCCEEDED" if "SUCCESS" in reported else "RUNNING" if reported else "STARTING")
     world.targets.emr.runs["jr00001"].state = "SUCCESS"
     world.pass_by("12m")
     one_run_that(world, "SUCCEEDED")
@@ -78,7 +78,7 @@ def test_interleaving_20_a_start_and_its_events_in_every_order(answer: str, reco
 
         return made(flights({"daily": partitions(by=["day"], **at_most(1))}), upload)
 
-    def told(world: World) -> None:
+    def reported(world: World) -> None:
         for state in ("RUNNING", "SUCCESS"):
             if "jr00001" in world.targets.emr.runs:
                 world.emr_says("jr00001", state)
@@ -88,7 +88,7 @@ def test_interleaving_20_a_start_and_its_events_in_every_order(answer: str, reco
         world.pass_by("5m")
         one_run_that(world, "SUCCEEDED")
 
-    situation = two(build, lambda world: world.settle(), told, rest=rest, check_rest=invariants.check_rest)
+    situation = two(build, lambda world: world.settle(), reported, rest=rest, check_rest=invariants.check_rest)
     try_two(situation, most=60, least=20, note=record_property)
 
 

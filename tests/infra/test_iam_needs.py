@@ -18,7 +18,7 @@ DELETE = {"Delete": {"TableName": "jobs", "Key": {}}}
 CHECK = {"ConditionCheck": {"TableName": "runs", "Key": {}}}
 
 
-def told(service: str, operation: str, **parameters: Any) -> list[tuple[str, str]]:
+def reported(service: str, operation: str, **parameters: Any) -> list[tuple[str, str]]:
     return [(need.action, need.resource) for need in needs(service, operation, parameters, PLACE)]
 
 
@@ -27,7 +27,7 @@ def allow(*actions: str, on: Any = "*", **more: Any) -> dict[str, Any]:
 
 
 def test_a_transaction_needs_the_actions_of_each_of_its_items() -> None:
-    assert told("dynamodb", "TransactWriteItems", TransactItems=[PUT, DELETE, CHECK]) == [
+    assert reported("dynamodb", "TransactWriteItems", TransactItems=[PUT, DELETE, CHECK]) == [
         ("dynamodb:PutItem", TABLE),
         ("dynamodb:DeleteItem", TABLE),
         ("dynamodb:ConditionCheckItem", TABLE.replace("jobs", "runs")),
@@ -35,23 +35,25 @@ def test_a_transaction_needs_the_actions_of_each_of_its_items() -> None:
 
 
 def test_a_batch_needs_one_action_on_each_table() -> None:
-    assert told("dynamodb", "BatchGetItem", RequestItems={"jobs": {}, "runs": {}}) == [
+    assert reported("dynamodb", "BatchGetItem", RequestItems={"jobs": {}, "runs": {}}) == [
         ("dynamodb:BatchGetItem", TABLE),
         ("dynamodb:BatchGetItem", TABLE.replace("jobs", "runs")),
     ]
 
 
 def test_a_query_of_an_index_needs_the_index_and_not_its_table() -> None:
-    assert told("dynamodb", "Query", TableName="jobs", IndexName="wake") == [("dynamodb:Query", f"{TABLE}/index/wake")]
+    assert reported("dynamodb", "Query", TableName="jobs", IndexName="wake") == [
+        ("dynamodb:Query", f"{TABLE}/index/wake")
+    ]
 
 
 def test_a_start_needs_its_role_passed_on_and_its_tags_set() -> None:
     sent = {"applicationId": "00app", "executionRoleArn": ROLE}
-    assert told("emr-serverless", "StartJobRun", **sent) == [
+    assert reported("emr-serverless", "StartJobRun", **sent) == [
         ("emr-serverless:StartJobRun", APPLICATION),
         ("iam:PassRole", ROLE),
     ]
-    tagged = told("emr-serverless", "StartJobRun", **sent, tags={"a": "b"})
+    tagged = reported("emr-serverless", "StartJobRun", **sent, tags={"a": "b"})
     assert tagged[2:] == [("emr-serverless:TagResource", f"{APPLICATION}/jobruns/new")]
 
 
@@ -70,21 +72,21 @@ def test_a_start_needs_its_role_passed_on_and_its_tags_set() -> None:
 def test_actions_are_not_named_as_operations(
     service: str, operation: str, parameters: dict[str, Any], action: str, resource: str
 ) -> None:
-    assert told(service, operation, **parameters) == [(action, f"arn:aws:{resource}")]
+    assert reported(service, operation, **parameters) == [(action, f"arn:aws:{resource}")]
 
 
 def test_an_alias_needs_the_actions_of_its_state_machine() -> None:
     machine = "arn:aws:states:us-east-1:123456789012:stateMachine:etl"
     for qualifier in ("", ":PROD", ":7"):
         named = {"stateMachineArn": f"{machine}{qualifier}", "name": "a"}
-        assert told("stepfunctions", "StartExecution", **named) == [("states:StartExecution", machine)]
+        assert reported("stepfunctions", "StartExecution", **named) == [("states:StartExecution", machine)]
     execution = machine.replace("stateMachine", "execution") + ":a"
     for operation in ("DescribeExecution", "StopExecution"):
-        assert told("stepfunctions", operation, executionArn=execution) == [(f"states:{operation}", execution)]
+        assert reported("stepfunctions", operation, executionArn=execution) == [(f"states:{operation}", execution)]
 
 
 def test_a_table_of_glue_needs_its_catalog_and_its_database_too() -> None:
-    found = told("glue", "GetTable", DatabaseName="sales", Name="orders")
+    found = reported("glue", "GetTable", DatabaseName="sales", Name="orders")
     assert [resource.split(":")[-1] for _, resource in found] == ["catalog", "database/sales", "table/sales/orders"]
 
 
@@ -93,7 +95,7 @@ def test_a_table_of_glue_needs_its_catalog_and_its_database_too() -> None:
 )
 def test_an_operation_no_lambda_calls_is_not_guessed(service: str, operation: str) -> None:
     with pytest.raises(LookupError, match="add a rule with the actions that it needs"):
-        told(service, operation, Bucket="b", Key="k")
+        reported(service, operation, Bucket="b", Key="k")
 
 
 def test_an_action_without_a_statement_is_not_allowed() -> None:

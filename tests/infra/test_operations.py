@@ -50,8 +50,12 @@ def watched(alarm: dict[str, Any]) -> list[dict[str, Any]]:
     return [each["MetricStat"]["Metric"] for each in alarm["Metrics"] if "MetricStat" in each]
 
 
-def metric(told: dict[str, Any]) -> Metric:
-    return told["Namespace"], told["MetricName"], tuple((each["Name"], each["Value"]) for each in told["Dimensions"])
+def metric(reported: dict[str, Any]) -> Metric:
+    return (
+        reported["Namespace"],
+        reported["MetricName"],
+        tuple((each["Name"], each["Value"]) for each in reported["Dimensions"]),
+    )
 
 
 def dashboard(resources: dict[str, Any]) -> dict[str, Any]:
@@ -164,10 +168,10 @@ def test_o2_a_throttled_table_or_index_raises_an_alarm(resources: dict[str, Any]
     }
 
 
-def frozen(told: dict[str, Any]) -> dict[str, Any]:
+def frozen(reported: dict[str, Any]) -> dict[str, Any]:
     """A metric whose references can be compared."""
-    values = [{"Name": each["Name"], "Value": spelt(each["Value"])} for each in told["Dimensions"]]
-    return {**told, "Dimensions": values}
+    values = [{"Name": each["Name"], "Value": spelt(each["Value"])} for each in reported["Dimensions"]]
+    return {**reported, "Dimensions": values}
 
 
 def spelt(value: Any) -> str:

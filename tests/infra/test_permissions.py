@@ -134,7 +134,7 @@ def test_stand_ins_for_services_are_checked_by_the_role_too() -> None:
 
 def test_the_permissions_page_lists_what_each_lambda_may_do() -> None:
     """Written by `python -m tests.support.permission_page`."""
-    assert permission_page.told(roles.policies()) in permission_page.PAGE.read_text()
+    assert permission_page.reported(roles.policies()) in permission_page.PAGE.read_text()
 
 
 def test_the_roles_are_those_of_the_packaged_template(template: dict[str, Any]) -> None:

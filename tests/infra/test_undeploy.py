@@ -54,10 +54,10 @@ class Stage:
         for content in (b"1", b"2"):
             self.s3.put_object(Bucket=LAKE, Key="raw/a", Body=content)
         self.s3.delete_object(Bucket=LAKE, Key="raw/a")
-        self.told: list[str] = []
+        self.reported: list[str] = []
 
     def undeploy(self, delete_data: bool = False) -> Removed:
-        return Undeploy(self.session, NAME, tell=self.told.append, poll_seconds=0.001).run(delete_data)
+        return Undeploy(self.session, NAME, tell=self.reported.append, poll_seconds=0.001).run(delete_data)
 
     @property
     def tables(self) -> list[str]:
@@ -90,7 +90,7 @@ def test_undeploy_removes_the_stack_and_names_the_remaining_data() -> None:
         f"table {table}: aws dynamodb delete-table --table-name {table}",
         f"bucket {LAKE}: aws s3 rb s3://{LAKE} --force",
     )
-    assert stage.told == [f"will be removed: stack {NAME} with 3 resources"]
+    assert stage.reported == [f"will be removed: stack {NAME} with 3 resources"]
 
 
 def test_with_the_data_everything_is_listed_and_then_removed() -> None:
@@ -99,7 +99,7 @@ def test_with_the_data_everything_is_listed_and_then_removed() -> None:
     removed = stage.undeploy(delete_data=True)
     assert (stage.tables, stage.buckets, stage.queues) == ([], [], [])
     assert removed.stays == ()
-    assert stage.told == [
+    assert stage.reported == [
         f"will be removed: stack {NAME} with 3 resources",
         f"will be removed: table {table} with about 0 rows, and its continuous backups",
         f"will be removed: bucket {LAKE} with 3 objects and versions",

@@ -8,7 +8,7 @@ from typing import Any
 
 from moto.events.models import EventPattern
 
-from tests.support import s3_notifications as told
+from tests.support import s3_notifications as reported
 
 RULE = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:rule/${AWS::StackName}-watched-buckets"
 LISTED = {"Ref": "WatchedBuckets"}
@@ -48,10 +48,10 @@ def test_t20_the_rule_matches_only_new_objects_of_listed_bucket(resources: dict[
     filled["detail"]["bucket"]["name"] = ["acme-landing", "acme.drop-2"]
     pattern = EventPattern(None, filled)
     for bucket in ("acme-landing", "acme.drop-2"):
-        for how in (told.PUT, told.COPY, told.PARTS):
-            assert pattern.matches_event(told.event(bucket, "in/day=1/a b", how=how))
-    new = told.event("acme-landing", "in/day=1/x")
-    assert not pattern.matches_event(told.event("acme-landing-2", "in/day=1/x"))
+        for how in (reported.PUT, reported.COPY, reported.PARTS):
+            assert pattern.matches_event(reported.event(bucket, "in/day=1/a b", how=how))
+    new = reported.event("acme-landing", "in/day=1/x")
+    assert not pattern.matches_event(reported.event("acme-landing-2", "in/day=1/x"))
     assert not pattern.matches_event(new | {"detail-type": "Object Deleted"})
     assert not pattern.matches_event(new | {"source": "acme.s3"})
 
@@ -103,8 +103,8 @@ def test_t20_only_the_lambda_of_the_queue_reads_listed_buckets(resources: dict[s
 def test_t20_only_the_api_has_the_bucket_list_in_its_environment(
     template: dict[str, Any], resources: dict[str, Any]
 ) -> None:
-    told = resources["APIHandler"]["Properties"]["Environment"]["Variables"]
-    assert told["SLUICE_WATCHED_BUCKETS"] == {"Fn::Join": [",", LISTED]}
+    reported = resources["APIHandler"]["Properties"]["Environment"]["Variables"]
+    assert reported["SLUICE_WATCHED_BUCKETS"] == {"Fn::Join": [",", LISTED]}
     rest = {name: each for name, each in resources.items() if each["Type"].startswith("AWS::Serverless::Function")}
     assert "WatchedBuckets" not in json.dumps(
         [template["Globals"], *(rest[name] for name in rest if name != "APIHandler")]

@@ -37,9 +37,9 @@ def ended(run_id: str, **fields: Any) -> Run:
     return rows.run(run_id, **{"state": "SUCCEEDED", "ended_at": NOON, "wake_at": None, **fields})
 
 
-def land(lake: Any, sequence: int, *told: Run | Record) -> None:
+def land(lake: Any, sequence: int, *reported: Run | Record) -> None:
     """Writes the objects exactly as the Lambda does."""
-    changes = [Change(f"{sequence + at:030}", row) for at, row in enumerate(told)]
+    changes = [Change(f"{sequence + at:030}", row) for at, row in enumerate(reported)]
     for part in history_lines.parts(changes, Prices()):
         body = gzip.compress(history_lines.text_of(part.lines).encode(), mtime=0)
         lake.put_object(Bucket="lake", Key=part.key, Body=body)

@@ -22,7 +22,7 @@ RUN: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "reported"),
     [
         ({"tags": {"sluice:schedule": "demo.flights.~note"}}, "tags.sluice:schedule: expected a match of"),
         ({"tags": {"s" * 129: "x"}}, "expected a length of 1 to 128, got 129"),
@@ -35,10 +35,10 @@ RUN: dict[str, Any] = {
         ({"colour": "red"}, "colour: expected one of applicationId"),
     ],
 )
-def test_a_request_that_violates_the_service_model_says_where(change: dict[str, Any], told: str) -> None:
+def test_a_request_that_violates_the_service_model_says_where(change: dict[str, Any], reported: str) -> None:
     assert problems("emr-serverless", "StartJobRun", RUN) == []
     found = problems("emr-serverless", "StartJobRun", RUN | change)
-    assert any(told in each for each in found), found
+    assert any(reported in each for each in found), found
 
 
 def entry(number: int = 0, **more: Any) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def entry(number: int = 0, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("entries", "told"),
+    ("entries", "reported"),
     [
         ([entry(number) for number in range(11)], "expected 1 to 10 entries, got 11"),
         ([], "expected 1 to 10 entries, got 0"),
@@ -58,9 +58,9 @@ def entry(number: int = 0, **more: Any) -> dict[str, Any]:
         ([entry(MessageAttributes={"x": {"DataType": "String", "StringValue": ""}})], "expected a value, got an empty"),
     ],
 )
-def test_a_batch_of_messages_keeps_the_limits_of_sqs(entries: list[dict[str, Any]], told: str) -> None:
+def test_a_batch_of_messages_keeps_the_limits_of_sqs(entries: list[dict[str, Any]], reported: str) -> None:
     found = problems("sqs", "SendMessageBatch", {"QueueUrl": "https://sqs/1/q", "Entries": entries})
-    assert any(told in each for each in found), found
+    assert any(reported in each for each in found), found
 
 
 def test_a_message_of_a_fifo_queue_has_a_group_and_no_delay() -> None:
@@ -72,7 +72,7 @@ def test_a_message_of_a_fifo_queue_has_a_group_and_no_delay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("service", "operation", "parameters", "told"),
+    ("service", "operation", "parameters", "reported"),
     [
         ("s3", "PutObject", {"Bucket": "Lake", "Key": "k"}, "Bucket: expected 3 to 63 lower-case letters"),
         ("s3", "PutObject", {"Bucket": "lake", "Key": "k" * 1025}, "Key: expected 1 to 1024 bytes, got 1025"),
@@ -88,10 +88,10 @@ def test_a_message_of_a_fifo_queue_has_a_group_and_no_delay() -> None:
     ],
 )
 def test_limits_documented_only_on_pages_are_kept_too(
-    service: str, operation: str, parameters: dict[str, Any], told: str
+    service: str, operation: str, parameters: dict[str, Any], reported: str
 ) -> None:
     found = problems(service, operation, parameters)
-    assert any(told in each for each in found), found
+    assert any(reported in each for each in found), found
 
 
 @pytest.mark.breaks_aws_rules

@@ -43,7 +43,7 @@ class Chain:
     def __init__(self, cloud: Endpoints, last: int) -> None:
         self._lambda, self._sqs, iam = (cloud.client(each) for each in ("lambda", "sqs", "iam"))
         self.name = f"hops-{uuid.uuid4().hex[:8]}"
-        self.own, self.told = (
+        self.own, self.reported = (
             self._sqs.create_queue(QueueName=f"{self.name}-{each}")["QueueUrl"] for each in ("own", "told")
         )
         trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
@@ -57,7 +57,7 @@ class Chain:
             Handler="chain.handler",
             Code={"ZipFile": _zip("chain.py", CODE)},
             Timeout=30,
-            Environment={"Variables": {"OWN": self.own, "TOLD": self.told, "LAST": str(last)}},
+            Environment={"Variables": {"OWN": self.own, "TOLD": self.reported, "LAST": str(last)}},
         )
         arn = self._sqs.get_queue_attributes(QueueUrl=self.own, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
         self.mapping = self._lambda.create_event_source_mapping(
@@ -74,7 +74,7 @@ class Chain:
         end = heard = time.monotonic()
         end += PATIENCE
         while time.monotonic() < end and time.monotonic() < heard + 8 and until not in came:
-            answer = self._sqs.receive_message(QueueUrl=self.told, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+            answer = self._sqs.receive_message(QueueUrl=self.reported, MaxNumberOfMessages=10, WaitTimeSeconds=1)
             new = [int(message["Body"]) for message in answer.get("Messages", ())]
             heard = time.monotonic() if new else heard
             came += new
@@ -83,7 +83,7 @@ class Chain:
     def remove(self) -> None:
         self._lambda.delete_event_source_mapping(UUID=self.mapping)
         self._lambda.delete_function(FunctionName=self.name)
-        for url in (self.own, self.told):
+        for url in (self.own, self.reported):
             self._sqs.delete_queue(QueueUrl=url)
 
 

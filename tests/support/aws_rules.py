@@ -54,13 +54,13 @@ def requests_are_valid(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
     assert not refused, "AWS would refuse what was sent:\n" + "\n".join(refused)
 
 
-def _check_tables_in_memory(monkeypatch: pytest.MonkeyPatch, told: list[str]) -> None:
+def _check_tables_in_memory(monkeypatch: pytest.MonkeyPatch, reported: list[str]) -> None:
     for name, operation in TABLE_CALLS.items():
         call = getattr(MemoryTables, name)
 
         def checked(tables: MemoryTables, *, call: Any = call, operation: str = operation, **parameters: Any) -> Any:
             found = service_model.problems("dynamodb", operation, parameters)
-            told.extend(f"tables in memory, {operation}: {each}" for each in found)
+            reported.extend(f"tables in memory, {operation}: {each}" for each in found)
             return call(tables, **parameters)
 
         monkeypatch.setattr(MemoryTables, name, checked)

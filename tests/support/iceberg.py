@@ -93,7 +93,7 @@ def app(schedules: Mapping[str, Any], **dataset: Any) -> dict[str, Any]:
     }
 
 
-def told(world: World, name: str) -> list[Sequence[str]]:
+def reported(world: World, name: str) -> list[Sequence[str]]:
     """The snapshots that each run of a schedule got, parents first."""
     runs = [world.context(run)["events"] for run in world.runs(name)]
     return [

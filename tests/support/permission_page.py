@@ -37,8 +37,10 @@ def rows(policies: Mapping[str, Policy]) -> Iterator[str]:
             if service in ("logs", "xray"):
                 continue
             resource = _named(grant.resource, service)
-            told = f"{resource} (`s3:prefix` {_prefix(grant.conditions)})" if _prefix(grant.conditions) else resource
-            found.setdefault(told, []).append(f"{service}:{action}")
+            reported = (
+                f"{resource} (`s3:prefix` {_prefix(grant.conditions)})" if _prefix(grant.conditions) else resource
+            )
+            found.setdefault(reported, []).append(f"{service}:{action}")
         for resource, actions in sorted(found.items()):
             yield f"| `{name}` | {resource} | {', '.join(sorted(actions))} |"
 
@@ -54,14 +56,14 @@ def _prefix(conditions: Mapping[str, Mapping[str, str]]) -> str:
     return str(conditions.get("StringLike", {}).get("s3:prefix", ""))
 
 
-def told(policies: Mapping[str, Policy]) -> str:
+def reported(policies: Mapping[str, Policy]) -> str:
     return BEGIN + "\n".join(rows(policies)) + END
 
 
 def main() -> None:
     text = PAGE.read_text()
     before, after = text[: text.index(BEGIN)], text[text.index(END) + len(END) :]
-    PAGE.write_text(before + told(roles.policies()) + after)
+    PAGE.write_text(before + reported(roles.policies()) + after)
 
 
 if __name__ == "__main__":

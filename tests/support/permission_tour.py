@@ -30,7 +30,7 @@ from tests.faults.test_crash_points import SCENARIOS
 from tests.support import requests_of_ports, roles
 from tests.support.clock import NOON
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
-from tests.support.permissions import acting, told
+from tests.support.permissions import acting, reported
 from tests.support.pull_workers import PULLED, PullWorker
 from tests.support.requests_of_ports import Asked, Told
 from tests.support.state_machines import TARGET
@@ -223,7 +223,7 @@ def _listed_application() -> None:
             with acting(name):
                 world.targets.emr.run_name(f"{roles.LISTED_APPLICATION}/jr")
         with acting("check"):
-            told(requests_of_ports.needs_of(world.targets.emr, "cancel", (told_of,)))
+            reported(requests_of_ports.needs_of(world.targets.emr, "cancel", (told_of,)))
 
 
 def _executions() -> None:
@@ -269,7 +269,7 @@ def _asks(name: str, act: Callable[[], Any], *clients: Asked) -> None:
     with suppress(Told):
         act()
     with acting(name):
-        told(need for client in clients for need in client.needs)
+        reported(need for client in clients for need in client.needs)
 
 
 def _over_http(api: Api) -> None:

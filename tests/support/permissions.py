@@ -97,8 +97,8 @@ class Watch:
             self.refused.append(f"{' and '.join(sorted(lambdas))} may not {need}")
 
     def expect_all_allowed(self) -> None:
-        told = list(dict.fromkeys(self.refused))
-        assert not told, "IAM would refuse what was called (infra/policies):\n" + "\n".join(told)
+        reported = list(dict.fromkeys(self.refused))
+        assert not reported, "IAM would refuse what was called (infra/policies):\n" + "\n".join(reported)
 
     def of(self, name: str) -> list[Need]:
         return [need for who, need in self.needed if who == name]
@@ -119,7 +119,7 @@ def watched(policies: Mapping[str, Policy] | None = None) -> Iterator[Watch]:
         _watch = before
 
 
-def told(asked: Iterable[Need]) -> None:
+def reported(asked: Iterable[Need]) -> None:
     """Tell the watch about requests of the active Lambdas that pass neither tables, fakes nor clients."""
     if _watch is not None and (lambdas := at_work()):
         for need in asked:
@@ -192,7 +192,7 @@ def _install() -> None:
 
 
 def _told_of_tables(call: Callable[..., Any], operation: str) -> Callable[..., Any]:
-    def told(tables: MemoryTables, **parameters: Any) -> Any:
+    def reported(tables: MemoryTables, **parameters: Any) -> Any:
         if (
             _watch is not None
             and (lambdas := at_work())
@@ -202,32 +202,32 @@ def _told_of_tables(call: Callable[..., Any], operation: str) -> Callable[..., A
                 _watch.take(lambdas, need)
         return call(tables, **parameters)
 
-    return told
+    return reported
 
 
 def _told_of_states(call: Callable[..., Any], name: str) -> Callable[..., Any]:
     operation = "".join(part.capitalize() for part in name.split("_"))
 
     def told_of(machines: StateMachines, **parameters: Any) -> Any:
-        told(needs("stepfunctions", operation, parameters, roles.PLACE))
+        reported(needs("stepfunctions", operation, parameters, roles.PLACE))
         return call(machines, **parameters)
 
     return told_of
 
 
 def _told_of_ports(call: Callable[..., Any], name: str) -> Callable[..., Any]:
-    def told(stand_in: Any, *args: Any, **named: Any) -> Any:
+    def reported(stand_in: Any, *args: Any, **named: Any) -> Any:
         if _watch is not None and (lambdas := at_work()):
             sketch = requests_of_ports.sketch(stand_in, name, args)
             for need in () if _watch.is_known(lambdas, *sketch) else requests_of_ports.needs_of(stand_in, name, args):
                 _watch.take(lambdas, need)
         return call(stand_in, *args, **named)
 
-    return told
+    return reported
 
 
 def _told_of_clients(call: Callable[..., Any]) -> Callable[..., Any]:
-    def told(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
+    def reported(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
         if _watch is not None and (lambdas := at_work() or _anybody()):
             service = client.meta.service_model.service_name
             for each in needs(service, operation, parameters, roles.PLACE):
@@ -238,7 +238,7 @@ def _told_of_clients(call: Callable[..., Any]) -> Callable[..., Any]:
                     _watch.take(lambdas, need)
         return call(client, operation, parameters)
 
-    return told
+    return reported
 
 
 def _anybody() -> Lambdas | None:

@@ -40,11 +40,11 @@ class PullWorker:
     def beat(self, place: int = -1, message: str = "", **metrics: Any) -> dict[str, Any]:
         return workers.heartbeat(self.world.ports, self._lease(place), self.name, message, metrics or None)
 
-    def succeed(self, place: int = -1, **told: Any) -> dict[str, Any]:
-        return workers.report(self.world.ports, self._lease(place), self.name, Report(True, 0, **told))
+    def succeed(self, place: int = -1, **reported: Any) -> dict[str, Any]:
+        return workers.report(self.world.ports, self._lease(place), self.name, Report(True, 0, **reported))
 
-    def fail(self, place: int = -1, exit_code: int = 1, **told: Any) -> dict[str, Any]:
-        return workers.report(self.world.ports, self._lease(place), self.name, Report(False, exit_code, **told))
+    def fail(self, place: int = -1, exit_code: int = 1, **reported: Any) -> dict[str, Any]:
+        return workers.report(self.world.ports, self._lease(place), self.name, Report(False, exit_code, **reported))
 
     def release(self, place: int = -1, why: str = "") -> dict[str, Any]:
         return workers.release(self.world.ports, self._lease(place), self.name, why)

@@ -62,29 +62,31 @@ def job(description: Described) -> dict[str, Any]:
 
 
 COMPATIBLE: dict[str, Callable[[Described], Any]] = {
-    "an attribute that may be missing": lambda told: job(told).update(hue={"type": "S", "optional": True}),
-    "another kind of row": lambda told: told["rows"].update(Hue={"keys": ["HUE#x / y"], "attributes": {}}),
-    "another index": lambda told: told["tables"]["JobsTable"]["GlobalSecondaryIndexes"].append({"IndexName": "by_hue"}),
-    "another table": lambda told: told["tables"].update(HuesTable={}),
-    "another kind of event": lambda told: told["parts"]["Event"]["kind"].update(values=["hue"]),
+    "an attribute that may be missing": lambda reported: job(reported).update(hue={"type": "S", "optional": True}),
+    "another kind of row": lambda reported: reported["rows"].update(Hue={"keys": ["HUE#x / y"], "attributes": {}}),
+    "another index": lambda reported: reported["tables"]["JobsTable"]["GlobalSecondaryIndexes"].append(
+        {"IndexName": "by_hue"}
+    ),
+    "another table": lambda reported: reported["tables"].update(HuesTable={}),
+    "another kind of event": lambda reported: reported["parts"]["Event"]["kind"].update(values=["hue"]),
 }
 NOT_COMPATIBLE: dict[str, Callable[[Described], Any]] = {
-    "an attribute that must be there": lambda told: job(told).update(hue={"type": "S", "optional": False}),
-    "an attribute less": lambda told: job(told).pop("rank"),
-    "an attribute by another name": lambda told: job(told).update(order=job(told).pop("rank")),
-    "another type": lambda told: job(told)["due_at"].update(type="S"),
-    "another value": lambda told: job(told)["state"]["values"].append("DREAMING"),
-    "an attribute that may now be missing": lambda told: job(told)["job_id"].update(optional=True),
-    "another key": lambda told: told["rows"]["ScheduleState"].update(keys=["GATE#ns.app.schedule / GATE"]),
-    "a kind of row less": lambda told: told["rows"].pop("DeadlineWatch"),
-    "another type of the kind of an event": lambda told: told["parts"]["Event"]["kind"].update(type="int"),
-    "a key within an event": lambda told: told["parts"]["Event"].pop("instant"),
-    "an index less": lambda told: told["tables"]["JobsTable"]["GlobalSecondaryIndexes"].pop(),
-    "an index with other keys": lambda told: told["tables"]["RunsTable"]["GlobalSecondaryIndexes"][0].update(
+    "an attribute that must be there": lambda reported: job(reported).update(hue={"type": "S", "optional": False}),
+    "an attribute less": lambda reported: job(reported).pop("rank"),
+    "an attribute by another name": lambda reported: job(reported).update(order=job(reported).pop("rank")),
+    "another type": lambda reported: job(reported)["due_at"].update(type="S"),
+    "another value": lambda reported: job(reported)["state"]["values"].append("DREAMING"),
+    "an attribute that may now be missing": lambda reported: job(reported)["job_id"].update(optional=True),
+    "another key": lambda reported: reported["rows"]["ScheduleState"].update(keys=["GATE#ns.app.schedule / GATE"]),
+    "a kind of row less": lambda reported: reported["rows"].pop("DeadlineWatch"),
+    "another type of the kind of an event": lambda reported: reported["parts"]["Event"]["kind"].update(type="int"),
+    "a key within an event": lambda reported: reported["parts"]["Event"].pop("instant"),
+    "an index less": lambda reported: reported["tables"]["JobsTable"]["GlobalSecondaryIndexes"].pop(),
+    "an index with other keys": lambda reported: reported["tables"]["RunsTable"]["GlobalSecondaryIndexes"][0].update(
         KeySchema=[]
     ),
-    "other words that runs are packed with": lambda told: told.update(packed_with="0"),
-    "hints in another form": lambda told: told["hint"]["body"].pop("due"),
+    "other words that runs are packed with": lambda reported: reported.update(packed_with="0"),
+    "hints in another form": lambda reported: reported["hint"]["body"].pop("due"),
 }
 
 

@@ -16,7 +16,7 @@ from tests.web.wrong import ONE
 WAITING = {"type": "event", "event": "orders.closed", "count": 2}
 
 
-def told(event_id: str = "6a7e8feb-b491-4cf7-a9f1-bf3703467718", **changed: Any) -> dict[str, Any]:
+def reported(event_id: str = "6a7e8feb-b491-4cf7-a9f1-bf3703467718", **changed: Any) -> dict[str, Any]:
     """An event of EventBridge. https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html"""
     event = {
         "version": "0",
@@ -35,12 +35,12 @@ def told(event_id: str = "6a7e8feb-b491-4cf7-a9f1-bf3703467718", **changed: Any)
 def test_t11_a_bus_event_advances_the_triggers_of_its_namespace(api: Api) -> None:
     api.put("/v1/namespaces/other")
     api.schedule("nightly", trigger=WAITING | {"count": 1}, enabled=True)
-    handlers.custom_event(told("e1", source="sluice/other"))
-    handlers.custom_event(told("e2", detail_type="orders.opened"))
+    handlers.custom_event(reported("e1", source="sluice/other"))
+    handlers.custom_event(reported("e2", detail_type="orders.opened"))
     api.work()
     assert api.get(f"{ONE}/runs")["items"] == []
 
-    event_id = handlers.custom_event(told("e3"))
+    event_id = handlers.custom_event(reported("e3"))
     api.work()
 
     [run] = api.get(f"{ONE}/runs")["items"]
@@ -51,25 +51,25 @@ def test_t11_a_bus_event_advances_the_triggers_of_its_namespace(api: Api) -> Non
 
 def test_t16_an_event_delivered_again_counts_once(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    first = handlers.custom_event(told("e1"))
+    first = handlers.custom_event(reported("e1"))
     before = api.everything()
-    assert handlers.custom_event(told("e1")) == first
+    assert handlers.custom_event(reported("e1")) == first
     assert api.everything() == before
     [job] = api.get(f"{ONE}/jobs")["items"]
     assert job["progress"] == {"0": 1}
 
-    assert handlers.custom_event(told("e2")) != first
+    assert handlers.custom_event(reported("e2")) != first
     [job] = api.get(f"{ONE}/jobs")["items"]
     assert job["progress"] == {"0": 2}
 
 
 def test_t11_the_bus_and_the_api_reach_the_same_schedules(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    handlers.custom_event(told("e1"))
+    handlers.custom_event(reported("e1"))
     posted = {"events": [{"type": "orders.closed", "id": "e1", "payload": {"order": 7}}]}
     [accepted] = api.post(f"{NS}/events", posted)["accepted"]
     # Under one id they are one event, so an event that is sent both ways counts once.
-    assert accepted["event_id"] == handlers.custom_event(told("e1"))
+    assert accepted["event_id"] == handlers.custom_event(reported("e1"))
     [job] = api.get(f"{ONE}/jobs")["items"]
     assert job["progress"] == {"0": 1}
 
@@ -94,16 +94,16 @@ def set_aside(api: Api) -> list[str]:
 
 def test_t11_queue_events_are_accepted_and_bad_ones_removed(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    nowhere = json.dumps(told("e2", source="sluice/nowhere"))
-    assert received(api, json.dumps(told("e1")), nowhere, "no event", json.dumps(told("e3", time="noon"))) == []
+    nowhere = json.dumps(reported("e2", source="sluice/nowhere"))
+    assert received(api, json.dumps(reported("e1")), nowhere, "no event", json.dumps(reported("e3", time="noon"))) == []
     [job] = api.get(f"{ONE}/jobs")["items"]
     assert job["progress"] == {"0": 1}
-    assert set(set_aside(api)) == {nowhere, "no event", json.dumps(told("e3", time="noon"))}
+    assert set(set_aside(api)) == {nowhere, "no event", json.dumps(reported("e3", time="noon"))}
 
 
 def test_t11_an_event_during_a_table_outage_comes_again(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    body = json.dumps(told("e1"))
+    body = json.dumps(reported("e1"))
     with tables_down():
         assert received(api, body) == ["m0"]
     assert set_aside(api) == []
@@ -115,7 +115,7 @@ def test_t11_an_event_during_a_table_outage_comes_again(api: Api) -> None:
 def test_t11_an_event_at_a_row_of_a_newer_layout_comes_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """While Lambdas are being replaced, older code meets rows that only newer code can read."""
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    body = json.dumps(told("e1"))
+    body = json.dumps(reported("e1"))
     with monkeypatch.context() as older:
         older.setattr(items, "FORMAT", items.FORMAT - 1)
         assert received(api, body) == ["m0"]
@@ -124,17 +124,21 @@ def test_t11_an_event_at_a_row_of_a_newer_layout_comes_again(api: Api, monkeypat
 
 
 WRONG = {
-    "an unknown namespace": (told(source="sluice/nowhere"), SluiceError, "no namespace named 'nowhere'"),
-    "what is below a namespace": (told(source="sluice/demo/flights"), SluiceError, "no namespace named 'demo/flights'"),
-    "a type that cannot be waited for": (told(detail_type="Order Closed"), ValidationError, "type"),
-    "no type": (told(detail_type=""), ValidationError, "type"),
+    "an unknown namespace": (reported(source="sluice/nowhere"), SluiceError, "no namespace named 'nowhere'"),
+    "what is below a namespace": (
+        reported(source="sluice/demo/flights"),
+        SluiceError,
+        "no namespace named 'demo/flights'",
+    ),
+    "a type that cannot be waited for": (reported(detail_type="Order Closed"), ValidationError, "type"),
+    "no type": (reported(detail_type=""), ValidationError, "type"),
     "a payload that is too large": (
-        told(detail={"x": "x" * 10_000}),
+        reported(detail={"x": "x" * 10_000}),
         ValidationError,
         "expected a payload of at most 10000 bytes, got 10009",
     ),
-    "a detail that is no object": (told(detail=[7]), ValidationError, "payload"),
-    "a time that is none": (told(time="noon"), ValidationError, "timestamp"),
+    "a detail that is no object": (reported(detail=[7]), ValidationError, "payload"),
+    "a time that is none": (reported(time="noon"), ValidationError, "timestamp"),
 }
 
 
@@ -153,5 +157,5 @@ def test_t11_an_unacceptable_event_is_error_so_that_it_is_kept(
 def test_t11_an_incomplete_event_is_an_error_too(standing: Api, missing: str) -> None:
     before = standing.everything()
     with pytest.raises(KeyError, match=missing):
-        handlers.custom_event({name: value for name, value in told().items() if name != missing})
+        handlers.custom_event({name: value for name, value in reported().items() if name != missing})
     assert standing.everything() == before

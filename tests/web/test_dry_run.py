@@ -46,9 +46,9 @@ def rehearse(api: Api, trigger: Any, *events: Any, **more: Any) -> dict[str, Any
     return answer
 
 
-def fates(told: dict[str, Any]) -> list[str]:
+def fates(reported: dict[str, Any]) -> list[str]:
     """The effect of each event: it fired, it counted, or no schedule waited for it."""
-    return ["fires" if step["fires"] else "counts" if step["touched"] else "-" for step in told["steps"]]
+    return ["fires" if step["fires"] else "counts" if step["touched"] else "-" for step in reported["steps"]]
 
 
 def test_l11_each_event_is_a_step_with_what_came_and_is_missing(api: Api) -> None:

@@ -39,7 +39,7 @@ def record(key: str, event: str = "ObjectCreated:Put", bucket: str = LAKE) -> di
     }
 
 
-def told(*keys: str, **more: str) -> str:
+def reported(*keys: str, **more: str) -> str:
     """A notification about objects, as the body of a message."""
     return json.dumps({"Records": [record(key, **more) for key in keys]})
 
@@ -82,7 +82,7 @@ def days(api: Api) -> set[str]:
 
 @pytest.mark.parametrize("day", ["1", "1 of 2", "1+2", "Zürich", "日", "50%", "a=b", "a&b"])
 def test_an_object_key_is_decoded_before_it_is_used(api: Api, day: str) -> None:
-    answer = handlers.objects(sqs(told(flag(day))))
+    answer = handlers.objects(sqs(reported(flag(day))))
     assert failed(answer) == []
     [item] = api.get(f"{NS}/datasets/flights/partitions")["items"]
     assert item["partition"] == {"year": "2013", "month": "1", "day": day}
@@ -90,7 +90,7 @@ def test_an_object_key_is_decoded_before_it_is_used(api: Api, day: str) -> None:
 
 
 def test_a_message_may_have_several_objects_and_a_batch_messages(api: Api) -> None:
-    answer = handlers.objects(sqs(told(flag("1"), flag("2")), told(flag("3")), told(flag("3"))))
+    answer = handlers.objects(sqs(reported(flag("1"), flag("2")), reported(flag("3")), reported(flag("3"))))
     assert failed(answer) == []
     assert days(api) == {"1", "2", "3"}
 
@@ -104,15 +104,15 @@ def test_the_test_event_of_s3_is_not_a_failure(api: Api) -> None:
 
 def test_a_notification_of_no_new_dataset_object_changes_nothing(api: Api) -> None:
     before = api.everything()
-    removed = told(flag("1"), event="ObjectRemoved:Delete")
-    elsewhere = told(flag("1"), bucket="another")
+    removed = reported(flag("1"), event="ObjectRemoved:Delete")
+    elsewhere = reported(flag("1"), bucket="another")
     answer = handlers.objects(
         sqs(
             removed,
             elsewhere,
-            told("raw/other/x"),
-            told("raw/flights/x"),
-            told(flag("1") + "x"),
+            reported("raw/other/x"),
+            reported("raw/flights/x"),
+            reported(flag("1") + "x"),
         )
     )
     assert failed(answer) == []
@@ -137,7 +137,7 @@ POISON = {
 
 @pytest.mark.parametrize("poison", POISON.values(), ids=POISON)
 def test_a_message_without_a_notification_fails_alone(api: Api, poison: str) -> None:
-    answer = handlers.objects(sqs(told(flag("1")), poison, told(flag("2"))))
+    answer = handlers.objects(sqs(reported(flag("1")), poison, reported(flag("2"))))
     assert failed(answer) == ["m1"]
     assert days(api) == {"1", "2"}
 
@@ -235,6 +235,6 @@ def test_one_failing_ref_does_not_block_the_others(api: Api) -> None:
 
 def test_the_queue_lambdas_call_these_handlers(api: Api) -> None:
     invoke = api.client.lambda_.invoke
-    assert failed(invoke("objects", sqs("poison", told(flag("1")))).payload) == ["m0"]
+    assert failed(invoke("objects", sqs("poison", reported(flag("1")))).payload) == ["m0"]
     assert days(api) == {"1"}
     assert failed(invoke("check", sqs("poison", queue="hints")).payload) == ["m0"]

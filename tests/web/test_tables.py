@@ -14,7 +14,7 @@ from chalicelib import handlers
 from chalicelib.log import logger
 from tests.support.iceberg_files import PREFIX, file, metadata, snapshot
 from tests.web.conftest import APP, NS, Api
-from tests.web.test_handlers import failed, sqs, told
+from tests.web.test_handlers import failed, reported, sqs
 
 ORDERS = f"{NS}/datasets/orders"
 TABLE: dict[str, Any] = {"format": "iceberg", "bucket": "lake", "prefix": PREFIX}
@@ -39,7 +39,7 @@ def test_t21_a_table_needs_only_a_location_and_lists_snapshots(api: Api) -> None
 
     put_object(file(1), after(1))
     put_object(file(2), gzip.compress(after(2)))
-    assert failed(handlers.objects(sqs(told(file(1)), told(file(2))))) == []
+    assert failed(handlers.objects(sqs(reported(file(1)), reported(file(2))))) == []
     [listed] = api.get(f"{ORDERS}/partitions")["items"]
     assert listed["partition"] == {"snapshot": "1"}
     assert listed["path"] == f"s3://lake-bucket/{PREFIX}"
@@ -61,7 +61,7 @@ def test_t21_bad_metadata_file_fails_alone_is_retried_and_logged(api: Api, monke
         logged.append(f"{message}: {sys.exc_info()[1]}")
 
     monkeypatch.setattr(logger, "exception", keep)
-    assert failed(handlers.objects(sqs(told(file(1)), told(file(2))))) == ["m0"]
+    assert failed(handlers.objects(sqs(reported(file(1)), reported(file(2))))) == ["m0"]
     assert any(f"s3://lake-bucket/{file(1)}: expected the metadata of an Iceberg table" in line for line in logged)
     assert len(api.get(f"{ORDERS}/partitions")["items"]) == 2, "nothing is lost"
 
@@ -74,7 +74,7 @@ def test_t21_a_table_is_confirmed_by_glue(api: Api) -> None:
     glue.create_table(DatabaseName="sales", TableInput={"Name": "orders", "Parameters": location})
     api.put(ORDERS, TABLE | {"glue_table": "sales.orders"})
     put_object(file(1), after(1))
-    assert failed(handlers.objects(sqs(told(file(1))))) == []
+    assert failed(handlers.objects(sqs(reported(file(1))))) == []
     assert len(api.get(f"{ORDERS}/partitions")["items"]) == 1
 
 

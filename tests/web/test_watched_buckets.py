@@ -12,7 +12,7 @@ from chalice.test import Client
 from app import app
 from chalicelib.settings import Settings
 from chalicelib.wiring import ports
-from tests.support import s3_notifications as told
+from tests.support import s3_notifications as reported
 from tests.web.conftest import APP, NS, Api
 from tests.web.test_handlers import failed, sqs
 
@@ -96,14 +96,14 @@ def test_t20_a_dataset_no_longer_watched_stays_but_cannot_change(
 
 def test_t20_the_lambda_counts_both_formats_and_refuses_others(watching: Api) -> None:
     watching.put(f"{NS}/datasets/orders", DATASET)
-    broken = told.event(LANDING, "in/day=9/x")
+    broken = reported.event(LANDING, "in/day=9/x")
     del broken["detail"]["object"]["key"]
     bodies = (
-        told.by_event_bridge(LANDING, "in/day=1/x"),
+        reported.by_event_bridge(LANDING, "in/day=1/x"),
         json.dumps(broken),
-        told.by_s3(told.record(LANDING, "in/day=1/x"), told.record(LANDING, "in/day=2 + 3/x")),
-        told.by_event_bridge(LANDING, "in/day=2 + 3/x"),
-        told.by_event_bridge(LANDING, "in/day=100%/x"),
+        reported.by_s3(reported.record(LANDING, "in/day=1/x"), reported.record(LANDING, "in/day=2 + 3/x")),
+        reported.by_event_bridge(LANDING, "in/day=2 + 3/x"),
+        reported.by_event_bridge(LANDING, "in/day=100%/x"),
     )
     assert objects(*bodies) == ["m1"]
     assert found(watching) == {"1", "2 + 3", "100%"}

@@ -23,7 +23,7 @@ def heard(api: PlayedApi) -> PlayedApi:
 
 
 @pytest.mark.parametrize(
-    ("written", "told"),
+    ("written", "reported"),
     [
         ('{"long": "%s", "rows": 12}' % ("x" * 2_000), {"rows": 12}),
         ('{"rows": 12, "share": NaN, "rest": -Infinity}', {"rows": 12}),
@@ -33,13 +33,13 @@ def heard(api: PlayedApi) -> PlayedApi:
     ],
 )
 def test_w5_invalid_metrics_stop_no_heartbeat_and_no_report(
-    heard: PlayedApi, tmp_path: Path, written: str, told: dict[str, Any] | None
+    heard: PlayedApi, tmp_path: Path, written: str, reported: dict[str, Any] | None
 ) -> None:
     file = tmp_path / "metrics"
     file.write_text(written)
     work(heard, "sh", "-c", f"cp {file} $SLUICE_METRICS_FILE; sleep 0.5", leases=[lease(beat=0.3)])
     bodies = [*reports(heard), *(each.body for each in heard.sent("POST", path("heartbeat"))[1:])]
-    assert [body.get("metrics") for body in bodies] == [told] * len(bodies)
+    assert [body.get("metrics") for body in bodies] == [reported] * len(bodies)
     assert len(bodies) > 1
 
 

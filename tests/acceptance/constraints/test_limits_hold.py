@@ -86,7 +86,7 @@ def test_e3_redrives_take_permits_too() -> None:
     """Three events that could not be delivered are redriven together. The policy allows one start in half an hour."""
     world = World()
     answer = on(event("go"), "notify", policy="calm", coalesce=False)
-    document = flights({"told": answer}, notify={"target": SQS, "delivery": {"tries": 1}})
+    document = flights({"reported": answer}, notify={"target": SQS, "delivery": {"tries": 1}})
     world.deploy({**document, "policies": {"calm": {"max_events": 1, "interval": "30m"}}})
     world.targets.queue.answers = [NEVER] * 3
     for _ in range(3):
@@ -99,7 +99,7 @@ def test_e3_redrives_take_permits_too() -> None:
     for letter in letters(world):
         redrive(world, letter)
     world.settle()
-    assert {job.kind for job in world.jobs("told")} == {"redrive"}
+    assert {job.kind for job in world.jobs("reported")} == {"redrive"}
     world.pass_by("2h")
 
     sent = [at for at in world.targets.queue.sent_at if at >= failed]

@@ -13,7 +13,7 @@ from tests.support.world import World, day, flights
 CLOSED = "orders.closed"
 
 
-def told(world: World, number: int = 0) -> list[dict[str, Any]]:
+def reported(world: World, number: int = 0) -> list[dict[str, Any]]:
     return views.events_view(world.ports, world.runs("a")[number])
 
 
@@ -27,7 +27,7 @@ def test_a_custom_event_is_shown_with_its_type_and_payload() -> None:
     world = made(on(event(CLOSED)))
     world.post(CLOSED, "o-7", order=7, lines=[1, None])
     world.settle()
-    [shown] = told(world)
+    [shown] = reported(world)
     assert (shown["kind"], shown["type"], shown["payload"]) == ("event", CLOSED, {"order": 7, "lines": [1, None]})
 
 
@@ -42,7 +42,7 @@ def test_an_event_that_two_leaves_count_is_shown_once() -> None:
     assert waits["why"].count(CLOSED) == 1
     world.post("go", "g")
     world.settle()
-    assert sorted(each["type"] for each in told(world)) == ["go", CLOSED]
+    assert sorted(each["type"] for each in reported(world)) == ["go", CLOSED]
     assert world.runs("a")[0].fired_by.count(CLOSED) == 1
 
 
@@ -53,7 +53,7 @@ def test_an_object_that_is_put_twice_is_one_event(trigger: dict[str, Any]) -> No
         world.upload(day(number))
     world.settle()
     world.pass_by("2m")
-    assert sorted(each["partition"]["day"] for each in told(world)) == ["1", "2"]
+    assert sorted(each["partition"]["day"] for each in reported(world)) == ["1", "2"]
 
 
 def test_a_delivery_that_repeats_is_one_event_of_its_run() -> None:
@@ -62,4 +62,4 @@ def test_a_delivery_that_repeats_is_one_event_of_its_run() -> None:
         world.post(CLOSED, "o-7", order=7)
         world.upload(day(1, name="a.csv"), size=2_000, etag="e")
     world.settle()
-    assert sorted(each["kind"] for each in told(world)) == ["event", "size"]
+    assert sorted(each["kind"] for each in reported(world)) == ["event", "size"]

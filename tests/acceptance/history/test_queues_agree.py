@@ -45,11 +45,13 @@ def listed(world: World) -> dict[str, dict[str, Any]]:
     return {job.job_id: reader.job(job) for job in jobs if job.queued_in is not None}
 
 
-def agree(world: World, told: dict[str, Any]) -> None:
+def agree(world: World, reported: dict[str, Any]) -> None:
     """All numbers of a policy or pool are those of the jobs that wait there."""
     jobs = listed(world)
-    assert told["waiting"] == len(jobs) == sum(part["waiting"] for part in told["parts"])
-    shown = {each["job_id"]: (each["position"], part["waiting"]) for part in told["parts"] for each in part["queue"]}
+    assert reported["waiting"] == len(jobs) == sum(part["waiting"] for part in reported["parts"])
+    shown = {
+        each["job_id"]: (each["position"], part["waiting"]) for part in reported["parts"] for each in part["queue"]
+    }
     assert shown == {name: (job["queue"]["position"], job["queue"]["waiting"]) for name, job in jobs.items()}
     for name, job in jobs.items():
         words = f"; position {job['queue']['position']} of {job['queue']['waiting']} in its queue"

@@ -10,15 +10,15 @@ import pytest
 from chalicelib.aws.s3.notifications import objects_of
 from chalicelib.flow.ingest.objects import match_object
 from tests.acceptance.words import days, on, size
-from tests.support import s3_notifications as told
+from tests.support import s3_notifications as reported
 from tests.support.schedules import partitions
 from tests.support.world import World, day, flights
 
 LANDING = "acme-landing"
 PART = day(1, "weather", "part-0.csv")
 BOTH_WAYS: dict[str, Callable[..., str]] = {
-    "by S3": lambda *args, **kwargs: told.by_s3(told.record(*args, **kwargs)),
-    "by EventBridge": told.by_event_bridge,
+    "by S3": lambda *args, **kwargs: reported.by_s3(reported.record(*args, **kwargs)),
+    "by EventBridge": reported.by_event_bridge,
 }
 
 
@@ -43,7 +43,7 @@ def arrive(world: World, body: str) -> list[str]:
 
 def test_t20_an_object_in_a_watched_bucket_starts_a_run(world: World) -> None:
     world.deploy(on_landing({"daily": partitions(dataset="weather")}))
-    assert arrive(world, told.by_event_bridge(LANDING, PART)) == ["partition 2013/1/1 of demo.weather is ready"]
+    assert arrive(world, reported.by_event_bridge(LANDING, PART)) == ["partition 2013/1/1 of demo.weather is ready"]
 
     [run] = world.runs("daily")
     assert days(world, run) == ["1"]
@@ -74,14 +74,14 @@ def test_t20_a_partition_of_odd_letters_is_equal_in_both_formats(world: World) -
     assert world.jobs("daily")[0].leaves["0"].count == 1
 
 
-@pytest.mark.parametrize("how", [told.COPY, told.PARTS], ids=["copied", "uploaded in parts"])
+@pytest.mark.parametrize("how", [reported.COPY, reported.PARTS], ids=["copied", "uploaded in parts"])
 def test_t20_an_object_not_simply_put_counts_once_by_its_etag(world: World, how: tuple[str, str]) -> None:
     world.deploy(on_landing({"bulk": on(size("20 B", "weather"))}, count_overwrites=True))
     for way in BOTH_WAYS.values():
         arrive(world, way(LANDING, PART, size=6, etag="9b2cf535f27731c974343645a3985328-2", how=how))
     assert world.jobs("bulk")[0].leaves["0"].amount == 6
 
-    arrive(world, told.by_event_bridge(LANDING, PART, size=7, etag="another", how=how))
+    arrive(world, reported.by_event_bridge(LANDING, PART, size=7, etag="another", how=how))
     assert world.jobs("bulk")[0].leaves["0"].amount == 13
 
 
@@ -90,13 +90,13 @@ def test_t20_a_manifest_in_a_watched_bucket_is_read_from_there(world: World) -> 
     folder = day(1, "weather", "")
     world.lake.objects[LANDING, folder + "MANIFEST"] = "a.csv\n"
     world.lake.objects["lake-bucket", folder + "a.csv"] = ""
-    assert "not ready" in arrive(world, told.by_event_bridge(LANDING, folder + "MANIFEST"))[0]
+    assert "not ready" in arrive(world, reported.by_event_bridge(LANDING, folder + "MANIFEST"))[0]
 
     world.lake.objects[LANDING, folder + "a.csv"] = ""
-    assert "is ready" in arrive(world, told.by_event_bridge(LANDING, folder + "a.csv"))[0]
+    assert "is ready" in arrive(world, reported.by_event_bridge(LANDING, folder + "a.csv"))[0]
 
 
 def test_t20_an_equal_key_in_another_bucket_is_not_of_dataset(world: World) -> None:
     world.deploy(on_landing({"daily": partitions(dataset="weather")}))
-    assert arrive(world, told.by_event_bridge("acme-other", PART)) == ["no dataset has this prefix"]
+    assert arrive(world, reported.by_event_bridge("acme-other", PART)) == ["no dataset has this prefix"]
     assert world.runs("daily") == []

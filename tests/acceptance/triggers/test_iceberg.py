@@ -17,7 +17,7 @@ from chalicelib.flow.ingest.snapshots import NotCommittedYet
 from chalicelib.log import logger
 from tests.acceptance.words import any_of, doze, on, size, why
 from tests.support.backfills import begin
-from tests.support.iceberg import BUCKET, PREFIX, Orders, app, edited, orders, told
+from tests.support.iceberg import BUCKET, PREFIX, Orders, app, edited, orders, reported
 from tests.support.world import World
 
 SINGLE = {"single_writer": True}
@@ -49,7 +49,7 @@ def test_t21_each_snapshot_counts_once_and_reaches_the_run(world: World, table: 
 
     table.append(4, 5, 6)
     table.deliver(world, table.keys()[-1])
-    assert told(world, "three") == [table.snapshots]
+    assert reported(world, "three") == [table.snapshots]
     events = [event["snapshot"] for event in world.context(world.runs("three")[0])["events"]]
     first, _, last = sorted(events, key=lambda event: event["sequence_number"])
     assert first["parent_id"] is None
@@ -80,7 +80,7 @@ def test_t21_commits_with_lost_notifications_come_with_the_next(world: World, ta
     table.append(3)
     table.append(4)
     table.deliver(world, table.keys()[-1])
-    counted = [name for run in told(world, "each") for name in run]
+    counted = [name for run in reported(world, "each") for name in run]
     assert sorted(counted) == sorted(table.snapshots)
 
 
@@ -146,7 +146,7 @@ def test_t21_bytes_that_snapshots_add_count_for_a_size(world: World, table: Orde
 
     table.append(2)
     table.deliver(world)
-    assert told(world, "bulk") == [table.snapshots]
+    assert reported(world, "bulk") == [table.snapshots]
     events = world.context(world.runs("bulk")[0])["events"]
     assert {event["bytes"] for event in events} == {event["snapshot"]["added_files_size"] for event in events}
 
@@ -176,7 +176,7 @@ def test_t21_jobs_can_be_correlated_by_snapshot(world: World, table: Orders) -> 
     table.append(1)
     table.append(2)
     table.deliver(world)
-    assert sorted(told(world, "each")) == sorted([name] for name in table.snapshots)
+    assert sorted(reported(world, "each")) == sorted([name] for name in table.snapshots)
 
 
 # -- rollback, expiry, branches ----------------------------------------------------------------------------------------
@@ -375,7 +375,7 @@ def test_t21_a_backfill_runs_known_snapshots_one_by_one(world: World, table: Ord
 
     begin(world, "each", partitions={"values": [{"snapshot": table.snapshots[0]}]})
     world.settle()
-    assert told(world, "each") == [table.snapshots[:1]]
+    assert reported(world, "each") == [table.snapshots[:1]]
 
 
 def test_t21_a_table_missing_in_glue_is_logged(world: World, table: Orders, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from chalicelib.aws.s3.notifications import objects_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.instants import parse_instant
-from tests.support import s3_notifications as told
+from tests.support import s3_notifications as reported
 
 BUCKET = "landing"
 KEYS = [
@@ -23,31 +23,34 @@ KEYS = [
     "raw/day=Zürich/日",
     "raw/day=a&b=c/ñ?#",
 ]
-HOWS = [told.PUT, told.COPY, told.PARTS, ("Post", "POST Object")]
+HOWS = [reported.PUT, reported.COPY, reported.PARTS, ("Post", "POST Object")]
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_both_formats_name_the_object_key_exactly(key: str) -> None:
-    by_s3 = objects_of(told.by_s3(told.record(BUCKET, key)))
-    by_event_bridge = objects_of(told.by_event_bridge(BUCKET, key))
-    assert by_s3 == [ObjectCreated(BUCKET, key, parse_instant(told.AT), 5, told.ETAG)]
-    assert by_event_bridge == [ObjectCreated(BUCKET, key, parse_instant(told.AT_SECOND), 5, told.ETAG)]
+    by_s3 = objects_of(reported.by_s3(reported.record(BUCKET, key)))
+    by_event_bridge = objects_of(reported.by_event_bridge(BUCKET, key))
+    assert by_s3 == [ObjectCreated(BUCKET, key, parse_instant(reported.AT), 5, reported.ETAG)]
+    assert by_event_bridge == [ObjectCreated(BUCKET, key, parse_instant(reported.AT_SECOND), 5, reported.ETAG)]
 
 
 @pytest.mark.parametrize("how", HOWS, ids=[how[1] for how in HOWS])
 def test_an_object_is_reported_however_it_was_created(how: tuple[str, str]) -> None:
-    bodies = told.by_s3(told.record(BUCKET, "raw/x", how=how)), told.by_event_bridge(BUCKET, "raw/x", how=how)
+    bodies = (
+        reported.by_s3(reported.record(BUCKET, "raw/x", how=how)),
+        reported.by_event_bridge(BUCKET, "raw/x", how=how),
+    )
     assert [[each.key for each in objects_of(body)] for body in bodies] == [["raw/x"], ["raw/x"]]
 
 
 @pytest.mark.parametrize("kind", ["Object Deleted", "Object Tags Added", "Object Restore Completed"])
 def test_other_events_of_a_bucket_are_not_new_objects(kind: str) -> None:
-    assert objects_of(json.dumps(told.event(BUCKET, "raw/x") | {"detail-type": kind})) == []
+    assert objects_of(json.dumps(reported.event(BUCKET, "raw/x") | {"detail-type": kind})) == []
 
 
 def without(*path: str) -> dict[str, Any]:
     """An event of EventBridge that lacks a field."""
-    whole = told.event(BUCKET, "raw/x")
+    whole = reported.event(BUCKET, "raw/x")
     inner = whole
     for name in path[:-1]:
         inner = inner[name]
@@ -61,12 +64,12 @@ BROKEN = {
     "no bucket": without("detail", "bucket"),
     "no key": without("detail", "object", "key"),
     "no time": without("time"),
-    "a detail that is none": told.event(BUCKET, "raw/x") | {"detail": 7},
-    "a key that is none": told.event(BUCKET, None),  # type: ignore[arg-type]
-    "a bucket that is none": told.event(None, "raw/x"),  # type: ignore[arg-type]
-    "a size that is none": told.event(BUCKET, "raw/x", size="much"),  # type: ignore[arg-type]
-    "a time that is none": told.event(BUCKET, "raw/x") | {"time": "noon"},
-    "an event of another service": told.event(BUCKET, "raw/x") | {"source": "aws.ec2"},
+    "a detail that is none": reported.event(BUCKET, "raw/x") | {"detail": 7},
+    "a key that is none": reported.event(BUCKET, None),  # type: ignore[arg-type]
+    "a bucket that is none": reported.event(None, "raw/x"),  # type: ignore[arg-type]
+    "a size that is none": reported.event(BUCKET, "raw/x", size="much"),  # type: ignore[arg-type]
+    "a time that is none": reported.event(BUCKET, "raw/x") | {"time": "noon"},
+    "an event of another service": reported.event(BUCKET, "raw/x") | {"source": "aws.ec2"},
 }
 
 
@@ -77,9 +80,9 @@ def test_an_event_not_in_s3_format_is_refused_with_expectation(event: dict[str, 
 
 
 def test_the_size_and_the_etag_are_optional_in_both_formats() -> None:
-    record, event = told.record(BUCKET, "raw/x"), told.event(BUCKET, "raw/x")
+    record, event = reported.record(BUCKET, "raw/x"), reported.event(BUCKET, "raw/x")
     record["s3"]["object"] = {"key": "raw/x"}
     event["detail"]["object"] = {"key": "raw/x"}
-    for body in (told.by_s3(record), json.dumps(event)):
+    for body in (reported.by_s3(record), json.dumps(event)):
         [created] = objects_of(body)
         assert (created.size, created.etag) == (0, "")

@@ -43,7 +43,7 @@ CAME = (
 )
 
 
-def full_run(target: dict[str, Any], **told: Any) -> Run:
+def full_run(target: dict[str, Any], **reported: Any) -> Run:
     """A run near its end, with every field that a long life sets."""
     run_id = "analytics.flights.clean_daily.mm94n95g.a625ed3b71b36758b8a8"
     uri = f"s3://sluice-prod-control-123456789012-eu-west-1/context/{run_id}.json"
@@ -58,7 +58,7 @@ def full_run(target: dict[str, Any], **told: Any) -> Run:
         ended_at=NOON + 905_331, state_at=NOON + 906_017, correlation=keys, partition=keys, calls=2, rev=7,
         target_id="00fqk2v8t9abcd09/00fr1k8v5m0q7d0b", announce=("STARTED", "COMPLETED"), expires_at=NOON * 2,
     )  # fmt: skip
-    return replace(plain, **told)
+    return replace(plain, **reported)
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_w4_a_dag_becomes_a_start_and_a_schedule_for_each_node() -> None:
 def test_w4_equal_graphs_make_equal_schedules_and_others_differ() -> None:
     one = compile.compiled(NAME, made(*DIAMOND))
     again = compile.compiled(
-        NAME, made(*DIAMOND, description="told", trigger={"type": "time", "expression": "@daily"}, by=[])
+        NAME, made(*DIAMOND, description="reported", trigger={"type": "time", "expression": "@daily"}, by=[])
     )
     other = compile.compiled(NAME, made(*DIAMOND[:3], edge("c -> d", on=["FAILED"])))
     assert one.nodes == again.nodes

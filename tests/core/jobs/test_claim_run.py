@@ -274,7 +274,7 @@ WAITED = job(accepted_at=NOON - 5 * SECOND, due_at=NOON, rev=3, reason="waits fo
 
 
 @pytest.mark.parametrize(
-    ("waited", "told"),
+    ("waited", "reported"),
     [
         (WAITED, "waits for a slot"),
         (replace(WAITED, accepted_at=NOON - 5 * SECOND + 1), ""),
@@ -292,5 +292,5 @@ WAITED = job(accepted_at=NOON - 5 * SECOND, due_at=NOON, rev=3, reason="waits fo
         (replace(WAITED, reason="x" * 121), "x" * 120),
     ],
 )
-def test_h1_a_run_records_its_wait_if_over_five_seconds(waited: Job, told: str) -> None:
-    assert claim.waited_for(waited, NOON) == told
+def test_h1_a_run_records_its_wait_if_over_five_seconds(waited: Job, reported: str) -> None:
+    assert claim.waited_for(waited, NOON) == reported

@@ -132,13 +132,13 @@ def test_w1_a_run_being_cancelled_is_not_attempted_again(state: str) -> None:
 
 
 @pytest.mark.parametrize("state", ["CANCELLED", "FAILED", "SUCCEEDED"])
-@pytest.mark.parametrize("told", ["", "killed by EMR"])
-def test_h1_the_reason_of_a_cancel_outlives_that_of_the_target(state: RunState, told: str) -> None:
+@pytest.mark.parametrize("reported", ["", "killed by EMR"])
+def test_h1_the_reason_of_a_cancel_outlives_that_of_the_target(state: RunState, reported: str) -> None:
     wanted = run("RUNNING", cancel=True, reason="asked for by bob")
-    both = "asked for by bob; killed by EMR" if state == "CANCELLED" else told
-    assert moved(wanted, state, reason=told).run.reason == (both if told else "asked for by bob")
+    both = "asked for by bob; killed by EMR" if state == "CANCELLED" else reported
+    assert moved(wanted, state, reason=reported).run.reason == (both if reported else "asked for by bob")
     unwanted = replace(wanted, cancel=False)
-    assert moved(unwanted, state, reason=told).run.reason == told
+    assert moved(unwanted, state, reason=reported).run.reason == reported
 
 
 # -- announcements -------------------------------------------------------------------------------------------------

@@ -104,14 +104,14 @@ def test_h1_an_attempt_row_expires_after_next_one_was_claimed() -> None:
     assert complete.superseded(failed, LATER) == replace(failed, expires_at=LATER + HISTORY, rev=5)
 
 
-@pytest.mark.parametrize(("began", "told"), [("STARTING", NOON - 2 * MINUTE), ("RUNNING", None), ("RUNNING", NOON)])
-def test_w12_a_run_cancelled_by_its_target_for_time_has_failed(began: str, told: Any) -> None:
+@pytest.mark.parametrize(("began", "reported"), [("STARTING", NOON - 2 * MINUTE), ("RUNNING", None), ("RUNNING", NOON)])
+def test_w12_a_run_cancelled_by_its_target_for_time_has_failed(began: str, reported: Any) -> None:
     started = None if began == "STARTING" else NOON - 2 * MINUTE
     before = run(began, target_id="app/1", run_timeout=MINUTE, started_at=started)
-    ended = after(before, "CANCELLED", at=NOON, started_at=told, reason="cancelled by EMR")
+    ended = after(before, "CANCELLED", at=NOON, started_at=reported, reason="cancelled by EMR")
     assert (ended.state, ended.outcome) == ("FAILED", "timed_out")
     assert ended.reason == "timed out: the run took longer than 1m and was cancelled"
-    in_time = after(before, "CANCELLED", at=NOON - MINUTE - 1, started_at=told and NOON - 2 * MINUTE)
+    in_time = after(before, "CANCELLED", at=NOON - MINUTE - 1, started_at=reported and NOON - 2 * MINUTE)
     assert (in_time.state, in_time.outcome) == ("CANCELLED", None)
 
 

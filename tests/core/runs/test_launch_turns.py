@@ -120,18 +120,18 @@ def test_w2_the_rank_of_a_run_is_priority_latest_start_and_age() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "reported"),
     [
         ({"calls": 1, "reason": "throttled"}, f"throttled; {NIGHT_WORDS}"),
         ({"calls": 1, "reason": ""}, NIGHT_WORDS),
         ({"calls": 0, "reason": "throttled"}, NIGHT_WORDS),
     ],
 )
-def test_w10_the_answer_of_target_is_shown_before_its_meaning(fields: dict[str, Any], told: str) -> None:
+def test_w10_the_answer_of_target_is_shown_before_its_meaning(fields: dict[str, Any], reported: str) -> None:
     [queued, *_] = launch.queue(rows.run(**fields), Route((), NIGHT), {}, NOON)
     assert isinstance(queued, Replace)
     assert queued.row == rows.run(
-        **{**fields, "reason": told}, queued_in="policy:demo.night", rank=RANK, rev=2, wake_at=LATER
+        **{**fields, "reason": reported}, queued_in="policy:demo.night", rank=RANK, rev=2, wake_at=LATER
     )
 
 

@@ -63,13 +63,13 @@ def test_w16_a_state_machine_its_version_or_alias_is_accepted(region: str, quali
     ],
 )
 def test_w16_an_invalid_state_machine_is_refused(arn: str) -> None:
-    where, told = refusal(type="step_functions", state_machine=arn)
-    assert (where, "expected text that matches" in told) == ("state_machine", True), told
+    where, reported = refusal(type="step_functions", state_machine=arn)
+    assert (where, "expected text that matches" in reported) == ("state_machine", True), reported
 
 
 def test_w16_a_poll_is_at_most_once_a_minute() -> None:
-    where, told = refusal(type="step_functions", state_machine=MACHINE, poll_every="30s")
-    assert (where, told) == ("poll_every", "expected an interval from 1m to 1d, got '30s'")
+    where, reported = refusal(type="step_functions", state_machine=MACHINE, poll_every="30s")
+    assert (where, reported) == ("poll_every", "expected an interval from 1m to 1d, got '30s'")
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_w16_the_arn_of_an_execution_names_no_alias(qualifier: str) -> None:
     ],
 )
 def test_w16_an_event_says_how_an_execution_ended(status: str, state: str, outcome: Any) -> None:
-    change = told(execution(status))
+    change = reported(execution(status))
     assert change.update is not None
     assert (change.kind, change.target_id, change.state) == ("step_functions", f"{ARN}:{NAME}", status)
     assert (change.update.state, change.update.outcome) == (state, outcome)
@@ -118,19 +118,19 @@ def test_w16_an_event_says_how_an_execution_ended(status: str, state: str, outco
 
 @pytest.mark.parametrize("status", ["RUNNING", "PENDING_REDRIVE"])
 def test_w16_an_event_says_since_when_it_runs(status: str) -> None:
-    assert told(execution(status)).update == RunUpdate("RUNNING", NOON, target_id=f"{ARN}:{NAME}")
+    assert reported(execution(status)).update == RunUpdate("RUNNING", NOON, target_id=f"{ARN}:{NAME}")
 
 
 def test_w16_an_unknown_status_changes_nothing() -> None:
-    assert told(execution("SLEEPING")).update is None
+    assert reported(execution("SLEEPING")).update is None
 
 
 def test_w16_the_reason_is_error_and_cause_within_a_row() -> None:
-    failed = told(execution("FAILED", error="States.TaskFailed", cause="x" * 32_768)).update
+    failed = reported(execution("FAILED", error="States.TaskFailed", cause="x" * 32_768)).update
     assert failed is not None
     assert failed.reason.startswith("States.TaskFailed: xxx")
     assert len(failed.reason) == 4_000
-    late = told(execution("TIMED_OUT")).update
+    late = reported(execution("TIMED_OUT")).update
     assert late is not None
     assert late.reason == "the execution ran longer than its state machine allows"
 
@@ -146,7 +146,7 @@ def test_w16_the_reason_is_error_and_cause_within_a_row() -> None:
     ],
 )
 def test_w16_only_an_end_without_a_reason_needs_a_poll(status: str, why: dict[str, str], complete: bool) -> None:
-    assert told(execution(status, **why)).complete is complete
+    assert reported(execution(status, **why)).complete is complete
 
 
 @pytest.mark.parametrize(
@@ -186,6 +186,6 @@ def test_w15_the_log_of_an_execution_is_its_history() -> None:
     assert (waiting.why, waiting.never) == ("it has no execution yet", "it never began there")
 
 
-def told(of: Execution) -> Any:
+def reported(of: Execution) -> Any:
     event = event_of(of, NOON + 6 * SECOND)
     return of_event(event).read_event(event)

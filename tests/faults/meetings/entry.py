@@ -44,9 +44,9 @@ def try_two(situation: Situation, most: int, least: int, note: Any) -> None:
     """Try the orders of two invocations. None may break a promise of the situation."""
     tried: list[int] = []
 
-    def noted(what: str, told: Any) -> None:
-        tried.append(told[1])
-        note(what, told)
+    def noted(what: str, reported: Any) -> None:
+        tried.append(reported[1])
+        note(what, reported)
 
     name = os.environ["PYTEST_CURRENT_TEST"].rpartition("::")[2].partition(" (")[0]
     try_orders((f"others-{name}", situation, ("first", "second")), most, noted)

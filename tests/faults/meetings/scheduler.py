@@ -221,8 +221,8 @@ class Stage:
                 setattr(
                     thing,
                     name,
-                    lambda *args, method=method, told=f"{kind}.{name}", **named: self._step(
-                        told, lambda: method(*args, **named)
+                    lambda *args, method=method, reported=f"{kind}.{name}", **named: self._step(
+                        reported, lambda: method(*args, **named)
                     ),
                 )
 

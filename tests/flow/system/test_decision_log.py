@@ -24,7 +24,7 @@ def lines(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def told(lines: pytest.LogCaptureFixture, message: str) -> list[dict[str, Any]]:
+def reported(lines: pytest.LogCaptureFixture, message: str) -> list[dict[str, Any]]:
     found = [record for record in lines.records if record.message == message]
     return [{name: vars(record)[name] for name in FIELDS if name in vars(record)} for record in found]
 
@@ -37,12 +37,12 @@ def test_o2_a_run_can_be_followed_through_the_log_by_its_id(world: World, lines:
 
     [run] = world.runs("daily")
     ids = {"schedule": "demo.flights.daily", "attempt": 1}
-    assert told(lines, "checked") == [
+    assert reported(lines, "checked") == [
         {**ids, "job": run.run_id, "run": run.run_id, "outcome": "launched", "why": run.fired_by}
     ]
-    assert told(lines, "start requested") == [{**ids, "run": run.run_id, "why": run.fired_by, "late_ms": 0}]
+    assert reported(lines, "start requested") == [{**ids, "run": run.run_id, "why": run.fired_by, "late_ms": 0}]
     moved = [{**ids, "run": run.run_id, "state": state, "why": ""} for state in ("RUNNING", "SUCCEEDED")]
-    assert told(lines, "run moved") == moved
+    assert reported(lines, "run moved") == moved
 
 
 def test_o2_a_waiting_job_is_logged_once_with_the_text_of_why(world: World, lines: pytest.LogCaptureFixture) -> None:
@@ -51,20 +51,20 @@ def test_o2_a_waiting_job_is_logged_once_with_the_text_of_why(world: World, line
         world.upload(day(number))
         world.settle()
     [job] = world.jobs("daily")
-    [queued] = told(lines, "checked")[1:]
+    [queued] = reported(lines, "checked")[1:]
     assert (queued["schedule"], queued["job"], queued["outcome"]) == (job.schedule, job.job_id, "queued")
     assert why(world, "daily")["why"].startswith(queued["why"]), "by now one waits there"
     assert "run" not in queued
 
     doze(world, "10m")
 
-    assert len(told(lines, "checked")) == 2, "ten ticks looked at the head of that queue, and changed nothing"
+    assert len(reported(lines, "checked")) == 2, "ten ticks looked at the head of that queue, and changed nothing"
 
 
 def test_o2_a_thousand_waiting_jobs_are_a_thousand_log_records(world: World, lines: pytest.LogCaptureFixture) -> None:
     world.deploy(flights({"tick": at("@every 10s", "clean", coalesce=False, **at_most(1))}))
     world.pass_by("5m")
-    said = told(lines, "checked")
+    said = reported(lines, "checked")
     assert len(world.jobs("tick")) >= 25
     assert len(said) == len({line["job"] for line in said})
 
@@ -74,7 +74,7 @@ def test_o2_a_sub_batch_is_one_log_record_with_its_run_ids(lines: pytest.LogCapt
     deploy(world, {"daily": spread(30)})
     dispatch_together(world.ports, fires(world), due(world))
 
-    sent = told(lines, "sent")
+    sent = reported(lines, "sent")
     assert [(line["size"], line["late_ms"]) for line in sent] == [(10, 0)] * 3
     assert {run for line in sent for run in line["runs"]} == {run.run_id for run in world.runs("daily")}
-    assert told(lines, "checked") == []
+    assert reported(lines, "checked") == []
