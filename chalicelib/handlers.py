@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import SECOND, parse_instant
+from chalicelib.core.instants import parse_instant
 from chalicelib.core.rows.ref import Ref
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -18,9 +18,6 @@ from chalicelib.wiring import failed_messages, metrics, ports
 if TYPE_CHECKING:
     from chalicelib.core.events.alarms import AlarmChange
     from chalicelib.flow.ingest.custom_events import Envelope
-
-# A handler waits for the instant of a hint that comes at most this early. A hint that comes earlier is sent again.
-MAX_WAIT = 2 * SECOND
 
 
 def measured(event: Any, handle: Callable[[Any], Any]) -> Any:
@@ -72,7 +69,7 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
     No ref is handled before it is due: the handler waits for the last seconds. Refs that are due at one instant are
     handled together, no matter which messages name them. ``context`` is that of the runtime, with the remaining time.
     """
-    from chalicelib.aws.hints import decode, head_start
+    from chalicelib.aws.hints import decode, is_early
     from chalicelib.flow.system.dispatch import dispatch_together
 
     timed = _with_its_end(ports(), context)
@@ -81,7 +78,7 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
     def collect(body: str, message_id: str) -> None:
         refs, due = decode(body)
         now = ports().clock.now()
-        if due - now > head_start(len(refs)) + MAX_WAIT:
+        if is_early(len(refs), due, now):
             ports().hints.send_all([(due, refs)], now, must=True)
             return
         for ref in refs:

@@ -32,6 +32,8 @@ class Settings:
     # Further applications and roles that workflows may name. IAM lets the Lambdas use only these and the stack's own.
     emr_application_ids: tuple[str, ...] = ()
     emr_role_arns: tuple[str, ...] = ()
+    # The queue of hints for many rows, whose messages have an invocation each. Empty: the queue of all hints.
+    burst_hints_queue_url: str = ""
     # How many runs an EMR application may have at a time. Others queue in Sluice, by priority, instead of in EMR. An
     # application that is not named has no such limit.
     emr_run_limits: tuple[tuple[str, int], ...] = ()
@@ -97,6 +99,7 @@ class Settings:
         ValueError for malformed ones."""
         env = os.environ if environment is None else environment
         optional: dict[str, Callable[[str], Any]] = {
+            "burst_hints_queue_url": str,
             "emr_application_ids": _names,
             "emr_role_arns": _names,
             "emr_run_limits": _run_limits,

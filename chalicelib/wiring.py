@@ -83,7 +83,7 @@ def ports() -> Ports:
         jobs=DynamoJobs(dynamo),
         runs=DynamoRuns(dynamo),
         wakes=DynamoWakes(dynamo),
-        hints=SqsHints(client("sqs"), settings.hints_queue_url, clock),
+        hints=SqsHints(client("sqs"), settings.hints_queue_url, clock, settings.burst_hints_queue_url),
         targets=targets(settings),
         payloads=S3Payloads(client("s3"), settings.control_bucket),
         lake=S3Lake(client("s3"), cache(lambda: client("glue"))),

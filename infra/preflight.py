@@ -57,12 +57,12 @@ def _check_warm_tables(wanted: Mapping[str, str], present: Mapping[str, str]) ->
 def _check_concurrency(session: Any, stack: str, wanted: Mapping[str, str]) -> None:
     """Check the reservations of this stack: 100 of the account's unreserved concurrency must remain."""
     reservations = {name: int(wanted.get(name, 0)) for name in RESERVED}
-    maximum = int(wanted.get("CheckConcurrency", 0))
+    maximum = int(wanted.get("CheckConcurrency", 0)) + int(wanted.get("BurstConcurrency", 0))
     if 0 < reservations["CheckReservedConcurrency"] < maximum:
         raise DeployError(
-            f"CheckReservedConcurrency: expected CheckConcurrency ({maximum}) or more, got "
-            f"{reservations['CheckReservedConcurrency']}. The queue would invoke more Lambdas than allowed, and "
-            f"each refused invocation counts as a try of its message. Lower CheckConcurrency, or reserve more."
+            f"CheckReservedConcurrency: expected CheckConcurrency and BurstConcurrency together ({maximum}) or more, "
+            f"got {reservations['CheckReservedConcurrency']}. The queues would invoke more Lambdas than allowed, and "
+            f"each refused invocation counts as a try of its message. Lower one of the two, or reserve more."
         )
     if not any(reservations.values()):
         return

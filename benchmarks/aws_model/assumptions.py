@@ -81,7 +81,6 @@ class Assumptions:
     pollers_at_first: int = 5
     pollers_per_minute: int = 300
     pollers_idle_ms: float = 60_000.0  # after such a pause there are as many as at first
-    batch_size: int = 10
     batching_window_ms: float = 0.0
     # A waiting poller answers this long after a first message, with all that have come by then. AWS promises nothing.
     gathered_ms: float = 2.0

@@ -24,6 +24,13 @@ class Function:
     memory: int  # MB
     timeout_ms: float
     reserved: int = RESERVED_NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The configuration of a queue as the event source of a function."""
+
+    batch_size: int = 10
     most_pollers: int = 1_000
 
 
@@ -171,10 +178,11 @@ class Pollers(Generic[E]):
         handle: Callable[[E, dict[str, Any], Context], dict[str, Any]],
         arn: str,
         visibility_ms: float,
+        source: Source,
     ) -> None:
-        self._to, self._sqs, self._path, self._handle = to, sqs, path, handle
+        self._to, self._sqs, self._path, self._handle, self._source = to, sqs, path, handle, source
         self._arn, self._visibility_ms = arn, visibility_ms
-        self._queue = _Queue(pollers=min(path.assumed.pollers_at_first, to.function.most_pollers))
+        self._queue = _Queue(pollers=min(path.assumed.pollers_at_first, source.most_pollers))
         self.batches: Counter[int] = Counter()
 
     def comes(self, message: Message) -> None:
@@ -186,7 +194,7 @@ class Pollers(Generic[E]):
         queue, assumed, timeline = self._queue, self._path.assumed, self._path.timeline
         now = timeline.local
         if queue.busy == 0 and now - queue.busy_at > assumed.pollers_idle_ms:
-            queue.pollers = min(assumed.pollers_at_first, self._to.function.most_pollers)
+            queue.pollers = min(assumed.pollers_at_first, self._source.most_pollers)
         # A poller that is about to answer takes a batch; further pollers receive what it leaves, or nothing.
         while queue.receiving < len(queue.waiting) and queue.busy < int(queue.pollers):
             queue.busy += 1
@@ -202,14 +210,14 @@ class Pollers(Generic[E]):
         queue.growing = False
         if queue.waiting:
             more = assumed.pollers_per_minute * GROWTH_MS / 60_000
-            queue.pollers = min(queue.pollers + more, self._to.function.most_pollers)
+            queue.pollers = min(queue.pollers + more, self._source.most_pollers)
             self._assign()
 
     def _receive(self) -> None:
-        queue, assumed = self._queue, self._path.assumed
+        queue = self._queue
         queue.receiving -= 1
         queue.busy_at = self._path.timeline.local
-        batch = [queue.waiting.popleft() for _ in range(min(assumed.batch_size, len(queue.waiting)))]
+        batch = [queue.waiting.popleft() for _ in range(min(self._source.batch_size, len(queue.waiting)))]
         if not batch:
             queue.busy -= 1
             return

@@ -17,9 +17,9 @@ from unittest.mock import patch
 
 from benchmarks.aws_model.assumptions import Assumptions, Draws
 from benchmarks.aws_model.dynamo import ModelDynamo
-from benchmarks.aws_model.functions import Account, Context, Function, Lambda, Pollers
+from benchmarks.aws_model.functions import Account, Context, Function, Lambda, Pollers, Source
 from benchmarks.aws_model.invocation import CallPath, Cpu
-from benchmarks.aws_model.services import HINTS, OBJECTS, S3, Emr, Sqs, Target
+from benchmarks.aws_model.services import BURSTS, HINTS, OBJECTS, S3, Emr, Sqs, Target
 from benchmarks.aws_model.timeline import Timeline
 from benchmarks.cost.plant import BEGIN, CONTROL, LAKE, ROLE, Targets, fresh_tables
 from benchmarks.cost.prices import LAMBDA_GB_SECOND, LAMBDA_REQUEST
@@ -49,10 +49,12 @@ from chalicelib.settings import Settings
 FUNCTIONS = {
     "api": Function("api", 1024, 29_000),
     "tick": Function("tick", 1024, 60_000),
-    "objects": Function("objects", 512, 60_000, most_pollers=10),
-    "check": Function("check", 512, 120_000, most_pollers=20),
+    "objects": Function("objects", 512, 60_000),
+    "check": Function("check", 512, 120_000),
     "run_state": Function("run_state", 512, 60_000),
 }
+# The queues that invoke functions, likewise.
+SOURCES = {HINTS: Source(10, 20), BURSTS: Source(1, 100), OBJECTS: Source(10, 10)}
 VISIBILITY_MS = 720_000.0
 ARN = "arn:aws:sqs:us-east-1:123456789012:"
 
@@ -85,6 +87,7 @@ class Setup:
     assumed: Assumptions = field(default_factory=Assumptions)
     seed: int = 1
     functions: Mapping[str, Function] = field(default_factory=lambda: FUNCTIONS)
+    sources: Mapping[str, Source] = field(default_factory=lambda: SOURCES)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def at_memory(self, memory: int, *names: str) -> Setup:
@@ -119,6 +122,7 @@ class Region:
             jobs_table=names["jobs_table"],
             runs_table=names["runs_table"],
             hints_queue_url=HINTS,
+            burst_hints_queue_url=BURSTS,
             lake_bucket=LAKE,
             control_bucket=CONTROL,
             emr_application_id=APPLICATION,
@@ -133,6 +137,7 @@ class Region:
         self._ports_of_task: dict[int, Ports] = {}
         self.free = self._ports()
         self.check = self._pollers("check", self.sqs, HINTS, handlers.hints)
+        self.bursts = self._pollers("check", self.sqs, BURSTS, handlers.hints)
         self._objects = self._pollers("objects", self.objects, OBJECTS, lambda event, _: handlers.objects(event))
 
     # -- what happens ------------------------------------------------------------------------------------------------
@@ -162,7 +167,7 @@ class Region:
         assumed = self.setup.assumed
         delay = self.path.draws.duration(assumed.s3_notification_ms, assumed.s3_notification_sigma)
         self.noticed.append(self.timeline.local + delay)
-        self.objects.enqueue(json.dumps({"Records": [record]}), delay)
+        self.objects.enqueue(OBJECTS, json.dumps({"Records": [record]}), delay)
 
     def invoke(self, name: str, act: Callable[[], Any], then: Callable[[bool], None] = lambda whole: None) -> None:
         """An invocation of a function that no queue drives."""
@@ -203,8 +208,9 @@ class Region:
                 return {"batchItemFailures": [{"itemIdentifier": each["messageId"]} for each in event["Records"]]}
             return answer
 
-        pollers = Pollers(self.lambdas[name], sqs, self.path, run, ARN + queue, VISIBILITY_MS)
-        sqs.comes = pollers.comes
+        source = self.setup.sources[queue]
+        pollers = Pollers(self.lambdas[name], sqs, self.path, run, ARN + queue, VISIBILITY_MS, source)
+        sqs.comes[queue] = pollers.comes
         return pollers
 
     def _run(self, ports: Ports, act: Callable[[], Any]) -> Any:
@@ -238,7 +244,7 @@ class Region:
             jobs=DynamoJobs(dynamo),
             runs=DynamoRuns(dynamo),
             wakes=DynamoWakes(dynamo),
-            hints=SqsHints(self.sqs, HINTS, self._clock),
+            hints=SqsHints(self.sqs, HINTS, self._clock, BURSTS),
             targets=Targets(emr, SqsTarget(self.sqs)),
             payloads=S3Payloads(self._s3, CONTROL),
             lake=S3Lake(self._s3),

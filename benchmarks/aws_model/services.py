@@ -15,7 +15,7 @@ from benchmarks.aws_model.invocation import CallPath
 from benchmarks.target_queue import Arrival
 from chalicelib.core.instants import parse_instant
 
-HINTS, OBJECTS = "hints", "objects"
+HINTS, BURSTS, OBJECTS = "hints", "bursts", "objects"
 
 
 @dataclass
@@ -38,15 +38,16 @@ class Target:
 
 
 class Sqs:
-    """Queues. Messages of `HINTS` invoke a function when their delay is over; those of any other queue have arrived.
+    """Queues. Messages of a queue in ``comes`` invoke a function when their delay is over; those of any other queue
+    have arrived.
 
-    ``comes`` is called for each message of the hints queue, at the instant at which it can be received."""
+    ``comes`` has a function for each queue, called with each message at the instant at which it can be received."""
 
     def __init__(self, path: CallPath, target: Target) -> None:
         self._path = path
         self._target = target
         self._sent = 0
-        self.comes: Callable[[Message], None] = lambda message: None
+        self.comes: dict[str, Callable[[Message], None]] = {}
         self.in_flight: dict[str, Message] = {}
 
     def send_message_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Any:  # noqa: N803
@@ -80,20 +81,20 @@ class Sqs:
 
     def _take(self, queue: str, entry: Mapping[str, Any]) -> None:
         self._sent += 1
-        if queue != HINTS:
+        if queue not in self.comes:
             named = {name: value["StringValue"] for name, value in entry["MessageAttributes"].items()}
             nominal = parse_instant(named["sluice-nominal-time"])
             self._target.arrivals.append(Arrival(named["sluice-event-id"], nominal, int(self._now)))
             return
         times = 2 if self._path.draws.happens(self._path.assumed.repeat_share) else 1
         for _ in range(times):
-            self.enqueue(str(entry["MessageBody"]), 1000.0 * int(entry.get("DelaySeconds", 0)))
+            self.enqueue(queue, str(entry["MessageBody"]), 1000.0 * int(entry.get("DelaySeconds", 0)))
 
-    def enqueue(self, body: str, delay: float = 0.0) -> None:
+    def enqueue(self, queue: str, body: str, delay: float = 0.0) -> None:
         self._sent += 1
         message = Message(self._sent, body)
         at = self._now + delay + self._path.draws.duration(self._path.assumed.visible_ms)
-        self._path.timeline.at(at, lambda: self.comes(message))
+        self._path.timeline.at(at, lambda: self.comes[queue](message))
 
 
 class S3:

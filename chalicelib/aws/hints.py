@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, get_args
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -21,15 +22,19 @@ from chalicelib.log import logger
 from chalicelib.ports import MAX_DELAY, Clock
 
 MAX_REFS = 50  # per message: as many as one Lambda handles one by one
-# From this many rows for one instant on, a batch is large: one invocation prepares a thousand or more in advance.
-LARGE_BATCH, LARGE_BATCH_REFS = 500, 500
+# So many rows for one instant are a burst. Its messages go to a queue of their own, whose messages are never handled
+# together: each invocation prepares the rows of one message before the instant, and all invocations send at once.
+BURST, BURST_REFS = 200, 250
 MAX_TRIES = 3  # tries to send a message of a batch
 MAX_MESSAGES, MAX_BYTES = 10, 240_000  # per batch; SQS allows 256 KB including its overhead
 # How long before its instant a message must arrive, so that its rows can be read. More rows take longer.
 HEAD_START: Millis = 200
 GROUP_HEAD_START: Millis = SECOND
-# Preparing a job takes 1 to 2 ms of CPU: 10,000 jobs on two cores take 10 s and more.
-LARGE_BATCH_LEAD: Millis = 20 * SECOND
+# A receiver waits for the instant of a message that comes at most this much before its head start.
+MAX_WAIT: Millis = 2 * SECOND
+# A burst has a lead that grows with its size, because Lambda starts environments and pollers one after the other, and
+# because two cores of a laptop need 1 to 2 ms of CPU to prepare a job.
+BURST_LEAD, BURST_LEAD_PER_REF, MAX_BURST_LEAD = 5 * SECOND, 2, 20 * SECOND
 # After such a pause the receiver may need a cold start, which takes most of a second.
 COLD_AFTER: Millis = 5 * MINUTE
 # The additional delay of hints that are sent before their rows are written.
@@ -40,11 +45,14 @@ WORTH_A_WAIT = 3
 
 
 class SqsHints:
-    """Implements `ports.Hints`. ``_sent_for`` is the latest instant for which this process has sent a hint."""
+    """Implements `ports.Hints`. ``_sent_for`` is the latest instant for which this process has sent a hint.
 
-    def __init__(self, client: Any, queue_url: str, clock: Clock) -> None:
+    Without a queue for bursts, their messages go to the queue of all hints."""
+
+    def __init__(self, client: Any, queue_url: str, clock: Clock, burst_queue_url: str = "") -> None:
         self._client = client
         self._queue_url = queue_url
+        self._burst_queue_url = burst_queue_url or queue_url
         self._clock = clock
         self._sent_for: Instant = 0
 
@@ -61,7 +69,7 @@ class SqsHints:
     ) -> None:
         if patient and sum(_is_alone(due, refs) for due, refs in hints) >= WORTH_A_WAIT:
             moment = right_moment(max(now, self._clock.now()))
-            if min(map(_due, hints)) > moment + LARGE_BATCH_LEAD:
+            if min(map(_due, hints)) > moment + MAX_BURST_LEAD:
                 self._clock.wait_until(moment)
         # SQS counts the delay from now, and the caller may have read the clock earlier.
         now = max(now, self._clock.now())
@@ -70,13 +78,13 @@ class SqsHints:
             for due, refs in sorted(hints, key=_due)
             for message in self._messages(refs, due, now, AHEAD if ahead else 0)
         ]
-        for batch in _batches(messages):
+        for queue_url, batch in self._batches(messages):
             entries = [
-                {"Id": str(index), "MessageBody": body, "DelaySeconds": delay}
-                for index, (body, delay) in enumerate(batch)
+                {"Id": str(index), "MessageBody": message.body, "DelaySeconds": message.delay}
+                for index, message in enumerate(batch)
             ]
             try:
-                self._send(entries)
+                self._send(queue_url, entries)
             except (BotoCoreError, ClientError):
                 if must:
                     raise
@@ -84,11 +92,11 @@ class SqsHints:
                 logger.exception("hints not sent", extra={"size": len(messages)})
                 return
 
-    def _send(self, entries: list[dict[str, Any]]) -> None:
+    def _send(self, queue_url: str, entries: list[dict[str, Any]]) -> None:
         """Send a batch. SQS may accept some messages and fail others; the answer lists the failures and is no error.
         The sweep finds the rows of messages that fail every time."""
         for _ in range(MAX_TRIES):
-            answer = self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+            answer = self._client.send_message_batch(QueueUrl=queue_url, Entries=entries)
             failed = {failure["Id"] for failure in answer.get("Failed", ())}
             entries = [entry for entry in entries if entry["Id"] in failed]
             if not entries:
@@ -97,21 +105,45 @@ class SqsHints:
 
     def _messages(
         self, refs: Sequence[Ref], due: Instant, now: Instant, min_delay: Millis
-    ) -> Iterator[tuple[str, int]]:  # fmt: skip
-        """The bodies of the hints for one instant, each with its delay in seconds."""
-        size = LARGE_BATCH_REFS if len(refs) >= LARGE_BATCH else MAX_REFS
+    ) -> Iterator[_Message]:  # fmt: skip
+        """The messages of the hints for one instant."""
+        is_burst = len(refs) >= BURST
+        # Equal parts, so that no message of a burst is as small as an ordinary one.
+        size = -(-len(refs) // -(-len(refs) // BURST_REFS)) if is_burst else MAX_REFS
         early = max(head_start(len(refs)), SECOND if due - self._sent_for > COLD_AFTER else 0)
         self._sent_for = max(self._sent_for, due)
         delay = max(min_delay, min(due - now - early, MAX_DELAY)) // SECOND
         for start in range(0, len(refs), size):
-            yield encode(refs[start : start + size], due), delay
+            yield _Message(encode(refs[start : start + size], due), delay, is_burst)
+
+    def _batches(self, messages: Sequence[_Message]) -> Iterator[tuple[str, list[_Message]]]:
+        """The messages by queue, in batches that SQS accepts."""
+        ordinary = [message for message in messages if not message.is_burst]
+        bursts = [message for message in messages if message.is_burst]
+        for queue_url, of_queue in ((self._burst_queue_url, bursts), (self._queue_url, ordinary)):
+            for batch in _batches(of_queue):
+                yield queue_url, batch
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A message to send: its body, and its delay in seconds."""
+
+    body: str
+    delay: int
+    is_burst: bool
 
 
 def head_start(count: int) -> Millis:
     """How long before its instant, in ms, a hint for this number of rows must arrive."""
-    if count >= LARGE_BATCH:
-        return LARGE_BATCH_LEAD
+    if count >= BURST:
+        return min(MAX_BURST_LEAD, BURST_LEAD + BURST_LEAD_PER_REF * count)
     return GROUP_HEAD_START if count > MAX_REFS else HEAD_START
+
+
+def is_early(count: int, due: Instant, now: Instant) -> bool:
+    """Whether a message with this number of refs arrives too early for its receiver to wait for its instant."""
+    return due - now > MAX_WAIT + (MAX_BURST_LEAD if count > MAX_REFS else HEAD_START)
 
 
 def right_moment(now: Instant) -> Instant:
@@ -128,11 +160,11 @@ def _due(hint: tuple[Instant, Sequence[Ref]]) -> Instant:
     return hint[0]
 
 
-def _batches(messages: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
+def _batches(messages: Sequence[_Message]) -> Iterator[list[_Message]]:
     """The messages in batches that SQS accepts."""
-    batch: list[tuple[str, int]] = []
+    batch: list[_Message] = []
     for message in messages:
-        size = sum(len(body) for body, _ in batch) + len(message[0])
+        size = sum(len(each.body) for each in batch) + len(message.body)
         if batch and (len(batch) == MAX_MESSAGES or size > MAX_BYTES):
             yield batch
             batch = []

@@ -24,6 +24,7 @@ class Queue:
     def __init__(self, clock: HandClock) -> None:
         self.clock = clock
         self.comes: list[tuple[int, int, int]] = []  # received at, for which instant, the number of refs
+        self.queues: list[str] = []  # the queue of each message
         self.calls = 0
         self.fails: list[set[str]] = []  # for each call, the ids that it fails
 
@@ -36,6 +37,7 @@ class Queue:
             hint = json.loads(entry["MessageBody"])
             at = self.clock.now() + 1000 * int(entry["DelaySeconds"])
             self.comes.append((at, hint["due"], len(hint["refs"])))
+            self.queues.append(QueueUrl)
         return {"Failed": [{"Id": each, "Code": "InternalError"} for each in failing]}
 
     @property
@@ -46,10 +48,10 @@ class Queue:
 def made(fraction: int = 0, warm: bool = True) -> tuple[SqsHints, Queue, HandClock]:
     clock = HandClock(NOON + fraction)
     queue = Queue(clock)
-    hints = SqsHints(queue, "hints", clock)
+    hints = SqsHints(queue, "hints", clock, "bursts")
     if warm:
         hints.send([A_JOB], NOON, NOON)
-        queue.comes, queue.calls = [], 0
+        queue.comes, queue.queues, queue.calls = [], [], 0
     return hints, queue, clock
 
 
@@ -100,6 +102,35 @@ def test_e2_a_hint_with_more_rows_comes_earlier() -> None:
     hints, queue, clock = made()
     hints.send([A_JOB] * 120, NOON + 40 * SECOND, clock.now())
     assert queue.comes == [(NOON + 39 * SECOND, NOON + 40 * SECOND, count) for count in (50, 50, 20)]
+
+
+def test_e9_a_burst_has_a_queue_of_its_own_and_equal_messages() -> None:
+    hints, queue, clock = made()
+    burst, few = NOON + 60 * SECOND, NOON + 61 * SECOND
+    hints.send_all([(burst, [A_JOB] * 1_001), (few, [A_JOB])], clock.now())
+    assert queue.comes == [(NOON + 52 * SECOND, burst, count) for count in (201, 201, 201, 201, 197)] + [
+        (NOON + 60 * SECOND, few, 1)
+    ]
+    assert queue.queues == ["bursts"] * 5 + ["hints"]
+
+
+def test_e9_no_message_of_a_burst_comes_too_early_to_be_handled() -> None:
+    for count in (200, 251, 500, 1_001, 10_000):
+        hints, queue, clock = made()
+        due = NOON + 60 * SECOND
+        hints.send([A_JOB] * count, due, clock.now())
+        assert sum(refs for _, _, refs in queue.comes) == count
+        assert all(aw_hints.MAX_REFS < refs <= aw_hints.BURST_REFS for _, _, refs in queue.comes)
+        assert not any(aw_hints.is_early(refs, due, at) for at, _, refs in queue.comes)
+    assert aw_hints.is_early(1, due, due - 3 * SECOND)
+    assert not aw_hints.is_early(1, due, due - 2 * SECOND)
+
+
+def test_e9_without_a_queue_for_bursts_all_hints_take_one() -> None:
+    clock = HandClock(NOON)
+    queue = Queue(clock)
+    SqsHints(queue, "hints", clock).send([A_JOB] * 500, NOON, NOON)
+    assert queue.queues == ["hints", "hints"]
 
 
 def test_o3_an_overdue_hint_is_not_delayed() -> None:

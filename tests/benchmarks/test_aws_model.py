@@ -13,8 +13,9 @@ from benchmarks import aws_model
 from benchmarks.aws_model import __main__ as command
 from benchmarks.aws_model import calibrate, checks, cpu, scenarios
 from benchmarks.aws_model.assumptions import Assumptions
-from benchmarks.aws_model.region import FUNCTIONS, Setup, opened
-from benchmarks.aws_model.services import Message
+from benchmarks.aws_model.functions import Source
+from benchmarks.aws_model.region import FUNCTIONS, SOURCES, Setup, opened
+from benchmarks.aws_model.services import BURSTS, HINTS, OBJECTS, Message
 from benchmarks.machine import ROOT
 from benchmarks.target_queue import Arrival
 from chalicelib import handlers
@@ -48,12 +49,16 @@ def test_e9_the_model_has_the_functions_of_the_template() -> None:
     stage["api"] = stage.pop("api_handler")
     parameters = yaml_tags.load((ROOT / "infra/resources/parameters.yaml").read_text())["Parameters"]
     memory = {"api": "ApiMemory", "tick": "TickMemory", "check": "CheckMemory"}
-    pollers = {"check": "CheckConcurrency", "objects": "ObjectsConcurrency"}
     for name, function in FUNCTIONS.items():
         assert function.memory == parameters[memory.get(name, "EventMemory")]["Default"]
         assert function.timeout_ms == 1000 * stage[name]["lambda_timeout"]
-        if name in pollers:
-            assert function.most_pollers == parameters[pollers[name]]["Default"]
+    resources = yaml_tags.load((ROOT / "infra/resources/functions.yaml").read_text())["Resources"]
+    burst = resources["Check"]["Properties"]["Events"]["BurstHints"]["Properties"]
+    concurrency = {HINTS: "CheckConcurrency", BURSTS: "BurstConcurrency", OBJECTS: "ObjectsConcurrency"}
+    assert {name: source.most_pollers for name, source in SOURCES.items()} == {
+        name: parameters[parameter]["Default"] for name, parameter in concurrency.items()
+    }
+    assert SOURCES[BURSTS].batch_size == burst["BatchSize"]["Fn::If"][2] == 1
 
 
 def test_e9_a_spread_fire_and_a_steady_load_all_arrive_in_time(recorded: cpu.RecordedCpu) -> None:
@@ -142,7 +147,7 @@ def test_concurrency_is_that_of_the_account_or_the_reserved_one(recorded: cpu.Re
 def test_a_message_comes_after_its_delay_in_whole_seconds(recorded: cpu.RecordedCpu) -> None:
     with opened(with_changes(**SURE), recorded) as region:
         came: list[tuple[float, Message]] = []
-        region.sqs.comes = lambda message: came.append((region.timeline.now, message))
+        region.sqs.comes["hints"] = lambda message: came.append((region.timeline.now, message))
         begin = region.timeline.now
         region.sqs.send_message_batch("hints", [{"Id": "0", "MessageBody": "x", "DelaySeconds": 3}])
         region.timeline.run(begin + 10_000)
@@ -152,7 +157,7 @@ def test_a_message_comes_after_its_delay_in_whole_seconds(recorded: cpu.Recorded
 def test_a_standard_queue_repeats_some_messages(recorded: cpu.RecordedCpu) -> None:
     with opened(with_changes(repeat_share=1.0), recorded) as region:
         came: list[Message] = []
-        region.sqs.comes = came.append
+        region.sqs.comes["hints"] = came.append
         region.sqs.send_message_batch("hints", [{"Id": "0", "MessageBody": "x", "DelaySeconds": 0}])
         region.timeline.run(region.timeline.now + 1_000)
         assert [message.body for message in came] == ["x", "x"]
@@ -163,8 +168,8 @@ def test_repeated_hints_repeat_no_delivery(recorded: cpu.RecordedCpu) -> None:
 
 
 def test_five_pollers_at_first_and_three_hundred_more_a_minute(recorded: cpu.RecordedCpu) -> None:
-    functions = {**FUNCTIONS, "check": replace(FUNCTIONS["check"], most_pollers=12)}
-    with opened(replace(with_changes(**SURE, batch_size=1), functions=functions), recorded) as region:
+    sources = {**SOURCES, HINTS: Source(batch_size=1, most_pollers=12)}
+    with opened(replace(with_changes(**SURE), sources=sources), recorded) as region:
         due = int(region.timeline.now + 30_000)
         body = json.dumps({"due": due - 29_000, "refs": []})
         region.check._handle = lambda ports, event, context: (
@@ -174,7 +179,7 @@ def test_five_pollers_at_first_and_three_hundred_more_a_minute(recorded: cpu.Rec
             }
         )
         for number in range(40):
-            region.sqs.enqueue(f"{body}{number}")
+            region.sqs.enqueue(HINTS, f"{body}{number}")
         used, begin = region.lambdas["check"].usage, region.timeline.now
         region.timeline.run(begin + 150)
         assert used.invocations == 5
@@ -187,7 +192,7 @@ def test_five_pollers_at_first_and_three_hundred_more_a_minute(recorded: cpu.Rec
 def test_a_failed_message_comes_again_when_its_function_says(recorded: cpu.RecordedCpu) -> None:
     with opened(with_changes(**SURE), recorded) as region:
         begin = region.timeline.now
-        region.sqs.enqueue("no hint")
+        region.sqs.enqueue(HINTS, "no hint")
         region.timeline.run(begin + 4_000)
         assert region.lambdas["check"].usage.failed_messages == 1
         region.timeline.run(begin + 12_000)
@@ -203,7 +208,7 @@ def test_an_error_of_a_handler_brings_all_its_messages_again(
     monkeypatch.setattr(handlers, "hints", broken)
     with opened(with_changes(**SURE), recorded) as region:
         for _ in range(2):
-            region.sqs.enqueue("x")
+            region.sqs.enqueue(HINTS, "x")
         region.timeline.run(region.timeline.now + 5_000)
         assert region.lambdas["check"].usage.failed_messages == 2
         assert region.raised == ["KeyError: 'broken'"]

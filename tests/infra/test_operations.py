@@ -186,7 +186,12 @@ def test_o2_lateness_raises_an_alarm_above_a_parameter(template: dict[str, Any],
 
 
 @pytest.mark.parametrize(
-    ("name", "queue", "seconds"), [("HintsAgeAlarm", "HintsQueue", 1_200), ("ObjectsAgeAlarm", "ObjectsQueue", 300)]
+    ("name", "queue", "seconds"),
+    [
+        ("HintsAgeAlarm", "HintsQueue", 1_200),
+        ("BurstHintsAgeAlarm", "BurstHintsQueue", 1_200),
+        ("ObjectsAgeAlarm", "ObjectsQueue", 300),
+    ],
 )
 def test_o2_an_old_message_in_a_queue_raises_an_alarm(
     resources: dict[str, Any], name: str, queue: str, seconds: int

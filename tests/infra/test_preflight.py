@@ -54,7 +54,13 @@ def account(concurrency: int, unreserved: int, **held: int) -> Session:
 
 
 def check(session: Any, given: Mapping[str, str], present: Mapping[str, str] | None = None) -> None:
-    preflight.check(session, STACK, given, {"CheckConcurrency": "20", **(present or {}), **given}, present or {})
+    preflight.check(
+        session,
+        STACK,
+        given,
+        {"CheckConcurrency": "20", "BurstConcurrency": "10", **(present or {}), **given},
+        present or {},
+    )
 
 
 def test_reservations_that_leave_a_hundred_are_accepted() -> None:
@@ -89,8 +95,8 @@ def test_without_the_right_to_read_quotas_a_deployment_goes_on() -> None:
 
 
 def test_a_reservation_below_its_queue_concurrency_is_refused() -> None:
-    with pytest.raises(DeployError, match=r"expected CheckConcurrency \(20\) or more, got 5"):
-        check(Session(), {"CheckReservedConcurrency": "5"})
+    with pytest.raises(DeployError, match=r"BurstConcurrency together \(30\) or more, got 29"):
+        check(Session(), {"CheckReservedConcurrency": "29"})
 
 
 @pytest.mark.parametrize(

@@ -72,24 +72,25 @@ def test_data_is_kept_unless_the_stage_is_temporary(template: dict[str, Any], re
 
 
 @pytest.mark.parametrize(
-    ("queue", "dead_letters", "tries", "handler"),
+    ("queue", "dead_letters", "tries", "handler", "batch"),
     [
-        ("ObjectsQueue", "ObjectsDeadLetters", 85, "Objects"),
-        ("HintsQueue", "HintsDeadLetters", 16, "Check"),
-        ("CustomQueue", "CustomDeadLetters", 85, "Custom"),
+        ("ObjectsQueue", "ObjectsDeadLetters", 85, "Objects", 10),
+        ("HintsQueue", "HintsDeadLetters", 16, "Check", 10),
+        ("BurstHintsQueue", "HintsDeadLetters", 16, "Check", {"Fn::If": ["ApiIsEmulated", 10, 1]}),
+        ("CustomQueue", "CustomDeadLetters", 85, "Custom", 10),
     ],
 )
 def test_every_queue_has_a_dead_letter_queue_and_a_handler(
-    resources: dict[str, Any], queue: str, dead_letters: str, tries: int, handler: str
+    resources: dict[str, Any], queue: str, dead_letters: str, tries: int, handler: str, batch: Any
 ) -> None:
     properties = resources[queue]["Properties"]
     target = {"Fn::GetAtt": [dead_letters, "Arn"]}
     assert properties["RedrivePolicy"] == {"deadLetterTargetArn": target, "maxReceiveCount": tries}
     assert properties["VisibilityTimeout"] >= 6 * resources[handler]["Properties"]["Timeout"]
-    (event,) = resources[handler]["Properties"]["Events"].values()
-    assert event["Properties"]["Queue"] == {"Fn::GetAtt": [queue, "Arn"]}
+    events = resources[handler]["Properties"]["Events"].values()
+    (event,) = (event for event in events if event["Properties"]["Queue"] == {"Fn::GetAtt": [queue, "Arn"]})
     assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
-    assert (event["Properties"]["BatchSize"], event["Properties"]["MaximumBatchingWindowInSeconds"]) == (10, 0)
+    assert (event["Properties"]["BatchSize"], event["Properties"]["MaximumBatchingWindowInSeconds"]) == (batch, 0)
 
 
 def test_every_queue_is_encrypted_has_tls_and_dead_ones_an_alarm(resources: dict[str, Any]) -> None:
