@@ -76,7 +76,7 @@ def test_data_is_kept_unless_the_stage_is_temporary(template: dict[str, Any], re
     [
         ("ObjectsQueue", "ObjectsDeadLetters", 85, "Objects", 10),
         ("HintsQueue", "HintsDeadLetters", 16, "Check", 10),
-        ("BurstHintsQueue", "HintsDeadLetters", 16, "Check", {"Fn::If": ["ApiIsEmulated", 10, 1]}),
+        ("BurstHintsQueue", "HintsDeadLetters", 16, "Check", {"Fn::If": ["ApiIsEmulated", 4, 1]}),
         ("CustomQueue", "CustomDeadLetters", 85, "Custom", 10),
     ],
 )
@@ -184,6 +184,7 @@ def test_every_lambda_has_its_environment(template: dict[str, Any]) -> None:
         "SLUICE_JOBS_TABLE",
         "SLUICE_RUNS_TABLE",
         "SLUICE_HINTS_QUEUE_URL",
+        "SLUICE_BURST_HINTS_QUEUE_URL",
         "SLUICE_LAKE_BUCKET",
         "SLUICE_CONTROL_BUCKET",
         "SLUICE_EMR_APPLICATION_ID",

@@ -248,7 +248,8 @@ def _adapters() -> None:
         secrets = Secrets(lambda ssm=ssm: ssm, lambda manager=manager: manager, lambda: NOON)
         _asks("check", lambda secrets=secrets, name=name: secrets.keys(name), ssm, manager)
     failed = [{"messageId": "m", "receiptHandle": "r", "attributes": {"ApproximateReceiveCount": "1"}}]
-    for name, queue in (("objects", "ObjectsQueue"), ("check", "HintsQueue"), ("custom", "CustomQueue")):
+    queues = {"objects": ("ObjectsQueue",), "check": ("HintsQueue", "BurstHintsQueue"), "custom": ("CustomQueue",)}
+    for name, queue in ((name, queue) for name, of_name in queues.items() for queue in of_name):
         sqs = Asked("sqs", {"GetQueueUrl": {"QueueUrl": f"https://sqs.example/{queue}"}})
         again = FailedMessages(sqs, roles.PLACE.arn("sqs", queue))
         _asks(name, lambda again=again: again.come_again(failed), sqs)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from chalicelib.aws.hints import SqsHints
+from chalicelib.aws.hints import BURST, SqsHints
 from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.aws.s3.payloads import S3Payloads
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
@@ -30,7 +30,7 @@ from tests.support.clock import HandClock
 from tests.support.fakes import APPLICATION, FakeEmr, FakeQueue, FakeTargets
 
 TABLES = ("CatalogTable", "JobsTable", "RunsTable")
-HINTS_URL = "https://sqs.example/HintsQueue"
+HINTS_URL, BURST_HINTS_URL = "https://sqs.example/HintsQueue", "https://sqs.example/BurstHintsQueue"
 # A target of each kind as the parameters of an installation may allow it: its adapter, the service, and the name of the
 # target.
 TARGET = "sluice-target-x"
@@ -114,8 +114,7 @@ def needs_of(stand_in: Any, name: str, args: tuple[Any, ...]) -> list[Need]:
     """The needs, in terms of IAM, of the request that the adapter would send for this call."""
     match stand_in:
         case MemoryHints():
-            hints = Asked("sqs")
-            return _told(hints, SqsHints(hints, HINTS_URL, HandClock()), name, args)
+            return [need for some in (args, _as_burst(name, args)) for need in _of_hints(name, some)]
         case MemoryPayloads():
             return _of_payloads(name, args)
         case MemoryLake():
@@ -137,6 +136,18 @@ def _told(client: Asked, adapter: Any, name: str, args: tuple[Any, ...]) -> list
     with contextlib.suppress(Told):
         getattr(adapter, name)(*args)
     return client.needs
+
+
+def _of_hints(name: str, args: tuple[Any, ...]) -> list[Need]:
+    hints = Asked("sqs")
+    return _told(hints, SqsHints(hints, HINTS_URL, HandClock(), BURST_HINTS_URL), name, args)
+
+
+def _as_burst(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same hints for so many rows that they are a burst: how many rows a Lambda hints depends on its data."""
+    if name == "send":
+        return (list(args[0]) * BURST, *args[1:])
+    return ([(due, list(refs) * BURST) for due, refs in args[0]], *args[1:])
 
 
 def _of_payloads(name: str, args: tuple[Any, ...]) -> list[Need]:
