@@ -89,7 +89,9 @@ def _row(kind: Any, items: Any, packing: Any) -> Described:
             plain = {name: next(iter(content.values())) for name, content in item.items()}
             hidden = packing.unpack(plain)
             stored |= {name: f"packed {_json_type(hidden[name])}" for name in hidden if name not in item}
-    return {"keys": sorted(set(keys)), "attributes": _attributes(kind, stored)}
+    attributes = _attributes(kind, stored)
+    attributes |= {former: attributes[name] for name, former in items.FORMER.get(kind, {}).items()}
+    return {"keys": sorted(set(keys)), "attributes": dict(sorted(attributes.items()))}
 
 
 def _attributes(kind: Any, stored: Mapping[str, str]) -> Described:
