@@ -100,7 +100,7 @@ ENTRIES = (
     Entry("dry-run", "dry_run:dry_run", LOOK, "Apply events to a schedule's trigger, and show what fires."),
     Entry("jobs", "jobs:app", LOOK, "List waiting jobs; cancel, approve or refuse one."),
     Entry("runs", "runs:app", LOOK, "List runs, or show one with its attempts."),
-    Entry("logs", "logs:logs", LOOK, "Print the last log lines of a run."),
+    Entry("logs", "logs:logs", LOOK, "Print the last log lines of a run, or of the latest run of a schedule."),
     Entry(
         "records",
         "records:records",
