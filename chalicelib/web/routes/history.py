@@ -104,7 +104,8 @@ def cancel_job(job_id: str) -> dict[str, Any]:
 def get_run(run_id: str) -> dict[str, Any]:
     """Read a run with its attempts and the events that triggered it."""
     from chalicelib.flow import lookup
-    from chalicelib.flow.views import failures, views
+    from chalicelib.flow.runs import failures
+    from chalicelib.flow.views import views
 
     attempts = [failures.with_reason(ports(), run) for run in lookup.find_run(ports(), run_id)]
     prices = ports().settings.prices
