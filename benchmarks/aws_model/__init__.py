@@ -32,7 +32,7 @@ SCHEDULES = 1_000
 MEMORY = (256, 512, 768, 1024, 1769, 3008)
 # A poller of a loaded queue may bring ten messages at once; AWS decides.
 TOGETHER: dict[str, Any] = {"gathered_ms": 200.0}
-APART: dict[str, Any] = {"batch_size": 1}
+SINGLE: dict[str, Any] = {"batch_size": 1}
 Figures = dict[str, Any]
 Play = tuple[str, str, Callable[[], Figures]]
 
@@ -53,11 +53,11 @@ def predicted(setup: Setup, recorded: Cpu, sizes: tuple[int, ...], progress: Pro
 
 def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
     """The scenarios by group, each with what it is about."""
-    together, apart = (replace(setup, assumed=setup.assumed.with_changes(other)) for other in (TOGETHER, APART))
+    together, single = (replace(setup, assumed=setup.assumed.with_changes(other)) for other in (TOGETHER, SINGLE))
     return [
         *(("burst", f"{size:,} schedules", partial(scenarios.burst, setup, recorded, size)) for size in sizes),
         ("burst", f"{sizes[0]:,}, messages together", partial(scenarios.burst, together, recorded, sizes[0])),
-        ("burst", f"{sizes[0]:,}, messages apart", partial(scenarios.burst, apart, recorded, sizes[0])),
+        ("burst", f"{sizes[0]:,}, messages apart", partial(scenarios.burst, single, recorded, sizes[0])),
         ("burst", f"{sizes[0]:,} events of one", partial(scenarios.burst_one_schedule, setup, recorded, sizes[0])),
         *(("steady", f"{rate} a second", partial(scenarios.steady, setup, recorded, rate)) for rate in STEADY),
         ("lone", "one a minute", partial(scenarios.lone, setup, recorded)),

@@ -12,10 +12,10 @@ atexit.register(gc.freeze)
 
 from typing import Annotated  # noqa: E402 - the imports are what takes time
 
-import typer  # noqa: E402
+import typer  # noqa: E402 - as above
 
-from sluice.cli.frame import Commands  # noqa: E402
-from sluice.cli.lazy import Entry  # noqa: E402
+from sluice.cli.frame import Commands  # noqa: E402 - as above
+from sluice.cli.lazy import Entry  # noqa: E402 - as above
 
 HELP = """Schedules for data workflows on AWS: deploy them, run them, and find out why they did or did not run.
 

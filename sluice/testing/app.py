@@ -137,7 +137,7 @@ class App(Engine):
         if mode not in ("hold", "backlog", "drain"):
             raise WrongUsage(f"expected hold, backlog or drain, got {mode!r}", "mode")
         with self.acting():
-            pauses.pause(self.ports, self.schedule(schedule), mode, self.user, False)  # type: ignore[arg-type]
+            pauses.pause(self.ports, self.schedule(schedule), mode, self.user, False)  # type: ignore[arg-type]  # checked above
 
     def resume(self, schedule: str) -> None:
         with self.acting():
