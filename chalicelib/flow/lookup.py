@@ -124,7 +124,7 @@ def schedules_of(ports: Ports, app: str, beginning: str = "") -> list[str]:
     return list(every(partial(ports.catalog.schedules, app, beginning=beginning)))
 
 
-def members(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:
+def definitions_in(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:
     """Every definition of a kind in a namespace or app."""
     return every(partial(ports.catalog.definitions, kind, parent))
 

@@ -68,8 +68,8 @@ def why_job(ports: Ports, job: Job, queues: Queues | None = None, searches: bool
 
 
 def _tree_of(job: Job, schedule: Schedule | None, verdict: tree.Verdict | None, now: Instant) -> View | None:
-    """The trigger of a job that gathers or has gathered events, part by part; None for any other job. The root of a
-    locked match is met, whatever its parts say."""
+    """The trigger of a job that gathers or has gathered events, part by part; None for any other job. A locked match
+    stays met, so its root is shown as met even if a part is not."""
     if schedule is None or job.kind not in ("gathering", "detached"):
         return None
     root = nodes.nodes(schedule.trigger, job.leaves, now)
