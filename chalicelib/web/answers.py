@@ -24,7 +24,7 @@ from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.backfill import BackfillOrder, BackfillState
 from chalicelib.core.rows.reprocess import ReprocessState, StepState
 from chalicelib.core.rows.run import RecordKind
-from chalicelib.core.states import JobKind, JobState, Mode, Outcome, RunState
+from chalicelib.core.states import FailureKind, JobKind, JobState, Mode, RunState
 from chalicelib.core.targets.registry import AnyTarget
 
 At = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -388,7 +388,7 @@ class Run(Answer):
     billed: Billed | None
     backfill: str | None
     rerun_of: str | None
-    outcome: Outcome | None
+    outcome: FailureKind | None
     metrics: dict[str, Any] | None
     priority: int
     correlation: Keys | None

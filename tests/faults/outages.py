@@ -396,7 +396,7 @@ class Platform(World):
     def check(self) -> None:
         """Check that nothing is lost and nothing is done twice, for every outage."""
         assert self.failures == [], "an invocation failed while everything was up"
-        assert self.answers[500] == 0, "somebody was told of a fault of ours"
+        assert self.answers[500] == 0, "a caller got an error of the service itself"
         kept = [*self.objects.dead, *self.custom.dead, *self.hint_queue.dead, *self.stream.lost]
         assert kept == [], "given up, for an operator to repair"
         behind = self.behind()

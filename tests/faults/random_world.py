@@ -46,15 +46,15 @@ class RumourWakes:
 
     def __init__(self, inner: Any, chance: random.Random) -> None:
         self._inner, self._chance = inner, chance
-        self._told: list[Ref] = []
+        self._hinted: list[Ref] = []
         self.honest = False
 
     def overdue(self, table: str, until: int, limit: int) -> tuple[Ref, ...]:
         found: tuple[Ref, ...] = self._inner.overdue(table, until, limit)
         if self.honest:
             return found
-        stale = [ref for ref in self._told[-20:] if self._chance.random() < 0.2]
-        self._told += found
+        stale = [ref for ref in self._hinted[-20:] if self._chance.random() < 0.2]
+        self._hinted += found
         return tuple(dict.fromkeys([*(ref for ref in found if self._chance.random() < 0.8), *stale]))
 
     def each_overdue(self, table: str, until: int) -> Iterator[Ref]:
@@ -98,7 +98,7 @@ class RandomWorld(World):
             self.old_refs += refs
             send(refs, due, now)
 
-        self.hints.send = sending  # type: ignore[method-assign]
+        self.hints.send = sending
 
     def truthful_emr(self) -> None:
         """Check EMR's calls. An ended run is not cancelled. No run of a closed schedule is started, nor with the
@@ -129,7 +129,7 @@ class RandomWorld(World):
             if emr.runs[(run.target_id or "").partition("/")[2]].state in LIVE:
                 cancel(run)
 
-        emr.start, emr.cancel = starting, cancelling  # type: ignore[method-assign]
+        emr.start, emr.cancel = starting, cancelling
 
     # -- steps ---------------------------------------------------------------------------------------------------
 
@@ -196,7 +196,7 @@ class RandomWorld(World):
                 dying.tick(self)
 
     def emr_ends(self, outcome: str, reported: int) -> None:
-        """One of the active runs reaches a state. Its event is lost, or comes once or twice, by ``told``."""
+        """One of the active runs reaches a state. Its event comes ``reported`` times: never, once or twice."""
         live = [made for made in self.targets.emr.runs.values() if made.state in LIVE]
         if live:
             made = self.chance.choice(live)

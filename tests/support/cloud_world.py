@@ -40,7 +40,7 @@ class CloudWorld(World):
             for message in answer.get("Messages", ()):
                 self._sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=message["ReceiptHandle"])
                 for created in objects_of(message["Body"]):
-                    assert created.key == key, f"expected news of {key}, got {created.key}"
+                    assert created.key == key, f"expected a notification of {key}, got {created.key}"
                     return objects.match_object(self.ports, replace(created, at=self.clock.now()))
         raise AssertionError(f"expected a notification of {key} within {PATIENCE} s")
 

@@ -140,12 +140,12 @@ def in_state(request: Request, read: Read) -> Read:
 
     def kept(limit: int, cursor: str | None) -> Page[Any]:
         found: list[Any] = []
-        looked = 0
+        searched = 0
         for _ in range(MAX_PAGES):
             page = read(limit - len(found), cursor)
             found += [run for run in page.items if run.state == state]
-            looked, cursor = looked + len(page.items), page.cursor
-            if cursor is None or len(found) == limit or looked >= MAX_READ:
+            searched, cursor = searched + len(page.items), page.cursor
+            if cursor is None or len(found) == limit or searched >= MAX_READ:
                 break
         return Page(tuple(found), cursor)
 

@@ -72,7 +72,7 @@ def backfill(state: Any = "RUNNING", **fields: Any) -> Backfill:
 def test_w3_job_larger_than_its_pool_yields_and_is_checked_again(queued_in: str | None, leaves: bool) -> None:
     known = pooled(5)
     decision = decide(met(queued_in=queued_in, rank="5" if queued_in else None), known, NOON, serving=queued_in)
-    why = permits.why(known.pool, known.limit_state(POOL))  # type: ignore[arg-type]
+    why = permits.why(known.pool, known.limit_state(POOL))
     assert "the pool never has as many: request less, or make it larger" in why
     assert decision == Wait(NOON + slots.TOO_LARGE, "PENDING_CONSTRAINTS", why, leaves=leaves)
 
@@ -247,8 +247,8 @@ def test_l19_an_occurrence_is_skipped_by_nominal_not_due_instant() -> None:
 def test_o3_a_fire_that_already_waits_elsewhere_is_a_duplicate() -> None:
     waiting = job("fire", sort_key="JOB#1")
     assert not is_prepared(waiting)
-    ghost = Duplicate("duplicate: this fire is already waiting")
-    assert decide(job("fire"), facts(gathering=waiting), NOON) == ghost
+    duplicate = Duplicate("duplicate: this fire is already waiting")
+    assert decide(job("fire"), facts(gathering=waiting), NOON) == duplicate
     assert isinstance(decide(job("fire"), facts(gathering=replace(waiting, closed=True)), NOON), Launch)
 
 

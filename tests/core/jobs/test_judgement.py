@@ -122,7 +122,7 @@ def test_c8_a_waiting_job_is_checked_when_time_may_have_met_it(
     decision = decide(met(), known(*constraints), NOON)
     assert isinstance(decision, Wait)
     assert decision.until == until
-    assert len(words(decision)) == len(constraints), "all that it waits for is told"
+    assert len(words(decision)) == len(constraints), "the reason names all that it waits for"
 
 
 def test_c10_a_wait_never_outlasts_the_timeout() -> None:
