@@ -76,6 +76,10 @@ class Result:
 
 
 class Platform(World):
+    """A world whose queues, streams and services fail. It is a subclass because each fake of the world is replaced by
+    one that can fail, and the checks of a world apply to the whole.
+    """
+
     def __init__(self, outages: Sequence[Outage], seed: int = 1) -> None:
         super().__init__(wake_shards=1, history_shards=1)
         self.outages = outages

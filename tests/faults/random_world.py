@@ -41,7 +41,7 @@ LIVE = ("SUBMITTED", "RUNNING")
 MAX_LEFT = 40  # rounds after the last; each of them ends the active runs and lets the next ones start
 
 
-class RumourWakes:
+class StaleWakes:
     """The wake index as DynamoDB behaves: it may miss recent writes and still return deleted rows."""
 
     def __init__(self, inner: Any, chance: random.Random) -> None:
@@ -65,6 +65,10 @@ class RumourWakes:
 
 
 class RandomWorld(World):
+    """The world of all tests, with steps that a test draws at random. It is a subclass because it replaces `pass_by`: a
+    tick may be killed, whether a step or a helper of the world lets the time pass.
+    """
+
     def __init__(self, schedules: dict[str, Any], seed: int) -> None:
         self.most_runs = seed % 4  # of the EMR application at a time; 0: no limit
         limits = ((APPLICATION, self.most_runs),) if self.most_runs else ()
@@ -74,7 +78,7 @@ class RandomWorld(World):
         self.deploy({**flights(schedules, clean=retried), "policies": dying.POLICIES, "pools": dying.POOLS})
         self.pool_size = self.in_pool = 4
         self.documents = dict(schedules)
-        self.wakes = RumourWakes(self.ports.wakes, self.chance)
+        self.wakes = StaleWakes(self.ports.wakes, self.chance)
         self.weather = Weather(self.tables, self.clock)
         self.ports = replace(self.ports, wakes=self.wakes, clock=self.weather.lambda_clock)
         self.points = wrap(self)

@@ -21,6 +21,10 @@ PATIENCE = 20  # seconds of real time for one notification
 
 
 class CloudWorld(World):
+    """The world on the tables and buckets of the local cloud. It is a subclass because it replaces `upload`, which all
+    scenarios call.
+    """
+
     def __init__(self, cloud: Endpoints) -> None:
         name = f"scene-{uuid.uuid4().hex[:8]}"
         self._dynamodb = cloud.client("dynamodb")

@@ -96,7 +96,7 @@ def test_l4_a_held_job_says_so_and_since_when(mode: Mode) -> None:
 def test_l4_a_queued_job_leaves_its_queue_when_it_is_held() -> None:
     decision = decide(met(queued_in=LIMIT, rank="5"), facts(schedule_state=schedule_state(mode="hold")), NOON)
     assert isinstance(decision, Wait)
-    assert decision.leaves
+    assert decision.yields
 
 
 def test_l4_an_unmet_job_goes_on_gathering_with_its_own_reason() -> None:
