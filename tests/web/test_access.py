@@ -45,7 +45,7 @@ def test_a_change_of_members_holds_for_the_next_request() -> None:
 
 
 @pytest.mark.usefixtures("enforced")
-def test_an_administrator_cannot_remove_itself() -> None:
+def test_an_admin_cannot_remove_itself() -> None:
     boss = Signer(role("boss"))
     put_members({"member": member("boss"), "roles": ["admin"]})
     error = boss.error("PUT", f"{NS}/access", {"members": [{"member": member("heir"), "roles": ["admin"]}]})
