@@ -343,7 +343,7 @@ class App(Engine):
     def _schedules(self, schedule: str | None) -> list[str]:
         if schedule is not None:
             return [self.schedule(schedule)]
-        apps = [row.name for row in lookup.members(self.ports, "app", self.namespace)]
+        apps = [row.name for row in lookup.definitions_in(self.ports, "app", self.namespace)]
         return [name for app in apps for name in lookup.schedules_of(self.ports, app)]
 
     def _dataset(self, name: str) -> Dataset:
