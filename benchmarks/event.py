@@ -31,7 +31,7 @@ from sluice.client import Client
 
 REPETITIONS = int(os.environ.get("SLUICE_BENCH_REPETITIONS", "50"))
 WARM_UP = 3
-APART_S = 1.2
+SPACING_S = 1.2
 PATIENCE_S = 60.0
 PREFIX = "raw/flights/"
 APP: dict[str, Any] = {
@@ -87,7 +87,7 @@ def measure(progress: Progress) -> Results:
         for number in range(total):
             puts.append(_put(s3, cloud.endpoints.outputs["LakeBucket"], number))
             _wait_for_runs(cloud, number + 1)
-            time.sleep(max(0.0, puts[-1] + APART_S - time.time()))
+            time.sleep(max(0.0, puts[-1] + SPACING_S - time.time()))
             progress("put -> StartJobRun received", number + 1, total)
         times = _times(cloud, puts)
     return {"event": figures(times)}

@@ -39,6 +39,7 @@ def measure(progress: Progress) -> Results:
 
 
 def figures(schedules: int, seconds: float, requests: int, again: float) -> dict[str, Any]:
+    """The figures of a registration, here and in the model of AWS. ``again`` are the seconds of the unchanged one."""
     return {
         "schedules": schedules,
         "seconds": round(seconds, 2),

@@ -17,7 +17,7 @@ from benchmarks.durations import percentile
 from chalicelib.core.instants import parse_instant
 
 RECEIVERS = 4
-LOOK_EVERY_S = 0.5
+POLL_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class TargetQueue:
         costs time."""
         arrived, since = 0, time.monotonic()
         while arrived < count and time.monotonic() - since < patience_s:
-            time.sleep(LOOK_EVERY_S)
+            time.sleep(POLL_EVERY_S)
             name = "ApproximateNumberOfMessages"
             now = int(self._sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=[name])["Attributes"][name])
             if now > arrived:

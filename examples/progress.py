@@ -17,7 +17,7 @@ class Counter:
     def __init__(self, console: Console, what: str, total: int, bar: Progress | None, task: TaskID | None) -> None:
         self._console, self._what, self._total = console, what, total
         self._bar, self._task = bar, task
-        self._told = -1
+        self._printed = -1
 
     def at(self, done: int, note: str = "") -> None:
         """Show that ``done`` items are done; ``note`` describes the present work."""
@@ -25,8 +25,8 @@ class Counter:
             self._bar.update(self._task, completed=done, note=note)
             return
         # A log is read afterwards, so a few steps suffice.
-        if done > self._told and (done == self._total or done >= self._told + max(1, self._total // STEPS)):
-            self._told = done
+        if done > self._printed and (done == self._total or done >= self._printed + max(1, self._total // STEPS)):
+            self._printed = done
             self._console.print(f"  {self._what} {done} of {self._total}  {note}".rstrip(), highlight=False)
 
 

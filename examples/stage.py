@@ -22,7 +22,7 @@ from sluice.errors import Failure
 Document = dict[str, Any]
 JOBS = Path(__file__).parents[1] / "jobs"
 LIBRARY = Path(__file__).parents[1] / "job_library" / "sluice_job.py"  # what the jobs import
-LOOK_EVERY = 1.0  # seconds
+POLL_EVERY = 1.0  # seconds
 ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
 
 
@@ -84,7 +84,7 @@ class Stage:
         while not look():
             if time.monotonic() > deadline:
                 raise Failed(f"expected {waited_for} within {patience:.0f} s; see `sluice runs list -n {self.name}`")
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_EVERY)
 
     def text(self, bucket: str, key: str) -> str:
         body: bytes = self.s3.get_object(Bucket=bucket, Key=key)["Body"].read()

@@ -48,7 +48,7 @@ with SparkSession.builder.appName("sluice smoke").getOrCreate() as spark:
 ESTIMATE = 0.10
 EMR_RUN = {"workers": 1, "vcpu": 2}
 NEVER = {"type": "time", "expression": "0 0 29 2 *"}  # only run by hand
-LOOK_EVERY = 1.0
+POLL_EVERY = 1.0
 
 
 class Broken(Exception):
@@ -286,7 +286,7 @@ class Smoke:
         while (dag_run := self._stage.client.get(f"{path}/{found['run_id']}"))["state"] == "RUNNING":
             if time.monotonic() > end:
                 raise Broken(f"expected the DAG to end within {2 * self._stage.patience:g} s, got {_brief(dag_run)}")
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_EVERY)
         if dag_run["state"] != "SUCCEEDED":
             raise Broken(f"expected a DAG that succeeds, got {_brief(dag_run)}")
         return {"run_s": (time.time() * 1000 - begun) / 1000}
@@ -336,7 +336,7 @@ class Smoke:
         while len(found := look()) < count:
             if time.monotonic() > end:
                 raise Broken(f"expected {what} within {seconds:g} s, got {len(found)}; {self._why()}")
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_EVERY)
         return found
 
     def _ended(self, run_id: str, seconds: float) -> dict[str, Any]:
@@ -345,7 +345,7 @@ class Smoke:
         while (run := self._stage.client.get(f"/v1/runs/{run_id}"))["state"] in ("STARTING", "RUNNING", "RETRYING"):
             if time.monotonic() > end:
                 raise Broken(f"expected run {run_id} to end within {seconds:g} s, got {_brief(run)}")
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_EVERY)
         if run["state"] != "SUCCEEDED":
             raise Broken(f"expected run {run_id} to succeed, got {_brief(run)}")
         return run

@@ -464,8 +464,10 @@ def register_partition(
 def _reason(error: urllib.error.HTTPError) -> str:
     text = error.read().decode("utf-8", "replace")
     try:
-        told = json.loads(text)["error"]
-        return f"HTTP {error.code} {told['code']}: {told['message']}" + (f"; {told['hint']}" if told["hint"] else "")
+        refusal = json.loads(text)["error"]
+        return f"HTTP {error.code} {refusal['code']}: {refusal['message']}" + (
+            f"; {refusal['hint']}" if refusal["hint"] else ""
+        )
     except (ValueError, KeyError, TypeError):
         return f"HTTP {error.code}: {_shown(text)}"
 

@@ -20,7 +20,7 @@ from typing import Any
 
 from sluice import builder_parts
 from sluice.builder_base import UNSET, Named, given, plain
-from sluice.builder_parts import *  # noqa: F403
+from sluice.builder_parts import *  # noqa: F403 - the parts are made, and listed in its `__all__`
 from sluice.builder_parts import Dag, Dataset, Message, Policy, Pool, Schedule, Target, Workflow
 from sluice.errors import WrongUsage
 

@@ -148,9 +148,8 @@ def calendar(
     zone: str | None = UNSET,
     on_unmet: Literal["abort", "wait"] = UNSET,
 ) -> Constraint:
-    """On one of the days and windows ``only``, if there are such, and on none of ``excluding`` (C17). The
-    entries are those that a time trigger may leave out (T6), in a zone. What counts is the instant at which a
-    job would launch.
+    """A job may launch on the days and in the windows ``only`` (all, if empty), but on none of ``excluding``
+    (C17). Entries have the form of those that a time trigger excludes (T6), in a zone.
     """
     return Constraint(
         given({"type": "calendar", "only": only, "excluding": excluding, "zone": zone, "on_unmet": on_unmet})
@@ -878,9 +877,8 @@ class Schedule(Constrained):
         zone: str | None = UNSET,
         on_unmet: Literal["abort", "wait"] = UNSET,
     ) -> Self:
-        """On one of the days and windows ``only``, if there are such, and on none of ``excluding`` (C17). The
-        entries are those that a time trigger may leave out (T6), in a zone. What counts is the instant at
-        which a job would launch.
+        """A job may launch on the days and in the windows ``only`` (all, if empty), but on none of ``excluding``
+        (C17). Entries have the form of those that a time trigger excludes (T6), in a zone.
         """
         return self._append(
             "constraints",

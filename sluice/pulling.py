@@ -23,7 +23,7 @@ LATER = (429, 500, 502, 503, 504)
 BEATS_PER_LEASE = 3  # two heartbeats may get lost
 WAIT = 20  # seconds that a claim waits for work if the API gives no time
 MAX_CLAIM = 10
-DRAIN_LOOK = 0.5  # seconds; the interval at which a waiting worker checks whether to stop
+DRAIN_POLL = 0.5  # seconds; the interval at which a waiting worker checks whether to stop
 
 
 class Tell(Protocol):
@@ -114,14 +114,14 @@ class Worker:
     def _wait_for_room(self) -> int:
         with self._changed:
             while len(self._busy) >= self.plan.concurrency and not self.stop.is_set():
-                self._changed.wait(DRAIN_LOOK)
+                self._changed.wait(DRAIN_POLL)
             return self.plan.concurrency - len(self._busy)
 
     def _drain(self) -> None:
         """Wait until all active runs have ended."""
         while self._busy:
             with self._changed:
-                self._changed.wait(DRAIN_LOOK)
+                self._changed.wait(DRAIN_POLL)
 
     def _work(self, lease: Document) -> None:
         try:
@@ -172,7 +172,7 @@ class _Work:
             pulse.start()
             try:
                 while ended is None:
-                    ended = self._command.wait(DRAIN_LOOK)
+                    ended = self._command.wait(DRAIN_POLL)
                     if self._worker.kill.is_set():
                         self._command.end()
             finally:
@@ -253,7 +253,7 @@ def pause_after(tries: int) -> float:
 def _sleep(seconds: float, hurried: Callable[[], bool]) -> None:
     end = time.monotonic() + seconds
     while (left := end - time.monotonic()) > 0 and not hurried():
-        time.sleep(min(left, DRAIN_LOOK))
+        time.sleep(min(left, DRAIN_POLL))
 
 
 def _with_metrics(body: Document, metrics: Document) -> Document:

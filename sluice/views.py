@@ -10,7 +10,7 @@ from sluice import names
 from sluice.client import Document, segment
 from sluice.errors import WrongUsage
 
-MOST = 100  # names in one request
+MAX_NAMES = 100  # names in one request
 
 
 def instant_of(moment: datetime, field: str) -> str:
@@ -86,8 +86,8 @@ class Views(transport.Client):
         full = list(dict.fromkeys(names.full_name(names.SCHEDULE, name) for name in schedules))
         for app in dict.fromkeys(name.rpartition(".")[0] for name in full):
             own = [name for name in full if name.rpartition(".")[0] == app]
-            for start in range(0, len(own), MOST):
-                body = {"action": action, "names": own[start : start + MOST], **how}
+            for start in range(0, len(own), MAX_NAMES):
+                body = {"action": action, "names": own[start : start + MAX_NAMES], **how}
                 report = self.post(f"{names.path_of(names.APP, app)}/bulk", body, repeatable=True)
                 for what, found in done.items():
                     found += report[what]

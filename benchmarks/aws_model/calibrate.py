@@ -21,7 +21,7 @@ from benchmarks.aws_model.region import Setup
 
 JOBS = 1_000  # as smoke's burst
 ROUNDS = 5
-LEAST, MOST = 0.1, 20.0  # of the factor
+MIN_FACTOR, MAX_FACTOR = 0.1, 20.0  # of the factor
 CLOSE = 0.02
 
 
@@ -77,6 +77,6 @@ def _factor(assumed: Assumptions, measured: float, cpu: Cpu, seed: int, jobs: in
             break
         step = (measured - late_near) * (far - near) / (late_far - late_near)
         far, late_far = near, late_near
-        near = min(MOST, max(LEAST, near + step))
+        near = min(MAX_FACTOR, max(MIN_FACTOR, near + step))
         late_near = late(near)
     return near, late_near

@@ -46,7 +46,7 @@ class ModelDynamo:
         self._path.back("dynamodb:GetItem", half)
         return answer
 
-    def batch_get_item(self, RequestItems: Mapping[str, Any]) -> Any:  # noqa: N803 - boto3's name
+    def batch_get_item(self, RequestItems: Mapping[str, Any]) -> Any:
         name = "dynamodb:BatchGetItem"
         half = self._path.there(name, sum(len(request["Keys"]) for request in RequestItems.values()))
         found: dict[str, list[Any]] = {}
@@ -97,7 +97,7 @@ class ModelDynamo:
     def delete_item(self, **arguments: Any) -> Any:
         return self._write("dynamodb:DeleteItem", self._tables.delete_item, arguments)
 
-    def batch_write_item(self, RequestItems: Mapping[str, Sequence[Any]]) -> Any:  # noqa: N803
+    def batch_write_item(self, RequestItems: Mapping[str, Sequence[Any]]) -> Any:
         name = "dynamodb:BatchWriteItem"
         half = self._path.there(name, sum(map(len, RequestItems.values())))
         refused: dict[str, Any] = {}
@@ -124,7 +124,7 @@ class ModelDynamo:
             raise _throttled(name)
         return {"UnprocessedItems": refused}
 
-    def transact_write_items(self, TransactItems: Sequence[Mapping[str, Any]], **arguments: Any) -> Any:  # noqa: N803
+    def transact_write_items(self, TransactItems: Sequence[Mapping[str, Any]], **arguments: Any) -> Any:
         name = "dynamodb:TransactWriteItems"
         half = self._path.there(name, len(TransactItems))
         writes = [write for item in TransactItems for write in item.values()]
@@ -191,8 +191,8 @@ class ModelDynamo:
         places = {(table, _key(write)["pk"]["S"]): None}
         for index in self._schema[table].indexes:
             for item in (old, write.get("Item")):
-                if not index.local and _is_in(index, item):
-                    places[f"{table}/{index.name}", item[index.keys[0]]["S"]] = None  # type: ignore[index]
+                if not index.local and item is not None and _is_in(index, item):
+                    places[f"{table}/{index.name}", item[index.keys[0]]["S"]] = None
         return list(places)
 
     def _divided(
@@ -258,12 +258,12 @@ def _entries(index: Index, old: Item | None, new: Item | None, transactional: bo
             yield item[index.keys[0]]["S"], units
         return
     # An entry has keys alone, so it is under 1 KB.
-    if was and is_now and all(old[key] == new[key] for key in index.keys):  # type: ignore[index]
+    present = [item for there, item in ((was, old), (is_now, new)) if there and item is not None]
+    if len(present) == 2 and all(present[0][key] == present[1][key] for key in index.keys):
         return
     factor = 2 if transactional and index.local else 1
-    for there, item in ((was, old), (is_now, new)):
-        if there:
-            yield item[index.keys[0]]["S"], factor  # type: ignore[index]
+    for item in present:
+        yield item[index.keys[0]]["S"], factor
 
 
 def _key(write: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from benchmarks.aws_model.assumptions import cpu_share
@@ -253,7 +254,7 @@ class Pollers(Generic[E]):
                 self._to.usage.failed_messages += 1
                 again = message.visible_at or now + self._visibility_ms
                 message.visible_at = None
-                self._path.timeline.at(again, lambda message=message: self.comes(message))  # type: ignore[misc]
+                self._path.timeline.at(again, partial(self.comes, message))
 
     def _event(self, batch: list[Message]) -> dict[str, Any]:
         return {

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from unittest.mock import patch
 
+from benchmarks import registration as measured
 from benchmarks.aws_model import checks
 from benchmarks.aws_model.invocation import Cpu
 from benchmarks.aws_model.region import Region, Setup, opened
@@ -168,13 +170,7 @@ def registration(setup: Setup, cpu: Cpu, schedules: int) -> Figures:
         states = sum(1 for name, row in region.tables.rows() if name == "CatalogTable" and row["sk"]["S"] == "STATE")
     if states != schedules:
         raise checks.Broken(f"expected {schedules} schedules, got {states}")
-    return {
-        "schedules": schedules,
-        "seconds": round(seconds, 2),
-        "per_second": round(schedules / seconds, 1),
-        "requests": requests,
-        "unchanged_seconds": round(again, 2),
-    }
+    return measured.figures(schedules, seconds, requests, again)
 
 
 def _put(region: Region, app: Mapping[str, Any], most: int = 20) -> tuple[float, int]:
@@ -195,7 +191,7 @@ def _put(region: Region, app: Mapping[str, Any], most: int = 20) -> tuple[float,
     for requests in range(1, most + 1):
         ended: list[bool] = []
         region.invoke("api", act, ended.append)
-        timeline.run(timeline.now + assumed.api_timeout_ms + MINUTE, lambda ended=ended: bool(ended))  # type: ignore[misc]
+        timeline.run(timeline.now + assumed.api_timeout_ms + MINUTE, partial(bool, ended))
         if answers:
             if answers[-1]["statusCode"] != 200:
                 raise checks.Broken(f"expected 200 from the API, got {answers[-1]}")

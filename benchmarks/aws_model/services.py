@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -50,27 +51,27 @@ class Sqs:
         self.comes: dict[str, Callable[[Message], None]] = {}
         self.in_flight: dict[str, Message] = {}
 
-    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Any:  # noqa: N803
+    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Any:
         half = self._path.there("sqs:SendMessageBatch", len(Entries))
         for entry in Entries:
             self._take(QueueUrl, entry)
         self._path.back("sqs:SendMessageBatch", half, len(Entries))
         return {"Successful": [{"Id": entry["Id"], "MessageId": f"m{entry['Id']}"} for entry in Entries], "Failed": []}
 
-    def send_message(self, QueueUrl: str, **entry: Any) -> Any:  # noqa: N803
+    def send_message(self, QueueUrl: str, **entry: Any) -> Any:
         half = self._path.there("sqs:SendMessage")
         self._take(QueueUrl, entry)
         self._path.back("sqs:SendMessage", half)
         return {"MessageId": f"{self._sent:08d}-0000-4000-8000-000000000000"}
 
-    def change_message_visibility_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Any:  # noqa: N803
+    def change_message_visibility_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Any:
         half = self._path.there("sqs:ChangeMessageVisibilityBatch", len(Entries))
         for entry in Entries:
             self.in_flight[entry["ReceiptHandle"]].visible_at = self._now + 1000 * entry["VisibilityTimeout"]
         self._path.back("sqs:ChangeMessageVisibilityBatch", half, len(Entries))
         return {}
 
-    def get_queue_url(self, QueueName: str) -> Any:  # noqa: N803
+    def get_queue_url(self, QueueName: str) -> Any:
         half = self._path.there("sqs:GetQueueUrl")
         self._path.back("sqs:GetQueueUrl", half)
         return {"QueueUrl": QueueName}
@@ -107,13 +108,13 @@ class S3:
         self._path = path
         self._objects: dict[str, bytes] = {}
 
-    def put_object(self, Key: str, Body: bytes, **_: Any) -> Any:  # noqa: N803
+    def put_object(self, Key: str, Body: bytes, **_: Any) -> Any:
         half = self._path.there("s3:PutObject")
         self._objects[Key] = Body
         self._path.back("s3:PutObject", half)
         return {}
 
-    def get_object(self, Key: str, **_: Any) -> Any:  # noqa: N803
+    def get_object(self, Key: str, **_: Any) -> Any:
         half = self._path.there("s3:GetObject")
         found = self._objects[Key]
         self._path.back("s3:GetObject", half)
@@ -133,7 +134,7 @@ class Emr:
         self.refused = 0
         self.starts: Counter[str] = Counter()
 
-    def start_job_run(self, applicationId: str, clientToken: str, name: str, **_: Any) -> Any:  # noqa: N803
+    def start_job_run(self, applicationId: str, clientToken: str, name: str, **_: Any) -> Any:
         half = self._path.there("emr-serverless:StartJobRun")
         timeline, assumed = self._path.timeline, self._path.assumed
         now = timeline.local
@@ -149,12 +150,12 @@ class Emr:
             run_id = self._by_token[clientToken] = f"00fq{len(self._by_token):012d}"
             self._target.started.append((now, name))
             for after, state in ((assumed.emr_running_after_ms, "RUNNING"), (assumed.emr_ended_after_ms, "SUCCESS")):
-                heard = self._path.draws.duration(assumed.event_bus_ms)
-                timeline.at(now + after + heard, lambda state=state: self._reports(applicationId, run_id, state))  # type: ignore[misc]
+                delivery_ms = self._path.draws.duration(assumed.event_bus_ms)
+                timeline.at(now + after + delivery_ms, partial(self._reports, applicationId, run_id, state))
         self._path.back("emr-serverless:StartJobRun", half)
         return {"applicationId": applicationId, "jobRunId": self._by_token[clientToken]}
 
-    def get_job_run(self, applicationId: str, jobRunId: str) -> Any:  # noqa: N803
+    def get_job_run(self, applicationId: str, jobRunId: str) -> Any:
         half = self._path.there("emr-serverless:GetJobRun")
         self._path.back("emr-serverless:GetJobRun", half)
         billed = {"vCPUHour": 0.067, "memoryGBHour": 0.183, "storageGBHour": 0.0}

@@ -33,7 +33,7 @@ class Throughput:
         return True
 
     def take(self, name: str, key: str, kind: str, units: float, now: float) -> None:
-        self.taken[f"{name} {kind}"] += units  # type: ignore[assignment]
+        self.taken[f"{name} {kind}"] += units  # type: ignore[assignment]  # a Counter adds floats, too
         for which in (key, ""):
             self._level[name, which, kind] = (self._tokens((name, which, kind), now) - units, now)
 

@@ -70,7 +70,7 @@ class MeteredDynamo:
     def delete_item(self, **arguments: Any) -> Any:
         return self._write("DeleteItem", self._client.delete_item, arguments)
 
-    def batch_write_item(self, RequestItems: Mapping[str, Sequence[Any]]) -> Any:  # noqa: N803 - boto3's name
+    def batch_write_item(self, RequestItems: Mapping[str, Sequence[Any]]) -> Any:
         self.tally.call("dynamodb", "BatchWriteItem")
         writes = [_of_batch(table, request) for table, requests in RequestItems.items() for request in requests]
         before = [self._stored(write) for write, _ in writes]
@@ -79,7 +79,7 @@ class MeteredDynamo:
             self._bill(write, action, old, self._stored(write), transactional=False)
         return answer
 
-    def transact_write_items(self, TransactItems: Sequence[Mapping[str, Any]], **arguments: Any) -> Any:  # noqa: N803
+    def transact_write_items(self, TransactItems: Sequence[Mapping[str, Any]], **arguments: Any) -> Any:
         self.tally.call("dynamodb", "TransactWriteItems")
         writes = [(arguments, f"Tx {action.lower()}") for item in TransactItems for action, arguments in item.items()]
         before = [self._stored(write) for write, _ in writes]
@@ -101,7 +101,7 @@ class MeteredDynamo:
         self._read(arguments["TableName"], row_kind(arguments["Key"]), "Get", units)
         return answer
 
-    def batch_get_item(self, RequestItems: Mapping[str, Any]) -> Any:  # noqa: N803
+    def batch_get_item(self, RequestItems: Mapping[str, Any]) -> Any:
         self.tally.call("dynamodb", "BatchGetItem")
         answer = self._client.batch_get_item(RequestItems=RequestItems)
         for table, request in RequestItems.items():

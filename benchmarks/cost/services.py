@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from benchmarks.cost.tally import Tally
@@ -43,14 +44,14 @@ class Sqs:
         self._deliver = deliver
         self.delivered_to_targets = 0
 
-    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Any:  # noqa: N803
+    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Any:
         self._tally().call("sqs", "SendMessageBatch")
         if "DelaySeconds" not in Entries[0]:
             self.delivered_to_targets += len(Entries)
             return {"Successful": [{"Id": entry["Id"], "MessageId": f"m{entry['Id']}"} for entry in Entries]}
         for entry in Entries:
             body = str(entry["MessageBody"])
-            self._later(1000 * int(entry["DelaySeconds"]), lambda body=body: self._deliver(body))  # type: ignore[misc]
+            self._later(1000 * int(entry["DelaySeconds"]), partial(self._deliver, body))
         return {"Successful": [], "Failed": []}
 
     def send_message(self, **_: Any) -> Any:
@@ -69,12 +70,12 @@ class S3:
         self._tally = tally
         self._objects: dict[str, bytes] = {}
 
-    def put_object(self, Key: str, Body: bytes, **_: Any) -> Any:  # noqa: N803
+    def put_object(self, Key: str, Body: bytes, **_: Any) -> Any:
         self._tally().call("s3", "PutObject")
         self._objects[Key] = Body
         return {}
 
-    def get_object(self, Key: str, **_: Any) -> Any:  # noqa: N803
+    def get_object(self, Key: str, **_: Any) -> Any:
         self._tally().call("s3", "GetObject")
         return {"Body": io.BytesIO(self._objects[Key])}
 
@@ -88,7 +89,7 @@ class Emr:
         self._tell = tell
         self.names: list[str] = []
 
-    def start_job_run(self, applicationId: str, name: str, **_: Any) -> Any:  # noqa: N803
+    def start_job_run(self, applicationId: str, name: str, **_: Any) -> Any:
         self._tally().call("emr-serverless", "StartJobRun")
         self.names.append(name)
         run_id = f"00fq{len(self.names):012d}"
@@ -96,7 +97,7 @@ class Emr:
         self._later(ENDED_AFTER_MS, lambda: self._tell(run_id, "SUCCESS"))
         return {"applicationId": applicationId, "jobRunId": run_id}
 
-    def get_job_run(self, applicationId: str, jobRunId: str) -> Any:  # noqa: N803
+    def get_job_run(self, applicationId: str, jobRunId: str) -> Any:
         """The answer to the poll for the bill of a run that has ended (H1)."""
         self._tally().call("emr-serverless", "GetJobRun")
         billed = {"vCPUHour": 0.067, "memoryGBHour": 0.183, "storageGBHour": 0.0}

@@ -18,7 +18,7 @@ JobKind = Literal["gathering", "fire", "detached", "run_now", "retry", "redrive"
 JobState = Literal["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"]
 RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"]
 # How an attempt may fail (W1): the target reports it; the run timed out (W12); its worker sent no heartbeat (W5).
-Outcome = Literal["failed", "timed_out", "lost"]
+FailureKind = Literal["failed", "timed_out", "lost"]
 # Why jobs wait, in few classes: AWS bills each value of a dimension as a metric of its own.
 WaitReason = Literal["slots", "pool", "rate", "emr_start", "time", "upstream", "probe", "approval", "paused"]
 

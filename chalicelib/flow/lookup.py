@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeVar
@@ -17,9 +17,11 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.triggers.leaf import Upstream
 from chalicelib.ports import Kind, Page, Ports
 
 MAX_KNOWN = 1_000  # names among which the one that was meant is searched
+MAX_SEARCHED = 200  # the newest attempts of a workflow, among which its run for some values is searched
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def schedules_of(ports: Ports, app: str, beginning: str = "") -> list[str]:
     return list(every(partial(ports.catalog.schedules, app, beginning=beginning)))
 
 
-def members(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:
+def definitions_in(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:
     """Every definition of a kind in a namespace or app."""
     return every(partial(ports.catalog.definitions, kind, parent))
 
@@ -158,6 +160,15 @@ def find_run(ports: Ports, run_id: str) -> tuple[Run, ...]:
         hint = hint or _ending(ports, "runs list", run_id)
         raise errors.not_found("run", run_id, hint)
     return attempts
+
+
+def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None) -> Iterator[Run]:
+    """The runs for which a leaf waits and whose status carries these partition values, the newest first; without
+    values, all of them. Only the last `MAX_SEARCHED` attempts of the workflow are searched."""
+    wanted = (values or {}).items()
+    for run in ports.runs.runs("workflow", upstream.workflow, MAX_SEARCHED, None).items:
+        if upstream.counts(run.workflow, run.schedule) and wanted <= (rounds.announced(run) or {}).items():
+            yield run
 
 
 def _ending(ports: Ports, command: str, job_id: str) -> str:

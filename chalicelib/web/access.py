@@ -69,7 +69,7 @@ def require_right(
 
 
 def require_administrator(request: Request, namespace: str, access: Access | None) -> None:
-    """Raise ``forbidden`` if an access document, read anew, does not let the signer change the members."""
+    """Raise ``forbidden`` if an access document, read again, does not let the signer change the members."""
     from chalicelib.core.access import decision
 
     with _judged(request) as judged:
@@ -90,8 +90,8 @@ def require_still_administrator(request: Request, access: Access) -> None:
         principal = signer(request)
         administrators = ports().settings.administrators
         if not decision.is_allowed(principal, administrators, access, "administer"):
-            hint = "keep the role admin for yourself, and let another administrator remove it"
-            raise invalid("members", f"{principal.member} among the administrators", "a document without it", hint)
+            hint = "keep the role admin for yourself, and let another admin remove it"
+            raise invalid("members", f"{principal.member} with the role admin", "a document without it", hint)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.backfill import BackfillOrder, BackfillState
 from chalicelib.core.rows.reprocess import ReprocessState, StepState
 from chalicelib.core.rows.run import RecordKind
-from chalicelib.core.states import JobKind, JobState, Mode, Outcome, RunState
+from chalicelib.core.states import FailureKind, JobKind, JobState, Mode, RunState
 from chalicelib.core.targets.registry import AnyTarget
 
 At = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -388,7 +388,7 @@ class Run(Answer):
     billed: Billed | None
     backfill: str | None
     rerun_of: str | None
-    outcome: Outcome | None
+    outcome: FailureKind | None
     metrics: dict[str, Any] | None
     priority: int
     correlation: Keys | None
@@ -648,8 +648,17 @@ class ActiveEntry(Answer):
     state: str
 
 
+class FailedRun(Answer):
+    """A failed run of a backfill, with the error of its program."""
+
+    run_id: str
+    partition: Keys | None
+    reason: str
+
+
 class StoredBackfill(Answer):
-    """The progress of a backfill. ``first`` and ``last`` are partitions, ``from`` and ``to`` instants."""
+    """The progress of a backfill. ``first`` and ``last`` are partitions, ``from`` and ``to`` instants. ``failures`` are
+    the newest failed runs, at most 3; a list of backfills has null in place of failed runs."""
 
     backfill_id: str
     schedule: str
@@ -667,6 +676,7 @@ class StoredBackfill(Answer):
     cancelled: int
     position: Any
     properties: Properties
+    failures: list[FailedRun] | None
     active: list[ActiveEntry]
     created_at: At
     created_by: str
@@ -697,6 +707,9 @@ class StepOfReprocess(Answer):
 
 
 class StoredStepOfReprocess(StepOfReprocess):
+    """A step and its progress. ``failures`` are its newest failed runs, at most 3; a list of re-processings
+    has null in place of failed runs."""
+
     state: StepState
     reason: str | None
     backfill_id: str | None
@@ -705,6 +718,7 @@ class StoredStepOfReprocess(StepOfReprocess):
     succeeded: int
     failed: int
     cancelled: int
+    failures: list[FailedRun] | None
 
 
 class PlannedStepOfReprocess(StepOfReprocess):

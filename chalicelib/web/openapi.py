@@ -191,18 +191,18 @@ def _schemas(names: set[str]) -> Json:
 
     # Both by the schema of what is read: a default is no required field, and each part has one name for both.
     models = [*(BODIES[name] for name in sorted(names)), *answers.models()]
-    models = [(model, "validation") for model in models]  # type: ignore[misc]
-    _, found = models_json_schema(models, ref_template=SCHEMAS + "{model}")  # type: ignore[arg-type]
+    read: Any = [(model, "validation") for model in models]  # pydantic wants its own type of the pair
+    _, found = models_json_schema(read, ref_template=SCHEMAS + "{model}")
     schemas: Json = found["$defs"]
-    _tell_apart(schemas, schemas)
+    _distinguish(schemas, schemas)
     return schemas
 
 
-def _tell_apart(part: Any, schemas: Json) -> None:
+def _distinguish(part: Any, schemas: Json) -> None:
     """Give each union of documents that differ in ``type`` a discriminator, by which generated clients choose."""
     children = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
     for child in children:
-        _tell_apart(child, schemas)
+        _distinguish(child, schemas)
     refs = [variant.get("$ref", "") for variant in part.get("oneOf", ())] if isinstance(part, dict) else []
     types = {word: ref for ref in refs for word in _types(schemas.get(ref.removeprefix(SCHEMAS), {}))}
     if set(types.values()) == set(refs) and refs:

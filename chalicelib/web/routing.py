@@ -87,7 +87,7 @@ def route(
 
             return _answered(act)
 
-        view.takes = takes  # type: ignore[attr-defined]
+        view.takes = takes  # type: ignore[attr-defined]  # mypy knows no attributes of functions
         # Accept any content type: curl sends every body as a form, and a body that is no JSON is refused.
         routes.route(path, methods=[method], authorizer=AUTHORIZER, content_types=["*/*"])(view)
         return handler

@@ -139,9 +139,9 @@ def with_fields(text: str) -> str:
 def _check(schemas: Mapping[str, Any], words: Mapping[str, Mapping[str, str]]) -> None:
     unlisted = sorted(set(schemas) - set(HEADINGS))
     fields = {(name, field) for name in HEADINGS for field in schemas[name].get("properties", {})}
-    said = {(name, field) for name, told in words.items() if name != "any" for field in told}
-    lacking = sorted(each for each in fields - said if each[1] not in words["any"])
-    stale = sorted(said - fields)
+    explained = {(name, field) for name, meanings in words.items() if name != "any" for field in meanings}
+    lacking = sorted(each for each in fields - explained if each[1] not in words["any"])
+    stale = sorted(explained - fields)
     if unlisted or lacking or stale:
         raise ValueError(
             f"expected a heading for each model and a meaning for each field; add {unlisted} to SECTIONS, "

@@ -15,7 +15,7 @@ from typing import Any
 
 BATCH_SIZE = 10  # messages; the maximum of SQS per call
 WAIT = 1  # seconds that a call waits for a message in an empty queue
-LOOK_EVERY = 0.25  # seconds between two reads of the depth of the queue
+POLL_EVERY = 0.25  # seconds between two reads of the depth of the queue
 DEPTH = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 
@@ -83,7 +83,7 @@ class Consumer:
 
     def _look(self) -> None:
         sqs = self._clients("sqs")
-        while not self._stop.wait(LOOK_EVERY):
+        while not self._stop.wait(POLL_EVERY):
             attributes = sqs.get_queue_attributes(QueueUrl=self._queue, AttributeNames=list(DEPTH))["Attributes"]
             self.deepest = max(self.deepest, sum(int(attributes[name]) for name in DEPTH))
 

@@ -25,7 +25,7 @@ _DAY_AT = {"flights": 0, "weather": 1}
 class S3Client(Protocol):
     """The only method of a boto3 S3 client that this module calls."""
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> Any: ...  # noqa: N803
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> Any: ...
 
 
 def partition_key(prefix: str, day: date) -> str:

@@ -33,7 +33,7 @@ JOBS = HERE.parents[1] / "jobs"
 LIBRARY = HERE.parents[1] / "job_library" / "sluice_job.py"
 COMPLETE = (date(2013, 1, 1), date(2013, 1, 2), date(2013, 2, 8))  # the last one with a snow storm
 WITHOUT_WEATHER = date(2013, 2, 9)
-LOOK_EVERY = 1.0  # seconds
+POLL_EVERY = 1.0  # seconds
 PATIENCE = 280.0  # seconds until the demo fails with the condition that is still unmet
 
 
@@ -87,7 +87,7 @@ class Demo:
                     if time.monotonic() > deadline:
                         raise
                     window.show(runs, waiting, f"waiting for an answer of the API ({failure.message})")
-                    time.sleep(LOOK_EVERY)
+                    time.sleep(POLL_EVERY)
                     continue
                 missing = unmet(runs)
                 window.show(runs, waiting, f"waiting for {missing}" if missing else "done")
@@ -95,7 +95,7 @@ class Demo:
                     return runs
                 if time.monotonic() > deadline:
                     raise SystemExit(f"demo: expected {missing} within {PATIENCE:.0f} s; see `sluice runs list`")
-                time.sleep(LOOK_EVERY)
+                time.sleep(POLL_EVERY)
 
     def runs(self) -> list[dict[str, Any]]:
         return list(self.client.listing(f"/v1/namespaces/{self.name}/runs")["items"])
@@ -105,7 +105,7 @@ class Demo:
         self.client.post(f"/v1/namespaces/{self.name}/apps/flights/schedules/report/disable")
         deadline = time.monotonic() + 60
         while any(run["state"] in watch.ACTIVE for run in self.runs()) and time.monotonic() < deadline:
-            time.sleep(LOOK_EVERY)
+            time.sleep(POLL_EVERY)
 
     def fired(self, run: dict[str, Any]) -> str:
         """The events that started a run, as short text."""

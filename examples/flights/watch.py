@@ -30,7 +30,7 @@ class Watch:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._live: Live | None = None
-        self._told: dict[str, str] = {}
+        self._printed: dict[str, str] = {}
 
     @contextmanager
     def open(self) -> Iterator[Watch]:
@@ -48,8 +48,8 @@ class Watch:
             self._live.update(runs_table(runs, waiting, goal))
             return
         for run in sorted(runs, key=lambda run: str(run["claimed_at"])):
-            if self._told.get(run["run_id"]) != run["state"]:
-                self._told[run["run_id"]] = run["state"]
+            if self._printed.get(run["run_id"]) != run["state"]:
+                self._printed[run["run_id"]] = run["state"]
                 self._console.print(f"  {run['state']:<9} {label(run)}", highlight=False)
 
 

@@ -67,12 +67,12 @@ def main() -> None:
         # In a thread: a signal handler runs inside the event loop, which must not block while files are written.
         threading.Thread(target=save, name="save-state", daemon=True).start()
 
-    def look_at_queues() -> None:
+    def poll_queues() -> None:
         while True:
             time.sleep(_QUEUES_EVERY_SECONDS)
             lambda_svc._esm_wake.set()
 
-    threading.Thread(target=look_at_queues, name="look-at-queues", daemon=True).start()
+    threading.Thread(target=poll_queues, name="poll-queues", daemon=True).start()
     signal.signal(signal.SIGUSR1, on_signal)
     app.main()
 

@@ -12,10 +12,10 @@ atexit.register(gc.freeze)
 
 from typing import Annotated  # noqa: E402 - the imports are what takes time
 
-import typer  # noqa: E402
+import typer  # noqa: E402 - as above
 
-from sluice.cli.frame import Commands  # noqa: E402
-from sluice.cli.lazy import Entry  # noqa: E402
+from sluice.cli.frame import Commands  # noqa: E402 - as above
+from sluice.cli.lazy import Entry  # noqa: E402 - as above
 
 HELP = """Schedules for data workflows on AWS: deploy them, run them, and find out why they did or did not run.
 
@@ -100,7 +100,7 @@ ENTRIES = (
     Entry("dry-run", "dry_run:dry_run", LOOK, "Apply events to a schedule's trigger, and show what fires."),
     Entry("jobs", "jobs:app", LOOK, "List waiting jobs; cancel, approve or refuse one."),
     Entry("runs", "runs:app", LOOK, "List runs, or show one with its attempts."),
-    Entry("logs", "logs:logs", LOOK, "Print the last log lines of a run."),
+    Entry("logs", "logs:logs", LOOK, "Print the last log lines of a run, or of the latest run of a schedule."),
     Entry(
         "records",
         "records:records",

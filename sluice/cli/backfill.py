@@ -227,6 +227,7 @@ def _show(view: Document, as_json: bool) -> None:
     ]
     render.fields(console, facts)
     _show_under_way(console, view["active"])
+    tables.failures(console, view.get("failures"))
 
 
 def _show_under_way(console: Console, jobs: list[Document]) -> None:

@@ -13,7 +13,7 @@ from sluice.client import Document
 from sluice.names import APP
 
 CHANGES = ("changed", "unchanged", "failed")
-MOST = 100  # names in one request
+MAX_NAMES = 100  # names in one request
 
 
 def act(action: str, app: str, filters: Filters, as_json: bool, how: Document | None = None) -> None:
@@ -28,8 +28,8 @@ def plan(action: str, schedules: Sequence[str], as_json: bool, how: Document | N
     failed = False
     for app in dict.fromkeys(name.rpartition(".")[0] for name in schedules):
         own = [name for name in schedules if name.rpartition(".")[0] == app]
-        for start in range(0, len(own), MOST):
-            body = {"action": action, "names": own[start : start + MOST], **(how or {}), "dry_run": True}
+        for start in range(0, len(own), MAX_NAMES):
+            body = {"action": action, "names": own[start : start + MAX_NAMES], **(how or {}), "dry_run": True}
             try:
                 _send(app, body, as_json)
             except typer.Exit:

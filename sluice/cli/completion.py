@@ -42,10 +42,12 @@ KINDS_OF_NAMES = {
     (None, "--app"): "app",
     (None, "--schedule"): "schedule",
     (None, "NAME"): "schedule",
+    ("logs", "ID|SCHEDULE"): "schedule",
 }
 # Which list has the ids of a command's argument, and under which field.
 JOBS, RUNS = ("jobs", "job_id"), ("runs", "run_id")
-IDS = {("jobs", "JOB"): JOBS, ("job", "ID"): JOBS, ("logs", "ID"): RUNS, ("runs", "ID"): RUNS, ("run", "ID"): RUNS}
+IDS = {("jobs", "JOB"): JOBS, ("job", "ID"): JOBS, ("runs", "ID"): RUNS, ("run", "ID"): RUNS}
+IDS |= {("logs", "ID|SCHEDULE"): RUNS}
 
 
 def offered(context: Any, param: Any, incomplete: str) -> list[str]:
@@ -79,7 +81,7 @@ def _words(context: Any, name: str, incomplete: str) -> Iterator[str]:
     for command in commands:
         if (command, name) in IDS:
             yield from _ids(context, *IDS[command, name])
-            return
+            break
     kind = context.params.get("kind") if name == "NAME" else None
     for command in (*commands, None):
         kind = kind or KINDS_OF_NAMES.get((command, name))

@@ -21,6 +21,20 @@ KindArgument = Annotated[
 ]
 
 
+def print_list(kind: Kind, namespace: str | None, limit: int, as_json: bool) -> None:
+    """Print the definitions of a kind in a namespace, at most ``limit``; 0 for all."""
+    path = names.collection_path(kind, [frame.needed_namespace(namespace)])
+    answer = frame.connect().listing(path, most=limit or None)
+    if as_json:
+        render.machine(answer)
+        return
+    if answer["items"]:
+        tables.definitions(render.stdout(), kind, answer["items"], frame.now())
+    else:
+        render.note(f"no {kind.collection} here")
+    tables.rest(answer, len(answer["items"]), f"sluice {kind.collection} ...")
+
+
 def get(
     kind: KindArgument,
     name: Annotated[

@@ -22,7 +22,7 @@ class Quick:
         _show_help(self, ctx)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        return _prepared(super().get_params(ctx))  # type: ignore[misc]
+        return _prepared(super().get_params(ctx))  # type: ignore[misc]  # the class beside it has the method
 
 
 class Command(Quick, TyperCommand):

@@ -1,4 +1,4 @@
-"""``sluice logs``: the last lines of a run's log, and the new ones as they come."""
+"""``sluice logs``: the last lines of the log of a run, or of a schedule's latest run, and the new ones as they come."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Annotated
 
 import typer
 
-from sluice import render
+from sluice import names, render, spell
 from sluice.cli import frame
 from sluice.cli.follow import OVER
 from sluice.client import Client, Document, segment
+from sluice.errors import WrongUsage
+from sluice.names import SCHEDULE
 
 EVERY = 2.0  # seconds between two reads of the log
 PATIENCE = 60.0  # seconds for the log of a run that has just ended: EMR uploads it after the end
@@ -19,7 +21,12 @@ MAX_LINES = 10_000  # the most that the API returns
 
 
 def logs(
-    run_id: Annotated[str, typer.Argument(metavar="ID", help="The id of a run, the same as that of its job.")],
+    named: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID|SCHEDULE", help="The id of a run, or a schedule, such as demo.flights.clean: its latest run."
+        ),
+    ],
     attempt: Annotated[
         int | None, typer.Option("--attempt", min=1, metavar="N", help="The attempt; by default the last.")
     ] = None,
@@ -29,10 +36,13 @@ def logs(
     follow: Annotated[
         bool, typer.Option("--follow", "-f", metavar="", help="Print new lines until the run has ended.")
     ] = False,
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Print the last log lines of a run."""
+    """Print the last log lines of a run, or of the latest run of a schedule."""
     client = frame.connect()
+    run_id = named if _is_run(named) else _latest(client, names.full_name(SCHEDULE, named, namespace, app_name))
     if follow:
         show = _show_json if as_json else _show
         try:
@@ -47,6 +57,23 @@ def logs(
         render.machine(answer)
     else:
         _show(answer)
+
+
+def _is_run(text: str) -> bool:
+    """Whether a text is the id of a run, which has more parts than the name of a schedule."""
+    return text.count(".") >= len(SCHEDULE.parts)
+
+
+def _latest(client: Client, schedule: str) -> str:
+    """The id of the latest run of a schedule, which stderr names. Raises `WrongUsage` if it has none."""
+    found = client.get(f"{names.path_of(SCHEDULE, schedule)}/runs", {"limit": 1})["items"]
+    if not found:
+        hint = f"sluice why schedule {schedule} says why it has not run"
+        raise WrongUsage(f"expected a schedule with a run, got {schedule!r}, which has none", "ID|SCHEDULE", hint)
+    run = found[0]
+    when = spell.ago(run["claimed_at"], frame.now())
+    render.note(f"the latest run of {schedule}, begun {when}: {run['run_id']}, {run['state']}")
+    return str(run["run_id"])
 
 
 def followed(

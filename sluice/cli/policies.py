@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from sluice import names, render
-from sluice.cli import frame, tables
+from sluice.cli import frame, get
 from sluice.names import POLICY
 
 
@@ -15,14 +14,4 @@ def policies(
     as_json: frame.Json = False,
 ) -> None:
     """List throttling policies. ``sluice describe policy NAME`` shows one with its queue."""
-    path = names.collection_path(POLICY, [frame.needed_namespace(namespace)])
-    answer = frame.connect().listing(path, most=limit or None)
-    if as_json:
-        render.machine(answer)
-        return
-    items = answer["items"]
-    if not items:
-        render.note("no policies here")
-    else:
-        tables.definitions(render.stdout(), POLICY, items, frame.now())
-    tables.rest(answer, len(items), "sluice policies ...")
+    get.print_list(POLICY, namespace, limit, as_json)

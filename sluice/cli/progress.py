@@ -28,7 +28,7 @@ def until_over(client: Client, path: str, quiet: bool = False, pause: Callable[[
     with _drawn(console, quiet) as draw:
         while True:
             view = client.get(path)
-            for line in _news(view, shown) if not quiet else ():
+            for line in _changes(view, shown) if not quiet else ():
                 elapsed = spell.duration(time.monotonic() - began)
                 console.print(Text.assemble((f"{elapsed:>8}  ", "dim"), line), soft_wrap=True)
             draw(_total(view, began))
@@ -78,7 +78,7 @@ def _drawn(console: Console, quiet: bool) -> Iterator[Callable[[Text], None]]:
         yield lambda line: live.update(line, refresh=True)
 
 
-def _news(view: Document, shown: dict[int, str]) -> Iterator[Text]:
+def _changes(view: Document, shown: dict[int, str]) -> Iterator[Text]:
     """A line for each step that has begun or ended since the last view. A step that did both has two."""
     for step in view["steps"]:
         number, state = int(step["step"]), str(step["state"])

@@ -300,6 +300,7 @@ def _show_steps(console: Console, steps: list[Document]) -> None:
         for step in steps
     ]
     render.table(console, ("STEP", "SCHEDULE", "STATE", "RUNS", "WHY…"), rows, indent=2)
+    tables.failures(console, [failure for step in steps for failure in step.get("failures") or ()])
 
 
 def _counts(view: Document) -> str:

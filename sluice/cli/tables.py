@@ -77,6 +77,14 @@ def _dags(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     return ("NAME", "STATE", "NODES", "CHANGED", "DESCRIPTION…"), rows
 
 
+def failures(console: Console, found: Sequence[View] | None) -> None:
+    """The failed runs of a backfill or a re-processing, each with its error; nothing if there are none."""
+    if found:
+        render.heading(console, "Failed runs")
+        rows: Rows = [(run["run_id"], _values(run.get("partition")), run["reason"]) for run in found]
+        render.table(console, ("RUN", "OF", "REASON…"), rows, indent=2)
+
+
 def dag_runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
     """Runs of a DAG: how many nodes have completed, and which node blocks the others, if any."""
     rows: Rows = []

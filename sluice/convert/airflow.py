@@ -92,11 +92,11 @@ class App:
             self.draft.find(where, f"its schedule was not converted: {lost.what}", lost.why, lost.todo)
             trigger = self._by_hand(dag)
         edges, sensors = self._graph(dag)
-        gates = [gate for task in sensors if (gate := self._gate(dag, task)) is not None]
-        if gates and trigger.get("type") == "event" and trigger["event"] == f"{name_of(dag.id)}.requested":
-            trigger = gates[0] if len(gates) == 1 else {"type": "all", "triggers": gates}
-        elif gates:
-            trigger = {"type": "all", "triggers": [trigger, *gates]}
+        conditions = [condition for task in sensors if (condition := self._condition(dag, task)) is not None]
+        if conditions and trigger.get("type") == "event" and trigger["event"] == f"{name_of(dag.id)}.requested":
+            trigger = conditions[0] if len(conditions) == 1 else {"type": "all", "triggers": conditions}
+        elif conditions:
+            trigger = {"type": "all", "triggers": [trigger, *conditions]}
         timed = _is_timed(trigger)
         nodes = self._nodes(dag, where, defaults, [task for task in dag.tasks.values() if _is_node(task, sensors)])
         if len(nodes) > MAX_NODES:
@@ -467,7 +467,7 @@ class App:
 
     # What the trigger waits for in addition to the schedule of the DAG
 
-    def _gate(self, dag: Dag, task: Task) -> Document | None:
+    def _condition(self, dag: Dag, task: Task) -> Document | None:
         """The trigger for a sensor that runs before all other tasks; None, with a finding, if there is none."""
         where, named = f"line {task.line}", task.named
         if task.kind == "S3KeySensor" and (found := self._dataset(task)) is not None:

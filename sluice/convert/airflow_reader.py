@@ -275,8 +275,9 @@ class Reader:
         if isinstance(left, Label):
             return right
         one, other = self._ordered(left), self._ordered(right)
-        if self._dag_of(one + other) is not None and one and other:
-            self._dag_of(one + other).edges.append((one, other) if forward else (other, one))  # type: ignore[union-attr]
+        dag = self._dag_of(one + other)
+        if dag is not None and one and other:
+            dag.edges.append((one, other) if forward else (other, one))
         return right
 
     def _dag_of(self, members: list[Any]) -> Dag | None:

@@ -137,7 +137,7 @@ class App(Engine):
         if mode not in ("hold", "backlog", "drain"):
             raise WrongUsage(f"expected hold, backlog or drain, got {mode!r}", "mode")
         with self.acting():
-            pauses.pause(self.ports, self.schedule(schedule), mode, self.user, False)  # type: ignore[arg-type]
+            pauses.pause(self.ports, self.schedule(schedule), mode, self.user, False)  # type: ignore[arg-type]  # checked above
 
     def resume(self, schedule: str) -> None:
         with self.acting():
@@ -343,7 +343,7 @@ class App(Engine):
     def _schedules(self, schedule: str | None) -> list[str]:
         if schedule is not None:
             return [self.schedule(schedule)]
-        apps = [row.name for row in lookup.members(self.ports, "app", self.namespace)]
+        apps = [row.name for row in lookup.definitions_in(self.ports, "app", self.namespace)]
         return [name for app in apps for name in lookup.schedules_of(self.ports, app)]
 
     def _dataset(self, name: str) -> Dataset:

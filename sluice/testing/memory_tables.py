@@ -16,7 +16,7 @@ from sluice.testing.expressions import Bound, Invalid, check_bindings, condition
 
 Key = tuple[str, str]
 Item = Mapping[str, Any]
-LARGEST = 400_000  # bytes of an item, approximately
+MAX_ITEM = 400_000  # bytes of an item, approximately
 
 
 class MemoryTables:
@@ -32,15 +32,15 @@ class MemoryTables:
         self.known: dict[int, tuple[Item, Any]] = {}  # items that a test has read, by identity
         self._tokens: set[str] = set()  # of transactions that were carried out
 
-    def create_table(self, TableName: str, **arguments: Any) -> None:  # noqa: N803
+    def create_table(self, TableName: str, **arguments: Any) -> None:
         self._tables[TableName] = _Table(arguments)
 
-    def get_item(self, TableName: str, Key: Item, ConsistentRead: bool = False) -> dict[str, Any]:  # noqa: N803
+    def get_item(self, TableName: str, Key: Item, ConsistentRead: bool = False) -> dict[str, Any]:
         self.before_call()
         found = self._tables[TableName].items.get(_key(Key))
         return {"Item": found} if found is not None else {}
 
-    def batch_get_item(self, RequestItems: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
+    def batch_get_item(self, RequestItems: Mapping[str, Any]) -> dict[str, Any]:
         self.before_call()
         answers: dict[str, list[Item]] = {}
         with self._lock:
@@ -50,7 +50,7 @@ class MemoryTables:
                 answers[name] = [chosen(row) for row in rows if row is not None]
         return {"Responses": answers, "UnprocessedKeys": {}}
 
-    def batch_write_item(self, RequestItems: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803
+    def batch_write_item(self, RequestItems: Mapping[str, Any]) -> dict[str, Any]:
         self.before_call()
         with self._lock:
             for name, requests in RequestItems.items():
@@ -75,8 +75,8 @@ class MemoryTables:
 
     def transact_write_items(
         self,
-        TransactItems: Sequence[Mapping[str, Any]],  # noqa: N803
-        ClientRequestToken: str = "",  # noqa: N803
+        TransactItems: Sequence[Mapping[str, Any]],
+        ClientRequestToken: str = "",
     ) -> None:
         self.before_call()
         if ClientRequestToken in self._tokens:
@@ -218,12 +218,12 @@ class _Table:
         before = self.items.pop(key, None)
         self._changed.add(key)
         attributes = {"pk", *self._hashes.values()}
-        for attribute in attributes if before is not None else ():
-            if attribute in before:  # type: ignore[operator]
-                del self._parts[attribute, before[attribute]["S"]][key]  # type: ignore[index]
+        if before is not None:
+            for attribute in attributes & before.keys():
+                del self._parts[attribute, before[attribute]["S"]][key]
         if item is None:
             return
-        if len(str(item)) > LARGEST:
+        if len(str(item)) > MAX_ITEM:
             raise _error("ValidationException", f"the item {key} is larger than DynamoDB takes")
         self.items[key] = item
         for attribute in attributes & item.keys():

@@ -34,7 +34,8 @@ DUE = {full(f"{kind}{number}"): seconds for kind, (_, seconds) in KINDS.items() 
 
 
 class Failover(World):
-    """A world whose first ticks run as a test defines; the later ones run normally."""
+    """A world whose first ticks run as a test defines; the later ones run normally. It is a subclass because `pass_by`
+    of the world calls its `tick`."""
 
     def __init__(self, *ticks: Tick) -> None:
         super().__init__(wake_shards=1, history_shards=1)

@@ -36,7 +36,7 @@ class Queue:
         self.urls = 0
         self.refuses = refuses
 
-    def get_queue_url(self, QueueName: str) -> dict[str, str]:  # noqa: N803
+    def get_queue_url(self, QueueName: str) -> dict[str, str]:
         self.urls += 1
         return {"QueueUrl": f"https://sqs/{QueueName}"}
 

@@ -88,7 +88,7 @@ def test_o2_cloudwatch_accepts_each_name_and_unit(capsys: pytest.CaptureFixture[
 
 def test_o2_a_failed_measurement_fails_no_invocation(capsys: pytest.CaptureFixture[str]) -> None:
     metrics = EmfMetrics("prod")
-    metrics.add(run_metrics.RUN_COST, "much")  # type: ignore[arg-type]
+    metrics.add(run_metrics.RUN_COST, "much")
     metrics.add(run_metrics.WAITS_BEGUN, 1, "pool")
     metrics.flush()
     [line] = written(capsys)
@@ -124,7 +124,7 @@ class Refuses:
         if self._refusals:
             raise self._refusals.pop(0)
 
-    def batch_write_item(self, RequestItems: dict[str, Any]) -> dict[str, Any]:  # noqa: N803
+    def batch_write_item(self, RequestItems: dict[str, Any]) -> dict[str, Any]:
         return {"UnprocessedItems": RequestItems} if self._refusals and self._refusals.pop() else {}
 
 

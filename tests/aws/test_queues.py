@@ -28,7 +28,7 @@ class Queue:
         self.calls = 0
         self.fails: list[set[str]] = []  # for each call, the ids that it fails
 
-    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Any]) -> Any:  # noqa: N803
+    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Any]) -> Any:
         self.calls += 1
         failing = self.fails.pop(0) if self.fails else set()
         for entry in Entries:
@@ -69,7 +69,7 @@ def test_t4_many_hints_of_a_tick_are_sent_for_whole_seconds(fraction: int) -> No
     dues = [NOON + second * SECOND for second in range(40, 60)]
     hints.send_all([(due, [A_JOB]) for due in dues], clock.now(), True)
     assert queue.early == [HEAD_START] * len(dues)
-    assert queue.calls == 2, "ten messages to a call, whatever their instants"
+    assert queue.calls == 2, "ten messages to a call, also with different instants"
     assert clock.now() - NOON - fraction < SECOND
 
 

@@ -173,10 +173,7 @@ def test_five_pollers_at_first_and_three_hundred_more_a_minute(recorded: cpu.Rec
         due = int(region.timeline.now + 30_000)
         body = json.dumps({"due": due - 29_000, "refs": []})
         region.check._handle = lambda ports, event, context: (
-            region.free.clock.wait_until(due)
-            or {  # type: ignore[func-returns-value]
-                "batchItemFailures": []
-            }
+            region.free.clock.wait_until(due) or {"batchItemFailures": []}
         )
         for number in range(40):
             region.sqs.enqueue(HINTS, f"{body}{number}")

@@ -46,10 +46,10 @@ def test_e9_an_interrupted_deployment_is_sent_again_until_done() -> None:
             if self.sent <= self.failures:
                 raise NotReachable("it took too long", None, None)
 
-    seconds, requests = registration.deployed(Flaky(2), {})  # type: ignore[arg-type]
+    seconds, requests = registration.deployed(Flaky(2), {})
     assert (requests, seconds >= 0) == (3, True)
     with pytest.raises(Failure):
-        registration.deployed(Flaky(registration.MAX_REQUESTS), {})  # type: ignore[arg-type]
+        registration.deployed(Flaky(registration.MAX_REQUESTS), {})
 
 
 def test_e9_emitters_report_their_speed_and_no_duplicate() -> None:

@@ -229,6 +229,9 @@ def message(name: str = "demo.flights.backup") -> View:
     }
 
 
+FAILED_RUN = {"run_id": f"{CLEAN}.m3k2j9x1.0f", "partition": None, "reason": "exit code 1: KeyError: 'flights'"}
+
+
 def backfill(state: str = "RUNNING", **changed: Any) -> View:
     return {
         "backfill_id": "0a1b2c3d4e5f6071",
@@ -251,6 +254,7 @@ def backfill(state: str = "RUNNING", **changed: Any) -> View:
         "succeeded": 8,
         "failed": 1,
         "cancelled": 0,
+        "failures": [FAILED_RUN],
         "active": [{"job_id": JOB, "entry": "2026-01-22T02:00:00.000Z", "state": "running"}],
         "created_at": past(minutes=3.5),
         "created_by": ARN,
@@ -272,6 +276,7 @@ def reprocess(state: str = "RUNNING", **changed: Any) -> View:
             "why": why,
             "backfill_id": f"326ca05653517d0b.{number}" if step_state != "waiting" else None,
             "total": 1,
+            "failures": [],
             **counts,
         }
 

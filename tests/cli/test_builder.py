@@ -259,7 +259,7 @@ def test_l15_a_built_app_is_applied(api: PlayedApi) -> None:
 
 def test_l15_a_part_can_be_changed_later() -> None:
     made = flights()
-    made.part("schedules", "nightly").priority(9)  # type: ignore[attr-defined]
+    made.part("schedules", "nightly").priority(9)
     assert made.document()["schedules"]["nightly"]["priority"] == 9
     found = made.document()
     found["schedules"].clear()
@@ -276,4 +276,4 @@ def test_l15_a_wrong_use_of_the_builder_says_what_to_do() -> None:
     with pytest.raises(WrongUsage, match="expected a part of an app, got the message 'backup'"):
         app("demo", "x").add(builder.message("backup"))
     with pytest.raises(TypeError):
-        concurrency(1, moon=2)  # type: ignore[call-arg]
+        concurrency(1, moon=2)

@@ -73,9 +73,10 @@ def test_names_come_from_the_api(catalog: PlayedApi, words: str, offers: list[st
 
 
 def test_ids_of_jobs_and_runs_need_the_namespace(catalog: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert completed("sluice logs demo") == []
+    assert completed("sluice runs show demo") == []
     monkeypatch.setenv("SLUICE_NAMESPACE", "demo")
-    assert completed("sluice logs demo") == [run()["run_id"]]
+    assert completed("sluice runs show demo") == [run()["run_id"]]
+    assert completed("sluice logs demo.flights.c") == [CLEAN, run()["run_id"]]
     assert completed("sluice why job demo") == [job()["job_id"]]
 
 

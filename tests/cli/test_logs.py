@@ -11,7 +11,7 @@ from sluice.cli import logs
 from sluice.client import Client
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
-from tests.cli.recorded import JOB, View
+from tests.cli.recorded import CLEAN, JOB, View, run
 
 PATH = f"/v1/runs/{JOB}/logs"
 LATER = "EMR has not uploaded the log yet"
@@ -93,3 +93,27 @@ def test_with_json_each_line_of_a_followed_log_is_one(api: PlayedApi, sluice: Sl
         {"attempt": 1, "stream": "stdout", "line": "a"},
         {"attempt": 1, "stream": "stdout", "line": "b"},
     ]
+
+
+RUNS = "/v1/namespaces/demo/apps/flights/schedules/clean/runs"
+
+
+@pytest.mark.parametrize("words", [[CLEAN], ["clean", "-n", "demo", "-a", "flights"]])
+def test_logs_of_a_schedule_are_those_of_its_latest_run(api: PlayedApi, sluice: Sluice, words: list[str]) -> None:
+    api.lists[RUNS] = [run(JOB, "FAILED"), run(f"{JOB}0")]
+    api.play("GET", PATH, log("one", state="FAILED"))
+
+    result = sluice("logs", *words)
+
+    assert (result.exit_code, result.stdout) == (0, "one\n"), result.stderr
+    assert result.stderr == f"the latest run of {CLEAN}, begun 5 m ago: {JOB}, FAILED\n"
+    assert api.sent("GET", RUNS)[0].query == {"limit": "1"}
+
+
+def test_logs_of_a_schedule_without_a_run_lead_to_why(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[RUNS] = []
+
+    result = sluice("logs", CLEAN)
+
+    assert result.exit_code == 2
+    assert f"hint: sluice why schedule {CLEAN} says why it has not run" in result.stderr

@@ -87,6 +87,17 @@ def test_l21_a_reprocessing_is_shown_step_by_step(api: PlayedApi, sluice: Sluice
     assert json.loads(sluice("reprocess", "show", "326ca05653517d0b", "-n", "demo", "--json").stdout) == view
 
 
+def test_l21_failed_runs_are_shown_with_their_errors(api: PlayedApi, sluice: Sluice) -> None:
+    view = reprocess("FAILED")
+    failed = {"run_id": "demo.flights.join.m3k2j9x1.0f", "partition": DAY, "reason": "exit code 1: KeyError: 'x'"}
+    view["steps"][1] |= {"state": "failed", "running": 0, "failed": 1, "failures": [failed]}
+    api.play("GET", ONE, view)
+    result = sluice("reprocess", "show", "326ca05653517d0b", "-n", "demo")
+    head, columns, row = result.stdout.splitlines()[-3:]
+    assert (head, columns.split()) == ("Failed runs", ["RUN", "OF", "REASON"])
+    assert row.split(maxsplit=2) == [failed["run_id"], "2013/1", failed["reason"]]
+
+
 def test_l21_reprocessings_are_listed_newest_first(api: PlayedApi, sluice: Sluice) -> None:
     api.lists[ALL] = [reprocess(), reprocess("FAILED", reprocess_id="older", failed=2)]
     result = sluice("reprocess", "list", "-n", "demo")

@@ -102,7 +102,7 @@ def test_l20_an_eventbridge_cron_fires_as_aws_says(fields: str, matches: object,
     for number in range(-1, 366):
         day = date(2026, 1, 1) + timedelta(days=number)
         at = datetime(day.year, day.month, day.day, 7, 30, tzinfo=ZoneInfo(zone)).astimezone(UTC)
-        if matches(day) and BEGIN <= at < END:  # type: ignore[operator]
+        if matches(day) and BEGIN <= at < END:
             wanted.append(text(at))
     assert list(fires(_of_eventbridge(f"cron({fields})", zone, tmp_path))) == wanted
 

@@ -69,7 +69,7 @@ def test_t9_a_number_of_units_is_that_many_times_its_bytes(count: int, unit: str
 )
 def test_t9_an_invalid_size_is_refused_with_field_and_expected(value: object) -> None:
     with pytest.raises(SluiceError) as caught:
-        parse_bytes(value, "trigger.bytes")  # type: ignore[arg-type]
+        parse_bytes(value, "trigger.bytes")
 
     assert (caught.value.code, caught.value.field) == ("invalid", "trigger.bytes")
     assert caught.value.message.startswith("expected a size such as 100GB, 1.5 MiB or a number of bytes, from 1 B to")

@@ -45,7 +45,7 @@ class MessageStory(Story):
         self.world.pass_by(span)
         self._find()
 
-    def _news(self) -> Iterator[tuple[Instant, str, str]]:
+    def _changes(self) -> Iterator[tuple[Instant, str, str]]:
         for full in self.names:
             name = full.removeprefix("~")
             for run in self.world.runs(full):

@@ -171,7 +171,7 @@ class Bucket:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def put_object(self, Bucket: str, Key: str, Body: Any) -> None:  # noqa: N803 (the names that boto3 has)
+    def put_object(self, Bucket: str, Key: str, Body: Any) -> None:
         content = Body.read()
         self._world.upload(Key, Bucket, len(content), text=content)
 
@@ -180,7 +180,7 @@ class Bucket:
 def session(folder: Path) -> Iterator[Session]:
     """A reader on a new installation. The environment and the clock are those of the page until the end."""
     world, numbers = _installation(), count(1)
-    client = Client(ADDRESS, InProcess())  # type: ignore[arg-type]
+    client = Client(ADDRESS, InProcess())
     with pytest.MonkeyPatch.context() as patch:
         for name in ("SLUICE_NAMESPACE", "FORCE_COLOR", "GITHUB_ACTIONS", "PY_COLORS", "SLUICE_API_URL"):
             patch.delenv(name, raising=False)
@@ -202,7 +202,7 @@ def _installation() -> World:
     world = World()
     buckets = {"lake_bucket": "sluice-lake", "control_bucket": "sluice-control"}
     world.ports = replace(world.ports, settings=replace(world.ports.settings, **buckets))
-    world.payloads.context_uri = lambda run_id: f"s3://sluice-control/context/{run_id}.json"  # type: ignore[method-assign]
+    world.payloads.context_uri = lambda run_id: f"s3://sluice-control/context/{run_id}.json"
     return world
 
 

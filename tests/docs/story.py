@@ -201,12 +201,12 @@ class Story:
 
     def _find(self) -> None:
         """Write down all new starts and records, in the order of their instants."""
-        for at, key, line in sorted(self._news()):
+        for at, key, line in sorted(self._changes()):
             if key not in self._seen:
                 self._seen.add(key)
                 self._tell(line, at)
 
-    def _news(self) -> Iterator[tuple[Instant, str, str]]:
+    def _changes(self) -> Iterator[tuple[Instant, str, str]]:
         for name in self.names:
             for run in self.world.runs(name):
                 fired_by = _events(context.events_of(self.world.ports, run))

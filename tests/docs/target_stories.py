@@ -59,8 +59,8 @@ class ExecutionStory(Story):
     def _newest(self) -> list[Execution]:
         return list(reversed(self.world.targets.machines.executions.values()))
 
-    def _news(self) -> Iterator[tuple[Instant, str, str]]:
-        yield from super()._news()
+    def _changes(self) -> Iterator[tuple[Instant, str, str]]:
+        yield from super()._changes()
         for name in self.names:
             for run in self.world.runs(name):
                 if run.state_at is not None and run.state in ("SUCCEEDED", "RETRYING", "FAILED"):

@@ -32,7 +32,7 @@ STORIES: dict[str, dict[str, Callable[[Story], None]]] = {
 }
 EXAMPLE = re.compile(
     r"^<!-- example: (?P<name>\w+) -->\n```yaml\n(?P<yaml>.*?)^```\n"
-    r"(?P<between>.*?)^<!-- story: (?P<story>\w+) -->\n```\n(?P<told>.*?)^```$",
+    r"(?P<between>.*?)^<!-- story: (?P<story>\w+) -->\n```\n(?P<lines>.*?)^```$",
     flags=re.S | re.M,
 )
 CONTEXT = Draft202012Validator(json.loads((DOCS / "run-context.schema.json").read_text()))
@@ -49,7 +49,7 @@ class Example(NamedTuple):
 
 def examples(page: str) -> list[Example]:
     found = EXAMPLE.finditer((DOCS / f"{page}.md").read_text())
-    return [Example(page, each["name"], yaml12.load(each["yaml"]), each["told"].splitlines()) for each in found]
+    return [Example(page, each["name"], yaml12.load(each["yaml"]), each["lines"].splitlines()) for each in found]
 
 
 EXAMPLES = [example for page in STORIES for example in examples(page)]

@@ -15,7 +15,7 @@ from tests.support.world import World
 PAGE = Path(__file__).parents[2] / "docs" / "messages.md"
 EXAMPLE = re.compile(
     r"^<!-- message: (?P<name>\w+) -->\n```yaml\n(?P<yaml>.*?)^```\n"
-    r"<!-- told: (?P=name) -->\n```\n(?P<told>.*?)^```$",
+    r"<!-- result: (?P=name) -->\n```\n(?P<lines>.*?)^```$",
     flags=re.S | re.M,
 )
 
@@ -27,7 +27,7 @@ class Example(NamedTuple):
 
 
 EXAMPLES = [
-    Example(found["name"], yaml12.load(found["yaml"]), found["told"].splitlines())
+    Example(found["name"], yaml12.load(found["yaml"]), found["lines"].splitlines())
     for found in EXAMPLE.finditer(PAGE.read_text())
 ]
 

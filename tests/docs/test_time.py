@@ -64,7 +64,7 @@ def test_t1_the_page_says_why_an_expression_is_refused(row: list[str]) -> None:
 def test_t2_the_page_says_when_fires_come_as_clocks_change(row: list[str]) -> None:
     gap, overlap = row[1].split(", ")
     after = parse_instant(f"{row[2].replace(' ', 'T')}:00Z")
-    rule = Daylight(gap, overlap)  # type: ignore[arg-type]
+    rule = Daylight(gap, overlap)
     assert fires(row[0], "America/New_York", after, row[3].count(",") + 1, rule) == row[3]
 
 

@@ -52,9 +52,9 @@ class Road:
     def runs(self, schedule: str) -> list[dict[str, Any]]:
         return list(self.client.get(f"{self.base}/apps/flights/schedules/{schedule}/runs")["items"])
 
-    def until(self, look: Callable[[], Any], seconds: float) -> Any:
+    def until(self, poll: Callable[[], Any], seconds: float) -> Any:
         end = time.monotonic() + seconds
-        while not (seen := look()):
+        while not (seen := poll()):
             assert time.monotonic() < end, (
                 f"expected it within {seconds} s; runs: {self.client.get(self.base + '/runs')}"
             )

@@ -78,14 +78,14 @@ class Nobody:
 
 def test_o7_a_failing_check_is_reported_and_bad_health_stops_all() -> None:
     outputs = {"LakeBucket": "lake", "ControlBucket": "control"}
-    stage = smoke.Stage("x", Nobody(), lambda service: Nobody(), outputs, 1)  # type: ignore[arg-type]
+    stage = smoke.Stage("x", Nobody(), lambda service: Nobody(), outputs, 1)
     checks = smoke.Smoke(stage, lambda words: None).play()
     assert [(check.name, "the API says no" in check.error) for check in checks] == [("health", True)]
 
 
 def test_o7_a_resource_that_cannot_be_removed_is_named() -> None:
     outputs = {"LakeBucket": "lake", "ControlBucket": "control"}
-    stage = smoke.Stage("x", Nobody(), lambda service: Nobody(), outputs, 1)  # type: ignore[arg-type]
+    stage = smoke.Stage("x", Nobody(), lambda service: Nobody(), outputs, 1)
     made = smoke.Smoke(stage, lambda words: None)
     made._objects.append(("lake", "a/b"))
     left = made.remove()

@@ -63,7 +63,7 @@ class Uploads:
     def __init__(self) -> None:
         self.names: set[str] = set()
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:
         assert Body
         self.names.add(Key.rpartition("/")[2])
 

@@ -92,7 +92,8 @@ class DayQueue(FakeQueue):
 
 
 class Day(World):
-    """A day that begins at midnight. ``deaths`` is the number of Lambdas that are killed, at random moments."""
+    """A day that begins at midnight. ``deaths`` is the number of Lambdas that are killed, at random moments. It is a
+    subclass because its targets and workers answer by its clock, and checks of a world read its rows."""
 
     def __init__(self, load: Load, deaths: int, seed: int) -> None:
         super().__init__(wake_shards=1, history_shards=1)

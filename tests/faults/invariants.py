@@ -64,7 +64,7 @@ class Stock:
         known = self._known.get(id(item))
         if known is None or known[0] is not item:
             known = self._known[id(item)] = (item, items.from_item(kind, item))
-        return known[1]  # type: ignore[no-any-return]
+        return known[1]
 
     @property
     def jobs(self) -> list[Job]:
@@ -328,4 +328,4 @@ def _each_run_started_once(world: World, stock: Stock) -> None:
 
 def _same(found: Iterable[Any], expected: Iterable[Any], what: str) -> None:
     missing, fallback = set(expected) - set(found), set(found) - set(expected)
-    assert not missing and not fallback, f"{what}: missing {missing}, spare {fallback}"
+    assert not missing and not fallback, f"{what}: missing {missing}, fallback {fallback}"

@@ -76,6 +76,10 @@ class Result:
 
 
 class Platform(World):
+    """A world whose queues, streams and services fail. It is a subclass because each fake of the world is replaced by
+    one that can fail, and the checks of a world apply to the whole.
+    """
+
     def __init__(self, outages: Sequence[Outage], seed: int = 1) -> None:
         super().__init__(wake_shards=1, history_shards=1)
         self.outages = outages
@@ -396,7 +400,7 @@ class Platform(World):
     def check(self) -> None:
         """Check that nothing is lost and nothing is done twice, for every outage."""
         assert self.failures == [], "an invocation failed while everything was up"
-        assert self.answers[500] == 0, "somebody was told of a fault of ours"
+        assert self.answers[500] == 0, "a caller got an error of the service itself"
         kept = [*self.objects.dead, *self.custom.dead, *self.hint_queue.dead, *self.stream.lost]
         assert kept == [], "given up, for an operator to repair"
         behind = self.behind()

@@ -41,20 +41,20 @@ LIVE = ("SUBMITTED", "RUNNING")
 MAX_LEFT = 40  # rounds after the last; each of them ends the active runs and lets the next ones start
 
 
-class RumourWakes:
+class StaleWakes:
     """The wake index as DynamoDB behaves: it may miss recent writes and still return deleted rows."""
 
     def __init__(self, inner: Any, chance: random.Random) -> None:
         self._inner, self._chance = inner, chance
-        self._told: list[Ref] = []
+        self._hinted: list[Ref] = []
         self.honest = False
 
     def overdue(self, table: str, until: int, limit: int) -> tuple[Ref, ...]:
         found: tuple[Ref, ...] = self._inner.overdue(table, until, limit)
         if self.honest:
             return found
-        stale = [ref for ref in self._told[-20:] if self._chance.random() < 0.2]
-        self._told += found
+        stale = [ref for ref in self._hinted[-20:] if self._chance.random() < 0.2]
+        self._hinted += found
         return tuple(dict.fromkeys([*(ref for ref in found if self._chance.random() < 0.8), *stale]))
 
     def each_overdue(self, table: str, until: int) -> Iterator[Ref]:
@@ -65,6 +65,10 @@ class RumourWakes:
 
 
 class RandomWorld(World):
+    """The world of all tests, with steps that a test draws at random. It is a subclass because it replaces `pass_by`: a
+    tick may be killed, whether a step or a helper of the world lets the time pass.
+    """
+
     def __init__(self, schedules: dict[str, Any], seed: int) -> None:
         self.most_runs = seed % 4  # of the EMR application at a time; 0: no limit
         limits = ((APPLICATION, self.most_runs),) if self.most_runs else ()
@@ -74,7 +78,7 @@ class RandomWorld(World):
         self.deploy({**flights(schedules, clean=retried), "policies": dying.POLICIES, "pools": dying.POOLS})
         self.pool_size = self.in_pool = 4
         self.documents = dict(schedules)
-        self.wakes = RumourWakes(self.ports.wakes, self.chance)
+        self.wakes = StaleWakes(self.ports.wakes, self.chance)
         self.weather = Weather(self.tables, self.clock)
         self.ports = replace(self.ports, wakes=self.wakes, clock=self.weather.lambda_clock)
         self.points = wrap(self)
@@ -98,7 +102,7 @@ class RandomWorld(World):
             self.old_refs += refs
             send(refs, due, now)
 
-        self.hints.send = sending  # type: ignore[method-assign]
+        self.hints.send = sending
 
     def truthful_emr(self) -> None:
         """Check EMR's calls. An ended run is not cancelled. No run of a closed schedule is started, nor with the
@@ -129,7 +133,7 @@ class RandomWorld(World):
             if emr.runs[(run.target_id or "").partition("/")[2]].state in LIVE:
                 cancel(run)
 
-        emr.start, emr.cancel = starting, cancelling  # type: ignore[method-assign]
+        emr.start, emr.cancel = starting, cancelling
 
     # -- steps ---------------------------------------------------------------------------------------------------
 
@@ -196,7 +200,7 @@ class RandomWorld(World):
                 dying.tick(self)
 
     def emr_ends(self, outcome: str, reported: int) -> None:
-        """One of the active runs reaches a state. Its event is lost, or comes once or twice, by ``told``."""
+        """One of the active runs reaches a state. Its event comes ``reported`` times: never, once or twice."""
         live = [made for made in self.targets.emr.runs.values() if made.state in LIVE]
         if live:
             made = self.chance.choice(live)

@@ -15,8 +15,8 @@ from tests.support.world import World
 
 # One fire within the time that the test lets pass: 2 March 2026, 12:01 is the only one of that day.
 ONCE = {"type": "time", "expression": "1 12 2 3 *"}
-TOLD: dict[str, Any] = {"workflow": "notify", "enabled": True, "trigger": ONCE}
-COUNTED = {**TOLD, "constraints": [{"type": "rate", "max": 5, "per": "hour"}]}
+SENT_ONCE: dict[str, Any] = {"workflow": "notify", "enabled": True, "trigger": ONCE}
+COUNTED = {**SENT_ONCE, "constraints": [{"type": "rate", "max": 5, "per": "hour"}]}
 
 
 def _fires(world: World) -> None:
@@ -47,9 +47,9 @@ def _redriven_in_vain_and_replaced(world: World) -> None:
     _fires(world)
     passes(world, "1m", "1m")
     shut = {"type": "time_window", "start": "03:00", "end": "04:00"}
-    redelivered(lambda: world.put("message", {**TOLD, "constraints": [shut]}))
+    redelivered(lambda: world.put("message", {**SENT_ONCE, "constraints": [shut]}))
     people(world, lambda: _redrive(world))
-    redelivered(lambda: world.put("message", {**TOLD, "properties": {"new": True}}))
+    redelivered(lambda: world.put("message", {**SENT_ONCE, "properties": {"new": True}}))
     world.settle(lost)
 
 
@@ -83,21 +83,21 @@ _ENDS = [({"message": states}, 0) for states in (["FAILED", "SUCCEEDED"], ["SUCC
 
 DELIVERED = {
     "a batch that outlasts its lease and its invocation": Scenario(
-        {"message": {**TOLD, "spread": {"count": 21}}},
+        {"message": {**SENT_ONCE, "spread": {"count": 21}}},
         _outlasts_its_invocation,
         [({"message": ["SUCCEEDED"] * 21}, 0)],
         messages=21,
     ),
     "a fire that could not be delivered in its tries, and is redriven": Scenario(
-        {"message": TOLD}, _tried_again, _ENDS, messages=1, later=_redrive, holds=_none_is_left
+        {"message": SENT_ONCE}, _tried_again, _ENDS, messages=1, later=_redrive, holds=_none_is_left
     ),
     "a fire that could never be delivered, and is redriven": Scenario(
-        {"message": TOLD}, _given_up_and_redriven, _ENDS, messages=1, later=_redrive, holds=_none_is_left
+        {"message": SENT_ONCE}, _given_up_and_redriven, _ENDS, messages=1, later=_redrive, holds=_none_is_left
     ),
     "a counted run that could never be delivered, and is redriven": Scenario(
         {"message": COUNTED}, _given_up_and_redriven, _ENDS, messages=1, later=_redrive, holds=_none_is_left
     ),
     "a redrive that is dropped with its schedule's generation, and asked for again": Scenario(
-        {"message": TOLD}, _redriven_in_vain_and_replaced, _ENDS, messages=1, later=_redrive, holds=_none_is_left
+        {"message": SENT_ONCE}, _redriven_in_vain_and_replaced, _ENDS, messages=1, later=_redrive, holds=_none_is_left
     ),
 }

@@ -67,7 +67,7 @@ EXECUTIONS = {
         workflows=ETL,
         holds=lambda world: _one_for_each_attempt(world) and len(world.targets.machines.executions) == 4,
     ),
-    "a disable while the start of an execution is unheard": Scenario(
+    "a disable while the start of an execution is not confirmed": Scenario(
         {"clean": SCHEDULE},
         _disable_with_an_unheard_start,
         [({"clean": ["CANCELLED"]}, 0), ({"clean": ["ABORTED"]}, 0), ({"clean": []}, 0), ({"clean": ["SUCCEEDED"]}, 0)],

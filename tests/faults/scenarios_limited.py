@@ -110,7 +110,7 @@ def _ends_unheard(world: World) -> None:
 
 
 LIMITED = {
-    "a slot whose run has ended unheard": Scenario(
+    "a slot whose run has ended without an event": Scenario(
         {"clean": CLEAN}, _ends_unheard, [({"clean": ["SUCCEEDED", "SUCCEEDED"]}, 2)]
     ),
     "a rate, and two schedules that share it": Scenario(

@@ -48,7 +48,7 @@ def reported(world: World) -> list[str]:
 
 
 NOTICES = {
-    "failures and an abort that are told": Scenario(
+    "a notice of failures and an abort": Scenario(
         {"daily": partitions(1, "clean", notify=ALL, **ONE)},
         _several_fail,
         # After a kill the first run may still be active when the second data comes. Then that job is aborted, too, or

@@ -59,14 +59,14 @@ def _other_bursts(world: World) -> None:
 def _approved_and_tried(world: World) -> None:
     """One fire is approved before it is due, and the target of another does not answer at first."""
     world.targets.queue.answers = [NoAnswer("the server is down")]
-    [fire] = [job for job in world.jobs("asked") if job.kind == "fire"]
+    [fire] = [job for job in world.jobs("executed") if job.kind == "fire"]
     people(world, lambda: actions.approve(world.ports, fire.job_id, ADA))
     passes(world, "60s", "61s", "60s")
     finish(world)
 
 
 def _approved(world: World) -> bool:
-    [run] = world.runs("asked")
+    [run] = world.runs("executed")
     return f"approved by {ADA}" in run.fired_by
 
 
@@ -94,11 +94,11 @@ UPDATED = {
     ),
     "a fire that is approved early, and one that is tried twice": Scenario(
         {
-            "asked": at("2 12 2 3 *", constraints=[{"type": "approval", "people": [ADA]}]),
-            "told": at("1 12 2 3 *", "notify"),
+            "executed": at("2 12 2 3 *", constraints=[{"type": "approval", "people": [ADA]}]),
+            "delivered": at("1 12 2 3 *", "notify"),
         },
         _approved_and_tried,
-        [({"asked": ["SUCCEEDED"], "told": ["SUCCEEDED"]}, 1)],
+        [({"executed": ["SUCCEEDED"], "delivered": ["SUCCEEDED"]}, 1)],
         messages=1,
         holds=_approved,
     ),

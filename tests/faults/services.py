@@ -83,7 +83,7 @@ class Services:
         """The error that boto3 raises after its retries."""
         code = code if self.how(service) == "unavailable" else "ThrottlingException"
         answer = {"Error": {"Code": code, "Message": "down"}, "ResponseMetadata": {"HTTPStatusCode": 503}}
-        return ClientError(answer, service)  # type: ignore[arg-type]
+        return ClientError(answer, service)
 
 
 def fails_tables(tables: MemoryTables, services: Services) -> None:

@@ -76,7 +76,7 @@ def _ended(document: dict[str, Any], says: str = "SUCCESS") -> tuple[World, list
         written.append(sum(isinstance(write, Replace) and isinstance(write.row, Run) for write in writes))
         return commit(writes)
 
-    world.ports.ledger.commit = counted  # type: ignore[method-assign]
+    world.ports.ledger.commit = counted
     world.finish(says)
     return world, written
 

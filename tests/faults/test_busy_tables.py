@@ -30,7 +30,7 @@ def _during_act(scenario: Scenario, faults: Callable[[MemoryTables], Unreliable]
     """Play the scenario with tables that throttle during its act."""
 
     def act(world: World) -> None:
-        tables = world.tables  # type: ignore[attr-defined]
+        tables = world.tables
         seen.append(faults(tables))
         scenario.act(world)
         seen[-1].in_act = seen[-1].calls

@@ -113,7 +113,7 @@ def test_the_lease_of_a_call_is_longer_than_the_call(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     names = {"catalog_table": "c", "jobs_table": "j", "runs_table": "r"}
     for target, calls in (("emr_serverless", 2), ("lambda", 1)):
-        config: Config = wiring.targets(settings(names)).of(target)._client.meta.config  # type: ignore[attr-defined]
+        config: Config = wiring.targets(settings(names)).of(target)._client.meta.config
         attempts = calls * config.retries["total_max_attempts"]
         longest = (config.connect_timeout + config.read_timeout) * attempts
         assert (longest + 15) * SECOND <= launch.CALL_LEASE, target

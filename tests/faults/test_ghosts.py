@@ -68,7 +68,7 @@ def test_a_run_now_written_again_after_its_run_is_dropped(world: World) -> None:
         def __getattr__(self, name: str) -> Any:
             return getattr(plain.runs, name)
 
-    actions.run_now(replace(plain, runs=SlowRuns()), full("a"), {}, "key")  # type: ignore[arg-type]
+    actions.run_now(replace(plain, runs=SlowRuns()), full("a"), {}, "key")
     world.settle()
 
     assert len(world.runs("a")) == 1

@@ -67,7 +67,7 @@ def test_interleaving_20_one_run_with_or_without_later_events(world: World, repo
     assert len(world.runs("next")) == 1
 
 
-@pytest.mark.parametrize("answer", ["heard", "lost"])
+@pytest.mark.parametrize("answer", ["arrives", "lost"])
 def test_interleaving_20_a_start_and_its_events_in_every_order(answer: str, record_property: Any) -> None:
     """The event comes as soon as EMR has the run, before or after any call of the starting invocation."""
 
@@ -92,7 +92,7 @@ def test_interleaving_20_a_start_and_its_events_in_every_order(answer: str, reco
     try_two(situation, most=60, least=20, note=record_property)
 
 
-def forget(world: World) -> int:
+def expire(world: World) -> int:
     """Delete the rows whose time to live has ended, as DynamoDB does. Returns the number of deleted rows."""
     now, gone = world.clock.now() // 1000, 0
     for table in world.tables._tables.values():
@@ -146,7 +146,7 @@ def test_interleaving_20_a_handled_message_repeats_after_3_weeks(
     assert ran(world) == ["SUCCEEDED"]
     world.clock.wait_until(world.clock.now() + 21 * DAY)
     world.tick()
-    forget(world)
+    expire(world)
 
     deliver()
     world.settle()
@@ -163,7 +163,7 @@ def test_interleaving_20_unhandled_message_is_kept_three_weeks(kind: str) -> Non
     deliver = MESSAGES[kind](world)
     world.hints.sent.clear()
     world.clock.wait_until(world.clock.now() + 21 * DAY)
-    forget(world)
+    expire(world)
 
     deliver()
     world.settle()
@@ -179,7 +179,7 @@ def test_interleaving_20_news_of_a_forgotten_run_changes_nothing() -> None:
     world.settle()
     world.finish()
     world.clock.wait_until(world.clock.now() + 200 * DAY + HOUR)
-    assert forget(world) > 1
+    assert expire(world) > 1
     assert "past" in world.emr_says("jr00001", "FAILED")
     world.settle()
     assert ran(world) == []

@@ -180,10 +180,10 @@ def test_interleaving_25_a_duplicate_of_finished_fire_is_ignored(world: World) -
 
 
 def test_interleaving_18_a_long_backlog_is_swept_once_per_row(world: World) -> None:
-    world.deploy(flights({"told": partitions(9, "notify")}))
+    world.deploy(flights({"delivered": partitions(9, "notify")}))
     world.hints.lose = True
     for number in range(1_200):
-        world.run_now("told", f"r{number}")
+        world.run_now("delivered", f"r{number}")
     world.hints.lose = False
 
     world.clock.pass_by("1m")

@@ -99,7 +99,7 @@ def test_interleaving_14_a_retry_waits_where_others_are_aborted(world: World) ->
     abort = {"constraints": [{"type": "concurrency", "max": 1, "on_unmet": "abort"}]}
     schedules = {
         "a": partitions(workflow="fragile", by=["day"], **abort),
-        "told": after("fragile", "join", "FAILED"),
+        "on_failure": after("fragile", "join", "FAILED"),
     }
     world.deploy(flights(schedules, fragile=retried))
     world.upload(day(1))
@@ -111,14 +111,14 @@ def test_interleaving_14_a_retry_waits_where_others_are_aborted(world: World) ->
     world.pass_by("1m")
     [retry] = [job for job in world.jobs("a") if job.kind == "retry"]
     assert retry.state == "PENDING_LAUNCH"
-    assert world.runs("told") == []
+    assert world.runs("on_failure") == []
 
     world.finish()
     world.settle()
     world.finish("FAILED", "broken again")
     world.settle()
     assert [run.attempt for run in world.runs("a") if run.state == "FAILED"] == [2]
-    assert len(world.runs("told")) == 1
+    assert len(world.runs("on_failure")) == 1
 
 
 def test_interleaving_19_one_of_many_is_disabled_others_start(make_world: Any) -> None:

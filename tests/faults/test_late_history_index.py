@@ -43,7 +43,7 @@ def world() -> World:
 
 def late(world: World) -> LateHistory:
     made = LateHistory(world.tables.query)
-    world.tables.query = made  # type: ignore[method-assign]
+    world.tables.query = made
     return made
 
 
@@ -90,11 +90,11 @@ def test_a_redrive_between_two_reads_keeps_its_schedule(world: World) -> None:
 
     def query(**arguments: Any) -> dict[str, Any]:
         if ":pk" in arguments["ExpressionAttributeValues"] and "DEAD#" in str(arguments["ExpressionAttributeValues"]):
-            world.tables.query = plain  # type: ignore[method-assign]
+            world.tables.query = plain
             dead_letters.redrive(world.ports, "demo", letter.run_id)
         return plain(**arguments)
 
-    world.tables.query = query  # type: ignore[method-assign]
+    world.tables.query = query
     world.clock.wait_until(world.clock.now() + 3_600_000)
     world.targets.queue.down = None
     world.tick()

@@ -38,13 +38,13 @@ def test_c9_no_live_row_has_a_ttl_between_any_two_calls() -> None:
         world = World(**{**SMALL, **scenario.tuned})
         calls = 0
 
-        def look(world: World = world, number: int = number) -> None:
+        def observe(world: World = world, number: int = number) -> None:
             nonlocal calls
             calls += 1
             if (calls + number) % EVERY == 0:
                 seen.update(lifetimes.check(world))
 
-        world.tables.before_call = look
+        world.tables.before_call = observe
         try:
             play(scenario, world)
         except AssertionError as error:

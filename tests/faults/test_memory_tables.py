@@ -33,7 +33,7 @@ SAMPLE = (
     "an execution that fails and is attempted again",
     "a pool that grows while somebody waits",
     "start calls that are throttled",
-    "failures and an abort that are told",
+    "a notice of failures and an abort",
     "a gap after the last run, and two schedules that keep it",
     "a backfill whose schedule is deleted",
     "a feed that comes, and one that does not",

@@ -31,7 +31,7 @@ class NewerRows:
             return {**item, **NEWER}
         if "zz_newer" in item:
             self.kept.add(kind)
-        elif "zz_newer" in before and not is_made_anew(kind, before, item):
+        elif "zz_newer" in before and not is_made_again(kind, before, item):
             self.lost.append((kind, before, item))
         return item
 
@@ -123,6 +123,6 @@ def kind_of(item: Item) -> str:
             return str(head).lower()
 
 
-def is_made_anew(kind: str, before: Item, item: Item) -> bool:
+def is_made_again(kind: str, before: Item, item: Item) -> bool:
     rewritten = {"timer": ("generation", "anchor"), "job": ("job_id",)}.get(kind, ())
     return kind in _HELD | _DERIVED or any(before.get(name) != item.get(name) for name in rewritten)

@@ -55,7 +55,7 @@ def checks(world: World, *names: str) -> list[Callable[[], object]]:
     """A check of each job of these schedules that is not queued yet."""
     jobs = [job for name in names for job in world.jobs(name) if not job.queued_in]
     places = [(job.schedule, job.generation, job.sort_key) for job in jobs]
-    return [lambda place=place: check_job(world.ports, place) for place in places]  # type: ignore[misc]
+    return [lambda place=place: check_job(world.ports, place) for place in places]
 
 
 def started(world: World, *names: str) -> list[Run]:

@@ -29,7 +29,7 @@ def test_every_write_to_a_state_or_job_changes_its_stamp() -> None:
         world = World(**{**SMALL, **scenario.tuned})
         before: Rows = {}
 
-        def look(world: World = world, name: str = name) -> None:
+        def observe(world: World = world, name: str = name) -> None:
             nonlocal before
             after = _gates_and_jobs(world)
             for place, item in after.items():
@@ -42,7 +42,7 @@ def test_every_write_to_a_state_or_job_changes_its_stamp() -> None:
                 assert stamps[0] != stamps[1], f"{name}: {place} changed from {old} to {item}"
             before = after
 
-        world.tables.after_write = look
+        world.tables.after_write = observe
         play(scenario, world)
     assert min(changes.values()) > 50, changes
 

@@ -104,7 +104,7 @@ def test_t16_a_schedule_that_cannot_take_event_blocks_no_other(world: World) -> 
     assert [len(world.runs(name)) for name in ("a", "b", "c")] == [0, 1, 1]
     partition = world.ports.catalog.partition("demo.flights", ("2013", "1", "1"))
     assert partition is not None
-    assert partition.wake_at is not None, "it is open still, and told again"
+    assert partition.wake_at is not None, "its outbox is still open, and it is hinted again"
 
 
 def test_w2_a_waiter_whose_check_raises_blocks_no_later_one(make_world: Any) -> None:
@@ -169,7 +169,7 @@ def test_t17_job_that_gathers_for_months_keeps_its_first_events(world: World) ->
 
 def test_w1_a_withdrawn_second_attempt_announces_the_failure(world: World) -> None:
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "1s"}}
-    world.deploy(flights({"a": partitions(), "told": after("clean", "join", "FAILED")}, clean=retried))
+    world.deploy(flights({"a": partitions(), "on_failure": after("clean", "join", "FAILED")}, clean=retried))
     world.upload(day(1))
     world.settle()
     world.targets.emr.answers = [NotNow("throttled")] * 50
@@ -181,7 +181,7 @@ def test_w1_a_withdrawn_second_attempt_announces_the_failure(world: World) -> No
     world.pass_by("6m")
 
     assert [run.state for run in world.runs("a")] == ["RETRYING", "FAILED"]
-    assert len(world.runs("told")) == 1
+    assert len(world.runs("on_failure")) == 1
 
 
 def test_a_finished_tombstone_expires(world: World) -> None:

@@ -39,7 +39,7 @@ def take_turns(world: World, acts: Sequence[Act], turns: Sequence[tuple[int, int
         by_thread[threading.get_ident()].before_call()
 
     start = world.targets.emr.start
-    world.targets.emr.start = lambda *args: (before_call(), start(*args))[1]  # type: ignore[method-assign]
+    world.targets.emr.start = lambda *args: (before_call(), start(*args))[1]
     world.tables.before_call = before_call
     try:
         for number, calls in turns:

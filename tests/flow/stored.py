@@ -54,7 +54,7 @@ def living(world: World, app: str = "demo.flights") -> dict[str, str]:
 
 
 def workflows(world: World, app: str = "demo.flights") -> list[str]:
-    return sorted(row.name.rpartition(".")[2] for row in lookup.members(world.ports, "workflow", app))
+    return sorted(row.name.rpartition(".")[2] for row in lookup.definitions_in(world.ports, "workflow", app))
 
 
 def note(world: World, app: str = "demo.flights") -> Any:

@@ -120,13 +120,13 @@ def test_a_cron_trigger_starts_emr_run_and_coalesces_meanwhile(world: World) -> 
 
 
 def test_a_partition_is_delivered_to_a_queue_with_its_events(world: World) -> None:
-    world.deploy(flights({"told": {**CLEAN, "workflow": "notify", "constraints": []}}))
+    world.deploy(flights({"delivered": {**CLEAN, "workflow": "notify", "constraints": []}}))
     world.upload(day(1))
     world.settle()
 
     [(run_id, message)] = world.targets.queue.messages
     assert message["events"][0]["partition"]["day"] == "1"
-    [run] = world.runs("told")
+    [run] = world.runs("delivered")
     assert (run.run_id, run.state) == (run_id, "SUCCEEDED")
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from infra.bytecode import add_bytecode, compiled_name
 
 SOURCES = {
-    "app.py": "from parts import told\nprint(told.WORD)\n",
+    "app.py": "from parts import word\nprint(word.WORD)\n",
     "parts/__init__.py": "",
-    "parts/told.py": "WORD = 'as packed'\n",
+    "parts/word.py": "WORD = 'as packed'\n",
     "parts/template.py": "def {name}():\n",
 }
 
@@ -30,7 +30,7 @@ def test_python_runs_compiled_code_without_reading_source(tmp_path: Path) -> Non
     package = _package(tmp_path / "one.zip")
     add_bytecode(package)
     zipfile.ZipFile(package).extractall(tmp_path / "task")
-    (tmp_path / "task/parts/told.py").write_text("WORD = 'compiled again'\n")
+    (tmp_path / "task/parts/word.py").write_text("WORD = 'compiled again'\n")
 
     done = subprocess.run([sys.executable, "app.py"], cwd=tmp_path / "task", capture_output=True, text=True, check=True)
     assert done.stdout == "as packed\n"

@@ -26,7 +26,7 @@ class ScriptedCloudFormation:
         self.executed: list[dict[str, Any]] = []
         self.deleted: list[str] = []
 
-    def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803 - AWS's names
+    def describe_stacks(self, StackName: str) -> dict[str, Any]:
         if self.status is None:
             raise ClientError({"Error": {"Message": f"Stack with id {StackName} does not exist"}}, "DescribeStacks")
         outputs = [{"OutputKey": "ApiUrl", "OutputValue": "https://api"}]
@@ -34,7 +34,7 @@ class ScriptedCloudFormation:
         kept = [{"ParameterKey": name, "ParameterValue": "dev"} for name in names]
         return {"Stacks": [{"StackStatus": self.status, "Outputs": outputs, "Parameters": kept}]}
 
-    def delete_stack(self, StackName: str) -> None:  # noqa: N803
+    def delete_stack(self, StackName: str) -> None:
         self.deleted.append(StackName)
         self.status = None
 
@@ -212,7 +212,7 @@ def test_exceeding_account_limits_is_refused_before_any_change(packaged: Any, mo
 
 def test_a_missing_right_is_named_with_what_to_do() -> None:
     answer = {"Error": {"Code": "AccessDenied", "Message": "not authorized to perform: s3:CreateBucket"}}
-    said = deploy.explain(ClientError(answer, "CreateBucket"))  # type: ignore[arg-type]
+    said = deploy.explain(ClientError(answer, "CreateBucket"))
     assert said.startswith("These credentials lack a permission: ")
     assert "s3:CreateBucket" in said
     assert "have it added" in said

@@ -75,7 +75,7 @@ def test_only_the_stack_and_listed_roles_are_passed_to_emr(template: dict[str, A
 
 
 @pytest.mark.parametrize(
-    ("parameters", "heard"),
+    ("parameters", "followed"),
     [
         ({}, [OWN]),
         (TWO_MORE, [OWN, "00one", "00two"]),
@@ -83,11 +83,11 @@ def test_only_the_stack_and_listed_roles_are_passed_to_emr(template: dict[str, A
     ],
 )
 def test_run_states_of_all_listed_applications_are_received(
-    template: dict[str, Any], parameters: dict[str, str], heard: list[str]
+    template: dict[str, Any], parameters: dict[str, str], followed: list[str]
 ) -> None:
     event = template["Resources"]["RunState"]["Properties"]["Events"]["RunStateEvent"]
     pattern = Resolver(template, MADE, **parameters)(event["Properties"]["Pattern"])
-    assert pattern["detail"]["applicationId"] == heard
+    assert pattern["detail"]["applicationId"] == followed
 
 
 @pytest.mark.parametrize(

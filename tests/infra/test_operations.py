@@ -289,7 +289,7 @@ def fields(resources: dict[str, Any]) -> set[str]:
         if "logger" in text:
             keys = (key for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Dict) for key in node.keys)
             found |= {str(key.value) for key in keys if isinstance(key, ast.Constant)}
-            found |= set(re.findall(r'told\["(\w+)"\] =', text))
+            found |= set(re.findall(r'fields\["(\w+)"\] =', text))
     return found | set(json.loads(resources["RestAPI"]["Properties"]["AccessLogSetting"]["Fn::If"][1]["Format"]))
 
 

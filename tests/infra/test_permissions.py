@@ -118,7 +118,7 @@ def test_two_crossing_invocations_are_each_checked_by_own_role() -> None:
         assert len(world.runs("each")) == 1
         return start(run, context)
 
-    world.targets.emr.start = slow  # type: ignore[method-assign]
+    world.targets.emr.start = slow
     with watched({**roles.policies(), "tick": Policy([])}) as watch:
         world.upload(day(1))
         world.settle()

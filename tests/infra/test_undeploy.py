@@ -163,12 +163,12 @@ class Application:
     def __init__(self, *states: str, busy: bool = False) -> None:
         self.states, self.busy, self.stopped = list(states), busy, 0
 
-    def get_application(self, applicationId: str) -> dict[str, Any]:  # noqa: N803
+    def get_application(self, applicationId: str) -> dict[str, Any]:
         if not self.states:
             raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "gone"}}, "GetApplication")
         return {"application": {"state": self.states.pop(0) if len(self.states) > 1 else self.states[0]}}
 
-    def stop_application(self, applicationId: str) -> None:  # noqa: N803
+    def stop_application(self, applicationId: str) -> None:
         if self.busy:
             raise ClientError(
                 {"Error": {"Code": "ValidationException", "Message": "it has job runs"}}, "StopApplication"

@@ -68,7 +68,7 @@ class Lake:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:  # noqa: N803
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> None:
         path = self.directory / Bucket / Key
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(Body)

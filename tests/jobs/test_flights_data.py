@@ -12,7 +12,7 @@ class Recorded:
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
 
-    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> Any:  # noqa: N803
+    def put_object(self, *, Bucket: str, Key: str, Body: bytes) -> Any:
         self.objects[f"{Bucket}/{Key}"] = Body
 
 

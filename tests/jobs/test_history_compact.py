@@ -64,7 +64,7 @@ def test_h3_the_latest_revision_of_attempt_counts_in_any_order(
     ]
     lines += [{"kind": "run", "id": "r1", "attempt": 2, "rev": 3, "state": "SUCCEEDED"}]
     lines += [{"kind": "record", "id": "r1", "attempt": 0, "rev": 1, "state": "COALESCED"}]
-    found = transform(spark.createDataFrame(lines, LINE_SCHEMA), 3).collect()  # type: ignore[type-var]
+    found = transform(spark.createDataFrame(lines, LINE_SCHEMA), 3).collect()
     assert sorted((row.kind, row.attempt, row.rev, row.state) for row in found) == [
         ("record", 0, 1, "COALESCED"),
         ("run", 1, 7, "FAILED"),
@@ -139,7 +139,7 @@ def test_h3_of_simultaneous_deliveries_one_and_the_same_counts(spark: SparkSessi
         for at in range(6)
     ]
     for order in (twins, twins[::-1], twins[3:] + twins[:3]):
-        (row,) = transform(spark.createDataFrame(order, LINE_SCHEMA), 1).collect()  # type: ignore[type-var]
+        (row,) = transform(spark.createDataFrame(order, LINE_SCHEMA), 1).collect()
         assert row.calls == 5
 
 

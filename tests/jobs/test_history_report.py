@@ -36,7 +36,7 @@ def record(kind: str, schedule: str = "demo.flights.nightly", count: int = 1) ->
 
 
 def report(spark: SparkSession, *rows: dict[str, Any], week_ago: list[Any] | None = None) -> list[Row]:
-    history = spark.createDataFrame(list(rows), COMPACT_SCHEMA)  # type: ignore[type-var]
+    history = spark.createDataFrame(list(rows), COMPACT_SCHEMA)
     return transform(history, spark.createDataFrame(week_ago or [], WEEK_AGO_SCHEMA)).collect()
 
 
@@ -101,7 +101,7 @@ def test_h3_the_start_of_a_dag_is_no_run_of_a_workflow(spark: SparkSession) -> N
     assert [(row.workflow, row.runs) for row in rows] == [("demo.flights.clean", 2)]
 
 
-def test_h3_messages_of_app_count_together_whatever_their_number(spark: SparkSession) -> None:
+def test_h3_all_messages_of_an_app_count_together(spark: SparkSession) -> None:
     names = ("demo.flights.~m1", "demo.flights.~m2", "demo.flights.~notice-3f")
     sent = [attempt(name, schedule=name, workflow=name) for name in names]
     default = attempt("d", schedule="demo.flights.~m4", workflow="demo.flights.~")
@@ -114,7 +114,7 @@ def test_h3_messages_of_app_count_together_whatever_their_number(spark: SparkSes
 
 def test_h3_a_day_compacted_before_a_column_existed_is_reported(spark: SparkSession, lake: Any, run: Any) -> None:
     later = ("missed_start", "missed_end", "start_by", "end_by", "dag", "pool", "outcome")
-    old = spark.createDataFrame([attempt("r1"), attempt("r2")], COMPACT_SCHEMA).drop(*later)  # type: ignore[type-var]
+    old = spark.createDataFrame([attempt("r1"), attempt("r2")], COMPACT_SCHEMA).drop(*later)
     old.write.parquet(Days(spark, lake.root("history_compact/")).next_version(DAY))
     summary = run(work, properties(lake), **NO_EVENTS)
     (row,) = spark.read.parquet(summary["output"]).collect()
@@ -139,7 +139,7 @@ def test_h3_drift_is_relative_to_the_same_day_a_week_before(spark: SparkSession)
 
 
 def write_day(spark: SparkSession, lake: Any, day: date, *rows: dict[str, Any]) -> None:
-    history = spark.createDataFrame(list(rows), COMPACT_SCHEMA)  # type: ignore[type-var]
+    history = spark.createDataFrame(list(rows), COMPACT_SCHEMA)
     history.write.parquet(Days(spark, lake.root("history_compact/")).next_version(day))
 
 

@@ -47,7 +47,7 @@ APP = {
 
 def contexts(app: App) -> dict[str, dict[str, Any]]:
     """The last context of each schedule, as the service wrote it."""
-    found = [json.loads(text) for text in app.ports.payloads.contexts.values()]  # type: ignore[attr-defined]
+    found = [json.loads(text) for text in app.ports.payloads.contexts.values()]
     return {context["schedule"].rpartition(".")[2]: context for context in found}
 
 
@@ -110,7 +110,7 @@ def test_a_run_of_a_dag_knows_its_node() -> None:
     dag = {"trigger": GO, "nodes": nodes, "edges": [{"from": "a", "to": "b"}], "enabled": True}
     app = App({**APP, "schedules": {}, "dags": {"both": dag}}, at="2026-03-02T12:00Z")
     app.event("go")
-    found = [json.loads(text) for text in app.ports.payloads.contexts.values()]  # type: ignore[attr-defined]
+    found = [json.loads(text) for text in app.ports.payloads.contexts.values()]
     [context] = [parse(document) for document in found if document["workflow"] == "demo.x.clean"]
     assert context.dag == DagRun("demo.x.both", context.dag.run_id, 1, "a")
 

@@ -23,10 +23,10 @@ T = TypeVar("T")
 ROLE = "arn:aws:iam::000000000000:role/job"
 
 
-def eventually(look: Callable[[], T], seconds: float = 10.0) -> T:
-    """Returns the result of `look` as soon as it is true. Fails after `seconds`."""
+def eventually(poll: Callable[[], T], seconds: float = 10.0) -> T:
+    """Returns the result of `poll` as soon as it is true. Fails after `seconds`."""
     until = time.monotonic() + seconds
-    while not (seen := look()):
+    while not (seen := poll()):
         if time.monotonic() > until:
             pytest.fail(f"expected something true within {seconds} s, got {seen!r} to the end")
         time.sleep(0.02)

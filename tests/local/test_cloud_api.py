@@ -16,7 +16,7 @@ from infra.local.layout import Layout
 from infra.local.rollout import STACK
 
 # Imported, so that it replaces the fixture of this name in conftest.py, which is only an S3.
-from tests.support.cloud import cloud  # noqa: F401
+from tests.support.cloud import cloud  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.cloud
 

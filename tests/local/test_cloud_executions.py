@@ -13,7 +13,7 @@ import pytest
 
 from infra.local.endpoints import Endpoints
 from sluice.client import Client
-from tests.support.cloud import cloud  # noqa: F401
+from tests.support.cloud import cloud  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.cloud
 
@@ -42,9 +42,9 @@ DEFINITION = {
 }
 
 
-def until(look: Callable[[], Any], what: str) -> Any:
+def until(poll: Callable[[], Any], what: str) -> Any:
     end = time.monotonic() + PATIENCE
-    while not (seen := look()):
+    while not (seen := poll()):
         assert time.monotonic() < end, f"expected {what} within {PATIENCE:g} s"
         time.sleep(0.2)
     return seen
@@ -84,11 +84,11 @@ class Machine:
         return str(self.client.post(f"{self.base}/apps/etl/schedules/load/run", asked)["job_id"])
 
     def reaches(self, run_id: str, state: str) -> dict[str, Any]:
-        def look() -> dict[str, Any] | None:
+        def poll() -> dict[str, Any] | None:
             found = self.client.get(f"{self.base}/apps/etl/schedules/load/runs", {"limit": 10})["items"]
             return next((run for run in found if run["run_id"] == run_id and run["state"] == state), None)
 
-        run: dict[str, Any] = until(look, f"the run {state}")
+        run: dict[str, Any] = until(poll, f"the run {state}")
         return run
 
 

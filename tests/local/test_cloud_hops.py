@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from infra.local.endpoints import Endpoints
-from tests.support.cloud import cloud  # noqa: F401
+from tests.support.cloud import cloud  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.cloud
 
@@ -30,7 +30,7 @@ sqs = boto3.client("sqs", region_name="us-east-1")
 def handler(event, context):
     for record in event["Records"]:
         number = int(record["body"])
-        sqs.send_message(QueueUrl=os.environ["TOLD"], MessageBody=str(number))
+        sqs.send_message(QueueUrl=os.environ["REPORTED"], MessageBody=str(number))
         if number < int(os.environ["LAST"]):
             batch = [{"Id": "1", "MessageBody": str(number + 1)}]
             sqs.send_message_batch(QueueUrl=os.environ["OWN"], Entries=batch)
@@ -44,7 +44,7 @@ class Chain:
         self._lambda, self._sqs, iam = (cloud.client(each) for each in ("lambda", "sqs", "iam"))
         self.name = f"hops-{uuid.uuid4().hex[:8]}"
         self.own, self.reported = (
-            self._sqs.create_queue(QueueName=f"{self.name}-{each}")["QueueUrl"] for each in ("own", "told")
+            self._sqs.create_queue(QueueName=f"{self.name}-{each}")["QueueUrl"] for each in ("own", "reported")
         )
         trust = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
         role = iam.create_role(RoleName=self.name, AssumeRolePolicyDocument=_policy(trust))["Role"]["Arn"]
@@ -57,7 +57,7 @@ class Chain:
             Handler="chain.handler",
             Code={"ZipFile": _zip("chain.py", CODE)},
             Timeout=30,
-            Environment={"Variables": {"OWN": self.own, "TOLD": self.reported, "LAST": str(last)}},
+            Environment={"Variables": {"OWN": self.own, "REPORTED": self.reported, "LAST": str(last)}},
         )
         arn = self._sqs.get_queue_attributes(QueueUrl=self.own, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
         self.mapping = self._lambda.create_event_source_mapping(
@@ -71,12 +71,12 @@ class Chain:
         """The messages of the function's invocations, up to a message or until none came for a few seconds."""
         self._sqs.send_message(QueueUrl=self.own, MessageBody="1")
         came: list[int] = []
-        end = heard = time.monotonic()
+        end = last_at = time.monotonic()
         end += PATIENCE
-        while time.monotonic() < end and time.monotonic() < heard + 8 and until not in came:
+        while time.monotonic() < end and time.monotonic() < last_at + 8 and until not in came:
             answer = self._sqs.receive_message(QueueUrl=self.reported, MaxNumberOfMessages=10, WaitTimeSeconds=1)
             new = [int(message["Body"]) for message in answer.get("Messages", ())]
-            heard = time.monotonic() if new else heard
+            last_at = time.monotonic() if new else last_at
             came += new
         return sorted(set(came))
 

@@ -16,7 +16,7 @@ from chalicelib.aws.tables import items
 from infra.local.aws import _read_streams_from_their_beginning
 from infra.local.endpoints import Endpoints
 from tests.support import rows
-from tests.support.cloud import cloud  # noqa: F401
+from tests.support.cloud import cloud  # noqa: F401 - a fixture
 
 PATIENCE = 30.0  # seconds; it takes one
 

@@ -18,7 +18,7 @@ from infra.local import processes, rollout, services
 from infra.local.endpoints import Endpoints
 from infra.local.layout import Layout
 from sluice.client import Client
-from tests.support.cloud import cloud  # noqa: F401
+from tests.support.cloud import cloud  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.cloud
 
@@ -35,9 +35,9 @@ RUN = {"workers": 1, "vcpu": 1}
 ALWAYS_LATER = {"type": "time", "expression": "0 0 1 1 *"}  # they are started by hand
 
 
-def until(look: Callable[[], Any], what: str) -> Any:
+def until(poll: Callable[[], Any], what: str) -> Any:
     end = time.monotonic() + PATIENCE
-    while not (seen := look()):
+    while not (seen := poll()):
         assert time.monotonic() < end, f"expected {what} within {PATIENCE:g} s"
         time.sleep(0.5)
     return seen

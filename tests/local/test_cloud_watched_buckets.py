@@ -13,7 +13,7 @@ from infra.local.endpoints import Endpoints
 from infra.local.landing import BUCKET
 from tests.local.conftest import eventually
 from tests.local.test_cloud_bad_input import Caller
-from tests.support.cloud import cloud  # noqa: F401
+from tests.support.cloud import cloud  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.cloud
 

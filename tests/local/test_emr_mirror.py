@@ -97,7 +97,7 @@ class Recorder:
         self.changes.append(f"put {key}")
         self._s3.upload_file(file, bucket, key)
 
-    def delete_objects(self, Bucket: str, Delete: Any) -> Any:  # noqa: N803 - boto3's spelling
+    def delete_objects(self, Bucket: str, Delete: Any) -> Any:
         self.changes += [f"delete {one['Key']}" for one in Delete["Objects"]]
         return self._s3.delete_objects(Bucket=Bucket, Delete=Delete)
 

@@ -37,7 +37,7 @@ def requests_are_valid(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         return
     answer: list[str] = []
     # Private, but each call of each client passes here, also of clients that were made before.
-    call = BaseClient._make_api_call  # type: ignore[attr-defined]
+    call = BaseClient._make_api_call
 
     def checked(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
         service = client.meta.service_model.service_name

@@ -21,6 +21,10 @@ PATIENCE = 20  # seconds of real time for one notification
 
 
 class CloudWorld(World):
+    """The world on the tables and buckets of the local cloud. It is a subclass because it replaces `upload`, which all
+    scenarios call.
+    """
+
     def __init__(self, cloud: Endpoints) -> None:
         name = f"scene-{uuid.uuid4().hex[:8]}"
         self._dynamodb = cloud.client("dynamodb")
@@ -40,7 +44,7 @@ class CloudWorld(World):
             for message in answer.get("Messages", ()):
                 self._sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=message["ReceiptHandle"])
                 for created in objects_of(message["Body"]):
-                    assert created.key == key, f"expected news of {key}, got {created.key}"
+                    assert created.key == key, f"expected a notification of {key}, got {created.key}"
                     return objects.match_object(self.ports, replace(created, at=self.clock.now()))
         raise AssertionError(f"expected a notification of {key} within {PATIENCE} s")
 

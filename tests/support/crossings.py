@@ -116,10 +116,10 @@ def _cut(plain: Ports, cut: Cut) -> Ports:
     """The ports, with a cut before each call of a table or a target."""
     return replace(
         plain,
-        ledger=CutPort(plain.ledger, cut),  # type: ignore[arg-type]
-        catalog=CutPort(plain.catalog, cut),  # type: ignore[arg-type]
-        jobs=CutPort(plain.jobs, cut),  # type: ignore[arg-type]
-        runs=CutPort(plain.runs, cut),  # type: ignore[arg-type]
+        ledger=CutPort(plain.ledger, cut),
+        catalog=CutPort(plain.catalog, cut),
+        jobs=CutPort(plain.jobs, cut),
+        runs=CutPort(plain.runs, cut),
         targets=CutTargets(plain.targets, cut),
         prefetch=CutAhead(plain, cut),
     )

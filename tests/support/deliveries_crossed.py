@@ -67,7 +67,7 @@ class Interfering:
         self._world, self._inner = world, world.targets.queue
         self._before, self._after, self._takes = before, after, takes
         self.sizes: list[int] = []
-        world.targets.queue = self  # type: ignore[assignment]
+        world.targets.queue = self
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         return self.start_many([(run, context)])[0]

@@ -23,6 +23,7 @@ from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.history.lines import Part
 from chalicelib.flow.ingest.objects import match_object
 from chalicelib.flow.runs import actions
+from chalicelib.flow.schedules.actions import run_now
 from tests.acceptance.words import absent, all_of, event, on, partition, size, status
 from tests.faults.dying import play as play_scenario
 from tests.faults.dying import world_for
@@ -32,9 +33,10 @@ from tests.support.clock import NOON
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
 from tests.support.permissions import acting, reported
 from tests.support.pull_workers import PULLED, PullWorker
-from tests.support.requests_of_ports import Asked, Told
+from tests.support.requests_of_ports import Recorded, RecordingClient
+from tests.support.schedules import BY_DAY
 from tests.support.state_machines import TARGET
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import EMR, World, day, flights, full
 from tests.web.conftest import APP, NS, Api, installation, settle_in
 
 FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:sluice-target-x"
@@ -52,7 +54,8 @@ def play() -> None:
         # Events that do not fit into a context go into a manifest beside it; here this applies to all events.
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
-    steps = (_ready_datasets, _many_datasets, _told_late, _gathered, _told_of_statuses, _failed_unheard, _taken_late)
+    steps = (_ready_datasets, _many_datasets, _delivered_late, _gathered, _statuses_arrive, _joined_again)
+    steps += (_failed_without_event, _claimed_late)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -89,7 +92,7 @@ def _many_datasets() -> None:
     world.upload("raw/x/y/1.csv")
 
 
-def _told_late() -> None:
+def _delivered_late() -> None:
     """A partition whose Lambda was killed before any schedule got the event. The tick finds it, and its hint applies
     it.
     """
@@ -118,7 +121,7 @@ def _gathered() -> None:
     the same code.
     """
     schedules = {
-        "apart": on(event("e", 2), "clean", coalesce=False),
+        "detached": on(event("e", 2), "clean", coalesce=False),
         "keyed": on(event("e"), "clean", by=["region"]),
         "quiet": on(all_of(event("x"), absent(event("e"), within="1h")), "clean"),
         "late": on(event("e", 9), "clean", timeout={"after": "1m", "then": "abort"}),
@@ -133,7 +136,7 @@ def _gathered() -> None:
     world.upload("raw/flights/readme.txt", size=1)
 
 
-def _told_of_statuses() -> None:
+def _statuses_arrive() -> None:
     """Statuses of runs that meet no key, and that detach a job."""
     pairs = on(status("clean", count=2), "join", coalesce=False)
     keyed = on(all_of(status("clean"), partition("weather")), "join", by=["day"])
@@ -146,7 +149,21 @@ def _told_of_statuses() -> None:
         world.finish()
 
 
-def _failed_unheard() -> None:
+def _joined_again() -> None:
+    """A run-now of a join for a day. Its context has the status of the upstream run for that day."""
+    join = on(all_of(status("clean"), partition("weather")), "join", by=BY_DAY)
+    world = World()
+    world.deploy(flights({"each": on(partition(), "clean", by=BY_DAY), "join": join}))
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    world.settle()
+    run_now(world.ports, full("join"), {}, "r1", partition={"year": "2013", "month": "1", "day": "1"})
+    world.settle()
+    assert world.context(world.runs("join")[0])["upstream"] is not None
+
+
+def _failed_without_event() -> None:
     """A run whose failure event is lost. The check polls it, counts the failure, pauses the schedule, and announces the
     status.
     """
@@ -162,7 +179,7 @@ def _failed_unheard() -> None:
         world.pass_by("11m")
 
 
-def _taken_late() -> None:
+def _claimed_late() -> None:
     """A worker claims a run whose context has expired in the bucket: the API writes it again."""
     world = World(inline_events=0)
     world.deploy(flights({"pull": on(partition(), "pulled")}, pulled={"target": PULLED}))
@@ -244,30 +261,30 @@ def _executions() -> None:
 def _adapters() -> None:
     """Calls of adapters that no port covers: keys of callbacks, repeated messages, history."""
     for name in ("arn:aws:secretsmanager:us-east-1:000000000000:secret:sluice-target-x-AbCdEf", "/sluice-target/x"):
-        ssm, manager = Asked("ssm"), Asked("secretsmanager")
+        ssm, manager = RecordingClient("ssm"), RecordingClient("secretsmanager")
         secrets = Secrets(lambda ssm=ssm: ssm, lambda manager=manager: manager, lambda: NOON)
         _asks("check", lambda secrets=secrets, name=name: secrets.keys(name), ssm, manager)
     failed = [{"messageId": "m", "receiptHandle": "r", "attributes": {"ApproximateReceiveCount": "1"}}]
     queues = {"objects": ("ObjectsQueue",), "check": ("HintsQueue", "BurstHintsQueue"), "custom": ("CustomQueue",)}
     for name, queue in ((name, queue) for name, of_name in queues.items() for queue in of_name):
-        sqs = Asked("sqs", {"GetQueueUrl": {"QueueUrl": f"https://sqs.example/{queue}"}})
+        sqs = RecordingClient("sqs", {"GetQueueUrl": {"QueueUrl": f"https://sqs.example/{queue}"}})
         again = FailedMessages(sqs, roles.PLACE.arn("sqs", queue))
         _asks(name, lambda again=again: again.come_again(failed), sqs)
     policy = json.dumps({"deadLetterTargetArn": roles.PLACE.arn("sqs", "CustomDeadLetters")})
-    sqs = Asked("sqs", {
-        "GetQueueUrl": lambda QueueName: {"QueueUrl": f"https://sqs.example/{QueueName}"},  # noqa: N803
+    sqs = RecordingClient("sqs", {
+        "GetQueueUrl": lambda QueueName: {"QueueUrl": f"https://sqs.example/{QueueName}"},
         "GetQueueAttributes": {"Attributes": {"RedrivePolicy": policy}},
     })  # fmt: skip
     _asks("custom", lambda: FailedMessages(sqs, roles.PLACE.arn("sqs", "CustomQueue")).set_aside("{}"), sqs)
-    s3 = Asked("s3", {"PutObject": {}})
+    s3 = RecordingClient("s3", {"PutObject": {}})
     history = S3HistoryLake(s3, roles.LAKE)
     _asks("lake", lambda: history.put(Part("history/day=2026-03-02/part.json.gz", (), ("1",))), s3)
     _asks("lake", lambda: history.tell_late(["history_late/2026-03-01"]), s3)
 
 
-def _asks(name: str, act: Callable[[], Any], *clients: Asked) -> None:
+def _asks(name: str, act: Callable[[], Any], *clients: RecordingClient) -> None:
     """Let a Lambda send requests, and record what they need."""
-    with suppress(Told):
+    with suppress(Recorded):
         act()
     with acting(name):
         reported(need for client in clients for need in client.needs)

@@ -188,7 +188,7 @@ def _install() -> None:
         setattr(StateMachines, name, _told_of_states(getattr(StateMachines, name), name))
     for stand_in, name in requests_of_ports.stand_ins():
         setattr(stand_in, name, _told_of_ports(getattr(stand_in, name), name))
-    BaseClient._make_api_call = _told_of_clients(BaseClient._make_api_call)  # type: ignore[attr-defined]
+    BaseClient._make_api_call = _told_of_clients(BaseClient._make_api_call)
 
 
 def _told_of_tables(call: Callable[..., Any], operation: str) -> Callable[..., Any]:

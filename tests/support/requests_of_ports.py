@@ -46,11 +46,11 @@ DELIVERED: dict[str, tuple[Callable[[Any], Any], str, dict[str, str]]] = {
 LISTED = "history_report/"
 
 
-class Told(BaseException):
+class Recorded(BaseException):
     """The adapter has sent its request. Not an Exception, so that no adapter catches it as a refusal."""
 
 
-class Asked:
+class RecordingClient:
     """A client that records each request. It ends the call, or returns an answer of ``answers``: a value, or a function
     of the parameters.
     """
@@ -73,7 +73,7 @@ class Asked:
         def call(**parameters: Any) -> Any:
             self.needs += needs(self._service, operation, parameters, roles.PLACE)
             if operation not in self._answers:
-                raise Told
+                raise Recorded
             answer = self._answers[operation]
             return answer(**parameters) if callable(answer) else answer
 
@@ -124,23 +124,25 @@ def needs_of(stand_in: Any, name: str, args: tuple[Any, ...]) -> list[Need]:
         case FakeQueue():
             return _of_delivery(args[0], args[1])
         case FakeTargets() if name == "probe":
-            function = Asked("lambda")
+            function = RecordingClient("lambda")
             asked = args[0].get("type") == "lambda"
-            return _told(function, LambdaTarget(function), "probe", ({"function": TARGET}, args[1])) if asked else []
+            return (
+                _recorded(function, LambdaTarget(function), "probe", ({"function": TARGET}, args[1])) if asked else []
+            )
         case FakeTargets():
             return _of_measure(args[0])
     raise AssertionError(f"no stand-in of an adapter: {stand_in!r}")
 
 
-def _told(client: Asked, adapter: Any, name: str, args: tuple[Any, ...]) -> list[Need]:
-    with contextlib.suppress(Told):
+def _recorded(client: RecordingClient, adapter: Any, name: str, args: tuple[Any, ...]) -> list[Need]:
+    with contextlib.suppress(Recorded):
         getattr(adapter, name)(*args)
     return client.needs
 
 
 def _of_hints(name: str, args: tuple[Any, ...]) -> list[Need]:
-    hints = Asked("sqs")
-    return _told(hints, SqsHints(hints, HINTS_URL, HandClock(), BURST_HINTS_URL), name, args)
+    hints = RecordingClient("sqs")
+    return _recorded(hints, SqsHints(hints, HINTS_URL, HandClock(), BURST_HINTS_URL), name, args)
 
 
 def _as_burst(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -151,24 +153,24 @@ def _as_burst(name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _of_payloads(name: str, args: tuple[Any, ...]) -> list[Need]:
-    s3 = Asked("s3")
+    s3 = RecordingClient("s3")
     if name in ("context", "log"):
         s3.needs.append(_tells_missing(roles.CONTROL))
     if name == "put_data":
         bucket = str(args[0]).removeprefix("s3://").partition("/")[0]
         if bucket != roles.CONTROL:
             return []  # an app's own bucket: the policy of that bucket allows the API to write
-    return _told(s3, S3Payloads(s3, roles.CONTROL), name, args)
+    return _recorded(s3, S3Payloads(s3, roles.CONTROL), name, args)
 
 
 def _of_lake(name: str, args: tuple[Any, ...]) -> list[Need]:
-    s3, glue = Asked("s3"), Asked("glue")
+    s3, glue = RecordingClient("s3"), RecordingClient("glue")
     if name == "metadata_location":
-        return _told(glue, S3Lake(s3, lambda: glue), name, args)
+        return _recorded(glue, S3Lake(s3, lambda: glue), name, args)
     bucket = roles.LAKE if args[0] in ("lake", roles.LAKE) else roles.WATCHED
     if name != "names" and not str(args[1]).startswith(LISTED):
         s3.needs.append(_tells_missing(bucket))
-    return _told(s3, S3Lake(s3), name, (bucket, *args[1:]))
+    return _recorded(s3, S3Lake(s3), name, (bucket, *args[1:]))
 
 
 def _tells_missing(bucket: str) -> Need:
@@ -183,10 +185,10 @@ def _of_emr(name: str, args: tuple[Any, ...]) -> list[Need]:
     if name == "status_many":
         runs = list(args[0])
         return [*_of_emr("find", (runs[0],)), *_of_emr("status", (runs[0],))] if runs else []
-    emr = Asked("emr-serverless")
+    emr = RecordingClient("emr-serverless")
     target = EmrServerlessTarget(emr, APPLICATION, roles.JOB_ROLE, roles.CONTROL, pause=lambda seconds: None)
     known = tuple(_of_stack(each) if isinstance(each, Run) else each for each in args)
-    return _told(emr, target, name, known)
+    return _recorded(emr, target, name, known)
 
 
 def _of_delivery(run: Run, context: Mapping[str, Any]) -> list[Need]:
@@ -194,10 +196,10 @@ def _of_delivery(run: Run, context: Mapping[str, Any]) -> list[Need]:
     if kind not in DELIVERED:
         return []  # a callback is no call of AWS
     adapter, service, named = DELIVERED[kind]
-    client = Asked(service)
+    client = RecordingClient(service)
     target = {**run.request.target, **named}
     allowed = replace(run, request=replace(run.request, target=target))
-    return _told(client, adapter(client), "start", (allowed, context))
+    return _recorded(client, adapter(client), "start", (allowed, context))
 
 
 def _of_stack(run: Run) -> Run:
@@ -217,10 +219,10 @@ def _of_measure(source: Mapping[str, Any]) -> list[Need]:
         own = source["emr_application"] == APPLICATION
         source = {"emr_application": APPLICATION if own else roles.LISTED_APPLICATION}
     asked = {
-        "ec2": Asked("ec2"),
-        "cloudwatch": Asked("cloudwatch"),
-        "emr-serverless": Asked("emr-serverless", {"GetApplication": {"application": {}}}),
+        "ec2": RecordingClient("ec2"),
+        "cloudwatch": RecordingClient("cloudwatch"),
+        "emr-serverless": RecordingClient("emr-serverless", {"GetApplication": {"application": {}}}),
     }
-    with contextlib.suppress(Told):
+    with contextlib.suppress(Recorded):
         Meters(asked.__getitem__, lambda: 0).measure(source)
     return [need for client in asked.values() for need in client.needs]

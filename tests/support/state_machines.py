@@ -140,7 +140,7 @@ def event_of(execution: Execution, now: int, **changed: Any) -> dict[str, Any]:
 
 def refused(code: str, message: str = "?", status: int = 400) -> ClientError:
     answer = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(answer, "call")  # type: ignore[arg-type]
+    return ClientError(answer, "call")
 
 
 def _date(instant: int) -> datetime:

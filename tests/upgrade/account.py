@@ -116,16 +116,16 @@ class Sqs:
         self.delivered: list[Mapping[str, Any]] = []  # to the queue of users
         self.refuses = 0  # how many of the next messages to it are refused for good
 
-    def get_queue_url(self, QueueName: str) -> dict[str, str]:  # noqa: N803
+    def get_queue_url(self, QueueName: str) -> dict[str, str]:
         return {"QueueUrl": URL + QueueName}
 
-    def send_message(self, QueueUrl: str, **entry: Any) -> dict[str, str]:  # noqa: N803
+    def send_message(self, QueueUrl: str, **entry: Any) -> dict[str, str]:
         return {"MessageId": self._send(QueueUrl, entry)}
 
-    def send_message_batch(self, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+    def send_message_batch(self, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:
         return {"Successful": [{"Id": each["Id"], "MessageId": self._send(QueueUrl, each)} for each in Entries]}
 
-    def change_message_visibility_batch(self, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:  # noqa: N803
+    def change_message_visibility_batch(self, QueueUrl: str, Entries: list[dict[str, Any]]) -> dict[str, Any]:
         queue = self.queues[QueueUrl.removeprefix(URL)]
         for entry in Entries:
             for message in queue.messages:
@@ -187,10 +187,10 @@ class S3:
     def __init__(self) -> None:
         self.objects: dict[tuple[str, str], bytes] = {}
 
-    def put_object(self, Bucket: str, Key: str, Body: bytes, **_: Any) -> None:  # noqa: N803
+    def put_object(self, Bucket: str, Key: str, Body: bytes, **_: Any) -> None:
         self.objects[Bucket, Key] = Body
 
-    def get_object(self, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
+    def get_object(self, Bucket: str, Key: str) -> dict[str, Any]:
         if (Bucket, Key) not in self.objects:
             raise NoSuchKey
         content = self.objects[Bucket, Key]

@@ -26,7 +26,7 @@ RULE = (
 )
 Described = dict[str, Any]
 # Attributes whose new values older code need not know, with the reason.
-OPEN = {"Event.kind": "a run is told kind, id and instant of an event that its code does not know"}
+OPEN = {"Event.kind": "a context has the kind, the id and the instant of an event that older code does not know"}
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ def describe(package: str = "chalicelib") -> Described:
     # The row of a limit is created by updates alone.
     plain = {"pk": "S", "sk": "S", "format": "N", "wake_at": "S", "wake_shard": "S"}
     numbers = {name: "N" for name, hint in get_type_hints(limit.LimitState).items() if _not_none(hint) is int}
-    line = _attributes(limit.LimitState, numbers | plain | {"starts": "M", "rates": "SS"})
-    stored["LimitState"] = {"keys": ["LIMIT#<line> / STATE"], "attributes": line}
+    attributes_of_limit = _attributes(limit.LimitState, numbers | plain | {"starts": "M", "rates": "SS"})
+    stored["LimitState"] = {"keys": ["LIMIT#<limit> / STATE"], "attributes": attributes_of_limit}
     parts = {kind.__name__: _attributes(kind, {}) for kind in (event.Event, run.StartRequest, job.Progress)}
     hint = json.loads(hints.encode([ref.Ref("job", ("schedule", "1", "place"))], NOON))
     return {
@@ -89,7 +89,9 @@ def _row(kind: Any, items: Any, packing: Any) -> Described:
             plain = {name: next(iter(content.values())) for name, content in item.items()}
             hidden = packing.unpack(plain)
             stored |= {name: f"packed {_json_type(hidden[name])}" for name in hidden if name not in item}
-    return {"keys": sorted(set(keys)), "attributes": _attributes(kind, stored)}
+    attributes = _attributes(kind, stored)
+    attributes |= {former: attributes[name] for name, former in items.FORMER.get(kind, {}).items()}
+    return {"keys": sorted(set(keys)), "attributes": dict(sorted(attributes.items()))}
 
 
 def _attributes(kind: Any, stored: Mapping[str, str]) -> Described:
@@ -100,7 +102,9 @@ def _attributes(kind: Any, stored: Mapping[str, str]) -> Described:
             answer[each.name] = {"type": stored.get(each.name, _type(hints[each.name])), "optional": _has_default(each)}
             if values := _values(hints[each.name]):
                 answer[each.name]["values"] = values
-    derived = {name: {"type": told_type, "optional": False} for name, told_type in stored.items() if name not in answer}
+    derived = {
+        name: {"type": stored_type, "optional": False} for name, stored_type in stored.items() if name not in answer
+    }
     return dict(sorted((answer | derived).items()))
 
 
@@ -218,7 +222,7 @@ def main() -> int:
         print(f"The layout of rows changed: {RULE}.")
         return 1
     RECORDED.write_text(written(present))
-    print(f"{RECORDED} tells of layout {present['layout']}")
+    print(f"{RECORDED} describes layout {present['layout']}")
     return 0
 
 

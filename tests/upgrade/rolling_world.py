@@ -45,7 +45,10 @@ class Errors(logging.Handler):
 
 
 class RollingWorld:
-    """``share`` returns, for a minute, the share of the invocations of the version ``new``. ``troubled``: invocations
+    """Two versions of the service on the same tables. It does not use `World`, which calls the steps of the present
+    code: here each invocation enters a version by its Lambdas, with the events that AWS sends.
+
+    ``share`` returns, for a minute, the share of the invocations of the version ``new``. ``troubled``: invocations
     are killed and cross.
     """
 

@@ -9,7 +9,7 @@ from collections import Counter
 
 from chalicelib.aws.tables import packing
 from sluice.testing.memory_tables import Item, MemoryTables
-from tests.faults.test_newer_attributes import NEWER, is_made_anew, kind_of
+from tests.faults.test_newer_attributes import NEWER, is_made_again, kind_of
 
 
 class RowBooks:
@@ -54,7 +54,7 @@ class RowBooks:
             return  # `stored` adds the attribute to all its writes
         self.kept[kind] += bool(had & has)
         self._kept |= {(kind, name) for name in had & has}
-        if is_made_anew(kind, before, item) or _without(before, had) == item:
+        if is_made_again(kind, before, item) or _without(before, had) == item:
             return
         self.lost += [(self.player, name, kind, before, item) for name in had - has]
 

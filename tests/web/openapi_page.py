@@ -99,7 +99,7 @@ def recorded() -> dict[str, Json]:
                 keep(f"{operation[1]['operationId']} body", body)
             return answer
 
-        api.seen, api.send = seen, sent  # type: ignore[method-assign]
+        api.seen, api.send = seen, sent
         settle_in(api)
         answers_tour.walk(api)
     verdict = {"reason": "the figures are complete"}

@@ -45,7 +45,7 @@ def test_a_change_of_members_holds_for_the_next_request() -> None:
 
 
 @pytest.mark.usefixtures("enforced")
-def test_an_administrator_cannot_remove_itself() -> None:
+def test_an_admin_cannot_remove_itself() -> None:
     boss = Signer(role("boss"))
     put_members({"member": member("boss"), "roles": ["admin"]})
     error = boss.error("PUT", f"{NS}/access", {"members": [{"member": member("heir"), "roles": ["admin"]}]})
@@ -54,7 +54,7 @@ def test_an_administrator_cannot_remove_itself() -> None:
 
 
 @pytest.mark.usefixtures("enforced")
-def test_a_removed_administrator_does_not_take_the_role_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_removed_admin_does_not_take_the_role_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """The role is taken away after the request was let in, and before its members are stored."""
     boss, heir = {"member": member("boss"), "roles": ["admin"]}, {"member": member("heir"), "roles": ["admin"]}
     put_members(boss, heir)

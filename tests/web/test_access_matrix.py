@@ -62,7 +62,7 @@ def test_every_route_says_what_it_needs() -> None:
         from chalicelib.web.routes.access import routes
         from chalicelib.web.routing import route
 
-        route(routes, "GET", "/v1/new")  # type: ignore[call-arg]
+        route(routes, "GET", "/v1/new")
 
 
 @pytest.mark.usefixtures("standing")
@@ -126,5 +126,5 @@ def test_a_refusal_names_the_role_and_who_gives_it() -> None:
         "message": "expected the role author or admin in namespace demo, to create, replace and delete definitions; "
         f"{member('the-viewer')} does not have it",
         "field": None,
-        "hint": "an administrator of demo can give it: sluice access demo",
+        "hint": "an admin of demo can give it: sluice access demo",
     }

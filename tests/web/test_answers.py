@@ -26,7 +26,7 @@ def seen() -> Iterator[list[tuple[str, str, int, Any]]]:
             found.append((method, path, status, body))
             plain(method, path, status, body)
 
-        api.seen = keep  # type: ignore[method-assign]
+        api.seen = keep
         settle_in(api)
         answers_tour.walk(api)
         yield found
@@ -89,4 +89,4 @@ def test_an_api_under_test_compares_its_answers(seen: list[tuple[str, str, int, 
     """`tests/web/conftest.py` calls `seen` for each answer, so that all tests of the routes compare theirs."""
     assert len(seen) > 100
     with pytest.raises(AssertionError, match="correct chalicelib"):
-        Api.seen(object(), "GET", NS, 200, {})  # type: ignore[arg-type]
+        Api.seen(object(), "GET", NS, 200, {})

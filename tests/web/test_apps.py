@@ -164,7 +164,7 @@ def test_l18_a_failing_item_has_its_error_and_the_others_change(api: Api) -> Non
     for name, workflow, upstream in (("m", "clean", "refine"), ("n", "refine", "clean")):
         trigger = {"type": "program_status", "workflow": upstream}
         document = NewSchedule.model_validate({"workflow": workflow, "trigger": trigger})
-        # As before puts looked at disabled schedules.
+        # As before puts checked disabled schedules.
         actions.put(ports(), f"demo.flights.{name}", document, "tester", checked=True)
     api.schedule("z")
 

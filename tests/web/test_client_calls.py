@@ -51,7 +51,7 @@ def api() -> Iterator[Api]:
 @pytest.fixture
 def client(api: Api) -> Client:
     """While the client pauses, the service works."""
-    return Client("http://sluice.test", Routes(api), lambda seconds: api.work())  # type: ignore[arg-type]
+    return Client("http://sluice.test", Routes(api), lambda seconds: api.work())
 
 
 def test_an_applied_file_is_deployed_and_unchanged_after(client: Client, tmp_path: Path) -> None:

@@ -24,16 +24,16 @@ def api() -> Iterator[Api]:
 def test_w9_rules_and_deadlines_are_stored_as_they_are_sent(api: Api) -> None:
     notify = [{"on": ["failed", "missed_end"], "to": TEAM}, {"on": ["aborted"], "to": DUTY}]
     deadline = {"start_within": "10m", "end_within": "2h", "from": "data"}
-    api.put(f"{APP}/workflows/told", {"target": EMR, "notify": notify, "deadline": deadline})
-    view = api.get(f"{APP}/workflows/told")
+    api.put(f"{APP}/workflows/watched", {"target": EMR, "notify": notify, "deadline": deadline})
+    view = api.get(f"{APP}/workflows/watched")
     assert [(rule["on"], rule["to"]["type"]) for rule in view["notify"]] == [
         (["failed", "missed_end"], "sns"),
         (["aborted"], "http"),
     ]
     assert view["deadline"] == deadline
-    view = api.schedule("told", workflow="told", notify=notify[:1], deadline={"start_within": "5m"})
+    view = api.schedule("watched", workflow="watched", notify=notify[:1], deadline={"start_within": "5m"})
     assert view["deadline"] == {"start_within": "5m", "end_within": None, "from": "nominal"}
-    assert api.schedule("told", workflow="told", notify=notify[:1], deadline={"start_within": "5m"}) == view
+    assert api.schedule("watched", workflow="watched", notify=notify[:1], deadline={"start_within": "5m"}) == view
 
 
 @pytest.mark.parametrize(

@@ -101,7 +101,7 @@ def test_h3_an_invalid_report_query_is_refused(api: Api, lake: Any, query: str) 
     api.refused(400, "GET", f"{REPORTS}{query}{day}")
 
 
-def test_h2_runs_of_a_workflow_are_found_whatever_started_them(api: Api) -> None:
+def test_h2_runs_of_a_workflow_are_found_for_any_starter(api: Api) -> None:
     for name in ("one", "two"):
         api.schedule(name, enabled=True)
         api.post(f"{APP}/schedules/{name}/run")

@@ -60,9 +60,9 @@ class Served:
         """Wait for a run to reach one of these states."""
         return self.until(lambda: view if (view := self.run(run_id))["state"] in states else None, f"{states}")
 
-    def until(self, look: Callable[[], Any], what: str) -> Any:
+    def until(self, poll: Callable[[], Any], what: str) -> Any:
         for _ in range(600):
-            if found := look():
+            if found := poll():
                 return found
             time.sleep(0.05)
         raise AssertionError(f"expected {what} within half a minute")

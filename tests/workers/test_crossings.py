@@ -50,7 +50,7 @@ class Pool:
         self.held().world.clock.pass_by("2m")
         return self
 
-    def look(self) -> None:
+    def poll(self) -> None:
         dispatch.dispatch(self.world.ports, Ref("run", (self.run_id, "001")))
 
     def request_cancel(self) -> None:
@@ -130,10 +130,10 @@ MEETINGS = {
     ),
     "a claim and a cancel": Meeting(lambda pool: pool.ann.claim(), Pool.request_cancel, _told_or_cancelled),
     "a late heartbeat and the sweep": Meeting(
-        lambda pool: pool.quietly(pool.ann.beat), Pool.look, _alive_or_lost, Pool.expired
+        lambda pool: pool.quietly(pool.ann.beat), Pool.poll, _alive_or_lost, Pool.expired
     ),
     "a late report and the sweep": Meeting(
-        lambda pool: pool.quietly(pool.ann.succeed), Pool.look, _ended_once, Pool.expired
+        lambda pool: pool.quietly(pool.ann.succeed), Pool.poll, _ended_once, Pool.expired
     ),
     "a release and a cancel": Meeting(
         lambda pool: pool.ann.release(), Pool.request_cancel, _given_back_or_cancelled, lambda pool: pool.ann.claim()

@@ -136,7 +136,7 @@ def test_w5_a_cancel_of_a_claimed_run_comes_with_next_heartbeat(world: World, an
     assert world.ports.jobs.offers(POOL, 10) == ()
 
 
-@pytest.mark.parametrize("hints", ["heard", "lost"])
+@pytest.mark.parametrize("hints", ["arrive", "lost"])
 def test_w5_a_release_during_a_cancel_ends_the_run_at_once(world: World, ann: PullWorker, hints: str) -> None:
     run_id = run_now(world)
     ann.claim()
@@ -197,9 +197,9 @@ def test_w5_a_lost_offer_is_written_again(world: World, ann: PullWorker) -> None
 
 def test_w5_a_stale_offer_of_a_finished_run_is_removed_by_claim(world: World, ann: PullWorker) -> None:
     run_now(world)
-    ghost = world.ports.jobs.offers(POOL, 1)[0]
+    stale = world.ports.jobs.offers(POOL, 1)[0]
     ann.claim()
     ann.succeed()
-    world.ports.ledger.commit([Put(ghost)])
+    world.ports.ledger.commit([Put(stale)])
     assert ann.claim() == []
     assert world.ports.jobs.offers(POOL, 10) == ()

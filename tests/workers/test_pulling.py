@@ -156,7 +156,7 @@ def test_w5_work_claimed_during_the_stop_of_a_worker_is_released(api: PlayedApi)
         worker.stop.set()
         return claim(where, *given, **more)
 
-    worker.client.post = stopped_meanwhile  # type: ignore[method-assign]
+    worker.client.post = stopped_meanwhile
     worker.run()
     assert len(api.sent("POST", path("release"))) == 1
 
@@ -185,7 +185,7 @@ def claims_until(api: PlayedApi, count: int) -> tuple[list[Any], float]:
             worker.stop.set()
         return claim(where, *given, **more)
 
-    worker.client.post = counted  # type: ignore[method-assign]
+    worker.client.post = counted
     worker.run()
     return [request.body["wait"] for request in api.sent("POST", CLAIM)], time.monotonic() - began
 

@@ -16,7 +16,7 @@ __all__ = ["api"]
 
 
 @pytest.fixture
-def heard(api: PlayedApi) -> PlayedApi:
+def pool_api(api: PlayedApi) -> PlayedApi:
     api.play("POST", path("heartbeat"), ALIVE)
     api.play("POST", path("report"), ENDED)
     return api
@@ -33,21 +33,21 @@ def heard(api: PlayedApi) -> PlayedApi:
     ],
 )
 def test_w5_invalid_metrics_stop_no_heartbeat_and_no_report(
-    heard: PlayedApi, tmp_path: Path, written: str, reported: dict[str, Any] | None
+    pool_api: PlayedApi, tmp_path: Path, written: str, reported: dict[str, Any] | None
 ) -> None:
     file = tmp_path / "metrics"
     file.write_text(written)
-    work(heard, "sh", "-c", f"cp {file} $SLUICE_METRICS_FILE; sleep 0.5", leases=[lease(beat=0.3)])
-    bodies = [*reports(heard), *(each.body for each in heard.sent("POST", path("heartbeat"))[1:])]
+    work(pool_api, "sh", "-c", f"cp {file} $SLUICE_METRICS_FILE; sleep 0.5", leases=[lease(beat=0.3)])
+    bodies = [*reports(pool_api), *(each.body for each in pool_api.sent("POST", path("heartbeat"))[1:])]
     assert [body.get("metrics") for body in bodies] == [reported] * len(bodies)
     assert len(bodies) > 1
 
 
-def test_w5_metrics_are_reported_as_far_as_they_fit(heard: PlayedApi, tmp_path: Path) -> None:
+def test_w5_metrics_are_reported_as_far_as_they_fit(pool_api: PlayedApi, tmp_path: Path) -> None:
     file = tmp_path / "metrics"
     file.write_text(json.dumps({f"metric{number}": "x" * 90 for number in range(20)}))
-    work(heard, "sh", "-c", f"cp {file} $SLUICE_METRICS_FILE")
-    answer = reports(heard)[0]["metrics"]
+    work(pool_api, "sh", "-c", f"cp {file} $SLUICE_METRICS_FILE")
+    answer = reports(pool_api)[0]["metrics"]
     assert list(answer) == [f"metric{number}" for number in range(9)]
     assert len(json.dumps(answer).encode()) <= 1_000
 
@@ -61,24 +61,24 @@ def test_w5_metrics_are_reported_as_far_as_they_fit(heard: PlayedApi, tmp_path: 
     ],
 )
 def test_w5_a_command_that_cannot_start_is_a_failure(
-    heard: PlayedApi, words: tuple[str, ...], arguments: list[str], why: str
+    pool_api: PlayedApi, words: tuple[str, ...], arguments: list[str], why: str
 ) -> None:
-    work(heard, *words, leases=[{**lease(), "arguments": arguments}])
-    [answer] = reports(heard)
+    work(pool_api, *words, leases=[{**lease(), "arguments": arguments}])
+    [answer] = reports(pool_api)
     assert (answer["state"], answer["exit_code"]) == ("failed", 127)
     assert answer["message"].startswith(why)
     assert len(answer["message"]) <= 500
 
 
 def test_w5_a_worker_without_disk_space_reports_a_failed_attempt(
-    heard: PlayedApi, monkeypatch: pytest.MonkeyPatch
+    pool_api: PlayedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(**_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(commands, "TemporaryDirectory", full)
-    work(heard, "true")
-    [answer] = reports(heard)
+    work(pool_api, "true")
+    [answer] = reports(pool_api)
     assert (answer["state"], answer["message"]) == ("failed", "the worker failed: [Errno 28] No space left on device")
 
 

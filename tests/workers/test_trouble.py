@@ -136,11 +136,11 @@ def test_w5_a_dead_worker_is_noticed_by_the_tick_after_its_lease(world: World, a
 
 def test_w5_many_unclaimed_offers_are_checked_ever_less_often(world: World) -> None:
     run_now(world)
-    looks = []
+    revisions = []
     for _ in range(24 * 6):
         world.pass_by("10m")
-        looks.append(world.runs("nightly")[0].rev)
-    assert len(set(looks)) <= 48 + 6
+        revisions.append(world.runs("nightly")[0].rev)
+    assert len(set(revisions)) <= 48 + 6
     run = world.runs("nightly")[0]
     assert run.wake_at is not None
     assert run.wake_at - world.clock.now() <= 30 * MINUTE

@@ -21,6 +21,7 @@ from chalicelib.core import ids
 from chalicelib.core.instants import Instant, iso, parse_instant
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job, Progress
+from chalicelib.core.rows.notice import NoticeWindow
 from chalicelib.core.rows.run import DeadLetter, Record, Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.stored import StoredRow, Unknown
@@ -33,6 +34,9 @@ Item = dict[str, Any]
 FORMAT = 3
 # As text, users' floats and deep structures keep every byte; DynamoDB's numbers would not preserve them.
 _JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics"}
+# Fields that older releases store under a former name. Rows are written with both names, because older code reads and
+# changes the former one alone. So a reader takes the content of the former name. The next layout drops these names.
+FORMER: Mapping[type[Any], Mapping[str, str]] = {NoticeWindow: {"events": "told"}}
 _CARRIED = "unknown"  # the only field that is not stored under its own name
 # A row without a ``wake_at`` that people search for lies in a list of its own in the wake index, which no tick reads.
 # In place of the number of a shard such an item has ``<list>#<namespace>#<shard>``.
@@ -118,6 +122,7 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
         plain["ttl"] = expires_at // 1000
     if isinstance(row, Run | Record | DeadLetter):
         plain |= _history(row, history_shards)
+    plain |= {former: plain[name] for name, former in FORMER.get(type(row), {}).items() if name in plain}
     carried = dict(row.unknown)
     if packs:
         plain = packing.pack(carried.pop(packing.ATTRIBUTE, {}) | plain)
@@ -135,6 +140,8 @@ def from_item(kind: type[R], item: Item) -> R:
     if is_listed(item):
         del stored["wake_at"]
     hidden = packing.unpack(stored)
+    if former := FORMER.get(kind):
+        hidden = hidden | {name: stored[old] for name, old in former.items() if old in stored}
     values = {name: _decode(name, content) for name, content in hidden.items() if name in known}
     unknown: list[tuple[str, Any]] = [(name, content) for name, content in item.items() if name not in written]
     if packing.ATTRIBUTE in stored:
@@ -156,7 +163,7 @@ def _names(kind: type[Any]) -> frozenset[str]:
 @cache
 def _written(kind: type[Any]) -> frozenset[str]:
     """The attributes of a row class that this code writes, or leaves out on purpose."""
-    names = _names(kind) | {"pk", "sk", "format"}  # type: ignore[arg-type]  # as above
+    names = _names(kind) | {"pk", "sk", "format", *FORMER.get(kind, {}).values()}  # type: ignore[arg-type]  # as above
     if "wake_at" in names:
         names |= {"wake_shard"}
     if "expires_at" in names:

@@ -12,7 +12,7 @@ from typing import Any
 
 from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.expressions import NOBODY, Built, Shards, update
-from chalicelib.aws.tables.pace_statements import hold_back, quicken, take_pace
+from chalicelib.aws.tables.pace_statements import advance_pace, hold_back, take_pace
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import permits, rate_window, slots
 from chalicelib.core.limits.permits import PermitRequest
@@ -89,7 +89,7 @@ class _Update:
             self.expects.append("rev = :rev")
             self.values["rev"] = read.rev
 
-    def remembers(self, read: LimitState, holder: str, now: int, forget: tuple[str, ...] = ()) -> None:
+    def remembers(self, read: LimitState, holder: str, now: int, dropped: tuple[str, ...] = ()) -> None:
         """Add an entry to ``starts``. A path into a map needs the map, so the first entry creates the map."""
         if read.rev == 0:
             self.expects.append("attribute_not_exists(starts)")
@@ -100,7 +100,7 @@ class _Update:
         self.expects.append("attribute_exists(starts)")
         self.sets.append("starts.#holder = :now")
         self.names["#holder"] = holder
-        for number, old in enumerate(holder_name for holder_name in forget if holder_name != holder):
+        for number, old in enumerate(holder_name for holder_name in dropped if holder_name != holder):
             self.removes.append(f"starts.#old{number}")
             self.names[f"#old{number}"] = old
 
@@ -310,7 +310,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     ReleasePermit: _release_permit,
     LeaseQueue: _lease_queue,
     DelayPace: hold_back,
-    AdvancePace: quicken,
+    AdvancePace: advance_pace,
     ClearQueueWake: _clear_queue_wake,
 }
 BUILDERS = {kind: _with_layout(build) for kind, build in _BUILDERS.items()}

@@ -36,7 +36,7 @@ def hold_back(write: DelayPace, shards: Shards) -> Built:
     return update(key, "SET head = :head", "attribute_not_exists(head) OR head < :head", head=head)
 
 
-def quicken(write: AdvancePace, shards: Shards) -> Built:
+def advance_pace(write: AdvancePace, shards: Shards) -> Built:
     key, wake_at = keys.limit(write.limit_name), write.read.wake_at
     sets, expected = "SET head = :head", "head = :read"
     values: dict[str, Any] = {"head": write.head, "read": write.read.head}

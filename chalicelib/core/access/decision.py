@@ -33,7 +33,7 @@ def can_see(principal: Principal, administrators: Sequence[str], access: Access 
     return is_administrator(principal, administrators) or bool(access and access.roles_of(principal))
 
 
-UNSEEN_HINT = "check the name; if it is right, an administrator of its namespace can give you a role"
+UNSEEN_HINT = "check the name; if it is right, an admin of its namespace can give you a role"
 
 
 def refused_events(principal: Principal, namespace: str, types: Sequence[str]) -> SluiceError:
@@ -43,7 +43,7 @@ def refused_events(principal: Principal, namespace: str, types: Sequence[str]) -
         "forbidden",
         f"expected event types that {principal.member} may post in namespace {namespace}, got {listed}",
         "events",
-        f"an administrator of {namespace} can add them: sluice access {namespace}",
+        f"an admin of {namespace} can add them: sluice access {namespace}",
     )
 
 
@@ -54,5 +54,5 @@ def refused(principal: Principal, namespace: str, right: Right) -> SluiceError:
         "forbidden",
         f"expected the role {roles} in namespace {namespace}, to {MEANING[right]}; {principal.member} does not have it",
         None,
-        f"an administrator of {namespace} can give it: sluice access {namespace}",
+        f"an admin of {namespace} can give it: sluice access {namespace}",
     )

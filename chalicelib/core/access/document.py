@@ -112,14 +112,14 @@ class Member(Document):
 
 
 class Access(Document):
-    """The access document of a namespace. At least one member is an administrator."""
+    """The access document of a namespace. At least one member has the role admin."""
 
     members: tuple[Member, ...] = Field(min_length=1, max_length=MAX_MEMBERS)
 
     @model_validator(mode="after")
-    def _has_an_administrator(self) -> Self:
+    def _has_an_admin(self) -> Self:
         if not any("admin" in member.roles for member in self.members):
-            raise invalid("members", "at least one member with the role admin", "none", "add an administrator")
+            raise invalid("members", "at least one member with the role admin", "none", "give a member the role admin")
         return self
 
     def roles_of(self, principal: Principal) -> tuple[Role, ...]:

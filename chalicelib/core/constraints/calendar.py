@@ -17,8 +17,9 @@ from chalicelib.core.time.days import Excluded
 
 
 class Calendar(Constraint):
-    """On one of the days and windows ``only``, if there are such, and on none of ``excluding`` (C17). The entries are
-    those that a time trigger may leave out (T6), in a zone. What counts is the instant at which a job would launch."""
+    """A job may launch on the days and in the windows ``only`` (all, if empty), but on none of ``excluding`` (C17).
+
+    Entries have the form of those that a time trigger excludes (T6), in a zone."""
 
     wait_reason: ClassVar[WaitReason] = "time"
 

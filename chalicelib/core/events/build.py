@@ -97,6 +97,13 @@ def status_event(run: Run, status: str) -> Event:
     )
 
 
+def reached(run: Run) -> tuple[str, ...]:
+    """The statuses that a run has reached, whether they are announced already or not."""
+    last = PROGRAM_STATUS.get(run.state)
+    started = ("STARTED",) if run.running_seen_at is not None or run.started_at is not None else ()
+    return (*started, *((last,) if last is not None and last not in started else ()))
+
+
 def announced(run: Run) -> tuple[str, ...]:
     """The statuses that a run has to announce: first those that are not announced yet, then that of its state."""
     status = PROGRAM_STATUS.get(run.state)

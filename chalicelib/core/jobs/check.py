@@ -41,17 +41,18 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Check the job again at ``until`` (None: an event, a permit or a resume wakes it). ``leaves``: the job yields its
-    queue, because it now waits for something other than a permit. ``reason`` is the class of the wait in the metrics;
-    None if the wait is not counted: for more events, for its instant, for the next try, or for the next check."""
+    """Check the job again at ``until`` (None: an event, a permit or a resume wakes it).
+
+    ``yields``: the job leaves its queue and releases its permits, because it now waits for something other than a
+    permit. ``reason`` is the class of the wait in the metrics; None if the wait is not counted: for more events, for
+    its instant, for the next try, or for the next check."""
 
     until: Instant | None
     state: JobState
     why: str
-    leaves: bool = False
-    reason: WaitReason | None = field(
-        default=None, compare=False
-    )  # two waits are equal if they differ in the class alone
+    yields: bool = False
+    # Two waits that differ in the class alone are equal.
+    reason: WaitReason | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,13 +238,13 @@ def _decide_limits(
     if used_up is not None:
         rate = permits.why(used_up, facts.limit_state(used_up.limit_name))
         why = f"the rate limit was reached while this job was queued: {rate}"
-        return Wait(now, "PENDING_CONSTRAINTS", why, leaves=True)
+        return Wait(now, "PENDING_CONSTRAINTS", why, yields=True)
     if _is_out_of_order(asks, job) or permits.holds_other_units(asks, job.held, job.units):
         # A changed schedule may need a limit that comes before a limit whose permit the job holds: if jobs acquired
         # permits out of order, two of them could wait for each other. Or it may need other units of a pool: a run
         # releases exactly the units that it requested at its claim.
         why = "limits changed; requesting permits again from the first"
-        return Wait(now, "PENDING_CONSTRAINTS", why, leaves=True)
+        return Wait(now, "PENDING_CONSTRAINTS", why, yields=True)
     # The constraints have checked the gap. The claim expects it as it was read, unless a timeout overrides it (C10).
     asks = tuple(replace(ask, gap=None) if forced and isinstance(ask, Slots) else ask for ask in asks)
     return Launch(asks, why)

@@ -21,7 +21,7 @@ SLOTS_RECHECK: Millis = 5 * SECOND
 
 
 # How often Sluice polls the runs that hold slots for which jobs wait: at each tick.
-ASK_HOLDERS: Millis = 50 * SECOND
+POLL_HOLDERS_EVERY: Millis = 50 * SECOND
 
 
 # How often Sluice checks a job that requests more units than its pool has.
@@ -71,8 +71,8 @@ def gap_ends(ask: Slots, state: LimitState) -> Instant | None:
     return None if latest is None else latest + ask.gap
 
 
-def asks_holders(state: LimitState, now: Instant) -> bool:
+def polls_holders(state: LimitState, now: Instant) -> bool:
     """Whether to poll the runs that hold the slots of a limit: jobs wait, and the event of an end may be lost (W7)."""
     if not returns_permit(state.limit_name) or is_admission(state.limit_name) or state.waiters == 0:
         return False
-    return state.active > 0 and now - state.asked_at >= ASK_HOLDERS
+    return state.active > 0 and now - state.asked_at >= POLL_HOLDERS_EVERY

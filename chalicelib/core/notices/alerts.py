@@ -66,8 +66,8 @@ def add_notices(
         workflow = notices_due[0].workflow
         begun = NoticeWindow(workflow, channel, target, since=now, until=now + WINDOW, wake_at=now + WINDOW)
         return AlertStep(begun, _notice(workflow, events[:MAX_LISTED], len(events), now, now))
-    kept = tuple(sorted([*window.told, *events], key=_by_time)[:MAX_LISTED])
-    return AlertStep(replace(window, count=window.count + len(events), told=kept, rev=window.rev + 1, leases=0))
+    kept = tuple(sorted([*window.events, *events], key=_by_time)[:MAX_LISTED])
+    return AlertStep(replace(window, count=window.count + len(events), events=kept, rev=window.rev + 1, leases=0))
 
 
 def close(window: NoticeWindow, now: Instant) -> AlertStep:
@@ -76,9 +76,9 @@ def close(window: NoticeWindow, now: Instant) -> AlertStep:
     if window.count == 0:
         return AlertStep(None)
     later = replace(
-        window, count=0, told=(), since=now, until=now + WINDOW, rev=window.rev + 1, leases=0, wake_at=now + WINDOW
+        window, count=0, events=(), since=now, until=now + WINDOW, rev=window.rev + 1, leases=0, wake_at=now + WINDOW
     )
-    return AlertStep(later, _notice(window.workflow, list(window.told), window.count, window.since, now))
+    return AlertStep(later, _notice(window.workflow, list(window.events), window.count, window.since, now))
 
 
 def message_name(workflow: str, channel: str, source: object) -> str:

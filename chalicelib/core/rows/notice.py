@@ -32,8 +32,8 @@ class PendingNotice(StoredRow):
 @dataclass(frozen=True, slots=True)
 class NoticeWindow(StoredRow):
     """The last notice of a workflow to one target, over a ``channel``. The target gets no other before ``until``. Then
-    one notice reports all that are pending: ``count`` of them, the first ones in ``told``. Without any, Sluice deletes
-    the row."""
+    one notice reports all events that came meanwhile: ``count`` of them, the first ones in ``events``. Without any,
+    Sluice deletes the row."""
 
     workflow: str
     channel: str
@@ -41,7 +41,7 @@ class NoticeWindow(StoredRow):
     since: Instant
     until: Instant
     count: int = 0
-    told: tuple[Mapping[str, str], ...] = ()
+    events: tuple[Mapping[str, str], ...] = ()
     rev: int = 1
     leases: int = 0
     wake_at: Instant | None = None

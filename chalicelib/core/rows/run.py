@@ -13,7 +13,7 @@ from typing import Any, Literal
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.stored import StoredRow
-from chalicelib.core.states import JobKind, Outcome, RunState
+from chalicelib.core.states import FailureKind, JobKind, RunState
 
 RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "LATE"]
 
@@ -169,7 +169,7 @@ class Run(StoredRow):
     backfill: str | None = None
     rerun_of: str | None = None
     run_timeout: Millis | None = None
-    outcome: Outcome | None = None
+    outcome: FailureKind | None = None
     lease: int = 0
     metrics: Mapping[str, Any] | None = None
     units: int = 0

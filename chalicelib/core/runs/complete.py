@@ -19,7 +19,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, WAKE, Failures, Subscription
 from chalicelib.core.runs import costs, dead_letters, follow, queued, workers
-from chalicelib.core.states import Outcome, RunState
+from chalicelib.core.states import FailureKind, RunState
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill, Write
 
@@ -121,7 +121,7 @@ def _reason(run: Run, state: RunState, update: RunUpdate) -> str:
     return "; ".join(why for why in (run.reason, update.reason) if why)
 
 
-def _outcome_of(run: Run, state: RunState, update: RunUpdate) -> Outcome | None:
+def _outcome_of(run: Run, state: RunState, update: RunUpdate) -> FailureKind | None:
     """How the attempt failed; None for a plain failure, which its state shows already."""
     if state == "SUCCEEDED":
         return None
@@ -207,7 +207,7 @@ def wake_of(run: Run, now: Instant) -> Instant | None:
     return costs.next_check(run, now) if states.is_terminal(run.state) else follow.next_poll(run, now)
 
 
-def heard_by(run: Run, rows: Sequence[Subscription], start: Run | None) -> list[Subscription]:
+def followers_of(run: Run, rows: Sequence[Subscription], start: Run | None) -> list[Subscription]:
     """The subscriptions to which a status of this run is announced: all of them, for most runs. ``start`` is the run
     that began its DAG run, if `start_of` names one.
 
@@ -220,8 +220,8 @@ def heard_by(run: Run, rows: Sequence[Subscription], start: Run | None) -> list[
 
 
 def start_of(run: Run, rows: Sequence[Subscription]) -> str | None:
-    """The id of the run that began the DAG run of a node, if `heard_by` depends on it: a schedule outside the DAG waits
-    for the status. None for a node that a user runs again, whose status counts as always."""
+    """The id of the run that began the DAG run of a node, if `followers_of` depends on it: a schedule outside the DAG
+    waits for the status. None for a node that a user runs again, whose status counts as always."""
     value = rounds.which(run.correlation)
     if value is None or all(_hears_anyway(run, row) for row in rows):
         return None

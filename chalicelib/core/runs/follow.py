@@ -17,7 +17,7 @@ from chalicelib.core.targets import registry
 # Sluice polls a run whose state event did not arrive after the first pause, and from then on after the second.
 SILENT_FIRST: Millis = 2 * MINUTE
 SILENT_LATER: Millis = 10 * MINUTE
-JUST_HEARD: Millis = 30 * SECOND  # a run whose last update is younger than this needs no poll
+FRESH_FOR: Millis = 30 * SECOND  # a run whose last update is younger than this needs no poll
 
 
 def next_poll(run: Run, now: Instant, first: bool = False) -> Instant:
@@ -61,9 +61,9 @@ def is_silent(run: Run, now: Instant) -> bool:
 
 
 def may_have_ended(run: Run, now: Instant) -> bool:
-    """Whether to poll a run that holds a slot: the run is silent, and its last update is at least `JUST_HEARD` old."""
+    """Whether to poll a run that holds a slot: the run is silent, and its last update is at least `FRESH_FOR` old."""
     updated_at = run.state_at if run.state_at is not None else run.claimed_at
-    return is_silent(run, now) and now - updated_at >= JUST_HEARD
+    return is_silent(run, now) and now - updated_at >= FRESH_FOR
 
 
 def counts_as(run: Run, state: RunState) -> RunState:

@@ -44,7 +44,7 @@ BEFORE_TICK: Millis = 10 * SECOND
 POLL_BATCH = 50
 
 
-ASK_EVERY: Millis = 5 * SECOND
+POLL_EVERY: Millis = 5 * SECOND
 
 
 def is_question(row: object, now: Instant) -> bool:
@@ -58,7 +58,7 @@ def in_slices(refs: Sequence[Ref], now: Instant, before: int = 0) -> list[tuple[
     slices: dict[int, list[Ref]] = {}
     for number, ref in enumerate(refs, start=before):
         slices.setdefault(number // POLL_BATCH, []).append(ref)
-    return [(now + number * ASK_EVERY, part) for number, part in slices.items()]
+    return [(now + number * POLL_EVERY, part) for number, part in slices.items()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from chalicelib.core.instants import Instant, Millis
-from chalicelib.core.states import Outcome, RunState
+from chalicelib.core.states import FailureKind, RunState
 
 # The reason of a failed run for which its target gave none, or none yet.
 NOT_GIVEN = "the target gave no reason"
@@ -34,7 +34,7 @@ class RunUpdate:
     _: KW_ONLY
     lease: int | None = None
     metrics: Mapping[str, Any] | None = None
-    outcome: Outcome = "failed"
+    outcome: FailureKind = "failed"
     billed: tuple[int, ...] = ()
     started_at: Instant | None = None
 

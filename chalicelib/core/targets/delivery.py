@@ -26,7 +26,7 @@ from chalicelib.core.targets.answers import Never, NoAnswer, NotNow
 PATIENCE = 12
 MAX_PAUSE: Millis = DAY
 # The longest pause that a target may request by Retry-After; a longer one is cut to it.
-MAX_ASKED_PAUSE: Millis = 6 * HOUR
+MAX_RETRY_AFTER: Millis = 6 * HOUR
 
 
 class Backoff(Document):
@@ -98,7 +98,7 @@ def next_try(
     most = max(policy.most, PATIENCE) if isinstance(answer, NotNow) else policy.most
     if tries >= most:
         return GiveUp(f"not delivered in {tries} {'try' if tries == 1 else 'tries'}; last answer: {answer.why}")
-    pause = max(_pause(tries, answer, policy, salt), min(answer.retry_after or 0, MAX_ASKED_PAUSE))
+    pause = max(_pause(tries, answer, policy, salt), min(answer.retry_after or 0, MAX_RETRY_AFTER))
     why = f"try {tries} of {most} failed, next try in {format_duration(pause)}: {answer.why}"
     return Retry(now + pause, why)
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from chalicelib.core.documents import Document, Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Millis, duration
-from chalicelib.core.states import Outcome
+from chalicelib.core.states import FailureKind
 from chalicelib.core.targets import backoff as target_backoff
 
 
@@ -26,7 +26,7 @@ class Retries(Document):
     backoff: Literal["fixed", "exponential"] = "fixed"
     max_delay: Duration = "1h"
     jitter: bool = False
-    on: tuple[Outcome, ...] = Field(default=("failed", "timed_out", "lost"), min_length=1)
+    on: tuple[FailureKind, ...] = Field(default=("failed", "timed_out", "lost"), min_length=1)
 
     @model_validator(mode="after")
     def _fits_together(self) -> Retries:

@@ -12,7 +12,7 @@ from pydantic import Field
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant, parse_instant
 from chalicelib.core.rows.run import Run
-from chalicelib.core.states import Outcome, RunState
+from chalicelib.core.states import FailureKind, RunState
 from chalicelib.core.targets.answers import RunUpdate, StateChange
 from chalicelib.core.targets.arns import ARN, REGION
 from chalicelib.core.targets.logs import Log, NoLog
@@ -29,7 +29,7 @@ StateMachineArn = Annotated[
 
 # https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html. A pending redrive continues
 # without a further call.
-_STATES: Mapping[str, tuple[RunState, Outcome]] = {
+_STATES: Mapping[str, tuple[RunState, FailureKind]] = {
     "RUNNING": ("RUNNING", "failed"),
     "PENDING_REDRIVE": ("RUNNING", "failed"),
     "SUCCEEDED": ("SUCCEEDED", "failed"),

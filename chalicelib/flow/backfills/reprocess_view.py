@@ -10,7 +10,7 @@ from chalicelib.core.backfills.reprocess import StoredStep
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.flow.backfills.reprocess import Plan
-from chalicelib.flow.backfills.view import EntryView, backfill_view
+from chalicelib.flow.backfills.view import EntryView, backfill_view, failed_runs
 from chalicelib.ports import Ports
 
 View = dict[str, Any]
@@ -18,9 +18,20 @@ COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
 SHOWN = 3  # partitions at each end of a step that a dry run shows
 
 
+def shown_view(ports: Ports, row: Reprocess) -> View:
+    """The present state of a re-processing, with the failed runs of its steps, which take a search for each step."""
+    view = reprocess_view(ports, row)
+    steps = [
+        {**step, "failures": failed_runs(ports, step["schedule"], step["backfill_id"]) if step["failed"] else []}
+        for step in view["steps"]
+    ]
+    return {**view, "steps": steps}
+
+
 def reprocess_view(ports: Ports, row: Reprocess) -> View:
     """The present state of a re-processing. The counts of each step, and of all steps together, add up to ``total``;
-    runs of skipped steps count as cancelled."""
+    runs of skipped steps count as cancelled. If runs of a step have failed, its ``failures`` are None: `shown_view` has
+    them."""
     steps = [_step_view(ports, row, number, step) for number, step in enumerate(reprocess.steps_of(row))]
     return {
         "reprocess_id": row.id,
@@ -78,6 +89,7 @@ def _shown(
 
 
 def _step_view(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> View:
+    counts = _counts(ports, row, number, step)
     return {
         "step": number,
         "schedule": step.schedule,
@@ -88,7 +100,8 @@ def _step_view(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> V
         "why": step.why,
         "backfill_id": ids.step_of(row.id, number) if step.state == "running" or step.ran else None,
         "total": step.total,
-        **_counts(ports, row, number, step),
+        "failures": None if counts["failed"] else [],
+        **counts,
     }
 
 

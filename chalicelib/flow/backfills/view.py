@@ -6,19 +6,40 @@ from collections import Counter
 from typing import Any
 
 from chalicelib.core.backfills import backfill
+from chalicelib.core.dags import rounds
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.flow.backfills.backfill import entry_states
 from chalicelib.flow.backfills.plan import Entries, Plan
+from chalicelib.flow.runs import failures
 from chalicelib.ports import Ports
 
 View = dict[str, Any]
 EntryView = str | dict[str, str]  # an instant, or a partition by its keys
 SHOWN = 3  # entries at each end of the plan that a dry run shows
+MAX_FAILED = 3  # failed runs that a view shows, with their errors
+MAX_SEARCHED = 100  # attempts of a schedule among which they are searched
+
+
+def shown_view(ports: Ports, row: Backfill) -> View:
+    """The present state of a backfill, with its failed runs, which take a search."""
+    view = backfill_view(ports, row)
+    return {**view, "failures": failed_runs(ports, row.schedule, row.id) if view["failed"] else []}
+
+
+def failed_runs(ports: Ports, schedule: str, backfill_id: str) -> list[View]:
+    """The newest failed runs of a backfill, each with the error of its program: at most `MAX_FAILED`, among the last
+    `MAX_SEARCHED` attempts of the schedule. A DAG's nodes fail, not the run of its start, so a DAG has none here."""
+    attempts = ports.runs.runs("schedule", schedule, MAX_SEARCHED, None).items
+    failed = [run for run in attempts if run.backfill == backfill_id and run.state == "FAILED"]
+    return [
+        {"run_id": run.run_id, "partition": rounds.without(run.partition), "reason": run.reason}
+        for run in (failures.with_reason(ports, run) for run in failed[:MAX_FAILED])
+    ]
 
 
 def backfill_view(ports: Ports, row: Backfill) -> View:
-    """The present state of a backfill.
+    """The present state of a backfill. If runs have failed, ``failures`` is None: `shown_view` has them.
 
     ``total`` is ``waiting`` + ``running`` + ``succeeded`` + ``failed`` + ``cancelled``; entries that were left out
     because the backfill ended count as cancelled. ``launched`` counts the entries that have a run. ``position`` is the
@@ -53,6 +74,7 @@ def backfill_view(ports: Ports, row: Backfill) -> View:
         "succeeded": succeeded,
         "failed": failed,
         "cancelled": ended + dropped + (left if over else 0),
+        "failures": None if failed else [],
         "active": [
             {
                 "job_id": backfill.job_id(row, int(entry), row.live[entry]),

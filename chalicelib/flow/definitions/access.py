@@ -37,7 +37,7 @@ def put(
     moment must not return with a new namespace of its name.
 
     ``check`` raises an error if the present document does not let the caller change it. Its version is expected in the
-    transaction, too: an administrator who loses the role in this moment must not take it back."""
+    transaction, too: an admin who loses the role in this moment must not take it back."""
     document = access.model_dump(mode="json", exclude_defaults=True)
     check_size(document)
     for _ in range(MAX_RACES):

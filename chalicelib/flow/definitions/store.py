@@ -25,7 +25,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.definitions import addresses, buckets
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import advance_pace
-from chalicelib.flow.lookup import every, members, schedules_of
+from chalicelib.flow.lookup import definitions_in, every, schedules_of
 from chalicelib.ports import MAX_RACES, Kind, Ports
 
 MAX_DOCUMENT = 100_000  # bytes
@@ -75,7 +75,7 @@ def put(
             new = replace(new, counted=old.counted, edition=old.edition, unknown=old.unknown)
         served: list[LeaseQueue] = []
         if kind == "pool" and old is not None:
-            new, served = pools.serve_anew(ports, new, old)
+            new, served = pools.serve_again(ports, new, old)
         plan: list[Write] = [PutDefinition(new, old.version if old else None, old.edition if old else None)]
         if kind == "dataset":
             plan += _prefix_plan(ports, new, old)
@@ -287,4 +287,4 @@ def messages_of(ports: Ports, app: str) -> Iterator[Listing]:
 
 
 def _names(ports: Ports, kind: Kind, parent: str) -> list[str]:
-    return [row.name for row in members(ports, kind, parent)]
+    return [row.name for row in definitions_in(ports, kind, parent)]

@@ -84,7 +84,7 @@ class Plan:
 def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) -> Plan:
     """The plan to deploy a document, from the definitions that are stored now."""
     namespace = name.partition(".")[0]
-    stored = {row.name: row for row in lookup.members(ports, "workflow", name)}
+    stored = {row.name: row for row in lookup.definitions_in(ports, "workflow", name)}
     default = ports.catalog.definition("workflow", ids.default_workflow(name))
     stored |= {default.name: default} if default else {}
     workflows = _workflows(name, document)
@@ -146,7 +146,7 @@ def _schedule_parts(
 def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str], update: bool) -> Iterator[Part]:
     """The DAGs of the document, then the stored ones that it does not name. ``update`` holds for DAGs as for schedules,
     because DAGs are compiled to schedules."""
-    stored = {row.name: row for row in lookup.members(ports, "dag", name)}
+    stored = {row.name: row for row in lookup.definitions_in(ports, "dag", name)}
     for short, sent in document.dags.items():
         full = f"{name}.{short}"
         part = Part("dag", full, "created", dag=sent)

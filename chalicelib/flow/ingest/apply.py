@@ -25,7 +25,7 @@ from chalicelib.flow.notices import notices
 from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
 # Longer than SQS keeps a message in a dead-letter queue (14 days), so that a repeated event finds the row.
-MARKER_LIFE = 45 * DAY
+APPLIED_LIFE = 45 * DAY
 NO_JOB = "-"  # the job of an applied event that only opposes leaves
 
 
@@ -194,7 +194,7 @@ def _expiry(schedule: Schedule, now: Instant) -> Instant | None:
     """When an applied event expires. It must outlive its job, whose run context is built from it; so it never expires
     if the job has no timeout."""
     span = schedule.timeout_millis
-    return None if span is None else now + max(MARKER_LIFE, span + 15 * DAY)
+    return None if span is None else now + max(APPLIED_LIFE, span + 15 * DAY)
 
 
 def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Instant) -> Record:

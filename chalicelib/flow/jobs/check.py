@@ -192,7 +192,7 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
     race."""
     same = (job.wake_at, job.state, job.reason) == (decision.until, decision.state, decision.why)
     # A prepared fire keeps its row unchanged until its instant: a second write would slow down the hottest path.
-    if (same and not decision.leaves) or (job.due_at is not None and job.due_at == decision.until):
+    if (same and not decision.yields) or (job.due_at is not None and job.due_at == decision.until):
         return Outcome("waiting", decision.why, same=True)
     unmet = decision.state == "PENDING_TRIGGER"
     tried = decision.until is not None and decision.until == job.retry_at  # waits for its next try, same sort key
@@ -201,11 +201,11 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
         job, wake_at=decision.until, state=decision.state, reason=decision.why, rev=job.rev + 1, leases=0, met_at=met_at
     )
     if facts.schedule is not None and facts.schedule_state is not None and not unmet and not tried:
-        free = replace(job, queued_in=None) if decision.leaves else job
+        free = replace(job, queued_in=None) if decision.yields else job
         later = replace(later, sort_key=claim.waiting_key(free, facts.schedule, facts.schedule_state))
-    held = states_of_held(ports, job) if decision.leaves else {}
-    plan = claim.yield_queue(job, later, held, now) if decision.leaves else claim.moved(job, later)
-    outcome = committed(ports, plan, "queued" if decision.leaves else "waiting", decision.why)
+    held = states_of_held(ports, job) if decision.yields else {}
+    plan = claim.yield_queue(job, later, held, now) if decision.yields else claim.moved(job, later)
+    outcome = committed(ports, plan, "queued" if decision.yields else "waiting", decision.why)
     if outcome is not None:
         if decision.reason is not None:
             ports.metrics.add(metrics.WAITS_BEGUN, 1, decision.reason)

@@ -36,7 +36,7 @@ from chalicelib.ports import Ports, RowRequest
 
 # The rows of a job are at most this old when it is sent (C13). A slower read is repeated for one call only. If reads
 # stay slow for SLOW_TABLES, the jobs are handed on. They are not handed on at once, because another invocation would
-# prepare them anew, which makes tables slow that are slow from too much work.
+# prepare them again, which makes tables slow that are slow from too much work.
 FRESH: Millis = 100
 SLOW_TABLES: Millis = 10 * SECOND
 PAUSE: Millis = 20  # between slow reads

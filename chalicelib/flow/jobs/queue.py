@@ -176,13 +176,13 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
     timed = permits.is_timed(next((ask for ask in asks if ask.limit_name == limit_name), None))
     if now >= service.until and not timed:
         served_at, timed = now, True  # permits may be left, so another invocation continues at once
-    asked = now if slots.asks_holders(state, now) else None
+    asked = now if slots.polls_holders(state, now) else None
     if ports.ledger.commit([LeaseQueue(limit_name, service.lease, served_at, asked)]) is not None:
         return
     if timed:
         ports.hints.send([limit_ref(limit_name)], served_at, now)
     if asked is not None:
-        holders.ask_about(ports, state, now)
+        holders.poll_holders(ports, state, now)
 
 
 def _asks_of_head(ports: Ports, state: LimitState) -> tuple[tuple[PermitRequest, ...], Mapping[str, LimitState]]:

@@ -86,7 +86,7 @@ def existing(ports: Ports, name: str, field: str) -> Pool:
     return found
 
 
-def serve_anew(ports: Ports, new: Definition, old: Definition) -> tuple[Definition, list[LeaseQueue]]:
+def serve_again(ports: Ports, new: Definition, old: Definition) -> tuple[Definition, list[LeaseQueue]]:
     """The definition of a changed pool with its shrunk shares, and the writes that wake the pool's queues.
 
     The queues are served at once because the pool may be larger, or divided in another way.

@@ -14,7 +14,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import complete, costs, follow, metrics
 from chalicelib.core.runs.complete import Advance
 from chalicelib.core.runs.costs import Usage, cost_usd
-from chalicelib.core.states import Outcome
+from chalicelib.core.states import FailureKind
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import NOT_GIVEN, NOT_YET_GIVEN, RunUpdate, StateChange
 from chalicelib.core.writes import Replace
@@ -37,7 +37,7 @@ def on_state_change(ports: Ports, change: StateChange) -> str:
     update = change.update
     if update is None:
         return f"state {change.state} changes nothing"
-    found = _whose(ports, change)
+    found = _run_of(ports, change)
     if found is None:
         return f"{change.target_id} of {change.kind} was not started by Sluice"
     run_id, attempt = found
@@ -65,8 +65,8 @@ def advance_run(ports: Ports, run_id: str, attempt: int, update: RunUpdate, may_
             return None
         if not registry.of_run(run).has_lifecycle:
             step = Advance(complete.without_announcement(step.run))
-        unheard = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
-        step = complete.drop_statuses(step, unheard, now) if unheard else step
+        skipped = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
+        step = complete.drop_statuses(step, skipped, now) if skipped else step
         limit_states = (
             {limit_name: ports.jobs.limit_state(limit_name) for limit_name in run.permits} if step.ended else {}
         )
@@ -87,7 +87,7 @@ def advance_run(ports: Ports, run_id: str, attempt: int, update: RunUpdate, may_
             )
             if step.retry is not None:
                 ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
-            if _add_awaited(ports, step.run, unheard) or step.run.announce:
+            if _add_awaited(ports, step.run, skipped) or step.run.announce:
                 announce(ports, run_id, attempt)
             return step
     raise RuntimeError(f"an update of run {run_id} lost {MAX_RACES} races; the run will be polled again")
@@ -97,13 +97,13 @@ def _is_awaited(ports: Ports, run: Run, status: str) -> bool:
     return bool(ports.catalog.subscriptions(build.status_event(run, status).key, 1, None).items)
 
 
-def _add_awaited(ports: Ports, run: Run, unheard: Sequence[str]) -> bool:
+def _add_awaited(ports: Ports, run: Run, skipped: Sequence[str]) -> bool:
     """Add the dropped statuses for which a schedule has subscribed since. Returns whether there are such statuses.
 
     A schedule may subscribe between the read of the index and the write that dropped the status. Whether the status
     counts for that schedule is decided by their instants, as for any other event.
     """
-    late = [status for status in unheard if _is_awaited(ports, run, status)]
+    late = [status for status in skipped if _is_awaited(ports, run, status)]
     for _ in range(MAX_RACES if late else 0):
         current = ports.runs.run(run.run_id, run.attempt)
         if current is None:
@@ -126,7 +126,7 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
         begun_by = complete.start_of(run, page.items)
         start = ports.runs.run(begun_by, 1) if begun_by is not None else None
-        apply_to_all(ports, event, complete.heard_by(run, page.items, start), now)
+        apply_to_all(ports, event, complete.followers_of(run, page.items, start), now)
         # A conflict means that the run moved on, or that another invocation announced the same page: read it again.
         notices_due = (
             notices.of_run(ports, run, "failed", now) if run.announce[0] == "FAILED" and not page.cursor else []
@@ -144,7 +144,7 @@ def ingest_status(ports: Ports, run: Run, update: RunUpdate | None) -> None:
         ports.ledger.commit([Replace(later)])
 
 
-def ask_bill(ports: Ports, run: Run) -> None:
+def check_bill(ports: Ports, run: Run) -> None:
     """Check the bill of a finished run at its target, if the check is due (H1).
 
     A failed call counts as a check, so a failing target gets no further calls. A lost race leaves the check to the
@@ -169,7 +169,7 @@ def _measure_cost(ports: Ports, before: Run, after: Run) -> None:
         ports.metrics.add(metrics.RUN_COST, cost_usd(usage, ports.settings.prices))
 
 
-def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
+def _run_of(ports: Ports, change: StateChange) -> tuple[str, int] | None:
     """The run and attempt of a state change, or None. They are found by the pointer, or else by the run's name, because
     the event can arrive before Sluice has stored the target's id."""
     found = ports.runs.by_target_id(change.target_id)
@@ -200,7 +200,7 @@ def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) ->
     return replace(update, reason=reason, billed=details.billed, started_at=details.started_at)
 
 
-def _retry_delay(ports: Ports, run: Run, outcome: Outcome) -> int | None:
+def _retry_delay(ports: Ports, run: Run, outcome: FailureKind) -> int | None:
     """The delay in ms before the next attempt; None if ``outcome`` is not retried, or if the schedule's mode,
     generation or backfill no longer allows it."""
     schedule_state = ports.catalog.schedule_state(run.schedule)

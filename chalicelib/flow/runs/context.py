@@ -11,9 +11,11 @@ from chalicelib.core.backfills import backfill
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
-from chalicelib.core.triggers import registry
+from chalicelib.core.triggers import registry, tree
+from chalicelib.flow import lookup
 from chalicelib.ports import Ports
 
 SCHEMA = 1
@@ -35,7 +37,7 @@ def build(ports: Ports, run: Run) -> dict[str, Any]:
     events = events_of(ports, run)
     inline = len(events) <= ports.settings.inline_events
     described = [describe_event(event) for event in events]
-    upstream = _upstream(ports, events)
+    upstream = _upstream(ports, run.event, events)
     return {
         "schema": SCHEMA,
         "run_id": run.run_id,
@@ -79,14 +81,16 @@ def events_of(ports: Ports, run: Run, most: int | None = None) -> tuple[Event, .
 
 def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
     """The events of the data that a user named for a run-now or a backfill by the run's correlation, besides its own
-    ``event``: of the datasets that the schedule's trigger counts, the registered partitions with these values. If it
-    counts one dataset alone, a run-now has its partition in any case, as a backfill has.
+    ``event``: of the datasets that the schedule's trigger counts, the registered partitions with these values, and of
+    the workflows, the statuses of the newest runs with these values. If the trigger counts one dataset alone, a run-now
+    has its partition in any case, as a backfill has.
     """
     values = rounds.without(run.correlation)
     version = ports.catalog.version(run.schedule, run.version) if values else None
     if not values or version is None:
         return
-    counted = backfill.datasets_of(Schedule.model_validate(version.definition))
+    schedule = Schedule.model_validate(version.definition)
+    counted = backfill.datasets_of(schedule)
     for name in counted:
         stored = ports.catalog.definition("dataset", name) if name != event.dataset else None
         dataset = Dataset.model_validate(stored.document) if stored is not None else None
@@ -98,6 +102,19 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
             yield known.event
         elif event.kind == "run_now" and len(counted) == 1:
             yield backfill.unregistered(name, dataset, chosen, event.accepted_at)
+    if not ids.is_of_dag(run.schedule):  # a node's upstream runs are those of its round
+        yield from _statuses(ports, schedule, event, values)
+
+
+def _statuses(ports: Ports, schedule: Schedule, event: Event, values: Mapping[str, str]) -> Iterator[Event]:
+    """The status of the newest run with these values of each workflow for which a trigger waits, other than that of the
+    run's own ``event``. A workflow without such a run is left out."""
+    for upstream in tree.upstreams(schedule.trigger):
+        for run in lookup.runs_for(ports, upstream, values) if upstream.workflow != event.workflow else ():
+            counted = [status for status in reached(run) if status in upstream.statuses]
+            if counted:
+                yield status_event(run, counted[-1])
+                break
 
 
 def partition_of(run: Run, events: Sequence[Event]) -> Mapping[str, str] | None:
@@ -119,7 +136,11 @@ def describe_event(event: Event) -> dict[str, Any]:
     return {"kind": event.kind, "id": event.id, "instant": event.instant, **registry.event_fields(known)}
 
 
-def _upstream(ports: Ports, events: Sequence[Event]) -> Mapping[str, Any] | None:
-    """The context of the run that completed the trigger, or None. It contains the context of its own upstream run."""
+def _upstream(ports: Ports, own: Event | None, events: Sequence[Event]) -> Mapping[str, Any] | None:
+    """The context of the run that completed the trigger, or None. It contains the context of its own upstream run. If
+    the run's ``own`` event is a status, it counts before those of other upstream runs."""
     statuses = [event for event in events if event.kind == "program_status" and event.run_id]
-    return ports.payloads.context(str(statuses[-1].run_id)) if statuses else None
+    if own is not None and own in statuses:
+        statuses = [own]
+    last = max(statuses, key=lambda event: event.accepted_at, default=None)
+    return ports.payloads.context(str(last.run_id)) if last is not None else None

@@ -24,7 +24,7 @@ from chalicelib.ports import MAX_RACES, Ports
 
 MAX_BATCH = 10  # runs per claim: each takes a transaction, and an API request has 29 s
 READ_AHEAD = 15  # offers read beyond the capacity, because other workers may take the first ones
-LOOK_EVERY: Millis = 1 * SECOND  # interval between reads while a claim waits for an offer
+POLL_EVERY: Millis = 1 * SECOND  # interval between reads while a claim waits for an offer
 MAX_WAIT: Millis = 20 * SECOND  # API Gateway gives up after 29 s
 MIN_WAIT: Millis = 1 * SECOND  # if a claim may wait: a worker that ignores `retry_after` would claim again at once
 
@@ -65,7 +65,7 @@ def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0)
             waited = 0 < longest <= wait
             retry_after = 0 if taken or waited else round(ports.settings.worker_retry_seconds * SECOND)
             return Claimed(taken, retry_after, longest)
-        ports.clock.wait_until(min(now + LOOK_EVERY, end))
+        ports.clock.wait_until(min(now + POLL_EVERY, end))
 
 
 def _take(ports: Ports, pool: str, worker: str, capacity: int) -> list[dict[str, Any]]:

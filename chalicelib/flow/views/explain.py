@@ -24,7 +24,8 @@ from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import nodes, tree
 from chalicelib.flow import facts, lookup
 from chalicelib.flow.definitions import buckets, store
-from chalicelib.flow.views import failures, refs, use
+from chalicelib.flow.runs import failures
+from chalicelib.flow.views import refs, upstreams, use
 from chalicelib.flow.views.queues import Queues, in_words
 from chalicelib.flow.views.views import View, ended_view, iso_of, record_view
 from chalicelib.ports import Ports
@@ -32,8 +33,9 @@ from chalicelib.ports import Ports
 MAX_ENDED = 5  # in the explanation of a schedule; the lists of records and of runs have all
 
 
-def why_job(ports: Ports, job: Job, queues: Queues | None = None) -> View:
-    """Why a job has not run yet and what would make it run, from a decision on the present facts."""
+def why_job(ports: Ports, job: Job, queues: Queues | None = None, searches: bool = True) -> View:
+    """Why a job has not run yet and what would make it run, from a decision on the present facts. With ``searches``, it
+    also says which upstream run has failed, which takes a search among the runs of that workflow."""
     now = ports.clock.now()
     known = facts.gather(ports, job)
     decision = check.decide(job, known, now)
@@ -42,6 +44,8 @@ def why_job(ports: Ports, job: Job, queues: Queues | None = None) -> View:
     queue = (queues or Queues(ports)).of(job)
     before = _attempt_before(ports, job)
     why = f"{_failed(before)}; attempt {job.attempt}: {decision.why}" if before is not None else decision.why
+    if searches and known.schedule is not None and verdict is not None and not verdict.met:
+        why = "; ".join([why, *upstreams.of_job(ports, job, known.schedule, now)])
     asks = known.asks(job.schedule.partition(".")[0])
     view = {
         "job_id": job.job_id,
@@ -64,8 +68,8 @@ def why_job(ports: Ports, job: Job, queues: Queues | None = None) -> View:
 
 
 def _tree_of(job: Job, schedule: Schedule | None, verdict: tree.Verdict | None, now: Instant) -> View | None:
-    """The trigger of a job that gathers or has gathered events, part by part; None for any other job. The root of a
-    locked match is met, whatever its parts say."""
+    """The trigger of a job that gathers or has gathered events, part by part; None for any other job. A locked match
+    stays met, so its root is shown as met even if a part is not."""
     if schedule is None or job.kind not in ("gathering", "detached"):
         return None
     root = nodes.nodes(schedule.trigger, job.leaves, now)
@@ -108,16 +112,18 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
 MAX_NAMED = 3  # waiting jobs whose reasons are in the sentence about a schedule
 
 
-def why_and_count(ports: Ports, name: str, limit: int, explained: int = MAX_NAMED) -> tuple[View, int, bool]:
+def why_and_count(
+    ports: Ports, name: str, limit: int, explained: int = MAX_NAMED, searches: bool = True
+) -> tuple[View, int, bool]:
     """The explanation of a schedule with its first ``explained`` waiting jobs; the number of those that wait among the
-    first ``limit`` jobs, and whether it has more."""
+    first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`."""
     schedule_state, schedule = lookup.existing(ports, name)
     page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
     # A prepared fire is left out: it only waits for its instant.
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
     queues = Queues(ports)
-    waiting = [why_job(ports, job, queues) for job in present[:explained]]
+    waiting = [why_job(ports, job, queues, searches) for job in present[:explained]]
     timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
     runs = ports.runs.runs("schedule", name, MAX_ENDED, None).items
@@ -126,7 +132,8 @@ def why_and_count(ports: Ports, name: str, limit: int, explained: int = MAX_NAME
     elif waiting:
         why = "; ".join(_reasons(waiting[:MAX_NAMED]))
     else:
-        why = _nothing_waits(runs, tree.describe(schedule.trigger))
+        failed = upstreams.of_schedule(ports, name, schedule, now) if searches else []
+        why = "; ".join([_nothing_waits(runs, tree.describe(schedule.trigger)), *failed])
     ended, ran_at = _ended(ports, name, runs)
     if ended and not waiting and ended[0]["at"] > ran_at:
         last = ended[0]

@@ -44,7 +44,7 @@ def glance(ports: Ports, names: Sequence[str]) -> View:
 def _glance(ports: Ports, name: str) -> View:
     last = ports.runs.runs("schedule", name, LAST, None)
     seen: Any = _Newest(ports.runs, name, last)
-    view, waiting, more = explain.why_and_count(replace(ports, runs=seen), name, MAX_COUNTED)
+    view, waiting, more = explain.why_and_count(replace(ports, runs=seen), name, MAX_COUNTED, searches=False)
     return {
         "schedule": name,
         "state": view["state"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
@@ -20,9 +20,9 @@ from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.triggers.size import size_key
 from chalicelib.flow import many
-from chalicelib.flow.lookup import members
+from chalicelib.flow.lookup import definitions_in
 from chalicelib.flow.many import Found
-from chalicelib.ports import Ports
+from chalicelib.ports import Kind, Ports
 
 View = dict[str, Any]
 
@@ -126,7 +126,7 @@ def _read(ports: Ports, namespace: str, center: Thing | None) -> _Known:
     """The schedules of a namespace, up to a bound; those of the app of ``center`` come first."""
     known, names = _Known(), list[str]()
     own = center.name.rpartition(".")[0] if center is not None and center.kind != "dataset" else ""
-    apps = sorted((row.name for row in members(ports, "app", namespace)), key=lambda app: (app != own, app))
+    apps = sorted((row.name for row in definitions_in(ports, "app", namespace)), key=lambda app: (app != own, app))
     for app in apps:
         cursor: str | None = None
         while len(names) <= MAX_READ:
@@ -146,7 +146,7 @@ def _read(ports: Ports, namespace: str, center: Thing | None) -> _Known:
 def _check(ports: Ports, known: _Known, center: Thing) -> None:
     if center in known.down or center in known.up:
         return
-    if center.kind == "schedule" or ports.catalog.definition(center.kind, center.name) is None:  # type: ignore[arg-type]
+    if center.kind == "schedule" or ports.catalog.definition(cast(Kind, center.kind), center.name) is None:
         raise unknown(center)
 
 

@@ -34,7 +34,7 @@ def of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -
     left out (null)."""
     lookup.require(ports, "namespace", namespace)
     maxima = _maxima_of_pools(ports, namespace)
-    policies = [names.policy_limit(row.name) for row in lookup.members(ports, "policy", namespace)]
+    policies = [names.policy_limit(row.name) for row in lookup.definitions_in(ports, "policy", namespace)]
     held, more = waiting.limits_with_waiters(ports, namespace)
     every = sorted({*maxima, *policies, *held})
     wanted = [name for name in every if cursor is None or name > cursor][:limit]
@@ -131,7 +131,7 @@ def _of_ask(ask: PermitRequest) -> tuple[int | None, str]:
 def _maxima_of_pools(ports: Ports, namespace: str) -> dict[str, tuple[int | None, str]]:
     """The limits of all pools of a namespace: the units that each has, and their unit."""
     found: dict[str, tuple[int | None, str]] = {}
-    for row in lookup.members(ports, "pool", namespace):
+    for row in lookup.definitions_in(ports, "pool", namespace):
         pool = Pool.model_validate(row.document)
         found |= {name: (units, pool.unit) for name, units in pools.limits_of(row.name, pool).items()}
     return found

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.core.dags import rounds
-from chalicelib.core.events.build import status_event
+from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.ids import parse_job_id
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import WAKE, Subscription
-from chalicelib.core.states import PROGRAM_STATUS
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.runs import context
@@ -99,7 +98,7 @@ def _before(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> 
 
 def _after(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> list[Run]:
     """Add what followed from these runs. Returns the runs among it."""
-    events = [status_event(run, status) for run in level[:MAX_EXPANDED] for status in _statuses(run)]
+    events = [status_event(run, status) for run in level[:MAX_EXPANDED] for status in reached(run)]
     found.cut |= len(level) > MAX_EXPANDED
     followed, cut = counted_by(ports, events)
     found.cut |= cut
@@ -116,13 +115,6 @@ def _after(ports: Ports, found: _Lineage, level: Sequence[Run], depth: int) -> l
         if node is not None and found.add(node, depth):
             found.edges |= {(start, job_id, text): None for start, text in causes[job_id]}
     return new
-
-
-def _statuses(run: Run) -> list[str]:
-    """The statuses that a run has announced, or will announce."""
-    last = PROGRAM_STATUS.get(run.state)
-    started = ["STARTED"] if run.running_seen_at is not None or run.started_at is not None else []
-    return [*started, *([last] if last is not None and last not in started else [])]
 
 
 def counted_by(ports: Ports, events: Sequence[Event]) -> tuple[list[tuple[Event, str]], bool]:

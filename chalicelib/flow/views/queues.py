@@ -12,7 +12,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.queued import waiter_of
-from chalicelib.flow.lookup import members
+from chalicelib.flow.lookup import definitions_in
 from chalicelib.flow.views.views import iso_of, job_view
 from chalicelib.ports import Ports
 
@@ -95,7 +95,7 @@ def _shared(ports: Ports, policy: str, head: Sequence[Waiter]) -> list[str]:
     applications, and those with which the first waiters were admitted."""
     found = [
         limit_name
-        for row in members(ports, "pool", policy.partition(".")[0])
+        for row in definitions_in(ports, "pool", policy.partition(".")[0])
         for limit_name in pools.limits_of(row.name, Pool.model_validate(row.document))
     ]
     found += [names.application_limit(application) for application, _ in ports.settings.emr_run_limits]

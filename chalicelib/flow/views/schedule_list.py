@@ -11,7 +11,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.triggers import tree
-from chalicelib.flow.lookup import members, require
+from chalicelib.flow.lookup import definitions_in, require
 from chalicelib.flow.schedules.bulk import Filters
 from chalicelib.ports import Page, Ports, RowRequest
 
@@ -68,7 +68,11 @@ def rows_of(ports: Ports, namespace: str, wanted: Wanted, limit: int, cursor: st
 def _names(ports: Ports, namespace: str, app: str | None, after: str, size: int) -> Iterator[str]:
     """The full names of schedules behind ``after``."""
     begin, _, short = after.rpartition(".")
-    apps = [f"{namespace}.{app}"] if app is not None else sorted(row.name for row in members(ports, "app", namespace))
+    apps = (
+        [f"{namespace}.{app}"]
+        if app is not None
+        else sorted(row.name for row in definitions_in(ports, "app", namespace))
+    )
     for each in apps:
         if each < begin:
             continue

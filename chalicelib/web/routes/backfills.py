@@ -24,14 +24,14 @@ def begin_backfill(ns: str, app: str, name: str) -> Response:
     one backfill."""
     from chalicelib.core.backfills.request import Backfill
     from chalicelib.flow.backfills.backfill import begin, preview
-    from chalicelib.flow.backfills.view import backfill_view, plan_view
+    from chalicelib.flow.backfills.view import plan_view, shown_view
 
     request, full = routes.current_request, f"{ns}.{app}.{name}"
     request_data = parse(Backfill, request)
     if request_data.dry_run:
         return answer(plan_view(full, preview(ports(), full, request_data)))
     row = begin(ports(), full, request_data, caller(request), request_id(request))
-    return answer(backfill_view(ports(), row), 201)
+    return answer(shown_view(ports(), row), 201)
 
 
 @route(routes, "GET", ALL, needs="read", query=PAGING)
@@ -55,9 +55,9 @@ def list_backfills(ns: str, app: str, name: str) -> dict[str, Any]:
 def show_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str, Any]:
     """Read the progress of a backfill: which runs are active, waiting and finished."""
     from chalicelib.flow.backfills.backfill import existing
-    from chalicelib.flow.backfills.view import backfill_view
+    from chalicelib.flow.backfills.view import shown_view
 
-    return backfill_view(ports(), existing(ports(), _known(ns, app, name), backfill_id))
+    return shown_view(ports(), existing(ports(), _known(ns, app, name), backfill_id))
 
 
 @route(routes, "POST", ALL + "/{backfill_id}/cancel", needs="operate", query=("runs",))
@@ -65,14 +65,14 @@ def cancel_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str,
     """Cancel a backfill. It starts no more runs; active runs continue, unless ``runs=cancel``."""
     from chalicelib.core.errors import invalid
     from chalicelib.flow.backfills.backfill import stop
-    from chalicelib.flow.backfills.view import backfill_view
+    from chalicelib.flow.backfills.view import shown_view
 
     request = routes.current_request
     runs = query(request, "runs")
     if runs not in (None, "cancel"):
         raise invalid("runs", "cancel, or no value", runs, "leave out the parameter to let active runs continue")
     full = _known(ns, app, name)
-    return backfill_view(ports(), stop(ports(), full, backfill_id, runs is not None, caller(request)))
+    return shown_view(ports(), stop(ports(), full, backfill_id, runs is not None, caller(request)))
 
 
 def _known(ns: str, app: str, name: str) -> str:

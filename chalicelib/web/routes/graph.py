@@ -18,7 +18,7 @@ routes = Blueprint(__name__)
 
 MAX_NODES = 300
 STEPS = 2  # by default in each direction
-MOST = {"graph": 10, "lineage": 5}
+MAX_STEPS = {"graph": 10, "lineage": 5}
 
 
 @route(routes, "GET", NS + "/graph", needs="read", query=("around", "up", "down", "limit"))
@@ -32,7 +32,7 @@ def graph(ns: str) -> dict[str, Any]:
 
     request = routes.current_request
     require(ports(), "namespace", ns)
-    up, down = (_steps(request, name, MOST["graph"]) for name in ("up", "down"))
+    up, down = (_steps(request, name, MAX_STEPS["graph"]) for name in ("up", "down"))
     around, visible = query(request, "around"), sees(request)
     center = thing_of(around) if around is not None else None
     if center is not None and not visible(center.name):
@@ -49,7 +49,7 @@ def run_lineage(run_id: str) -> dict[str, Any]:
     from chalicelib.flow.views.lineage import lineage
 
     request = routes.current_request
-    up, down = (_steps(request, name, MOST["lineage"]) for name in ("up", "down"))
+    up, down = (_steps(request, name, MAX_STEPS["lineage"]) for name in ("up", "down"))
     return unseen.lineage(lineage(ports(), run_id, up, down), sees(request))
 
 

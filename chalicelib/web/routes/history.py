@@ -104,7 +104,8 @@ def cancel_job(job_id: str) -> dict[str, Any]:
 def get_run(run_id: str) -> dict[str, Any]:
     """Read a run with its attempts and the events that triggered it."""
     from chalicelib.flow import lookup
-    from chalicelib.flow.views import failures, views
+    from chalicelib.flow.runs import failures
+    from chalicelib.flow.views import views
 
     attempts = [failures.with_reason(ports(), run) for run in lookup.find_run(ports(), run_id)]
     prices = ports().settings.prices
@@ -139,12 +140,12 @@ def in_state(request: Request, read: Read) -> Read:
 
     def kept(limit: int, cursor: str | None) -> Page[Any]:
         found: list[Any] = []
-        looked = 0
+        searched = 0
         for _ in range(MAX_PAGES):
             page = read(limit - len(found), cursor)
             found += [run for run in page.items if run.state == state]
-            looked, cursor = looked + len(page.items), page.cursor
-            if cursor is None or len(found) == limit or looked >= MAX_READ:
+            searched, cursor = searched + len(page.items), page.cursor
+            if cursor is None or len(found) == limit or searched >= MAX_READ:
                 break
         return Page(tuple(found), cursor)
 

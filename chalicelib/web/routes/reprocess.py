@@ -28,7 +28,7 @@ def begin_reprocess(ns: str) -> Response:
     from chalicelib.core.backfills.request import Reprocess
     from chalicelib.core.names import dataset_name
     from chalicelib.flow.backfills.reprocess import Plan, begin, preview
-    from chalicelib.flow.backfills.reprocess_view import plan_view, reprocess_view
+    from chalicelib.flow.backfills.reprocess_view import plan_view, shown_view
 
     request = routes.current_request
     request_data = parse(Reprocess, request)
@@ -44,7 +44,7 @@ def begin_reprocess(ns: str) -> Response:
         check(plan)
         return answer(plan_view(ns, plan))
     row = begin(ports(), ns, request_data, caller(request), request_id(request), check)
-    return answer(unseen.reprocess(reprocess_view(ports(), row), sees(request)), 201)
+    return answer(unseen.reprocess(shown_view(ports(), row), sees(request)), 201)
 
 
 def _refused(schedules: list[str]) -> SluiceError:
@@ -77,10 +77,10 @@ def list_reprocesses(ns: str) -> dict[str, Any]:
 def show_reprocess(ns: str, reprocess_id: str) -> dict[str, Any]:
     """Read the progress of a re-processing: its steps, and how many runs of each wait, run and have ended."""
     from chalicelib.flow.backfills.reprocess import existing
-    from chalicelib.flow.backfills.reprocess_view import reprocess_view
+    from chalicelib.flow.backfills.reprocess_view import shown_view
 
     row = existing(ports(), ns, reprocess_id)
-    return unseen.reprocess(reprocess_view(ports(), row), sees(routes.current_request))
+    return unseen.reprocess(shown_view(ports(), row), sees(routes.current_request))
 
 
 @route(routes, "POST", ALL + "/{reprocess_id}/cancel", needs="operate", query=("runs",))
@@ -88,11 +88,11 @@ def cancel_reprocess(ns: str, reprocess_id: str) -> dict[str, Any]:
     """Cancel a re-processing. It starts no more runs; active runs continue, unless ``runs=cancel``."""
     from chalicelib.core.errors import invalid
     from chalicelib.flow.backfills.reprocess import stop
-    from chalicelib.flow.backfills.reprocess_view import reprocess_view
+    from chalicelib.flow.backfills.reprocess_view import shown_view
 
     request = routes.current_request
     runs = query(request, "runs")
     if runs not in (None, "cancel"):
         raise invalid("runs", "cancel, or no value", runs, "leave out the parameter to let active runs continue")
     row = stop(ports(), ns, reprocess_id, runs is not None, caller(request))
-    return unseen.reprocess(reprocess_view(ports(), row), sees(request))
+    return unseen.reprocess(shown_view(ports(), row), sees(request))

@@ -16,7 +16,7 @@ routes = Blueprint(__name__)
 
 DEFAULT_SPANS, MAX_SPANS = 2_000, 5_000
 MAX_DAYS = 7  # of a timeline; a longer span is for the reports
-WEEKS, LONGEST = 26, 190  # of the days of a schedule: the default, and the most days; runs are kept for 180
+WEEKS, MAX_CALENDAR_DAYS = 26, 190  # of the days of a schedule: the default, and the most days; runs are kept for 180
 
 
 @route(routes, "GET", NS + "/timeline", needs="read", query=("from", "to", "schedule", "workflow", "limit", "ids"))
@@ -58,10 +58,10 @@ def schedule_days(ns: str, app: str, name: str) -> dict[str, Any]:
     today = datetime.fromtimestamp(ports().clock.now() / 1000, UTC).astimezone(of).date()
     last: date = _day(request, "to", today)
     first: date = _day(request, "from", last - timedelta(weeks=WEEKS) + timedelta(days=1))
-    if not first <= last < first + timedelta(days=LONGEST):
+    if not first <= last < first + timedelta(days=MAX_CALENDAR_DAYS):
         raise invalid(
             "from",
-            f"a day up to to, at most {LONGEST} days in all",
+            f"a day up to to, at most {MAX_CALENDAR_DAYS} days in all",
             query(request, "from"),
             "send one request for each part",
         )

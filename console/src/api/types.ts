@@ -339,6 +339,12 @@ export interface FailedChange {
   error: Record<string, unknown>;
 }
 
+export interface FailedRun {
+  run_id: string;
+  partition: Record<string, string> | null;
+  reason: string;
+}
+
 export interface Fire {
   schedule: string;
   nominal_at: string;
@@ -1347,6 +1353,7 @@ export interface StoredBackfill {
   cancelled: number;
   position: unknown;
   properties: Record<string, unknown>;
+  failures: FailedRun[] | null;
   active: ActiveEntry[];
   created_at: string;
   created_by: string;
@@ -1551,6 +1558,7 @@ export interface StoredStepOfReprocess {
   succeeded: number;
   failed: number;
   cancelled: number;
+  failures: FailedRun[] | null;
 }
 
 export interface StoredWorkflow {

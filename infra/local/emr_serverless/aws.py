@@ -6,10 +6,10 @@ import json
 import os
 from typing import Any
 
-import boto3  # type: ignore[import-untyped, unused-ignore]
-from boto3.exceptions import Boto3Error  # type: ignore[import-untyped, unused-ignore]
-from botocore.config import Config  # type: ignore[import-untyped, unused-ignore]
-from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped, unused-ignore]
+import boto3
+from boto3.exceptions import Boto3Error
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
 from .events import Undelivered
 from .settings import Settings

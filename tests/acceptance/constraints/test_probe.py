@@ -168,7 +168,7 @@ def test_c15_a_served_job_is_probed_again(world: World) -> None:
 
 
 def test_c15_a_delivery_may_have_a_probe_too(world: World) -> None:
-    world.deploy(flights({"told": on(event("go"), "notify", probe())}))
+    world.deploy(flights({"delivered": on(event("go"), "notify", probe())}))
     says(world, {"met": False}, {"met": True})
     world.post("go")
     world.settle()

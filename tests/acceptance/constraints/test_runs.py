@@ -164,7 +164,7 @@ def test_c5_starts_of_other_schedules_run_nows_and_retries_count(world: World) -
 
 
 def test_c5_a_queue_has_a_rate_too(world: World) -> None:
-    world.deploy(flights({"told": on(partition(), "notify", rate(1, "10m"), by=["day"])}))
+    world.deploy(flights({"delivered": on(partition(), "notify", rate(1, "10m"), by=["day"])}))
     for number in (1, 2):
         world.upload(day(number))
         world.settle()
@@ -175,7 +175,7 @@ def test_c5_a_queue_has_a_rate_too(world: World) -> None:
 
 def test_c5_deliveries_of_other_schedules_count_at_a_queue_too(world: World) -> None:
     world.deploy(
-        flights({"told": on(partition(), "notify", rate(1, "10m")), "other": on(partition("weather"), "notify")})
+        flights({"delivered": on(partition(), "notify", rate(1, "10m")), "other": on(partition("weather"), "notify")})
     )
     world.upload(day(1, "weather", "a.csv"))
     world.settle()

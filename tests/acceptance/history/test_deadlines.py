@@ -43,7 +43,7 @@ def test_h5_job_that_waits_too_long_is_reported_once_with_reason(world: World) -
     doze(world, "9h")
     world.finish()
     world.pass_by("3m")
-    assert len(notices(world)) == 2, "what was missed is told once"
+    assert len(notices(world)) == 2, "one notice for each missed deadline"
 
 
 def test_h5_a_run_in_time_is_not_reported(world: World) -> None:
@@ -138,7 +138,7 @@ def test_story_5(world: World) -> None:
         for table in ("jobs", "runs", "catalog")
         for ref in world.ports.wakes.overdue(table, NOON + 90 * 24 * HOUR, 1_000)
     ]
-    assert rows == [], "what waits for its feed wants no look before it comes"
+    assert rows == [], "what waits for its feed needs no check before it comes"
 
     for number in (3, FEEDS // 2, FEEDS - 1):
         world.upload(f"raw/feed{number:04d}/day=1/part-0.csv")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from chalicelib.flow.views import explain, failures
+from chalicelib.flow.runs import failures
+from chalicelib.flow.views import explain
 from tests.acceptance.words import on, partition
 from tests.support.world import EMR, World, day, flights
 

@@ -37,7 +37,7 @@ def hears(world: World, state: str, back: int, **more: int) -> Run:
     """EMR tells of a state by a clock that is ``back`` ms behind."""
     [*_, run] = world.runs("a")
     at = world.clock.now() - back
-    complete.advance_run(world.ports, run.run_id, run.attempt, RunUpdate(state, at, "broken", **more))  # type: ignore[arg-type]
+    complete.advance_run(world.ports, run.run_id, run.attempt, RunUpdate(state, at, "broken", **more))
     return world.runs("a")[-1]
 
 

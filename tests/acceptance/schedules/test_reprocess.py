@@ -497,3 +497,33 @@ def test_l21_a_new_day_of_the_dag_counts_after_it_ran_again(world: World) -> Non
     world.upload(day(2, "weather", "x.csv"))
     minutes(world)
     assert [len(world.runs(name)) for name in ("daily~", *OF_NODES)] == [3, 3, 3]
+
+
+def test_l21_a_failed_step_shows_its_runs_with_their_errors(world: World) -> None:
+    lake(world)
+    reprocess_id = begin(world)
+    work_off(world, failing="join")
+
+    row = reprocess.existing(world.ports, "demo", reprocess_id)
+    clean, join, report = reprocess_view.shown_view(world.ports, row)["steps"]
+
+    [failed] = [run for run in world.runs("join") if run.state == "FAILED"]
+    assert join["failures"] == [{"run_id": failed.run_id, "partition": FIRST, "reason": "the last line"}]
+    assert (clean["failures"], report["failures"]) == ([], [])
+    listed = reprocess_view.reprocess_view(world.ports, row)["steps"]
+    assert [step["failures"] for step in listed] == [[], None, []]
+
+
+def test_l21_the_error_of_a_failed_run_comes_from_its_log(world: World) -> None:
+    lake(world)
+    reprocess_id = begin(world, scope="only")
+    world.settle()
+    world.finish("FAILED", "exit code 1")
+    world.settle()
+    folder = "logs/applications/00app/jobs/jr00004/SPARK_DRIVER"
+    world.payloads.logs[f"{folder}/stderr.gz"] = "Traceback (most recent call last):\n  File x\nKeyError: 'flights'\n"
+
+    row = reprocess.existing(world.ports, "demo", reprocess_id)
+
+    [failed] = reprocess_view.shown_view(world.ports, row)["steps"][0]["failures"]
+    assert failed["reason"] == "exit code 1: KeyError: 'flights'"

@@ -88,7 +88,7 @@ def test_t21_snapshots_before_the_dataset_do_not_count(world: World, table: Orde
     for number in range(3):
         table.append(number)
     history = table.snapshots
-    world.clock.wait_until(table.table.current_snapshot().timestamp_ms + 1)  # type: ignore[union-attr]
+    world.clock.wait_until(table.table.current_snapshot().timestamp_ms + 1)
     world.deploy(app({"each": on(snapshots(2))}, **SINGLE))
     table.commit(lambda table: table.transaction().set_properties(owner="sales").commit_transaction())
     assert table.deliver(world, table.keys()[-1]) == ["0 new snapshots of demo.orders"]
@@ -108,7 +108,7 @@ def test_t21_removed_or_rewritten_data_counts_only_if_named(world: World, table:
     table.commit(lambda table: table.delete("number = 8"))  # rewrites a file: an overwrite
     table.deliver(world)
     known = registered(world)
-    operations = [known[name].event.payload["operation"] for name in table.snapshots]  # type: ignore[index]
+    operations = [known[name].event.payload["operation"] for name in table.snapshots]
     assert operations == ["append", "delete", "append", "delete", "append", "overwrite"]
     assert world.jobs("each")[0].leaves["0"].count == 4
 
@@ -137,7 +137,7 @@ def test_t21_a_compaction_does_not_count(world: World, table: Orders) -> None:
 
 def test_t21_bytes_that_snapshots_add_count_for_a_size(world: World, table: Orders) -> None:
     table.append(1)
-    added = int(table.table.current_snapshot().summary["added-files-size"])  # type: ignore[union-attr, index, arg-type]
+    added = int(table.table.current_snapshot().summary["added-files-size"])
     world.deploy(app({"bulk": on(size(str(added + 1), "orders"))}, **SINGLE))
     table.deliver(world, *table.keys(), *table.keys())
     world.upload(PREFIX + "data/00000-0-1.parquet", size=10**9)

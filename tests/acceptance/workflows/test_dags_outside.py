@@ -90,7 +90,7 @@ def test_l17_what_a_dag_refers_to_cannot_be_deleted_with_reason(world: World) ->
     world.deploy({**dags.app(dag("a -> b", nodes=nodes)), "pools": {"small": {"size": 4}}})
     for kind, name in (("dataset", "demo.flights"), ("pool", "demo.small"), ("workflow", full("w_a"))):
         with pytest.raises(SluiceError) as refused:
-            store.delete(world.ports, kind, name)  # type: ignore[arg-type]
+            store.delete(world.ports, kind, name)
         assert refused.value.code == "in_use"
         assert refused.value.message.endswith("used by dag demo.flights.daily")
     with pytest.raises(SluiceError, match=r"used by .*demo\.flights\.daily"):
@@ -98,7 +98,7 @@ def test_l17_what_a_dag_refers_to_cannot_be_deleted_with_reason(world: World) ->
 
     flow.delete(world.ports, full("daily"), "tester")
     for kind, name in (("dataset", "demo.flights"), ("pool", "demo.small"), ("workflow", full("w_a"))):
-        store.delete(world.ports, kind, name)  # type: ignore[arg-type]
+        store.delete(world.ports, kind, name)
 
 
 def test_w4_the_key_of_a_dag_cannot_be_a_correlation_key(world: World) -> None:

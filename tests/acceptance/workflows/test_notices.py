@@ -68,10 +68,10 @@ def test_w9_failures_within_five_minutes_are_one_notice(world: World) -> None:
 
     world.pass_by("5m")
     assert [notice["count"] for notice in notices(world)] == [1, 12]
-    assert len(notices(world)[1]["events"]) == 10, "some are told, the others counted"
+    assert len(notices(world)[1]["events"]) == 10, "some are listed, the others counted"
 
     world.pass_by("11m")
-    assert len(notices(world)) == 2, "nothing more is told while nothing happens"
+    assert len(notices(world)) == 2, "no further notice while nothing fails"
     fail(world, 20)
     world.pass_by("2s")
     assert [notice["count"] for notice in notices(world)] == [1, 12, 1], "after a quiet time at once again"

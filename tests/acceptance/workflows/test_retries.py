@@ -68,8 +68,8 @@ def test_w1_schedule_retries_override_those_of_the_workflow() -> None:
 def test_w1_only_the_named_outcomes_are_retried(on: list[str], states: list[str]) -> None:
     world = trying({"attempts": 2, "delay": "1s", "on": on})
     [run] = world.runs("a")
-    news = RunUpdate("FAILED", world.clock.now(), "nothing was heard of it", outcome="lost")
-    complete.advance_run(world.ports, run.run_id, run.attempt, news)
+    update = RunUpdate("FAILED", world.clock.now(), "nothing was heard of it", outcome="lost")
+    complete.advance_run(world.ports, run.run_id, run.attempt, update)
     world.pass_by("5s")
     assert [run.state for run in world.runs("a")] == states
 

@@ -34,7 +34,7 @@ def test_h1_history_expires_after_the_installation_period(write: Create | Replac
     item = statement(write, NAMES, Shards(4, 4, sooner=HISTORY - 90 * DAY)).arguments["Item"]
     assert item["ttl"] == {"N": str((NOON + 90 * DAY) // 1000)}
     # Each write computes the TTL from the original expiry, so repeated writes do not shorten it.
-    assert items.from_item(type(write.row), item).expires_at == NOON + HISTORY  # type: ignore[union-attr]
+    assert items.from_item(type(write.row), item).expires_at == NOON + HISTORY
 
 
 def test_h1_history_is_kept_for_180_days_by_default_others_not() -> None:

@@ -65,9 +65,9 @@ BROKEN = {
     "no key": without("detail", "object", "key"),
     "no time": without("time"),
     "a detail that is none": reported.event(BUCKET, "raw/x") | {"detail": 7},
-    "a key that is none": reported.event(BUCKET, None),  # type: ignore[arg-type]
-    "a bucket that is none": reported.event(None, "raw/x"),  # type: ignore[arg-type]
-    "a size that is none": reported.event(BUCKET, "raw/x", size="much"),  # type: ignore[arg-type]
+    "a key that is none": reported.event(BUCKET, None),
+    "a bucket that is none": reported.event(None, "raw/x"),
+    "a size that is none": reported.event(BUCKET, "raw/x", size="much"),
     "a time that is none": reported.event(BUCKET, "raw/x") | {"time": "noon"},
     "an event of another service": reported.event(BUCKET, "raw/x") | {"source": "aws.ec2"},
 }

@@ -65,7 +65,7 @@ def test_l12_a_finished_backfill_begins_nothing(dynamo: Dynamo) -> None:
     assert ok(dynamo, Create(row))
     assert ok(dynamo, goes_on, Create(rows.run("r1")))
     for rev, state in ((2, "CANCELLED"), (3, "ENDED"), (4, "DONE")):
-        assert ok(dynamo, Replace(replace(row, rev=rev, state=state)))  # type: ignore[arg-type]
+        assert ok(dynamo, Replace(replace(row, rev=rev, state=state)))
         assert not ok(dynamo, goes_on, Create(rows.run("r2")))
 
 

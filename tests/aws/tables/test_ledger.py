@@ -154,7 +154,7 @@ def test_l19_parallel_failures_are_counted_and_reset_at_once(dynamo: Dynamo) -> 
     assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
 
 
-def test_a_job_is_removed_by_its_id_whatever_it_gathered(dynamo: Dynamo) -> None:
+def test_a_job_is_removed_by_its_id_with_any_events(dynamo: Dynamo) -> None:
     job = rows.job()
     assert ok(dynamo, Create(job))
     assert ok(dynamo, Replace(replace(job, rev=2)))

@@ -53,8 +53,8 @@ def test_e3_a_faster_policy_brings_the_next_permit_forward(dynamo: Dynamo) -> No
     jobs = DynamoJobs(dynamo)
     assert ok(dynamo, AcquirePermit(Pace(LIMIT, 60_000, 1), NOON, LimitState(LIMIT), from_queue=False))
     assert ok(dynamo, JoinQueue(Pace(LIMIT, 60_000, 1), NOON, NOON + 60_000))
-    quicken = AdvancePace(LIMIT, jobs.limit_state(LIMIT), NOON + 3_000)
-    assert ok(dynamo, quicken)
-    assert not ok(dynamo, quicken), "somebody was faster"
+    advance = AdvancePace(LIMIT, jobs.limit_state(LIMIT), NOON + 3_000)
+    assert ok(dynamo, advance)
+    assert not ok(dynamo, advance), "somebody was faster"
     limit = jobs.limit_state(LIMIT)
     assert (limit.head, limit.wake_at, limit.waiters) == (NOON + 3_000, NOON + 3_000, 1)

@@ -83,15 +83,15 @@ def test_w7_a_listing_answers_for_many_and_the_rest_are_polled(emr: Emr) -> None
     answer = emr.target.status_many([*runs, gone])
 
     assert emr.calls == ["ListJobRuns", "GetJobRun"]
-    assert [news.state for news in answer if news] == ["RUNNING"] * 12 + ["FAILED"]
-    assert [news.outcome for news in answer if news][-1] == "lost"
-    assert [news.target_id for news in answer if news] == [each.target_id for each in [*runs, gone]]
+    assert [update.state for update in answer if update] == ["RUNNING"] * 12 + ["FAILED"]
+    assert [update.outcome for update in answer if update][-1] == "lost"
+    assert [update.target_id for update in answer if update] == [each.target_id for each in [*runs, gone]]
 
 
 def test_h1_an_ended_run_is_polled_alone_to_read_its_billing(emr: Emr) -> None:
     runs = [emr.started(number) for number in range(10)]
     emr.calls.clear()
-    assert [news.state for news in emr.target.status_many(runs) if news] == ["SUCCEEDED"] * 10
+    assert [update.state for update in emr.target.status_many(runs) if update] == ["SUCCEEDED"] * 10
     assert emr.calls == ["ListJobRuns"] + ["GetJobRun"] * 10
 
 
@@ -121,7 +121,7 @@ def test_w7_a_listed_state_does_not_wait_for_a_busy_billing_poll(emr: Emr, monke
         raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "any")
 
     monkeypatch.setattr(emr.client, "get_job_run", throttled)
-    assert [(news.state, news.billed) for news in emr.target.status_many(runs) if news] == [("SUCCEEDED", ())] * 10
+    assert [(each.state, each.billed) for each in emr.target.status_many(runs) if each] == [("SUCCEEDED", ())] * 10
 
 
 def test_w7_polls_are_at_most_ten_a_second_and_pages_one_second(emr: Emr) -> None:
@@ -146,9 +146,9 @@ def test_w7_a_poll_gives_when_a_run_began_and_ended_at_target(
     began, ended, written = (datetime.fromtimestamp((NOON + late) / 1000, UTC) for late in (0, HOUR, HOUR + MINUTE))
     found = {"state": state, "stateDetails": "", "startedAt": began, "endedAt": ended, "updatedAt": written}
     monkeypatch.setattr(emr.client, "get_job_run", lambda **_: {"jobRun": found})
-    news = emr.target.status(asked)
-    assert news is not None
-    assert (news.at, news.started_at) == (at, started_at)
+    update = emr.target.status(asked)
+    assert update is not None
+    assert (update.at, update.started_at) == (at, started_at)
 
 
 def test_w7_a_poll_gives_the_error_of_the_job_and_no_warning(emr: Emr, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,9 +159,9 @@ def test_w7_a_poll_gives_the_error_of_the_job_and_no_warning(emr: Emr, monkeypat
     )
     found = {"state": "FAILED", "stateDetails": details, "endedAt": written, "updatedAt": written}
     monkeypatch.setattr(emr.client, "get_job_run", lambda **_: {"jobRun": found})
-    news = emr.target.status(asked)
-    assert news is not None
-    assert news.reason == "exit code 1: ValueError: hour 17 is missing"
+    update = emr.target.status(asked)
+    assert update is not None
+    assert update.reason == "exit code 1: ValueError: hour 17 is missing"
 
 
 @pytest.mark.parametrize(("timeout", "minutes"), [(0, 0), (12 * HOUR, 725), (MINUTE + 1, 7), (24 * HOUR, 1445)])

@@ -45,7 +45,7 @@ class Answers(EmrClient):
 
 def refused(code: str, message: str = "no", status: int = 400) -> ClientError:
     answer = {"Error": {"Code": code, "Message": message}, "ResponseMetadata": {"HTTPStatusCode": status}}
-    return ClientError(answer, "StartJobRun")  # type: ignore[arg-type]
+    return ClientError(answer, "StartJobRun")
 
 
 def called(calls: int = 1, after: int = 0, permits: tuple[str, ...] = ("emr:00app",)) -> Run:
@@ -175,6 +175,6 @@ def test_w7_a_failed_poll_or_cancel_call_is_repeated_once() -> None:
     target = EmrServerlessTarget(client, "00app", "role", "control", lambda seconds: None)
     started = replace(called(), target_id="00app/jr00001")
     target.cancel(started)
-    news = target.status(started)
-    assert news is not None
-    assert news.state == "CANCELLED"
+    update = target.status(started)
+    assert update is not None
+    assert update.state == "CANCELLED"

@@ -70,7 +70,7 @@ class PublishedByEmr:
     def __init__(self, vcpus: dict[str, float]) -> None:
         self.vcpus = vcpus
 
-    def get_metric_data(self, MetricDataQueries: list[dict[str, Any]], **_: Any) -> dict[str, Any]:  # noqa: N803
+    def get_metric_data(self, MetricDataQueries: list[dict[str, Any]], **_: Any) -> dict[str, Any]:
         [query] = MetricDataQueries
         asked = re.fullmatch(
             r"""MAX\(SEARCH\('Namespace="AWS/EMRServerless" MetricName="CPUAllocated" ApplicationId="(\w+)"', """

@@ -58,7 +58,7 @@ def serve() -> Iterator[Callable[..., Server]]:
     made: list[Server] = []
 
     def start(*arguments: object, **options: object) -> Server:
-        made.append(Server(*arguments, **options))  # type: ignore[arg-type]
+        made.append(Server(*arguments, **options))
         return made[-1]
 
     yield start

@@ -26,7 +26,7 @@ RATE_LIMIT = "rate:demo.flights.w:2/1000"
 FREE = Slots(LINE, None)
 GAP = Slots(LINE, None, gap=1000)
 TWO = RateWindow(RATE_LIMIT, 2, 1000)
-TOLD = replace(TWO, binding=False)
+NOT_BINDING = replace(TWO, binding=False)
 
 
 def ok(dynamo: Dynamo, *writes: Write) -> bool:
@@ -215,7 +215,7 @@ def test_c5_a_rate_window_is_entered_by_one_at_a_time(dynamo: Dynamo, with_anoth
 def test_c5_a_start_that_is_only_counted_is_entered_as_well(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(TWO, "a#001", line(dynamo, RATE_LIMIT)))
     read = line(dynamo, RATE_LIMIT)
-    assert ok(dynamo, start(TOLD, "b#001", read))
+    assert ok(dynamo, start(NOT_BINDING, "b#001", read))
     assert not ok(dynamo, start(TWO, "c#001", read)), "what it had read was not full yet"
 
 
@@ -255,7 +255,7 @@ def test_c5_a_forgotten_rate_entry_can_still_be_returned(dynamo: Dynamo, with_an
 def test_c5_a_held_entry_becomes_start_only_if_no_other_entered(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(TWO, "held#001", line(dynamo, RATE_LIMIT)))
     read = line(dynamo, RATE_LIMIT)
-    assert ok(dynamo, start(TOLD, "b#001", read, NOON + 900))
+    assert ok(dynamo, start(NOT_BINDING, "b#001", read, NOON + 900))
     assert not ok(dynamo, RecordStart(TWO, NOON + 950, read, "held#001"))
     assert ok(dynamo, RecordStart(TWO, NOON + 950, line(dynamo, RATE_LIMIT), "held#001"))
     assert line(dynamo, RATE_LIMIT).starts == {"held#001": NOON + 950, "b#001": NOON + 900}

@@ -104,11 +104,11 @@ class Batches:
         self.batches: list[list[dict[str, Any]]] = []
         self.failing = failing or {}
 
-    def send_message(self, QueueUrl: str, **entry: Any) -> Any:  # noqa: N803
+    def send_message(self, QueueUrl: str, **entry: Any) -> Any:
         self.batches.append([entry])
         return {"MessageId": "m"}
 
-    def send_message_batch(self, QueueUrl: str, Entries: Sequence[dict[str, Any]]) -> Any:  # noqa: N803
+    def send_message_batch(self, QueueUrl: str, Entries: Sequence[dict[str, Any]]) -> Any:
         self.batches.append(list(Entries))
         ids = [str(entry["Id"]) for entry in Entries]
         taken = [{"Id": each, "MessageId": f"m{each}"} for each in ids if each not in self.failing]

@@ -77,7 +77,7 @@ def test_e5_a_bus_gets_an_event_that_its_rules_can_match() -> None:
 
 
 class Bus:
-    def put_events(self, Entries: Sequence[Any]) -> Any:  # noqa: N803
+    def put_events(self, Entries: Sequence[Any]) -> Any:
         codes = ["ThrottlingException", "InternalFailure", "MalformedDetail"]
         return {"Entries": [{"EventId": "e"}, *({"ErrorCode": code, "ErrorMessage": "?"} for code in codes)]}
 
@@ -104,7 +104,7 @@ class Functions:
 
 
 def refused(code: str, status: int) -> ClientError:
-    return ClientError({"Error": {"Code": code, "Message": "?"}, "ResponseMetadata": {"HTTPStatusCode": status}}, "x")  # type: ignore[typeddict-item]
+    return ClientError({"Error": {"Code": code, "Message": "?"}, "ResponseMetadata": {"HTTPStatusCode": status}}, "x")
 
 
 @pytest.mark.parametrize(("wait", "kind"), [(False, "Event"), (True, "RequestResponse")])

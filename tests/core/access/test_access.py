@@ -111,7 +111,7 @@ def test_a_member_that_fits_everybody_or_nobody_is_refused(member: str) -> None:
     assert "arn:aws:iam::123456789012:role/data-*" in error.hint
 
 
-def test_an_access_document_has_an_administrator() -> None:
+def test_an_access_document_has_an_admin() -> None:
     with pytest.raises(ValidationError) as caught:
         Access.model_validate({"members": [{"member": "123456789012", "roles": ["author"]}]})
     assert from_validation(caught.value, Access).message.startswith("expected at least one member with the role admin")
@@ -127,7 +127,7 @@ def test_a_limit_stands_beside_the_role_that_it_limits(field: str, role: str) ->
 def test_each_role_has_exactly_its_rights(role: str) -> None:
     document = access({"member": "123456789012", "roles": [role]})
     held = {right for right in RIGHTS if is_allowed(principal(BOB), (), document, right)}
-    assert held == HELD[role]  # type: ignore[index]
+    assert held == HELD[role]
 
 
 def test_nobody_approves_without_the_duty() -> None:

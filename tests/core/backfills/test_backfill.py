@@ -42,30 +42,30 @@ def at(expression: str, **fields: Any) -> dict[str, Any]:
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
-def look(row: Backfill, ended: str | None = None, **seen: EntryState) -> backfill.Step:
+def advanced(row: Backfill, ended: str | None = None, **seen: EntryState) -> backfill.Step:
     known = {entry.removeprefix("e"): standing for entry, standing in seen.items()}
     return backfill.advance(row, known, rows.GENERATION, ended, NOON)
 
 
 def test_l12_a_backfill_dispatches_up_to_its_concurrency() -> None:
-    first = look(rows.backfill())
+    first = advanced(rows.backfill())
     assert (first.hand_out, first.row.next, set(first.row.live)) == ((0, 1), 2, {"0", "1"})
     assert (first.row.rev, first.row.wake_at) == (2, None)
-    one_ended = look(first.row, e0="running", e1="succeeded")
+    one_ended = advanced(first.row, e0="running", e1="succeeded")
     assert (one_ended.hand_out, one_ended.row.succeeded, set(one_ended.row.live)) == ((2,), 1, {"0", "2"})
 
 
 def test_l12_a_hundred_entries_are_dispatched_in_transactions() -> None:
-    first = look(rows.backfill(total=500, concurrency=100))
+    first = advanced(rows.backfill(total=500, concurrency=100))
     assert (len(first.hand_out), first.row.wake_at) == (50, NOON)
-    rest = look(first.row, **{f"e{entry}": "waiting" for entry in first.row.live})  # type: ignore[arg-type]
+    rest = advanced(first.row, **{f"e{entry}": "waiting" for entry in first.row.live})
     assert (rest.hand_out[0], len(rest.row.live), rest.row.wake_at) == (50, 100, None)
 
 
 def test_l12_a_backfill_is_completed_when_all_jobs_have_ended() -> None:
     last = rows.backfill(next=5, live={"3": NOON, "4": NOON}, succeeded=3)
-    assert look(last, e3="failed", e4="running").row.state == "RUNNING"
-    done = look(last, e3="failed", e4="cancelled").row
+    assert advanced(last, e3="failed", e4="running").row.state == "RUNNING"
+    done = advanced(last, e3="failed", e4="cancelled").row
     assert (done.state, done.succeeded, done.failed, done.cancelled, done.ended_at) == ("DONE", 3, 1, 1, NOON)
     assert done.expires_at is not None
 
@@ -73,21 +73,21 @@ def test_l12_a_backfill_is_completed_when_all_jobs_have_ended() -> None:
 @pytest.mark.parametrize("state", ["CANCELLED", "ENDED"])
 def test_l12_a_backfill_that_is_over_dispatches_nothing(state: Any) -> None:
     row = rows.backfill(state=state, next=2, live={"0": NOON, "1": NOON - 1})
-    step = look(row, e0="running", e1="again")
+    step = advanced(row, e0="running", e1="again")
     assert (step.hand_out, set(step.row.live), step.row.dropped, step.row.ended_at) == ((), {"0"}, 1, None)
-    assert look(step.row, e0="succeeded").row.ended_at == NOON
+    assert advanced(step.row, e0="succeeded").row.ended_at == NOON
 
 
 def test_l12_c13_backfill_of_replaced_schedule_ends_with_reason() -> None:
     row = rows.backfill(next=2, live={"0": NOON, "1": NOON})
-    step = look(row, "the schedule was replaced", e0="running", e1="waiting")
+    step = advanced(row, "the schedule was replaced", e0="running", e1="waiting")
     assert (step.row.state, step.row.reason, step.hand_out) == ("ENDED", "the schedule was replaced", ())
     assert step.row.wake_at == NOON, "what waits is to be taken off"
 
 
 def test_l12_enable_dispatches_dropped_entries_in_new_generation() -> None:
     row = rows.backfill(next=2, live={"0": NOON - 9, "1": NOON - 9})
-    step = look(row, e0="again", e1="running")
+    step = advanced(row, e0="again", e1="running")
     assert (step.hand_out, step.row.next) == ((0,), 2)
     assert step.row.live == {"0": rows.GENERATION, "1": NOON - 9}
 

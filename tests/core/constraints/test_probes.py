@@ -47,7 +47,7 @@ def decided(
     ],
 )
 def test_c15_a_probe_answer_is_read_as_met_unmet_or_abort(answer: Any, verdict: str, pause: int, why: str) -> None:
-    assert answered(answer) == ProbeResult(verdict, NOON, NOON + pause, why)  # type: ignore[arg-type]
+    assert answered(answer) == ProbeResult(verdict, NOON, NOON + pause, why)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_l7_a_changed_leaf_is_one_diff_line(old: dict[str, Any], new: dict[str, 
     assert changes(old, new) == lines
 
 
-def test_l7_diff_lines_are_sorted_whatever_the_document_order() -> None:
+def test_l7_diff_lines_are_sorted_for_any_document_order() -> None:
     old = {"z": 1, "list": list(range(11)), "a": {"y": 1, "x": 1}}
     new = {"a": {"x": 2, "y": 2}, "list": [*range(2), 9, *range(3, 10), 0], "z": 2}
     lines = ["a.x: 1 -> 2", "a.y: 1 -> 2", "list.2: 2 -> 9", "list.10: 10 -> 0", "z: 1 -> 2"]

@@ -200,4 +200,4 @@ def test_l8_an_app_has_datasets_workflows_and_schedules_by_name() -> None:
 def test_a_document_is_immutable() -> None:
     made = Schedule.model_validate(SHORT)
     with pytest.raises(ValueError, match="frozen"):
-        made.workflow = "other"  # type: ignore[misc]
+        made.workflow = "other"

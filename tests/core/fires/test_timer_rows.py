@@ -57,8 +57,8 @@ def test_e2_events_not_due_yet_are_written_at_the_next_check() -> None:
     assert first(TEN_MINUTES, spread={"count": 4, "over": "2m"}) == BEGUN
     ends, half = TEN + 2 * MINUTE, 30 * SECOND
 
-    look = fire_timer.emit(BEGUN, four, TEN, TEN + MINUTE)
-    assert look == Emission(
+    step = fire_timer.emit(BEGUN, four, TEN, TEN + MINUTE)
+    assert step == Emission(
         (
             fire(TEN, TEN, window_end=ends),
             fire(TEN, TEN + half, 1, nominal_at=TEN, window_end=ends),
@@ -69,8 +69,8 @@ def test_e2_events_not_due_yet_are_written_at_the_next_check() -> None:
         (),
     )  # fmt: skip
 
-    look = fire_timer.emit(look.timer, four, TEN + MINUTE, TEN + 2 * MINUTE)
-    assert look == Emission(
+    step = fire_timer.emit(step.timer, four, TEN + MINUTE, TEN + 2 * MINUTE)
+    assert step == Emission(
         (
             fire(TEN, TEN + 2 * half, 2, nominal_at=TEN, window_end=ends),
             fire(TEN, TEN + 3 * half, 3, nominal_at=TEN, window_end=ends),
@@ -81,8 +81,8 @@ def test_e2_events_not_due_yet_are_written_at_the_next_check() -> None:
 
 
 def test_e2_events_all_at_once_have_no_window() -> None:
-    look = fire_timer.emit(BEGUN, schedule(TEN_MINUTES, spread={"count": 2}), TEN, TEN + 1)
-    assert look.fires == (fire(TEN, TEN), fire(TEN, TEN, 1))
+    step = fire_timer.emit(BEGUN, schedule(TEN_MINUTES, spread={"count": 2}), TEN, TEN + 1)
+    assert step.fires == (fire(TEN, TEN), fire(TEN, TEN, 1))
 
 
 def test_t1_a_jittered_fire_has_a_deterministic_due_instant() -> None:
@@ -100,11 +100,11 @@ def test_t1_a_jittered_fire_has_a_deterministic_due_instant() -> None:
 def test_e2_fires_in_progress_are_bounded_and_the_next_one_waits() -> None:
     """Each fire has a second event an hour later, so no fire of this hour is written completely."""
     slow = {"count": 2, "over": "2h"}
-    look = fire_timer.emit(first(EVERY_MINUTE, spread=slow), schedule(EVERY_MINUTE, spread=slow), NOON, NOON + HOUR)
-    assert [at.due_at for at in look.fires] == [NOON + minute * MINUTE for minute in range(1, 51)]
-    assert look.timer.begun == tuple((NOON + m * MINUTE, NOON + m * MINUTE, 1) for m in range(1, 51))
-    assert (look.timer.next, look.timer.wake_at) == ({"0": NOON + 51 * MINUTE}, NOON + HOUR + MINUTE)
-    assert look.more is False
+    step = fire_timer.emit(first(EVERY_MINUTE, spread=slow), schedule(EVERY_MINUTE, spread=slow), NOON, NOON + HOUR)
+    assert [at.due_at for at in step.fires] == [NOON + minute * MINUTE for minute in range(1, 51)]
+    assert step.timer.begun == tuple((NOON + m * MINUTE, NOON + m * MINUTE, 1) for m in range(1, 51))
+    assert (step.timer.next, step.timer.wake_at) == ({"0": NOON + 51 * MINUTE}, NOON + HOUR + MINUTE)
+    assert step.more is False
 
 
 # -- what is prepared late -----------------------------------------------------------------------------------------
@@ -112,8 +112,8 @@ def test_e2_fires_in_progress_are_bounded_and_the_next_one_waits() -> None:
 
 def test_c10_fire_prepared_late_has_its_whole_timeout_from_then() -> None:
     now = NOON + 3 * MINUTE
-    look = fire_timer.emit(first(EVERY_MINUTE), schedule(EVERY_MINUTE), now, now + 1)
-    assert look.fires == (
+    step = fire_timer.emit(first(EVERY_MINUTE), schedule(EVERY_MINUTE), now, now + 1)
+    assert step.fires == (
         fire(NOON + MINUTE, NOON + MINUTE, prepared_at=now),
         fire(NOON + 2 * MINUTE, NOON + 2 * MINUTE),
         fire(NOON + 3 * MINUTE, NOON + 3 * MINUTE),
@@ -124,36 +124,36 @@ def test_t5_skipped_fires_are_on_record_and_count_as_repeats() -> None:
     hourly = {"type": "time", "expression": "@every 1h", "repeats": 30}
     timer = replace(first(hourly), fired={"0": 2}, rev=4)
     now = NOON + DAY + 2 * HOUR + 1
-    look = fire_timer.emit(timer, schedule(hourly), now, now + MINUTE)
+    step = fire_timer.emit(timer, schedule(hourly), now, now + MINUTE)
     reason = (
         "2 fires from 2026-03-02T13:00:00.000Z to 2026-03-02T14:00:00.001Z were missed by more than a day"
         " and are skipped"
     )
     record_id = ids.job_id(NAME, 7, f"skipped:0:{NOON + HOUR}:4")
-    assert look.skipped == (
+    assert step.skipped == (
         Record(record_id, "SKIPPED", NAME, 7, reason, now, count=2, expires_at=now + 180 * DAY),
     )  # fmt: skip
-    assert [at.due_at for at in look.fires] == [NOON + hour * HOUR for hour in range(3, 27)]
-    assert look.timer == replace(timer, next={"0": NOON + 27 * HOUR}, fired={"0": 28}, rev=5, wake_at=NOON + 27 * HOUR)
+    assert [at.due_at for at in step.fires] == [NOON + hour * HOUR for hour in range(3, 27)]
+    assert step.timer == replace(timer, next={"0": NOON + 27 * HOUR}, fired={"0": 28}, rev=5, wake_at=NOON + 27 * HOUR)
 
 
 def test_t5_a_timer_whose_repeats_were_all_missed_is_used_up() -> None:
     hourly = {"type": "time", "expression": "@every 1h", "repeats": 4}
     late = NOON + 3 * DAY
-    look = fire_timer.emit(replace(first(hourly), fired={"0": 1}), schedule(hourly), late, late + MINUTE)
-    assert (look.fires, [record.count for record in look.skipped]) == ((), [3])
-    assert look.timer == Timer(NAME, 7, 1, NOON, {}, fired={"0": 4}, rev=2)
+    step = fire_timer.emit(replace(first(hourly), fired={"0": 1}), schedule(hourly), late, late + MINUTE)
+    assert (step.fires, [record.count for record in step.skipped]) == ((), [3])
+    assert step.timer == Timer(NAME, 7, 1, NOON, {}, fired={"0": 4}, rev=2)
 
 
 def test_t5_what_one_check_cannot_count_is_continued_at_once() -> None:
     """Fires of a cron expression with repeats can only be counted one by one, and before that none is prepared."""
     minutely = {"type": "time", "expression": "* * * * *", "repeats": 20_000}
     late = NOON + 9 * DAY
-    look = fire_timer.emit(first(minutely), schedule(minutely), late, late + MINUTE)
-    assert (look.fires, [record.count for record in look.skipped]) == ((), [10_000])
+    step = fire_timer.emit(first(minutely), schedule(minutely), late, late + MINUTE)
+    assert (step.fires, [record.count for record in step.skipped]) == ((), [10_000])
     following = NOON + 10_001 * MINUTE
-    assert look.timer == Timer(NAME, 7, 1, NOON, {"0": following}, fired={"0": 10_000}, rev=2, wake_at=following)
-    assert look.more is True
+    assert step.timer == Timer(NAME, 7, 1, NOON, {"0": following}, fired={"0": 10_000}, rev=2, wake_at=following)
+    assert step.more is True
 
 
 # -- repeats -------------------------------------------------------------------------------------------------------
@@ -161,10 +161,10 @@ def test_t5_what_one_check_cannot_count_is_continued_at_once() -> None:
 
 def test_t1_repeats_are_counted_across_checks_until_used_up() -> None:
     both = any_of(EVERY_MINUTE | {"repeats": 3}, EVERY_MINUTE)
-    looked = fire_timer.emit(first(both), schedule(both), NOON, NOON + 2 * MINUTE + 1).timer
-    assert looked.fired == {"0": 2}, "a leaf without repeats is not counted"
-    assert looked.next == {"0": NOON + 3 * MINUTE, "1": NOON + 3 * MINUTE}
-    last = fire_timer.emit(looked, schedule(both), NOON + 2 * MINUTE, NOON + 5 * MINUTE)
+    step = fire_timer.emit(first(both), schedule(both), NOON, NOON + 2 * MINUTE + 1).timer
+    assert step.fired == {"0": 2}, "a leaf without repeats is not counted"
+    assert step.next == {"0": NOON + 3 * MINUTE, "1": NOON + 3 * MINUTE}
+    last = fire_timer.emit(step, schedule(both), NOON + 2 * MINUTE, NOON + 5 * MINUTE)
     assert [(at.leaf, at.due_at) for at in last.fires] == [
         ("0", NOON + 3 * MINUTE),
         ("1", NOON + 3 * MINUTE),
@@ -195,28 +195,28 @@ def test_t13_a_span_is_prepared_before_the_horizon_and_not_at_it() -> None:
 
 def test_t13_a_span_due_again_before_the_horizon_waits_for_check() -> None:
     """A run that starts before then postpones the second fire, so it is not prepared at once."""
-    look = fire_timer.emit(first(ELAPSED), schedule(ELAPSED), NOON, NOON + 3 * DAY)
-    assert (len(look.fires), look.timer.wake_at, look.more) == (1, NOON + 8 * HOUR, False)
+    step = fire_timer.emit(first(ELAPSED), schedule(ELAPSED), NOON, NOON + 3 * DAY)
+    assert (len(step.fires), step.timer.wake_at, step.more) == (1, NOON + 8 * HOUR, False)
 
 
 @pytest.mark.parametrize(
-    ("end", "upcoming", "look"),
+    ("end", "upcoming", "wakes_at"),
     [
         (NOON + 4 * HOUR, {"0": NOON + 4 * HOUR}, NOON + 4 * HOUR),
         (NOON + 4 * HOUR - 1, {}, NOON + 4 * HOUR + 999),  # to end the schedule
     ],
 )
 def test_t13_a_span_is_due_up_to_and_including_the_schedule_end(
-    end: Instant, upcoming: dict[str, Instant], look: Instant
+    end: Instant, upcoming: dict[str, Instant], wakes_at: Instant
 ) -> None:
-    assert first(ELAPSED, ttl=iso(end)) == Timer(NAME, 7, 1, NOON, upcoming, wake_at=look)
+    assert first(ELAPSED, ttl=iso(end)) == Timer(NAME, 7, 1, NOON, upcoming, wake_at=wakes_at)
 
 
 # -- the first timer -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("document", "upcoming", "look"),
+    ("document", "upcoming", "wakes_at"),
     [
         ({"due_time": iso(NOON)}, {"0": NOON}, NOON),  # the present instant is valid
         ({"due_time": iso(NOON), "expression": "@every 1h"}, {"0": NOON}, NOON),
@@ -226,6 +226,6 @@ def test_t13_a_span_is_due_up_to_and_including_the_schedule_end(
     ],
 )
 def test_t3_a_due_time_may_be_the_start_but_fire_comes_after_it(
-    document: dict[str, Any], upcoming: dict[str, Instant], look: Instant
+    document: dict[str, Any], upcoming: dict[str, Instant], wakes_at: Instant
 ) -> None:
-    assert first({"type": "time", **document}) == Timer(NAME, 7, 1, NOON, upcoming, wake_at=look)
+    assert first({"type": "time", **document}) == Timer(NAME, 7, 1, NOON, upcoming, wake_at=wakes_at)

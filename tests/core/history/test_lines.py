@@ -33,9 +33,9 @@ def part(day: str) -> Part:
 
 @pytest.mark.parametrize("state", RUN_MOVES)
 def test_h3_a_run_that_ended_and_announced_all_is_final(state: str) -> None:
-    assert lines.is_final(ended(state=state)) is is_terminal(state)  # type: ignore[arg-type]
+    assert lines.is_final(ended(state=state)) is is_terminal(state)
     # It wakes for its bill. The bill is one more revision of the same line.
-    assert lines.is_final(ended(state=state, wake_at=NOON)) is is_terminal(state)  # type: ignore[arg-type]
+    assert lines.is_final(ended(state=state, wake_at=NOON)) is is_terminal(state)
     assert not lines.is_final(ended(state=state, wake_at=NOON, announce=("COMPLETED",)))
     assert not lines.is_final(ended(state=state, wake_at=NOON, leases=1)), "a lease says nothing new"
     assert lines.is_final(record())
@@ -97,7 +97,7 @@ def test_h1_a_record_line_has_what_never_ran_and_why() -> None:
     assert "workflow" not in line
 
 
-def test_h3_history_is_one_json_line_each_whatever_the_reason() -> None:
+def test_h3_history_is_one_json_line_for_any_reason() -> None:
     text = lines.text_of([{"reason": "two\nlines and ü"}, {"n": 1}])
     assert [json.loads(line) for line in text.splitlines()] == [{"reason": "two\nlines and ü"}, {"n": 1}]
 

@@ -168,7 +168,7 @@ def test_c10_a_retry_has_no_timeout() -> None:
     ],
 )
 @pytest.mark.parametrize("waited", ["", "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"])
-def test_h1_a_run_says_what_fired_it_whatever_its_job_waited_for(waiting: Job, why: str, waited: str) -> None:
+def test_h1_a_run_keeps_its_trigger_after_any_wait(waiting: Job, why: str, waited: str) -> None:
     decision = decided(replace(waiting, reason=waited), facts())
     assert isinstance(decision, Launch)
     assert decision.why == why

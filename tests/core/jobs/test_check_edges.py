@@ -68,13 +68,13 @@ def backfill(state: Any = "RUNNING", **fields: Any) -> Backfill:
 # -- requests larger than the pool (W3) ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("queued_in", "leaves"), [(None, False), (POOL, True)])
-def test_w3_job_larger_than_its_pool_yields_and_is_checked_again(queued_in: str | None, leaves: bool) -> None:
+@pytest.mark.parametrize(("queued_in", "yields"), [(None, False), (POOL, True)])
+def test_w3_job_larger_than_its_pool_yields_and_is_checked_again(queued_in: str | None, yields: bool) -> None:
     known = pooled(5)
     decision = decide(met(queued_in=queued_in, rank="5" if queued_in else None), known, NOON, serving=queued_in)
-    why = permits.why(known.pool, known.limit_state(POOL))  # type: ignore[arg-type]
+    why = permits.why(known.pool, known.limit_state(POOL))
     assert "the pool never has as many: request less, or make it larger" in why
-    assert decision == Wait(NOON + slots.TOO_LARGE, "PENDING_CONSTRAINTS", why, leaves=leaves)
+    assert decision == Wait(NOON + slots.TOO_LARGE, "PENDING_CONSTRAINTS", why, yields=yields)
 
 
 def test_w3_a_job_too_large_is_checked_at_an_earlier_timeout() -> None:
@@ -94,7 +94,7 @@ def test_w3_job_holding_units_is_not_too_large_for_reduced_pool() -> None:
 def test_w3_a_job_with_a_changed_number_of_units_asks_again() -> None:
     decision = decide(met(held=(LIMIT, POOL), units=2), pooled(3), NOON)
     assert isinstance(decision, Wait)
-    assert (decision.until, decision.state, decision.leaves) == (NOON, "PENDING_CONSTRAINTS", True)
+    assert (decision.until, decision.state, decision.yields) == (NOON, "PENDING_CONSTRAINTS", True)
     assert isinstance(decide(met(held=(LIMIT, POOL), units=3), pooled(3), NOON), Launch)
 
 
@@ -125,7 +125,7 @@ def test_c5_a_rate_entry_is_kept_for_its_job_and_lost_to_another() -> None:
     ask = RateWindow(RATE_LIMIT, 1, HOUR)
     state = LimitState(RATE_LIMIT, starts={own: NOON - MINUTE, "other#001": NOON - MINUTE})
     why = f"the rate limit was reached while this job was queued: {permits.why(ask, state)}"
-    assert decision == Wait(NOON, "PENDING_CONSTRAINTS", why, leaves=True)
+    assert decision == Wait(NOON, "PENDING_CONSTRAINTS", why, yields=True)
 
 
 def test_c5_a_held_limit_is_never_out_of_order_with_itself() -> None:
@@ -133,7 +133,7 @@ def test_c5_a_held_limit_is_never_out_of_order_with_itself() -> None:
     assert decide(met(held=(LIMIT,)), full, NOON) == Launch((Slots(LIMIT, 2), PACE), f"trigger met: {COME}")
     again = decide(met(held=(EMR_LIMIT,)), full, NOON)
     assert isinstance(again, Wait)
-    assert again.leaves
+    assert again.yields
 
 
 # -- a locked match ------------------------------------------------------------------------------------------------
@@ -247,8 +247,8 @@ def test_l19_an_occurrence_is_skipped_by_nominal_not_due_instant() -> None:
 def test_o3_a_fire_that_already_waits_elsewhere_is_a_duplicate() -> None:
     waiting = job("fire", sort_key="JOB#1")
     assert not is_prepared(waiting)
-    ghost = Duplicate("duplicate: this fire is already waiting")
-    assert decide(job("fire"), facts(gathering=waiting), NOON) == ghost
+    duplicate = Duplicate("duplicate: this fire is already waiting")
+    assert decide(job("fire"), facts(gathering=waiting), NOON) == duplicate
     assert isinstance(decide(job("fire"), facts(gathering=replace(waiting, closed=True)), NOON), Launch)
 
 
@@ -269,7 +269,7 @@ def test_c10_on_hold_a_job_waits_for_its_timeout_or_the_resume() -> None:
     why = f"the schedule has been on hold since {iso(NOON)} (maintenance)"
     aborts = facts(schedule_state=held, schedule=schedule(timeout={"after": "2h", "then": "abort"}))
     assert decide(met(), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why)
-    assert decide(met(queued_in=LIMIT), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why, leaves=True)
+    assert decide(met(queued_in=LIMIT), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why, yields=True)
     runs = facts(schedule_state=held, schedule=schedule(timeout={"after": "2h", "then": "run"}))
     assert decide(met(), runs, NOON + 2 * HOUR) == Wait(None, "PENDING_CONSTRAINTS", why)
     silent = facts(schedule_state=replace(held, reason=""), schedule=schedule(timeout="never"))

@@ -20,7 +20,7 @@ from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, ExpectOpen, P
 from tests.core.builders import EMR_LIMIT, LIMIT, NAME, NOON, facts, job, met, schedule, schedule_state, workflow
 
 FIRE_PLACE = "FIRE#2026-03-02T12:00:00.000Z#0#0"
-APART = "JOB#2026-03-02T12:00:00.000Z#first"
+DETACHED = "JOB#2026-03-02T12:00:00.000Z#first"
 RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"
 POOL = "pool:demo.big"
 HELD = (RATE_LIMIT, LIMIT, POOL)
@@ -44,14 +44,14 @@ APPROVAL: dict[str, Any] = {"type": "approval", "role": "owner"}
     ("waiting", "fields", "mode", "place"),
     [
         (job("fire"), {}, "enabled", GATHERING),
-        (job("fire"), {"coalesce": False}, "enabled", APART),
-        (job("fire"), {}, "backlog", APART),
-        (job("fire"), {}, "drain", APART),
-        (job("fire", sort_key=APART), {}, "enabled", APART),
+        (job("fire"), {"coalesce": False}, "enabled", DETACHED),
+        (job("fire"), {}, "backlog", DETACHED),
+        (job("fire"), {}, "drain", DETACHED),
+        (job("fire", sort_key=DETACHED), {}, "enabled", DETACHED),
         (job("fire", sort_key=GATHERING), {"coalesce": False}, "enabled", GATHERING),
         (met(), {}, "enabled", GATHERING),
-        (met(), {"coalesce": False}, "enabled", APART),
-        (met(), {}, "backlog", APART),
+        (met(), {"coalesce": False}, "enabled", DETACHED),
+        (met(), {}, "backlog", DETACHED),
         (met(), {"coalesce": False}, "drain", GATHERING),
         (met(queued_in=LIMIT), {"coalesce": False}, "enabled", GATHERING),
         (job("run_now"), {"coalesce": False}, "enabled", "RUNNOW#1"),
@@ -68,13 +68,13 @@ def test_c11_a_waiting_job_coalesces_or_is_detached(
     [
         (NOON, {}, (GATHERING,)),
         (NOON - 5 * SECOND + 1, {}, (GATHERING,)),
-        (NOON - 5 * SECOND, {}, (GATHERING, APART)),
-        (NOON - DAY, {}, (GATHERING, APART)),
+        (NOON - 5 * SECOND, {}, (GATHERING, DETACHED)),
+        (NOON - DAY, {}, (GATHERING, DETACHED)),
         (None, {}, (GATHERING,)),
-        (NOON, {"constraints": [APPROVAL]}, (GATHERING, APART)),
-        (None, {"constraints": [APPROVAL]}, (GATHERING, APART)),
-        (NOON, {"coalesce": False}, (APART,)),
-        (NOON - DAY, {"coalesce": False}, (APART,)),
+        (NOON, {"constraints": [APPROVAL]}, (GATHERING, DETACHED)),
+        (None, {"constraints": [APPROVAL]}, (GATHERING, DETACHED)),
+        (NOON, {"coalesce": False}, (DETACHED,)),
+        (NOON - DAY, {"coalesce": False}, (DETACHED,)),
     ],
 )
 def test_c11_a_duplicate_fire_is_searched_where_it_may_wait(
@@ -83,14 +83,14 @@ def test_c11_a_duplicate_fire_is_searched_where_it_may_wait(
     assert claim.keys_of_copy(job("fire", due_at=due_at), schedule(**fields), schedule_state(), NOON) == places
 
 
-@pytest.mark.parametrize(("due_at", "places"), [(NOON, (APART,)), (NOON - 5 * SECOND, (APART, GATHERING))])
+@pytest.mark.parametrize(("due_at", "places"), [(NOON, (DETACHED,)), (NOON - 5 * SECOND, (DETACHED, GATHERING))])
 def test_c11_a_late_fire_may_wait_where_an_earlier_mode_put_it(due_at: int, places: tuple[str, ...]) -> None:
     assert claim.keys_of_copy(job("fire", due_at=due_at), schedule(), schedule_state(mode="backlog"), NOON) == places
 
 
 def test_c11_a_tried_fire_is_detached_from_the_emitter_key() -> None:
     fire, later = job("fire"), job("fire", tries=1, rev=2)
-    assert claim.detached_from_emitter(fire, later) == replace(later, sort_key=APART)
+    assert claim.detached_from_emitter(fire, later) == replace(later, sort_key=DETACHED)
     assert claim.detached_from_emitter(replace(fire, sort_key=GATHERING), later) == later
 
 
@@ -104,29 +104,29 @@ def test_a_job_that_keeps_its_sort_key_is_replaced() -> None:
 
 def test_c11_a_job_that_changes_its_sort_key_is_moved_as_read() -> None:
     fire = job("fire", rev=4)
-    later = replace(fire, sort_key=APART, tries=1, rev=5)
+    later = replace(fire, sort_key=DETACHED, tries=1, rev=5)
     assert claim.moved(fire, later) == [DeleteJob(fire, exact=True), Create(replace(later, rev=1))]
 
 
 def test_c11_a_detached_match_belongs_to_the_backlog() -> None:
-    later = met(sort_key=APART, reason="waits", rev=2)
-    apart = replace(later, kind="detached", rev=1)
-    assert claim.moved(met(), later) == [DeleteJob(met(), exact=True), Create(apart)]
+    later = met(sort_key=DETACHED, reason="waits", rev=2)
+    detached = replace(later, kind="detached", rev=1)
+    assert claim.moved(met(), later) == [DeleteJob(met(), exact=True), Create(detached)]
 
 
 def test_c13_a_correlated_match_is_detached_only_while_open() -> None:
     keyed = met(sort_key=f"{GATHERING}#2013", correlation={"year": "2013"})
-    assert claim.moved(keyed, replace(keyed, sort_key=APART, rev=2)) == [
+    assert claim.moved(keyed, replace(keyed, sort_key=DETACHED, rev=2)) == [
         DeleteJob(keyed, exact=True),
-        Create(replace(keyed, sort_key=APART, kind="detached", rev=1)),
+        Create(replace(keyed, sort_key=DETACHED, kind="detached", rev=1)),
         ExpectOpen(NAME, 7),
     ]
 
 
 def test_c11_a_detached_job_keeps_its_rank_in_the_queue() -> None:
-    apart = replace(QUEUED, sort_key=APART, kind="detached", rev=1)
-    assert claim.beside(QUEUED, apart) == [Create(apart), Put(replace(PLACE, job_sort_key=APART))]
-    assert claim.beside(met(), apart) == [Create(apart)]
+    detached = replace(QUEUED, sort_key=DETACHED, kind="detached", rev=1)
+    assert claim.beside(QUEUED, detached) == [Create(detached), Put(replace(PLACE, job_sort_key=DETACHED))]
+    assert claim.beside(met(), detached) == [Create(detached)]
 
 
 # -- out of a queue ------------------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ from tests.core.builders import RATE as START_RATE
 RATE: dict[str, Any] = {"type": "rate", "max": 2, "per": "hour"}
 RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"
 LOG = RateWindow(RATE_LIMIT, 2, HOUR)
-TOLD = replace(LOG, binding=False)
+NOT_BINDING = replace(LOG, binding=False)
 SLOT, PACE = Slots(LIMIT, None), Pace(EMR_LIMIT, START_RATE.spacing, START_RATE.burst)
 RUN = f"{NAME}.7.first#001"  # the holder under which a limit remembers the run
 HELD = met(queued_in=EMR_LIMIT, rank="4#x", held=(RATE_LIMIT, LIMIT))
@@ -136,14 +136,14 @@ def test_c5_a_job_queued_behind_its_rate_keeps_its_rate_entry() -> None:
 
 
 def test_c5_rate_that_only_counts_records_starts_not_queued_jobs() -> None:
-    plan = claim.queue(met(), limited(), Route((TOLD, SLOT), PACE), NOON)
+    plan = claim.queue(met(), limited(), Route((NOT_BINDING, SLOT), PACE), NOON)
     assert permits(plan) == [(LIMIT, None)]
     [queued] = [write.row for write in plan if isinstance(write, Replace)]
     assert isinstance(queued, Job)
     assert queued.held == (LIMIT,)
     # When it is served, it reaches that rate window again, and acquires its entry, too.
-    route = limit_route.route((TOLD, SLOT, PACE), queued.held, {}, NOON, EMR_LIMIT)
-    assert route == Route((TOLD, PACE), None, appointment=NOON)
+    route = limit_route.route((NOT_BINDING, SLOT, PACE), queued.held, {}, NOON, EMR_LIMIT)
+    assert route == Route((NOT_BINDING, PACE), None, appointment=NOON)
 
 
 def test_c5_a_full_rate_is_queued_at_and_served_when_free() -> None:

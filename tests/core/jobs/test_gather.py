@@ -142,21 +142,21 @@ def silent(last: int) -> Job:
 
 
 @pytest.mark.parametrize(("last", "in_time"), [(0, True), (50, True), (51, False), (59, False)])
-@pytest.mark.parametrize("looked", [HOUR, 9 * HOUR])
-def test_t14_a_match_completed_by_quiet_in_time_never_expires(last: int, in_time: bool, looked: int) -> None:
+@pytest.mark.parametrize("checked", [HOUR, 9 * HOUR])
+def test_t14_a_match_completed_by_quiet_in_time_never_expires(last: int, in_time: bool, checked: int) -> None:
     """A match that only time after the window would complete has expired."""
     waiting = silent(last)
     assert waiting.met_at is None
     assert not gather.has_expired(waiting, schedule(SILENT), NOON + HOUR - 1)
-    assert gather.has_expired(waiting, schedule(SILENT), NOON + looked) is not in_time
+    assert gather.has_expired(waiting, schedule(SILENT), NOON + checked) is not in_time
 
 
 @pytest.mark.parametrize("last", [0, 50, 51])
-@pytest.mark.parametrize("looked", [False, True])
-def test_t14_an_event_that_ends_a_quiet_late_begins_next_match(last: int, looked: bool) -> None:
+@pytest.mark.parametrize("checked", [False, True])
+def test_t14_an_event_that_ends_a_quiet_late_begins_next_match(last: int, checked: bool) -> None:
     """Whether or not the match was checked before: an event of now belongs to no window of an hour ago."""
     now, waiting = NOON + 2 * HOUR, silent(last)
-    if looked:
+    if checked:
         waiting = gather.refresh(waiting, schedule(SILENT), NOON + last * MINUTE + 10 * MINUTE)
     step = apply(waiting, event("c", now), SILENT, now)
     assert step.dropped is not None

@@ -122,7 +122,7 @@ def test_c8_a_waiting_job_is_checked_when_time_may_have_met_it(
     decision = decide(met(), known(*constraints), NOON)
     assert isinstance(decision, Wait)
     assert decision.until == until
-    assert len(words(decision)) == len(constraints), "all that it waits for is told"
+    assert len(words(decision)) == len(constraints), "the reason names all that it waits for"
 
 
 def test_c10_a_wait_never_outlasts_the_timeout() -> None:
@@ -184,7 +184,7 @@ def test_c8_a_queued_job_is_judged_again_when_it_is_served() -> None:
     )
     decision = decide(queued, closing, NOON, serving=LIMIT)
     assert isinstance(decision, Wait)
-    assert (decision.until, decision.leaves) == (TEN_HOURS, True)
+    assert (decision.until, decision.yields) == (TEN_HOURS, True)
 
 
 def test_c1_a_served_job_is_not_aborted_for_slot_it_queues_for() -> None:
@@ -210,7 +210,7 @@ def test_c5_a_rate_entry_is_void_if_others_used_up_the_rate(others: int) -> None
         assert isinstance(decision, Launch)
         return
     assert isinstance(decision, Wait)
-    assert (decision.until, decision.state, decision.leaves) == (NOON, "PENDING_CONSTRAINTS", True)
+    assert (decision.until, decision.state, decision.yields) == (NOON, "PENDING_CONSTRAINTS", True)
     assert decision.why.startswith(
         "the rate limit was reached while this job was queued: waits for the rate limit of workflow"
     )

@@ -59,7 +59,7 @@ def test_c9_a_job_that_lacks_a_limit_before_one_it_holds_yields(
 ) -> None:
     """Its schedule was changed while it queued. Out of order, two jobs could each hold what the other one waits for."""
     assert turned(queued(*held), *constraints) == Wait(
-        NOON, "PENDING_CONSTRAINTS", "limits changed; requesting permits again from the first", leaves=True
+        NOON, "PENDING_CONSTRAINTS", "limits changed; requesting permits again from the first", yields=True
     )
     assert isinstance(turned(met(), *constraints), Launch), "with empty hands it goes its way"
 
@@ -89,7 +89,7 @@ def test_c5_a_rate_that_only_counts_never_makes_a_job_yield() -> None:
 def test_c9_a_job_does_not_yield_before_it_is_served() -> None:
     decision = decide(queued(LIMIT), facts(schedule=schedule(constraints=[HOURLY])), NOON)
     assert isinstance(decision, Wait)
-    assert (decision.state, decision.leaves) == ("PENDING_LAUNCH", False)
+    assert (decision.state, decision.yields) == ("PENDING_LAUNCH", False)
 
 
 def busy(constraints: list[dict[str, Any]], rates: set[str], full: set[str], paced: bool) -> Facts:

@@ -35,7 +35,7 @@ from tests.core.builders import (
 MODES: tuple[Mode, ...] = get_args(Mode)
 KINDS: tuple[JobKind, ...] = get_args(JobKind)
 GOES, STAYS, GONE = "goes", "stays", "gone"
-APART = "JOB#2026-03-02T12:00:00.000Z#first"
+DETACHED = "JOB#2026-03-02T12:00:00.000Z#first"
 
 # Jobs that were there before the mode was set, each ready to be launched.
 TABLE: dict[Mode, dict[JobKind, str]] = {
@@ -96,7 +96,7 @@ def test_l4_a_held_job_says_so_and_since_when(mode: Mode) -> None:
 def test_l4_a_queued_job_leaves_its_queue_when_it_is_held() -> None:
     decision = decide(met(queued_in=LIMIT, rank="5"), facts(schedule_state=schedule_state(mode="hold")), NOON)
     assert isinstance(decision, Wait)
-    assert decision.leaves
+    assert decision.yields
 
 
 def test_l4_an_unmet_job_goes_on_gathering_with_its_own_reason() -> None:
@@ -136,11 +136,11 @@ def test_c11_fires_coalesce_on_hold_and_wait_alone_in_backlog() -> None:
     [
         ({}, "enabled", GATHERING),
         ({}, "hold", GATHERING),
-        ({}, "backlog", APART),
-        ({}, "drain", APART),
-        ({}, "completed", APART),
-        ({"coalesce": False}, "enabled", APART),
-        ({"coalesce": False}, "hold", APART),
+        ({}, "backlog", DETACHED),
+        ({}, "drain", DETACHED),
+        ({}, "completed", DETACHED),
+        ({"coalesce": False}, "enabled", DETACHED),
+        ({"coalesce": False}, "hold", DETACHED),
     ],
 )
 def test_c11_a_fire_that_must_wait_is_coalesced_or_detached(fields: dict[str, Any], mode: Mode, place: str) -> None:
@@ -159,12 +159,12 @@ def test_c11_a_detached_fire_joins_none_and_blocks_none() -> None:
     """It was detached in a backlog. Now, after the resume, another job of its schedule gathers, or queues
     for a slot.
     """
-    apart = job("fire", sort_key=APART, due_at=NOON, met_at=NOON)
+    detached = job("fire", sort_key=DETACHED, due_at=NOON, met_at=NOON)
     resumed = facts(schedule=schedule(TICK, constraints=[concurrency(1, "wait")]), gathering=met())
-    assert isinstance(decide(apart, resumed, NOON + HOUR), Launch)
-    [stays, *_] = claim.queue(apart, resumed, Route((), Slots(LIMIT, 1)), NOON + HOUR)
+    assert isinstance(decide(detached, resumed, NOON + HOUR), Launch)
+    [stays, *_] = claim.queue(detached, resumed, Route((), Slots(LIMIT, 1)), NOON + HOUR)
     assert isinstance(stays, Replace)
-    assert ExpectNoneGathering(NAME, 7) not in claim.claim(apart, run(), resumed, Route((), None), NOON + HOUR)
+    assert ExpectNoneGathering(NAME, 7) not in claim.claim(detached, run(), resumed, Route((), None), NOON + HOUR)
 
 
 @pytest.mark.parametrize(("fields", "mode"), [({}, "backlog"), ({"coalesce": False}, "enabled")])
@@ -178,13 +178,13 @@ def test_c11_a_match_completed_by_time_is_detached_when_it_waits(fields: dict[st
     assert out == DeleteJob(met(), exact=True), "another chunk may have come, and ended the quiet"
     assert isinstance(into, Create)
     assert isinstance(into.row, Job)
-    assert (into.row.sort_key, into.row.kind, into.row.state) == (APART, "detached", "PENDING_LAUNCH")
+    assert (into.row.sort_key, into.row.kind, into.row.state) == (DETACHED, "detached", "PENDING_LAUNCH")
 
 
 def test_o3_a_fire_written_again_while_detached_is_a_duplicate() -> None:
-    apart = job("fire", sort_key=APART)
+    detached = job("fire", sort_key=DETACHED)
     assert isinstance(
-        decide(job("fire"), facts(schedule_state=schedule_state(mode="backlog"), gathering=apart), NOON), Duplicate
+        decide(job("fire"), facts(schedule_state=schedule_state(mode="backlog"), gathering=detached), NOON), Duplicate
     )
 
 

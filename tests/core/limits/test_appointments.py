@@ -22,16 +22,16 @@ EMR = Pace("emr:app", 1_000, 20)
 @given(
     most=st.integers(1, 100),
     seconds=st.integers(1, 120),
-    looks=st.lists(st.tuples(st.integers(0, 3_000), st.floats(0, 1)), min_size=1, max_size=200),
+    checks=st.lists(st.tuples(st.integers(0, 3_000), st.floats(0, 1)), min_size=1, max_size=200),
 )
 @brief
 def test_e3_starts_within_their_tolerance_never_exceed_a_policy(
-    most: int, seconds: int, looks: list[tuple[int, float]]
+    most: int, seconds: int, checks: list[tuple[int, float]]
 ) -> None:
     """Permits are acquired at any instants, ahead or late; each start begins anywhere in its span."""
     pace = Policy(max_events=most, interval=f"{seconds}s").pace("demo.calm")
     state, now, starts = LimitState(pace.limit_name), NOON, []
-    for gap, share in looks:
+    for gap, share in checks:
         now += gap
         route = limit_route.route((pace,), (), {pace.limit_name: state}, now, pace.limit_name)
         if route.blocked is None and route.appointment is not None:

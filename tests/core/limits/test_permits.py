@@ -54,13 +54,13 @@ def test_e8_a_burst_passes_at_once_then_one_start_each_spacing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("head", "look"), [(NOON - SECOND, NOON), (NOON + 2 * SECOND, NOON), (NOON + 5_500, NOON + 3_500)]
+    ("head", "next_check"), [(NOON - SECOND, NOON), (NOON + 2 * SECOND, NOON), (NOON + 5_500, NOON + 3_500)]
 )
-def test_c8_a_pace_is_checked_when_its_next_permit_comes(head: Instant, look: Instant) -> None:
+def test_c8_a_pace_is_checked_when_its_next_permit_comes(head: Instant, next_check: Instant) -> None:
     state = LimitState(EMR_LIMIT, head=head)
-    assert permits.next_service(PACE, state, NOON) == look
-    assert permits.has_permit(PACE, state, look)
-    assert look == NOON or not permits.has_permit(PACE, state, look - 1)
+    assert permits.next_service(PACE, state, NOON) == next_check
+    assert permits.has_permit(PACE, state, next_check)
+    assert next_check == NOON or not permits.has_permit(PACE, state, next_check - 1)
 
 
 def test_c8_slots_are_checked_at_a_release_or_after_a_lease() -> None:

@@ -56,7 +56,7 @@ CROWDED = LimitState(LIMIT, active=2, waiters=1, asked_at=LAST_ASKED)
     ],
 )
 def test_w7_slot_holders_are_polled_at_each_tick_while_jobs_wait(state: LimitState, asked: bool) -> None:
-    assert limit_slots.asks_holders(state, NOON) is asked
+    assert limit_slots.polls_holders(state, NOON) is asked
 
 
 # -- how far ahead a permit is acquired ----------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from tests.core.builders import LIMIT, NAME, NOON, thorough
 
 RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"
 TWO = RateWindow(RATE_LIMIT, 2, HOUR)
-TOLD = replace(TWO, binding=False)
+NOT_BINDING = replace(TWO, binding=False)
 
 
 def started(*starts: int, **fields: int) -> LimitState:
@@ -60,9 +60,9 @@ def test_w2_a_new_job_at_a_rate_does_not_overtake_the_waiters() -> None:
 
 def test_c5_a_job_that_is_only_counted_is_never_blocked() -> None:
     full = started(0, 10, waiters=3)
-    assert permits.has_permit(TOLD, full, NOON + 11 * MINUTE)
-    assert permits.admits(TOLD, full, NOON + 11 * MINUTE)
-    assert permits.is_unlimited(TOLD)
+    assert permits.has_permit(NOT_BINDING, full, NOON + 11 * MINUTE)
+    assert permits.admits(NOT_BINDING, full, NOON + 11 * MINUTE)
+    assert permits.is_unlimited(NOT_BINDING)
     assert not permits.is_unlimited(TWO)
 
 

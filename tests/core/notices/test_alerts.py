@@ -29,7 +29,7 @@ def begun(*numbers: int) -> tuple[NoticeWindow, dict[str, Any]]:
 def test_w9_the_first_failures_are_all_reported_at_once() -> None:
     alert, notice = begun(*range(12, 0, -1))
     assert (notice["count"], [event["id"] for event in notice["events"]]) == (12, [f"r{n}" for n in range(1, 11)])
-    assert (alert.count, alert.told, alert.until) == (0, (), NOON + alerts.WINDOW)
+    assert (alert.count, alert.events, alert.until) == (0, (), NOON + alerts.WINDOW)
 
 
 def test_w9_later_failures_are_counted_and_the_earliest_kept() -> None:
@@ -39,7 +39,7 @@ def test_w9_later_failures_are_counted_and_the_earliest_kept() -> None:
     most = alerts.add_notices(notes(*range(20, 9, -1), 1), "channel", TEAM, later, NOON).window
     assert most is not None
     assert most.count == 17
-    assert [answer["at"] for answer in most.told] == [iso(NOON + n * SECOND) for n in (1, *range(5, 14))]
+    assert [answer["at"] for answer in most.events] == [iso(NOON + n * SECOND) for n in (1, *range(5, 14))]
     assert most.rev == alert.rev + 2
 
     closed = alerts.close(most, alert.until)
@@ -56,4 +56,4 @@ def test_w9_a_pending_notice_waits_only_while_all_channels_rest() -> None:
     assert alerts.rests_until([alert, sooner], NOON) == NOON + MINUTE
     assert alerts.rests_until([alert, None], NOON) is None
     assert alerts.rests_until([], NOON) is None, "nobody wants it any more: it goes"
-    assert alerts.rests_until([sooner], NOON + MINUTE) == NOON + 2 * MINUTE, "it is being told at this moment"
+    assert alerts.rests_until([sooner], NOON + MINUTE) == NOON + 2 * MINUTE, "its notice is being sent at this moment"

@@ -28,19 +28,19 @@ RUN = f"{NAME}.7.first#001"  # the holder under which a limit remembers the run
 DELAY = 30_000
 
 
-def heard(before: Run, state: RunState, retry_delay: int | None = None, **fields: Any) -> Advance | None:
+def updated(before: Run, state: RunState, retry_delay: int | None = None, **fields: Any) -> Advance | None:
     return complete.advance(before, RunUpdate(state, NOON + 5, **fields), LATER, retry_delay)
 
 
 def moved(before: Run, state: RunState, retry_delay: int | None = None, **fields: Any) -> Advance:
-    step = heard(before, state, retry_delay, **fields)
+    step = updated(before, state, retry_delay, **fields)
     assert step is not None
     return step
 
 
 @pytest.mark.parametrize(("old", "new"), list(product(STATES, STATES)))
 def test_w7_a_status_update_moves_a_run_or_is_outdated(old: RunState, new: RunState) -> None:
-    step = heard(run(old), new, reason="because")
+    step = updated(run(old), new, reason="because")
     if new not in RUN_MOVES[old]:
         assert step is None
         return
@@ -53,7 +53,7 @@ def test_w7_a_status_update_moves_a_run_or_is_outdated(old: RunState, new: RunSt
 def test_h1_a_run_keeps_the_start_and_end_times_of_the_target() -> None:
     running = moved(run(), "RUNNING", target_id="app-1/r1").run
     assert (running.started_at, running.ended_at, running.target_id) == (NOON + 5, None, "app-1/r1")
-    assert heard(running, "FAILED", target_id="app-1/other") is None, "somebody else's, of the same name"
+    assert updated(running, "FAILED", target_id="app-1/other") is None, "somebody else's, of the same name"
     ended = moved(running, "FAILED").run
     assert (ended.started_at, ended.ended_at, ended.target_id) == (NOON + 5, NOON + 5, "app-1/r1")
 
@@ -62,7 +62,9 @@ def test_h1_a_run_keeps_the_start_and_end_times_of_the_target() -> None:
 def test_h1_an_end_with_a_missed_start_still_sets_the_start_time(state: RunState) -> None:
     ended = moved(run(), state, started_at=NOON + 2).run
     assert (ended.started_at, ended.ended_at) == (NOON + 2, NOON + 5)
-    assert moved(moved(run(), "RUNNING").run, state, started_at=NOON + 2).run.started_at == NOON + 5, "as it was told"
+    assert moved(moved(run(), "RUNNING").run, state, started_at=NOON + 2).run.started_at == NOON + 5, (
+        "as the target reported it"
+    )
 
 
 @pytest.mark.parametrize(("timeout", "then"), [(2, ("FAILED", "timed_out")), (4, ("CANCELLED", None))])
@@ -116,7 +118,7 @@ def test_w1_only_a_failure_is_retried(state: RunState) -> None:
 
 def test_w1_a_failure_reported_twice_is_retried_once() -> None:
     step = moved(run("RUNNING", attempts=3), "FAILED", DELAY)
-    assert heard(step.run, "FAILED", DELAY) is None
+    assert updated(step.run, "FAILED", DELAY) is None
 
 
 def test_w1_a_dropped_retry_leaves_its_run_failed() -> None:
@@ -236,7 +238,7 @@ def test_w1_run_whose_retry_is_dropped_has_no_permits_to_release() -> None:
 def test_c9_permits_are_released_and_statuses_announced_once(story: list[tuple[RunState, bool]], attempts: int) -> None:
     current, plans = run(attempts=attempts), []
     for state, may_retry in story:
-        step = heard(current, state, DELAY if may_retry else None)
+        step = updated(current, state, DELAY if may_retry else None)
         if step is not None:
             plans.append(complete.plan(current, step, {}, LATER))
             current = step.run

@@ -49,7 +49,7 @@ def test_t10_an_unneeded_status_is_removed_and_polled_later() -> None:
     assert (quiet.run.announce, quiet.retry) == ((), answer.retry)
     assert quiet.run == replace(answer.run, announce=(), wake_at=complete.wake_of(quiet.run, LATER))
     assert quiet.run.wake_at is not None
-    assert quiet.run.wake_at > LATER, "asked about as one of whose start everybody has heard"
+    assert quiet.run.wake_at > LATER, "polled like a run whose start is announced"
     assert complete.drop_statuses(answer, set(), LATER) == answer
     both = step(run(), "SUCCEEDED")
     assert complete.drop_statuses(both, {"STARTED"}, LATER).run.announce == ("COMPLETED",)
@@ -120,7 +120,7 @@ def test_w1_the_next_attempt_is_created_in_write_ending_this_one() -> None:
     before = run("RUNNING", attempts=2)
     retried = step(before, "FAILED", DELAY, reason="out of memory")
     writes = complete.plan(before, retried, {}, LATER)
-    assert Create(retried.retry) in writes  # type: ignore[arg-type]
+    assert Create(retried.retry) in writes
     assert Replace(retried.run) in writes
 
 
@@ -161,10 +161,14 @@ def test_w5_metrics_are_replaced_by_newer_ones_or_kept() -> None:
 
 
 def test_h1_a_success_without_a_start_began_at_its_report_or_end() -> None:
-    unheard = step(run(), "SUCCEEDED").run
-    assert (unheard.started_at, unheard.ended_at, unheard.running_seen_at) == (NOON + SECOND, NOON + SECOND, LATER)
-    heard = step(run(), "SUCCEEDED", started_at=NOON).run
-    assert (heard.started_at, heard.ended_at) == (NOON, NOON + SECOND)
+    late = step(run(), "SUCCEEDED").run
+    assert (late.started_at, late.ended_at, late.running_seen_at) == (
+        NOON + SECOND,
+        NOON + SECOND,
+        LATER,
+    )
+    exact = step(run(), "SUCCEEDED", started_at=NOON).run
+    assert (exact.started_at, exact.ended_at) == (NOON, NOON + SECOND)
     known = step(run("RUNNING", started_at=NOON - 5), "FAILED", started_at=NOON).run
     assert known.started_at == NOON - 5
 

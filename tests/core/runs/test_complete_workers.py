@@ -76,7 +76,7 @@ def test_w5_a_dropped_retry_keeps_the_end_of_the_lease() -> None:
 def test_w5_a_worker_that_has_begun_has_heartbeat_time_from_now() -> None:
     begun = after(pulled("STARTING"), "RUNNING", lease=2)
     assert (begun.lease_until, begun.running_seen_at, begun.started_at) == (LATER + MINUTE, LATER, NOON + SECOND)
-    assert begun.wake_at == LATER or begun.announce, "its start is told first"
+    assert begun.wake_at == LATER or begun.announce, "its start is announced first"
     assert after(run(target_id="app/1"), "RUNNING").lease_until is None
 
 

@@ -20,12 +20,12 @@ def over(**fields: object) -> Run:
 
 
 def test_h1_unknown_costs_are_asked_for_at_2_and_15_minutes_only() -> None:
-    run, looks = over(), []
+    run, checks = over(), []
     while (at := costs.next_check(run, NOON)) is not None:
         assert (costs.is_due(run, at - 1), costs.is_due(run, at)) == (False, True)
-        looks.append(at)
+        checks.append(at)
         run = costs.checked(run, (), at)
-    assert looks == [NOON + 2 * MINUTE, NOON + 15 * MINUTE]
+    assert checks == [NOON + 2 * MINUTE, NOON + 15 * MINUTE]
     assert (run.wake_at, run.billed, run.state, run.state_at) == (None, (), "SUCCEEDED", NOON)
 
 

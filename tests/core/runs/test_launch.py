@@ -58,7 +58,7 @@ def test_w10_a_started_run_waits_for_no_further_call() -> None:
     assert (refused.queued_in, refused.rank) == ("policy:demo.night", "4")
 
 
-def test_w10_an_unknown_answer_stays_whatever_is_answered_later() -> None:
+def test_w10_an_unknown_answer_stays_after_later_answers() -> None:
     silent = launch.answered(CALLED, NoAnswer("timed out"), NOON)
     assert silent.unknown_answer
     assert silent.reason == "timed out"

@@ -99,7 +99,7 @@ def test_l4_a_change_of_pause_mode_changes_the_index_accordingly(
     after, plan = pause(paused(one), other)
     assert index(plan) == rows
     assert after.since == (LATER if one == "drain" else NOON - DAY)
-    assert after.wake_at == LATER, "what waits is looked at by the rules of the new one"
+    assert after.wake_at == LATER, "waiting jobs are checked by the rules of the new definition"
 
 
 def test_l19_a_pause_has_a_reason_and_the_next_one_clears_it() -> None:

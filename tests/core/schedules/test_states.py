@@ -22,7 +22,7 @@ ME = "alice"
 LATER = NOON + HOUR
 ALIVE: tuple[Mode, ...] = ("enabled", "hold", "backlog", "drain", "completed", "disabled")
 PAUSES: tuple[PauseMode, ...] = get_args(PauseMode)
-TOLD = schedule(TICK, description="the nightly one")
+DESCRIBED = schedule(TICK, description="the nightly one")
 
 
 def put(new: Schedule, before: ScheduleState, enabled: bool | None = None, carry: bool = False) -> ScheduleState:
@@ -43,7 +43,7 @@ def put(new: Schedule, before: ScheduleState, enabled: bool | None = None, carry
         ("completed", True, "enabled"),
     ],
 )
-@pytest.mark.parametrize("new", [TOLD, schedule(WEATHER)])
+@pytest.mark.parametrize("new", [DESCRIBED, schedule(WEATHER)])
 def test_l2_a_document_always_disables_and_enables_not_active(
     before: Mode, enabled: bool | None, after: Mode, new: Schedule
 ) -> None:
@@ -66,19 +66,19 @@ def test_l3_a_document_that_disables_closes_generation_always(before: Mode) -> N
 
 
 def test_l4_a_mode_begins_when_it_changes() -> None:
-    born, _ = lifecycle.put(NAME, TOLD, None, None, True, NOON, ME)
-    held, _ = lifecycle.pause(born, TOLD, "hold", False, NOON + 1, ME)
-    resumed, _ = lifecycle.resume(held, TOLD, NOON + 2, ME)
+    born, _ = lifecycle.put(NAME, DESCRIBED, None, None, True, NOON, ME)
+    held, _ = lifecycle.pause(born, DESCRIBED, "hold", False, NOON + 1, ME)
+    resumed, _ = lifecycle.resume(held, DESCRIBED, NOON + 2, ME)
     completed, _ = lifecycle.complete(resumed, NOON + 3)
-    enabled, _ = lifecycle.enable(completed, TOLD, NOON + 4, ME)
-    disabled, _ = lifecycle.disable(enabled, TOLD, NOON + 5, ME)
+    enabled, _ = lifecycle.enable(completed, DESCRIBED, NOON + 4, ME)
+    disabled, _ = lifecycle.disable(enabled, DESCRIBED, NOON + 5, ME)
     story = (born, held, resumed, completed, enabled, disabled)
     assert [each.mode_at for each in story] == list(range(NOON, NOON + 6))
 
 
 @pytest.mark.parametrize("mode", ALIVE)
 @pytest.mark.parametrize(
-    ("new", "carry"), [(TOLD, False), (schedule(TICK, priority=9), True), (schedule(WEATHER), False)]
+    ("new", "carry"), [(DESCRIBED, False), (schedule(TICK, priority=9), True), (schedule(WEATHER), False)]
 )
 def test_l4_an_update_that_keeps_the_mode_keeps_when_it_began(mode: Mode, new: Schedule, carry: bool) -> None:
     before = schedule_state(mode=mode, mode_at=NOON - DAY)
@@ -87,14 +87,14 @@ def test_l4_an_update_that_keeps_the_mode_keeps_when_it_began(mode: Mode, new: S
 
 
 def test_l4_an_update_that_enables_or_disables_begins_a_mode() -> None:
-    assert put(TOLD, schedule_state(mode="completed", mode_at=NOON - DAY), enabled=True).mode_at == LATER
-    assert put(TOLD, schedule_state(mode_at=NOON - DAY), enabled=False).mode_at == LATER
+    assert put(DESCRIBED, schedule_state(mode="completed", mode_at=NOON - DAY), enabled=True).mode_at == LATER
+    assert put(DESCRIBED, schedule_state(mode_at=NOON - DAY), enabled=False).mode_at == LATER
 
 
 @pytest.mark.parametrize("mode", PAUSES)
 def test_l4_a_pause_asked_for_again_keeps_its_beginning(mode: PauseMode) -> None:
-    once, _ = lifecycle.pause(schedule_state(), TOLD, mode, False, NOON + MINUTE, ME)
-    again, _ = lifecycle.pause(once, TOLD, mode, True, LATER, ME)
+    once, _ = lifecycle.pause(schedule_state(), DESCRIBED, mode, False, NOON + MINUTE, ME)
+    again, _ = lifecycle.pause(once, DESCRIBED, mode, True, LATER, ME)
     assert (once.mode_at, again.mode_at, again.updated_at) == (NOON + MINUTE, NOON + MINUTE, LATER)
 
 
@@ -102,12 +102,12 @@ def test_l4_a_pause_asked_for_again_keeps_its_beginning(mode: PauseMode) -> None
 def test_l18_a_new_description_keeps_the_times_of_drain_and_hold(left_out: bool) -> None:
     draining, _ = lifecycle.pause(schedule_state(), schedule(TICK), "drain", False, NOON + MINUTE, ME)
     held, _ = lifecycle.pause(schedule_state(), schedule(PARTITION), "hold", False, NOON + MINUTE, ME)
-    draining, held = put(TOLD, draining), put(schedule(TICK, owner="bob"), held)
+    draining, held = put(DESCRIBED, draining), put(schedule(TICK, owner="bob"), held)
     if left_out:
         draining, _ = lifecycle.skip(draining, NOON + DAY, True, LATER, ME)
 
     def due(at: int) -> Any:
-        known = facts(schedule_state=draining, schedule=TOLD)
+        known = facts(schedule_state=draining, schedule=DESCRIBED)
         return decide(job("fire", due_at=at), known, LATER + HOUR)
 
     assert isinstance(due(NOON + MINUTE - 1), Launch)
@@ -131,4 +131,4 @@ def test_l4_every_pause_wakes_waiting_jobs_that_hold_permits(before: Mode, mode:
 
 def test_o3_a_new_description_keeps_the_pending_wakes_of_a_pause() -> None:
     held, _ = lifecycle.pause(schedule_state(), schedule(TICK), "hold", False, NOON + MINUTE, ME)
-    assert put(TOLD, held).wake_at == NOON + MINUTE
+    assert put(DESCRIBED, held).wake_at == NOON + MINUTE

@@ -79,9 +79,9 @@ def test_e6_a_busy_target_is_given_time() -> None:
 
 
 def test_e6_a_delivery_is_not_tried_before_the_target_allows() -> None:
-    assert next_try(1, NotNow("429", 90 * SECOND), policy(), "e1", NOON).at == NOON + 90 * SECOND  # type: ignore[union-attr]
+    assert next_try(1, NotNow("429", 90 * SECOND), policy(), "e1", NOON).at == NOON + 90 * SECOND
     later = next_try(1, NoAnswer("503", 30 * DAY), policy(), "e1", NOON)
-    assert later.at == NOON + 6 * HOUR, "a target cannot put a delivery off for good"  # type: ignore[union-attr]
+    assert later.at == NOON + 6 * HOUR, "a target cannot put a delivery off for good"
 
 
 @given(

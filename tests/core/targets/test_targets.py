@@ -92,7 +92,7 @@ def test_e5_an_unreachable_target_is_refused(target: dict[str, Any], field: str,
 def test_o6_a_forbidden_address_is_refused_by_its_form(url: str, expected: str) -> None:
     where, answer = refusal(type="http", url=url)
     assert (where, expected in answer) == ("url", True), answer
-    assert "pw" not in answer, "a password is not told on"
+    assert "pw" not in answer, "no text has the password"
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_t9_an_invalid_size_is_refused_with_its_path(size: Any) -> None:
 
 
 @pytest.mark.parametrize(("amount", "met"), [(0, False), (10 * GB - 1, False), (10 * GB, True), (11 * GB, True)])
-def test_t9_a_size_leaf_is_met_by_bytes_whatever_object_count(amount: int, met: bool) -> None:
+def test_t9_a_size_leaf_is_met_by_bytes_not_by_objects(amount: int, met: bool) -> None:
     assert stand(SIZE, came(1, amount=amount)).met is met
     assert stand(SIZE, came(1_000, amount=amount)).met is met
 

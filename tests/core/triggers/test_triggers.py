@@ -153,7 +153,7 @@ def test_t14_more_events_never_unmeet_a_trigger(
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 99)), min_size=1))
 @brief
-def test_progress_adds_up_whatever_the_order(events: list[tuple[int, int]]) -> None:
+def test_progress_adds_up_in_any_order(events: list[tuple[int, int]]) -> None:
     def gathered(some: list[tuple[int, int]]) -> Progress:
         (count, at), *rest = some
         progress = Progress(count, at, at)

@@ -88,7 +88,7 @@ def start(name: str = "daily", index: int = -1) -> Act:
     return Act(do)
 
 
-def look_at_run(name: str = "daily", index: int = -1) -> Act:
+def poll_run(name: str = "daily", index: int = -1) -> Act:
     def do(world: World) -> None:
         run = world.runs(name)[index]
         dispatch.dispatch(world.ports, Ref("run", (run.run_id, f"{run.attempt:03d}")))

@@ -85,7 +85,7 @@ class Actor:
         self._act, self._note, self.number, self._log = act, note, number, log
         self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
         self._allowance = 0
-        self.made, self.heard, self.done = 0, 0, False
+        self.made, self.answers, self.done = 0, 0, False
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
 
@@ -168,26 +168,26 @@ class Stage:
         try:
             answer = call()
         except Exception as error:
-            actor.heard = hash((actor.heard, what, repr(error)))
+            actor.answers = hash((actor.answers, what, repr(error)))
             raise
         else:
-            actor.heard = hash((actor.heard, what, self.world.clock.now(), repr(answer)))
+            actor.answers = hash((actor.answers, what, self.world.clock.now(), repr(answer)))
             return answer
         finally:
             self._inside = False
 
-    def _at_once(self, look: Callable[[], Any]) -> Any:
+    def _at_once(self, read: Callable[[], Any]) -> Any:
         """Evaluate a function on the world without a stop."""
         self._inside = True
         try:
-            return look()
+            return read()
         finally:
             self._inside = False
 
     def _configuration(self) -> int:
         """Hash of all that decides what can follow: the world, and the answers that each invocation has received."""
-        heard = tuple((actor.heard, actor.done) for actor in self._actors.values())
-        return hash((fingerprint(self.world), heard))
+        answers = tuple((actor.answers, actor.done) for actor in self._actors.values())
+        return hash((fingerprint(self.world), answers))
 
     def starts(self, run: Any, call: Callable[[], Any]) -> Any:
         """Make a start call and log it, in an invocation or outside of one."""

@@ -120,11 +120,27 @@ def either(**counts: tuple[int, ...]) -> Callable[[dict[str, list[str]]], bool]:
 DAILY = partitions(constraints=ONE_AT_A_TIME)
 BY_DAY_ONE = partitions(by=["day"], constraints=ONE_AT_A_TIME)
 NEW = {"properties": {"new": True}, "on_update": "carry"}
-disable: Act = lambda world: world.disable("daily")  # noqa: E731
-hold: Act = lambda world: world.pause("daily")  # noqa: E731
-backlog: Act = lambda world: world.pause("daily", "backlog")  # noqa: E731
-drain: Act = lambda world: world.pause("daily", "drain")  # noqa: E731
-resume: Act = lambda world: world.resume("daily")  # noqa: E731
+
+
+def disable(world: World) -> None:
+    world.disable("daily")
+
+
+def hold(world: World) -> None:
+    world.pause("daily")
+
+
+def backlog(world: World) -> None:
+    world.pause("daily", "backlog")
+
+
+def drain(world: World) -> None:
+    world.pause("daily", "drain")
+
+
+def resume(world: World) -> None:
+    world.resume("daily")
+
 
 PEOPLE_CROSS = {
     "a check, and the end of the run before": Crossing(

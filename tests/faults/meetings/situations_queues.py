@@ -16,8 +16,8 @@ from tests.faults.meetings.acts import (
     complete,
     define,
     forget_hints,
-    look_at_run,
     passes,
+    poll_run,
     serving,
     settle,
     start,
@@ -129,7 +129,7 @@ THROTTLED = Situation(
     acts={
         "serve": serving(STARTS),
         "launch": start(),
-        "look": look_at_run(),
+        "poll": poll_run(),
         "disable": closings.disable(),
         "put": closings.put(BY_DAY),
         "carry": closings.carry(BY_DAY),

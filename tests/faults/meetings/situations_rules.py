@@ -76,7 +76,7 @@ RULES_CROSS = {
         uploads(1),
         either(daily=(0, 1)),
     ),
-    "an absence that has been told, and the feed": Crossing(
+    "an absence that has fired, and the feed": Crossing(
         {"daily": on(by_ten_past(PARTITION))},
         then(passes("9m"), emitting, passes("61s"), check("daily")),
         check("daily"),

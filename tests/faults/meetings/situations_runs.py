@@ -15,8 +15,8 @@ from tests.faults.meetings.acts import (
     complete,
     fails_to,
     forget_hints,
-    look_at_run,
     passes,
+    poll_run,
     rerun,
     run_now,
     settle,
@@ -71,7 +71,7 @@ OFFERED = Situation(
         "bob claims": _claims("bob"),
         "disable": Act(lambda world: world.disable("daily"), alone=True),
         "cancel": cancel_run(),
-        "look": look_at_run(),
+        "poll": poll_run(),
         "tick": TICK,
     },
     rest=_work_off,
@@ -88,7 +88,7 @@ LEASED = Situation(
         "bob claims": _claims("bob"),
         "disable": Act(lambda world: world.disable("daily"), alone=True),
         "cancel": cancel_run(),
-        "look": look_at_run(),
+        "poll": poll_run(),
     },
     rest=_work_off,
     spans=("~6s", "~65s"),
@@ -97,7 +97,7 @@ LEASED = Situation(
 
 EXPIRED = Situation(
     build=lambda: _pulled(lambda world: worker(world, "ann").claim(), passes("3m"), forget_hints),
-    acts={**{name: LEASED.acts[name] for name in ("heartbeat", "succeed", "release", "look")}, "tick": TICK},
+    acts={**{name: LEASED.acts[name] for name in ("heartbeat", "succeed", "release", "poll")}, "tick": TICK},
     rest=_work_off,
 )
 
@@ -118,14 +118,14 @@ LIVING = Situation(
         "fail": complete("FAILED"),
         "run": complete("RUNNING"),
         "cancel": cancel_run(),
-        "look": look_at_run(),
+        "poll": poll_run(),
         "disable": closings.disable(),
         "delete": closings.delete(),
         "put": closings.put(BY_DAY),
         "rerun": rerun(),
         "run now": run_now(),
     },
-    small=("fail", "cancel", "look"),
+    small=("fail", "cancel", "poll"),
 )
 
 RETRYING = Situation(
@@ -171,7 +171,7 @@ def _begin(world: World) -> None:
     world.outside.kept["backfill"] = backfills.begin(world, "daily", **FIVE_DAYS, concurrency=3)
 
 
-def _look_at_backfill(world: World) -> None:
+def _check_backfill(world: World) -> None:
     backfill.advance(world.ports, full("daily"), world.outside.kept["backfill"])
 
 
@@ -185,7 +185,7 @@ def _stop(runs: bool) -> Act:
 BACKFILL = Situation(
     build=lambda: made(flights({"daily": NIGHTLY}), _begin, settle, passes("1s"), keep_job(), forget_hints),
     acts={
-        "look": Act(_look_at_backfill),
+        "poll": Act(_check_backfill),
         "complete": complete(),
         "check": check_place(),
         "stop": _stop(runs=False),
@@ -197,7 +197,7 @@ BACKFILL = Situation(
         "hold": Act(lambda world: world.pause("daily"), alone=True),
         "tick": TICK,
     },
-    small=("look", "complete", "stop"),
+    small=("poll", "complete", "stop"),
 )
 
 # -- a DAG runs --------------------------------------------------------------------------------------------------------

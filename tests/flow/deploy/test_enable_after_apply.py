@@ -108,7 +108,7 @@ def test_a_put_closes_no_cycle_with_a_disabled_schedule() -> None:
 
 
 def test_an_app_that_has_had_a_cycle_for_long_stays_deployable() -> None:
-    """One that was stored before deployments and puts looked at disabled schedules."""
+    """One that was stored before deployments and puts checked disabled schedules."""
     world = World()
     there, back = after("join", "clean", enabled=False), after("clean", "join", enabled=False)
     world.deploy(document({}))

@@ -158,7 +158,7 @@ def test_a_read_covers_only_the_calls_that_begin_soon_enough() -> None:
 
 
 def test_slow_tables_do_not_hand_a_batch_on_at_once() -> None:
-    """Another invocation would prepare the jobs anew, which makes tables slow that are slow from too much work."""
+    """Another invocation would prepare the jobs again, which makes tables slow that are slow from too much work."""
     world = World()
     deploy(world, {"daily": spread(60)})
     refs, instant = fires(world), due(world)

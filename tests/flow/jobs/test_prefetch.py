@@ -24,11 +24,11 @@ def test_a_row_that_changed_is_read_as_it_is_now() -> None:
     assert seen.jobs.job(*place) is seen.jobs.job(*place)
 
 
-def test_the_cache_of_read_rows_is_bounded(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_the_cache_of_read_rows_is_bounded(monkeypatch) -> None:
     monkeypatch.setattr(prefetch, "MAX_PARSED", 3)
     world = World()
     jobs = [rows.job(f"j{number}", sort_key=f"JOB#{number}") for number in range(10)]
     world.ports.ledger.put_all([Put(job) for job in jobs])
     seen = world.ports.prefetch.read(world.ports, [("job", job.schedule, job.generation, job.sort_key) for job in jobs])
     assert [seen.jobs.job(job.schedule, job.generation, job.sort_key) for job in jobs] == jobs
-    assert len(world.ports.prefetch._parsed) <= 3  # type: ignore[attr-defined]
+    assert len(world.ports.prefetch._parsed) <= 3

@@ -10,34 +10,33 @@ from tests.support.clock import NOON
 from tests.support.schedules import at
 from tests.support.world import World, flights
 
-CROWD = 200
+JOBS = 200
 CALM = {"max_events": 20, "interval": "10s"}
 
 
-class OneByOne(World):
-    """Hints come in the order in which they were sent, once they are due, and each takes a fifth of a second."""
-
-    def work_off(self, until: Instant) -> None:
-        while self.clock.now() < until:
-            ready = next((hint for hint in self.hints.sent if hint[0] <= self.clock.now()), None)
-            if ready is None:
-                self.clock.pass_by("100ms")
-                continue
-            self.hints.sent.remove(ready)
-            dispatch.dispatch(self.ports, ready[1])
-            self.clock.pass_by("200ms")
+def work_off(world: World, until: Instant) -> None:
+    """Dispatch hints one by one, in the order in which they were sent, once they are due. Each takes a fifth of a
+    second."""
+    while world.clock.now() < until:
+        ready = next((hint for hint in world.hints.sent if hint[0] <= world.clock.now()), None)
+        if ready is None:
+            world.clock.pass_by("100ms")
+            continue
+        world.hints.sent.remove(ready)
+        dispatch.dispatch(world.ports, ready[1])
+        world.clock.pass_by("200ms")
 
 
 def test_e3_policy_permits_are_taken_while_jobs_still_join_queue() -> None:
-    world = OneByOne()
-    each = {f"s{number}": at("1 12 * * *", "notify", policy="calm") for number in range(CROWD)}
+    world = World()
+    each = {f"s{number}": at("1 12 * * *", "notify", policy="calm") for number in range(JOBS)}
     world.deploy({**flights(each), "policies": {"calm": CALM}})
     world.settle()
     world.tick()
-    world.work_off(NOON + 2 * MINUTE)
+    work_off(world, NOON + 2 * MINUTE)
 
     sent = world.targets.queue.sent_at
-    joining = [instant for instant in sent if instant < NOON + MINUTE + CROWD * SECOND // 5]
+    joining = [instant for instant in sent if instant < NOON + MINUTE + JOBS * SECOND // 5]
     assert len(joining) >= 40, "of the eighty that are allowed while the others join"
     pauses = [after - before for before, after in pairwise(sent)]
     assert max(pauses) <= 2 * SECOND, "the next permits are taken when they are there"

@@ -12,7 +12,7 @@ from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.runs import actions
 from chalicelib.flow.views import logs
-from tests.flow.runs.test_run_control import TOLD
+from tests.flow.runs.test_run_control import ON_FAILURE
 from tests.support.state_machines import MACHINE, TARGET, Execution, event_of, refused
 from tests.support.world import World, day, flights
 
@@ -28,7 +28,7 @@ TWICE = {"attempts": 2, "delay": "1m"}
 
 def world_with(target: dict[str, Any] = TARGET, **workflow: Any) -> World:
     world = World()
-    world.deploy(flights({"clean": CLEAN, "told": TOLD}, brief={"target": target, **workflow}))
+    world.deploy(flights({"clean": CLEAN, "on_failure": ON_FAILURE}, brief={"target": target, **workflow}))
     return world
 
 
@@ -163,7 +163,7 @@ def test_w7_many_executions_are_polled_at_ten_a_second() -> None:
     world.clock.pass_by("3m")
     asked: list[int] = []
     began, describe = world.clock.now(), world.targets.machines.describe_execution
-    world.targets.machines.describe_execution = lambda **named: (  # type: ignore[method-assign]
+    world.targets.machines.describe_execution = lambda **named: (
         asked.append(world.clock.now() - began),
         describe(**named),
     )[1]

@@ -53,7 +53,7 @@ def test_w6_a_cancel_at_emr_has_the_emr_reason() -> None:
 def test_w6_the_cancel_author_is_shown_before_the_target_answer() -> None:
     world = world_with()
     run_id = begin(world)
-    world.targets.emr.cancel = lambda run: None  # type: ignore[method-assign]
+    world.targets.emr.cancel = lambda run: None
     actions.cancel(world.ports, run_id, "ada")
     world.settle()
     world.emr_says("jr00001", "CANCELLED", EMRS_OWN)
@@ -76,7 +76,7 @@ def test_w6_a_worker_cancelled_by_person_has_that_in_its_reason() -> None:
 def test_w7_a_failure_that_busy_emr_cannot_explain_does_not_wait() -> None:
     world = world_with(retries={"attempts": 2, "delay": "1m"})
     begin(world)
-    world.targets.emr.status = lambda run: None  # type: ignore[method-assign]
+    world.targets.emr.status = lambda run: None
     world.emr_says("jr00001", "FAILED", "no memory")
     run = world.runs("clean")[0]
     assert (run.state, run.reason) == ("RETRYING", "the target has not given the reason; see its log")
@@ -96,7 +96,7 @@ def test_w7_many_runs_are_polled_at_the_rate_that_emr_allows(what: str) -> None:
     world.clock.pass_by("11m")
     began = world.clock.now()
     ask = world.targets.emr.status
-    world.targets.emr.status = lambda run: (asked.append(world.clock.now() - began), ask(run))[1]  # type: ignore
+    world.targets.emr.status = lambda run: (asked.append(world.clock.now() - began), ask(run))[1]
 
     world.tick()
     world.pass_by("50s")
@@ -148,7 +148,7 @@ def test_w15_a_rerun_can_be_rerun_and_an_old_key_makes_no_other() -> None:
 def test_w7_event_with_recorded_run_id_needs_no_lookup_by_name() -> None:
     world = world_with()
     asked: list[str] = []
-    world.targets.emr.run_name = asked.append  # type: ignore[method-assign,assignment]
+    world.targets.emr.run_name = asked.append
     begin(world)
     world.emr_says("jr00001", "SUCCESS")
     assert (states(world), asked) == (["SUCCEEDED"], [])

@@ -81,6 +81,53 @@ def test_l12_a_backfilled_join_gets_its_other_input_too(world: World) -> None:
     assert events(world, run) == [("partition", path) for path in paths]
 
 
+def joined(world: World) -> Run:
+    """A join of a dataset and a workflow, whose run for the first day has succeeded, is backfilled for that day."""
+    upstream = {"type": "program_status", "workflow": "convert"}
+    schedules = {
+        "convert": {"workflow": "convert", "enabled": True, "by": ["day"], "trigger": LEAVES["rates"]},
+        "clean": {
+            "workflow": "work",
+            "enabled": True,
+            "by": ["day"],
+            "trigger": {"type": "all", "triggers": [LEAVES["orders"], upstream]},
+        },
+    }
+    emr = {"target": {"type": "emr_serverless", "entry_point": "s3://code/work.py"}}
+    datasets = {name: {"bucket": "lake-bucket", "prefix": f"{name}/", "keys": ["day"]} for name in LEAVES}
+    workflows = {"work": emr, "convert": emr}
+    world.deploy(
+        {"namespace": "demo", "app": "flights", "datasets": datasets, "workflows": workflows, "schedules": schedules}
+    )
+    for number in ("01", "02"):
+        world.upload(f"rates/day=2026-03-{number}/part.csv")
+        world.settle()
+        world.clock.pass_by("1s")
+    asked = {"partitions": {"values": [FIRST]}}
+    for job_run in list(world.targets.emr.runs):
+        world.emr_says(job_run, "SUCCESS")
+    world.settle()
+    backfill.begin(world.ports, full("clean"), Backfill.model_validate(asked), "tester", "r1")
+    world.settle()
+    [run] = world.runs("clean")
+    return run
+
+
+def test_l12_a_backfilled_join_gets_the_status_of_its_upstream(world: World) -> None:
+    run = joined(world)
+
+    context = world.context(run)
+
+    first, second = world.runs("convert")
+    of_day = first if first.partition == FIRST else second
+    assert [(event["kind"], event.get("run_id")) for event in context["events"]] == [
+        ("partition", None),
+        ("program_status", of_day.run_id),
+    ]
+    assert context["upstream"]["run_id"] == of_day.run_id
+    assert run.partition == FIRST
+
+
 def test_h1_a_backfilled_run_has_not_waited_since_its_data_came(world: World) -> None:
     shop(world, LEAVES["orders"])
     world.clock.pass_by("9d")

@@ -20,7 +20,7 @@ CLEAN: dict[str, Any] = {
     "trigger": {"type": "partition", "dataset": "flights"},
     "properties": {"depth": 1},
 }
-TOLD: dict[str, Any] = {
+ON_FAILURE: dict[str, Any] = {
     "workflow": "notify",
     "enabled": True,
     "trigger": {"type": "program_status", "workflow": "brief", "statuses": ["FAILED", "KILLED"]},
@@ -29,7 +29,7 @@ TOLD: dict[str, Any] = {
 
 def world_with(target: dict[str, Any] = EMR, **workflow: Any) -> World:
     world = World()
-    world.deploy(flights({"clean": CLEAN, "told": TOLD}, brief={"target": target, **workflow}))
+    world.deploy(flights({"clean": CLEAN, "on_failure": ON_FAILURE}, brief={"target": target, **workflow}))
     return world
 
 
@@ -68,7 +68,7 @@ def test_w12_a_timeout_reported_by_an_event_has_the_same_result() -> None:
     begin(world)
     world.clock.pass_by("2h1m")
     emr = world.targets.emr
-    emr.cancel = lambda run: None  # type: ignore[method-assign]
+    emr.cancel = lambda run: None
     world.tick()
     assert states(world) == ["RUNNING"]
     world.emr_says("jr00001", "CANCELLED", "cancelled by a user")
@@ -107,7 +107,7 @@ def test_w1_a_run_unknown_to_its_target_is_lost_and_retriable() -> None:
     world = world_with(retries={"attempts": 2, "delay": "1m", "on": ["lost"]})
     run_id = begin(world)
     gone = RunUpdate("FAILED", world.clock.now(), "the target no longer knows this run", outcome="lost")
-    world.targets.emr.status = lambda run: gone  # type: ignore[method-assign]
+    world.targets.emr.status = lambda run: gone
     world.pass_by("12m")
     first = world.runs("clean")[0]
     assert (first.run_id, first.state, first.outcome) == (run_id, "RETRYING", "lost")
@@ -126,7 +126,7 @@ def test_w12_a_run_that_succeeds_during_its_cancel_has_succeeded() -> None:
     world = world_with(timeout="2h")
     begin(world)
     world.clock.pass_by("2h1m")
-    world.targets.emr.cancel = lambda run: None  # type: ignore[method-assign]
+    world.targets.emr.cancel = lambda run: None
     world.tick()
     world.emr_says("jr00001", "SUCCESS")
     run = world.runs("clean")[0]

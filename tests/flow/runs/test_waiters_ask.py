@@ -31,7 +31,7 @@ def begin(world: World, number: int, state: str = "RUNNING") -> None:
 def questions(world: World) -> list[int]:
     asked: list[int] = []
     ask = world.targets.emr.status
-    world.targets.emr.status = lambda run: (asked.append(world.clock.now()), ask(run))[1]  # type: ignore[method-assign]
+    world.targets.emr.status = lambda run: (asked.append(world.clock.now()), ask(run))[1]
     return asked
 
 
@@ -101,10 +101,10 @@ def test_many_holders_are_polled_in_parts_at_the_rate_emr_allows() -> None:
         per_minute[minute] = per_minute.get(minute, 0) + 1
         return None  # the answer is that it is still active
 
-    world.targets.emr.status = asking  # type: ignore[method-assign]
+    world.targets.emr.status = asking
     world.pass_by("3m")
     assert max(per_minute.values()) <= 50
-    world.targets.emr.status = ask  # type: ignore[method-assign]
+    world.targets.emr.status = ask
     world.pass_by("2m")
 
     assert len(world.targets.emr.runs) == 71

@@ -124,7 +124,7 @@ def test_l18_a_failing_schedule_affects_no_other(world: World) -> None:
     world.deploy(flights({name: at("0 5 * * *", enabled=False) for name in ("a", "y", "z")}))
     circle = {"m": after("join", "clean", enabled=False), "n": after("clean", "join", enabled=False)}
     for name, document in circle.items():
-        world.put(name, document, checked=True)  # as before puts looked at disabled schedules
+        world.put(name, document, checked=True)  # as before puts checked disabled schedules
 
     outcome = bulk.act(world.ports, APP, "enable", EVERY, "ops")
 

@@ -157,10 +157,10 @@ def test_l6_carry_ranks_a_claimed_run_again_that_queues_for_pace(world: World) -
         world.targets.emr.answers = [NotNow("throttled")]
         return start(run, context)
 
-    world.targets.emr.start = busy  # type: ignore[method-assign]
+    world.targets.emr.start = busy
     world.post("go.1")
     world.settle()
-    world.targets.emr.start = start  # type: ignore[method-assign]
+    world.targets.emr.start = start
     runs = [run for name in names for run in world.runs(name)]
     assert [run.queued_in for run in runs] == ["emr:starts", "emr:starts"]
     assert [waiter.job_schedule for waiter in world.ports.jobs.head_of("emr:starts", 2)] == [

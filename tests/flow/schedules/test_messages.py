@@ -106,7 +106,7 @@ def test_l16_messages_are_listed_by_app_and_not_among_schedules(world: World) ->
     rest = messages.of_app(world.ports, APP, 1, first.cursor)
     assert [messages.view(each)["name"] for each in (*first.items, *rest.items)] == ["demo.flights.a", "demo.flights.b"]
     assert lookup.schedules_of(world.ports, APP) == []
-    workflows = {row.name for row in lookup.members(world.ports, "workflow", APP)}
+    workflows = {row.name for row in lookup.definitions_in(world.ports, "workflow", APP)}
     assert workflows == {full("clean"), full("join"), full("notify")}
     assert waiting.jobs_of_namespace(world.ports, "demo", 100, None).items == ()
 
@@ -181,7 +181,7 @@ def test_l8_deleting_an_app_deletes_its_messages(world: World) -> None:
     world.pass_by("2m")
 
     assert world.targets.queue.messages == []
-    assert [world.ports.catalog.schedule_state(full(f"~{name}")).mode for name in "abc"] == ["deleted"] * 3  # type: ignore[union-attr]
+    assert [world.ports.catalog.schedule_state(full(f"~{name}")).mode for name in "abc"] == ["deleted"] * 3
     assert world.ports.catalog.definition("workflow", ids.default_workflow(APP)) is None
     world.deploy(flights({}) | {"default_target": SQS})
     assert names(world) == []

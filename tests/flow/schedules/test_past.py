@@ -74,7 +74,7 @@ def test_a_schedule_that_has_become_past_is_not_enabled(world: World) -> None:
     world.put("late", once(world, HOUR, enabled=False))
     world.clock.pass_by("2h")
     refused(world, "trigger.due_time", lambda: world.enable("late"))
-    assert world.ports.catalog.schedule_state("demo.flights.late").mode == "disabled"  # type: ignore[union-attr]
+    assert world.ports.catalog.schedule_state("demo.flights.late").mode == "disabled"
 
 
 def test_an_app_whose_one_off_is_over_stays_deployable(world: World) -> None:

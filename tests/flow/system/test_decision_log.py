@@ -58,7 +58,7 @@ def test_o2_a_waiting_job_is_logged_once_with_the_text_of_why(world: World, line
 
     doze(world, "10m")
 
-    assert len(reported(lines, "checked")) == 2, "ten ticks looked at the head of that queue, and changed nothing"
+    assert len(reported(lines, "checked")) == 2, "ten ticks checked the head of that queue, and changed nothing"
 
 
 def test_o2_a_thousand_waiting_jobs_are_a_thousand_log_records(world: World, lines: pytest.LogCaptureFixture) -> None:

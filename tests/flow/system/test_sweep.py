@@ -50,7 +50,7 @@ def test_w7_an_active_run_without_news_is_polled_ever_less_often(world: World) -
     world.emr_says("jr00001", "RUNNING")
     asked: list[int] = []
     ask = world.targets.emr.status
-    world.targets.emr.status = lambda run: (asked.append(world.clock.now()), ask(run))[1]  # type: ignore[method-assign]
+    world.targets.emr.status = lambda run: (asked.append(world.clock.now()), ask(run))[1]
 
     world.pass_by("1h")
 
@@ -65,15 +65,15 @@ def test_w10_an_unlaunched_run_is_launched_once(world: World) -> None:
 
     def dies(run: object, context: object) -> object:
         died.append("here")
-        world.targets.emr.start = start  # type: ignore[method-assign]
+        world.targets.emr.start = start
         raise ConnectionError("the Lambda is gone before the call")
 
-    world.targets.emr.start = dies  # type: ignore[method-assign,assignment]
+    world.targets.emr.start = dies
     world.upload(day(1))
     try:
         world.settle()
     except ConnectionError:
-        died.append("and nobody was told")
+        died.append("and no message was sent")
     assert len(died) == 2
 
     world.pass_by("5m")
