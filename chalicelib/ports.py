@@ -93,7 +93,8 @@ class Catalog(Protocol):
 
     def version(self, schedule: str, version: int) -> Version | None: ...
 
-    def versions(self, schedule: str) -> tuple[Version, ...]: ...
+    def versions(self, schedule: str, limit: int, before: int | None = None) -> tuple[Version, ...]:
+        """The newest versions of a schedule, newest first; with ``before`` only those with a lower number."""
 
     def definition(self, kind: Kind, name: str) -> Definition | None: ...
 
