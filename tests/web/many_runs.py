@@ -69,7 +69,7 @@ def _runs() -> list[Put]:
                 wake_at=None,
                 target_id="00app/00j",
                 number=RUNS - number,
-            )  # fmt: skip
+            )
         )
     event = status_event(made[0], "COMPLETED")
     followers = names()[3_001 : 3_001 + 2 * FOLLOWERS : 2]
