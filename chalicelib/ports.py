@@ -35,7 +35,8 @@ from chalicelib.settings import Settings
 T = TypeVar("T")
 
 
-# A row to read ahead: its kind (schedule_state, timer, version, workflow, job, run, record), then the parts of its key.
+# A row to read ahead: its kind (schedule_state, timer, version, workflow, job, run, record, dag_run), then the parts
+# of its key.
 RowRequest = tuple[str | int, ...]
 
 
