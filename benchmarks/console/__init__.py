@@ -36,7 +36,7 @@ def measure(progress: Progress) -> Results:
         every = views(run_id)
         with browse.console(cloud) as address:
             progress("opening views", 0, len(every))
-            browse.opened(address, every[:2], 1)  # starts the Lambda's process, and the proxy's connections
+            browse.warm_up(address, every[:2])
             opened = browse.opened(address, every, TIMES)
         metered = Metered(cloud)
         found = []

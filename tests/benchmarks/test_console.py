@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from benchmarks import console, measurement
+from benchmarks.console import browse
 from benchmarks.console.copies import Change, Item, Shards, copy
 from benchmarks.console.views import View, views
 from benchmarks.console.world import AGE, LIMIT, NAMESPACE, Played, Size, everything, seed
@@ -161,3 +162,20 @@ def test_figures_of_a_view_add_up_its_requests() -> None:
     opened[0]["requests"] = [{**request, "status": 502}]
     with pytest.raises(RuntimeError, match="GET /v1/x: 502"):
         console.figures(View("Home", "/demo", ".x"), opened, Two())  # type: ignore[arg-type]
+
+
+def test_views_that_show_nothing_at_first_are_opened_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[int] = []
+
+    def opened(address: str, views: Any, times: int) -> list[Any]:
+        tries.append(times)
+        if len(tries) < 3:
+            raise RuntimeError("no rows")
+        return []
+
+    monkeypatch.setattr(browse, "opened", opened)
+    browse.warm_up("http://127.0.0.1:1/", ())
+    assert tries == [1, 1, 1]
+    with pytest.raises(RuntimeError, match="no rows"):
+        tries.clear()
+        browse.warm_up("http://127.0.0.1:1/", (), tries=2)
