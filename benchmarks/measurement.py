@@ -27,6 +27,7 @@ ALL = (
     "tick",
     "cold_start",
     "startup",
+    "console",
     "cost",
     "history",
     "aws_model",

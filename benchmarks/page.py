@@ -90,6 +90,14 @@ def _startup(found: Mapping[str, Any]) -> str:
     return _markdown(("command", "wall ms", "own CPU ms"), rows)
 
 
+def _console(found: Mapping[str, Any]) -> str:
+    names = ("view", "first_rows_ms", "budget_ms", "whole_ms", "longest_task_ms")
+    counted = ("requests", "table_calls", "read_units", "kb")
+    rows = [_picked(one, (*names, *counted)) for one in found.get("console", {"views": ()})["views"]]
+    heads = ("view", "first rows, ms", "at most", "whole, ms", "longest task, ms")
+    return _markdown((*heads, "API requests", "table calls", "read units", "kB"), rows)
+
+
 def _history(found: Mapping[str, Any]) -> str:
     rows: list[Row] = []
     for size in found.get("history", {"sizes": ()})["sizes"]:
@@ -187,6 +195,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "tick": _tick,
     "cold_start": _cold_start,
     "startup": _startup,
+    "console": _console,
     "cost": _cost,
     "history": _history,
     "capacity": _capacity,
@@ -212,7 +221,9 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 }
 # How the figures of each table came about. The section of a table begins with this word (a test compares).
 KINDS: Mapping[str, str] = {
-    **dict.fromkeys(("burst", "steady", "registration", "emitters", "cold_start", "startup", "history"), "measured"),
+    **dict.fromkeys(
+        ("burst", "steady", "registration", "emitters", "cold_start", "startup", "console", "history"), "measured"
+    ),
     **dict.fromkeys(("tick", "cost"), "counted"),
     **dict.fromkeys(("capacity", "memory"), "predicted"),
     **dict.fromkeys((name for name in TABLES if name.startswith(("predicted", "assumed"))), "predicted"),

@@ -35,7 +35,8 @@ from chalicelib.settings import Settings
 T = TypeVar("T")
 
 
-# A row to read ahead: its kind (schedule_state, timer, version, workflow, job, run, record), then the parts of its key.
+# A row to read ahead: its kind (schedule_state, timer, version, workflow, job, run, record, dag_run), then the parts
+# of its key.
 RowRequest = tuple[str | int, ...]
 
 
@@ -93,7 +94,8 @@ class Catalog(Protocol):
 
     def version(self, schedule: str, version: int) -> Version | None: ...
 
-    def versions(self, schedule: str) -> tuple[Version, ...]: ...
+    def versions(self, schedule: str, limit: int, before: int | None = None) -> tuple[Version, ...]:
+        """The newest versions of a schedule, newest first; with ``before`` only those with a lower number."""
 
     def definition(self, kind: Kind, name: str) -> Definition | None: ...
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 import warnings
 from dataclasses import dataclass
+from pkgutil import iter_modules
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.writes import Put
+from chalicelib.web import routes
 from sluice.testing.engine import make_ports
 from tests.support import rows, tables
 from tests.support.clock import NOON
@@ -38,12 +41,14 @@ FED = {"workflow": "w", "trigger": {"type": "partition", "dataset": "raw", "coun
 
 @dataclass(frozen=True)
 class Answered:
-    """An answer, the calls to the tables that it took, their read units, and its size in bytes."""
+    """An answer, the calls to the tables that it took, their read units, its size in bytes, and the CPU time in s that
+    it took, the meter's included."""
 
     body: Any
     calls: int
     units: float
     size: int
+    seconds: float
 
 
 class Counting:
@@ -61,20 +66,23 @@ class Counting:
             dynamo, world.ports.settings, world.clock, world.hints, world.targets, world.payloads, world.lake,
             world.metrics,
         )  # fmt: skip
-        for module in ("access", "routes.present", "routes.history", "routes.schedules"):
-            patch.setattr(f"chalicelib.web.{module}.ports", lambda: self.ports)
+        modules = (f"chalicelib.web.routes.{module.name}" for module in iter_modules(routes.__path__))
+        for module in ("chalicelib.web.access", *modules):
+            patch.setattr(f"{module}.ports", lambda: self.ports)
 
     def ask(self, path: str, body: Any = None) -> Answered:
         calls, units = self._tally.calls.total(), self._tally.read_units
         method, content = ("GET", b"") if body is None else ("POST", json.dumps(body).encode())
+        begun = time.process_time()
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="IAMAuthorizer is not a supported in local mode")
             answer = self.client.http.request(method, path, headers={}, body=content)
+        seconds = time.process_time() - begun
         assert answer.status_code == 200, answer.body
         if not self._large:
             answer_schemas.check(method, path, 200, json.loads(answer.body))
         calls, units = self._tally.calls.total() - calls, self._tally.read_units - units
-        return Answered(json.loads(answer.body), calls, units, len(answer.body))
+        return Answered(json.loads(answer.body), calls, units, len(answer.body), seconds)
 
     def get(self, path: str) -> Any:
         return self.ask(path).body

@@ -1,4 +1,5 @@
-"""The routes about many schedules at 10,000 schedules, 6,500 waiting jobs and 1,000 runs: calls, units and bytes."""
+"""The routes of the console at 10,000 schedules, 6,500 waiting jobs, 1,000 active runs and 5,100 ended ones of one
+schedule: calls, units, bytes and CPU time."""
 
 from __future__ import annotations
 
@@ -7,15 +8,20 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.world import World
+from tests.web import console_routes
+from tests.web.console_routes import DAG_RUN, REQUESTS, Bounded
+from tests.web.many_runs import dag_run, leave
 from tests.web.many_schedules import LIMIT, LISTED, NS, QUEUED, RUNNING, WAKING, Counting, fill, names
 
 MEGABYTE = 1_000_000  # API Gateway passes on ten, Lambda six
+CPU_SECONDS = 10.0  # of any request: API Gateway waits 29 s; a second or less on a quiet machine
 
 
 @pytest.fixture(scope="module")
 def api() -> Iterator[Counting]:
-    world = World()
+    world = World(start_burst=500)  # EMR starts the runs of the DAG at once
     fill(world)
+    leave(world)
     with pytest.MonkeyPatch.context() as patch:
         yield Counting(world, patch, large=True)
 
@@ -108,8 +114,23 @@ def test_a_glance_at_fifty_schedules_takes_few_calls(api: Counting) -> None:
 def test_the_limits_of_a_namespace_take_few_calls(api: Counting) -> None:
     every, one = api.ask(f"{NS}/limits"), api.ask(f"{NS}/limits?name={LIMIT}")
 
-    assert [item["name"] for item in every.body["items"]] == [LIMIT]
+    assert [item["name"] for item in every.body["items"]] == ["policy:demo.calm", "pool:demo.big", LIMIT]
     [item] = one.body["items"]
     assert len(item["waiters"]) == 100
     assert item["at_least"]
     assert (every.calls, one.calls) <= (12, 30)
+
+
+@pytest.mark.parametrize("wanted", REQUESTS, ids=lambda wanted: wanted.name)
+def test_each_request_of_the_console_is_bounded(api: Counting, wanted: Bounded) -> None:
+    found = api.ask(wanted.path.replace(DAG_RUN, dag_run(api.world)), wanted.body)
+
+    assert found.calls <= wanted.calls
+    assert found.units <= wanted.units
+    assert found.size <= wanted.kb * 1_000
+    assert found.seconds <= CPU_SECONDS
+    assert not wanted.cut or found.body[wanted.cut], "the answer is a part, and says so"
+
+
+def test_every_route_that_the_page_reads_has_a_bound() -> None:
+    assert console_routes.of_page() - {wanted.route for wanted in REQUESTS} == set()

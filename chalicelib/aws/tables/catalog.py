@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
 from chalicelib.aws.tables.keys import Key
@@ -15,6 +18,7 @@ from chalicelib.ports import Kind, Page
 MAX_FOLDERS = 50  # folders of an object's key that are checked, from the outermost
 NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
 MAX_VERSIONS = 20_000  # in memory, one or two KB each
+_VERSION = "VERSION#"  # how the sort keys of versions begin
 
 
 class DynamoCatalog:
@@ -42,10 +46,19 @@ class DynamoCatalog:
             self._versions[key] = found
         return found
 
-    def versions(self, schedule: str) -> tuple[Version, ...]:
-        condition = "pk = :pk AND begins_with(sk, :sk)"
-        values = {"pk": f"SCHEDULE#{schedule}", "sk": "VERSION#"}
-        found = self._dynamo.query_all("catalog", condition, values)
+    def versions(self, schedule: str, limit: int, before: int | None = None) -> tuple[Version, ...]:
+        last = f"{_VERSION}~" if before is None else keys.version(schedule, before - 1).sk
+        values = {"pk": f"SCHEDULE#{schedule}", "first": _VERSION, "last": last}
+        found: list[items.Item] = []
+        start: Mapping[str, Any] | None = None
+        while len(found) < limit:
+            rows, start = self._dynamo.query(
+                "catalog", "pk = :pk AND sk BETWEEN :first AND :last", values, limit=limit - len(found), start=start,
+                forward=False,
+            )  # fmt: skip
+            found += rows
+            if not start:
+                break
         return tuple(items.from_item(Version, item) for item in found)
 
     def definition(self, kind: Kind, name: str) -> Definition | None:

@@ -98,4 +98,6 @@ def _key(request: RowRequest) -> Key:
             return keys.run(str(run_id), int(attempt))
         case ("record", job_id):
             return keys.record(str(job_id))
+        case ("dag_run", run_id):
+            return keys.dag_run(str(run_id))
     raise ValueError(f"expected a row that can be prefetched, got {request}")

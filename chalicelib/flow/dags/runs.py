@@ -40,8 +40,10 @@ MAX_SHOWN = 25  # runs per page: each may have a hundred nodes, and an API reque
 def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[View]:
     """A page of the runs of a DAG, newest first. It may be shorter than ``limit`` although more pages follow."""
     found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MAX_SHOWN), cursor)
-    graphs = {run.workflow: graph_of(ports, run) for run in found.items}
-    whole = [(run, graphs[run.workflow], ports.runs.dag_run(run.run_id)) for run in found.items]
+    of_graph = {run.workflow: run for run in found.items}
+    graphs = {workflow: graph_of(ports, run) for workflow, run in of_graph.items()}
+    seen = ports.prefetch.read(ports, [("dag_run", run.run_id) for run in found.items])
+    whole = [(run, graphs[run.workflow], seen.runs.dag_run(run.run_id)) for run in found.items]
     states = node_states_of(ports, whole)
     return Page(tuple(_view(run, row, nodes) for (run, _, row), nodes in zip(whole, states, strict=True)), found.cursor)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import chain
+from typing import Any
 
 from chalicelib.core import states
 from chalicelib.core.constraints.constraint import Condition
@@ -28,16 +30,22 @@ from chalicelib.flow.runs import failures
 from chalicelib.flow.views import refs, upstreams, use
 from chalicelib.flow.views.queues import Queues, in_words
 from chalicelib.flow.views.views import View, ended_view, iso_of, record_view
-from chalicelib.ports import Ports
+from chalicelib.ports import Ports, RowRequest
 
 MAX_ENDED = 5  # in the explanation of a schedule; the lists of records and of runs have all
 
 
-def why_job(ports: Ports, job: Job, queues: Queues | None = None, searches: bool = True) -> View:
+def why_job(
+    ports: Ports,
+    job: Job,
+    queues: Queues | None = None,
+    searches: bool = True,
+    parsed: facts.Parsed | None = None,
+) -> View:
     """Why a job has not run yet and what would make it run, from a decision on the present facts. With ``searches``, it
     also says which upstream run has failed, which takes a search among the runs of that workflow."""
     now = ports.clock.now()
-    known = facts.gather(ports, job)
+    known = facts.gather(ports, job, parsed)
     decision = check.decide(job, known, now)
     verdict = check.verdict_of(job, known.schedule, now) if known.schedule else None
     until = decision.until if isinstance(decision, check.Wait) else None
@@ -65,6 +73,31 @@ def why_job(ports: Ports, job: Job, queues: Queues | None = None, searches: bool
         "limits": use.of_job(job, known, asks, now),
     }
     return {**view, "refs": refs.refs(view, refs.of_job(job, known.schedule, asks))}
+
+
+def _read_ahead(ports: Ports, jobs: Sequence[Job]) -> Ports:
+    """The ports that know what a decision about each of these jobs of one schedule reads, a hundred rows per call. Each
+    limit is read once, however many of the jobs wait for it."""
+    if not jobs:
+        return ports
+    wanted: list[RowRequest] = [("schedule_state", jobs[0].schedule)]
+    wanted += [("run", job.job_id, job.attempt) for job in jobs]
+    wanted += [("run", job.job_id, job.attempt - 1) for job in jobs if job.kind == "retry"]
+    wanted += [("record", job.job_id) for job in jobs if job.kind not in ("retry", "redrive")]
+    known = ports.prefetch.read(ports, wanted)
+    once: Any = _LimitsOnce(known.jobs)
+    return replace(known, jobs=once)
+
+
+class _LimitsOnce:
+    """The rows of jobs and limits; each limit is read at most once."""
+
+    def __init__(self, jobs: Any) -> None:
+        self._jobs = jobs
+        self.limit_state = cache(jobs.limit_state)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._jobs, name)
 
 
 def _tree_of(job: Job, schedule: Schedule | None, verdict: tree.Verdict | None, now: Instant) -> View | None:
@@ -122,8 +155,8 @@ def why_and_count(
     now = ports.clock.now()
     # A prepared fire is left out: it only waits for its instant.
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
-    queues = Queues(ports)
-    waiting = [why_job(ports, job, queues, searches) for job in present[:explained]]
+    ahead, queues, parsed = _read_ahead(ports, present[:explained]), Queues(ports), facts.Parsed()
+    waiting = [why_job(ahead, job, queues, searches, parsed) for job in present[:explained]]
     timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
     runs = ports.runs.runs("schedule", name, MAX_ENDED, None).items

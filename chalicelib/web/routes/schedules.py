@@ -129,11 +129,10 @@ def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
     full = known(ns, app, name)
 
     def read(limit: int, cursor: str | None) -> Page[Any]:
-        rows = ports().catalog.versions(full)
-        pairs = zip(rows, (None, *rows[:-1]), strict=True)
-        older = [pair for pair in pairs if cursor is None or pair[0].version < int(cursor)]
-        newest = tuple(reversed(older))[:limit]
-        return Page(newest, str(newest[-1][0].version) if len(older) > limit else None)
+        # One more than a page: the oldest version of the page is compared with the one before it.
+        rows = ports().catalog.versions(full, limit + 1, int(cursor) if cursor is not None else None)
+        pairs = tuple(zip(rows, (*rows[1:], None), strict=True))[:limit]
+        return Page(pairs, str(pairs[-1][0].version) if len(rows) > limit else None)
 
     return listing(routes.current_request, read, lambda pair: version_view(*pair))
 

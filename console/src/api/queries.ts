@@ -4,6 +4,7 @@ import { keepPreviousData, type Query, QueryClient, queryOptions } from "@tansta
 import { ApiError, fill, get, pace, post, send } from "./client";
 import type { About, Glance, ScheduleRow } from "./new-types";
 import type { ReportRow } from "./report";
+import type { Job } from "./types";
 
 const SECOND = 1000;
 
@@ -39,25 +40,13 @@ const ofTwo = (name: string) => {
   return { ns, name: rest.join(".") };
 };
 
-/** All rows of a list, page after page. */
-async function whole<T>(
-  path: string,
-  query: Record<string, string | number>,
-  signal: AbortSignal,
-  most = 20_000,
-): Promise<T[]> {
-  const rows: T[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: { items: T[]; next_cursor: string | null } = await send("GET", path, {
-      query: { ...query, cursor },
-      signal,
-    });
-    rows.push(...page.items);
-    cursor = page.next_cursor;
-  } while (cursor && rows.length < most);
-  return rows;
+/** Each waiting job that is listed; `whole` once the list has ended or has reached its bound. */
+export interface JobList {
+  rows: Job[];
+  whole: boolean;
 }
+
+const MOST_JOBS = 5_000;
 
 export const about = queryOptions({
   queryKey: ["about"],
@@ -249,15 +238,29 @@ export const namespace = {
       placeholderData: keepPreviousData,
       refetchInterval: every(seconds),
     }),
-  jobs: (ns: string, query: { state?: string; queued_in?: string } = {}) =>
-    queryOptions({
-      queryKey: [ns, "jobs", query],
+  /** The waiting jobs; the first page is shown while the others come. */
+  jobs: (ns: string) => {
+    const queryKey = [ns, "jobs"];
+    return queryOptions({
+      queryKey,
       structuralSharing: false,
-      queryFn: ({ signal }) =>
-        whole<import("./types").Job>(fill("/v1/namespaces/{ns}/jobs", { ns }), { limit: 500, ...query }, signal, 5_000),
-      placeholderData: keepPreviousData,
+      queryFn: async ({ signal }): Promise<JobList> => {
+        const path = fill("/v1/namespaces/{ns}/jobs", { ns });
+        const rows: Job[] = [];
+        let cursor: string | null = null;
+        do {
+          const query: { limit: number; cursor: string | null } = { limit: rows.length === 0 ? 100 : 500, cursor };
+          const page: { items: Job[]; next_cursor: string | null } = await send("GET", path, { query, signal });
+          rows.push(...page.items);
+          cursor = page.next_cursor;
+          const shown = client.getQueryData<JobList>(queryKey);
+          if (cursor && !shown?.whole) client.setQueryData(queryKey, { rows: rows.slice(), whole: false });
+        } while (cursor && rows.length < MOST_JOBS);
+        return { rows, whole: true };
+      },
       refetchInterval: every(5),
-    }),
+    });
+  },
   limits: (ns: string, name?: string) =>
     queryOptions({
       queryKey: [ns, "limits", name ?? ""],

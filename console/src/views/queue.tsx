@@ -33,7 +33,7 @@ export function Queue() {
   const query = useQuery(namespace.jobs(ns));
   const fitting = useMemo(
     () =>
-      (query.data ?? []).filter(
+      (query.data?.rows ?? []).filter(
         (job) =>
           !job.schedule.includes(".~") &&
           (!search.state || job.state === search.state) &&
@@ -56,7 +56,8 @@ export function Queue() {
       <div className="page-head">
         <h1>Queue</h1>
         <span className="faint" aria-live="polite">
-          {query.data && `${number(fitting.length, query.data.length >= 5000)} wait, the oldest first in each group`}
+          {query.data &&
+            `${number(fitting.length, !query.data.whole || query.data.rows.length >= 5000)} wait, the oldest first in each group`}
         </span>
         <span className="space" />
         <Command text={commands.jobs(ns)} />

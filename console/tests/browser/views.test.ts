@@ -110,6 +110,24 @@ test("an address of sluice open leads to its view and no further", async () => {
   await context.close();
 });
 
+test("the queue shows its first jobs while the others come", async () => {
+  const { page, context } = await console_.open("/nowhere");
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(/\/jobs\?.*cursor=/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.goto(`${console_.origin}/demo/queue`);
+  await page.getByText("at least 100 wait").waitFor();
+  expect(await page.locator('[role="row"] a.name').count()).toBeGreaterThan(0);
+  release();
+  await page.getByText("5,000 wait").waitFor();
+  await context.close();
+});
+
 test("back goes back, and the zone stays", async () => {
   const { page, context } = await console_.open("/demo/schedules?zone=local&q=ingest-00000");
   await page.getByRole("link", { name: "flights.ingest-00000" }).click();

@@ -119,7 +119,7 @@ def test_l7_a_put_with_a_version_compares_and_sets(world: World) -> None:
 
     world.clock.pass_by("1s")
     actions.put(world.ports, full("daily"), second, "bob")
-    versions = world.ports.catalog.versions(full("daily"))
+    versions = world.ports.catalog.versions(full("daily"), 10)
     assert sorted((each.version, each.definition["trigger"]["count"], each.by) for each in versions) == [
         (1, 2, "tester"),
         (2, 3, "ann"),
@@ -137,7 +137,7 @@ def test_l7_putting_an_equal_schedule_changes_nothing(world: World) -> None:
 
     [run] = world.runs("daily")
     assert days(world, run) == ["1", "2"]
-    assert len(world.ports.catalog.versions(full("daily"))) == 1
+    assert len(world.ports.catalog.versions(full("daily"), 10)) == 1
 
 
 def test_l9_arguments_merge_those_of_workflow_schedule_run_now(world: World) -> None:

@@ -43,6 +43,7 @@ export function timelineOf(ns: string, from: string, to: string, live: boolean, 
         completeFrom: null,
         atLeast: false,
       };
+      const known = { names: new Map<string, number>(), states: new Map<string, number>() };
       let until = to;
       for (;;) {
         const page: Timeline = await get(
@@ -50,7 +51,7 @@ export function timelineOf(ns: string, from: string, to: string, live: boolean, 
           { ns },
           { query: { from, to: until, limit: 5000, schedule }, signal },
         );
-        append(all, page);
+        append(all, page, known);
         const done = !page.at_least || all.row.length >= MOST || page.complete_from >= until;
         all.atLeast = page.at_least;
         all.completeFrom = page.complete_from;
@@ -79,16 +80,26 @@ function copyOf(all: Attempts): Attempts {
   };
 }
 
-function append(all: Attempts, page: Timeline): void {
+/** The numbers of the names and states that have come: a search among 10,000 names for each of them takes seconds. */
+interface Known {
+  names: Map<string, number>;
+  states: Map<string, number>;
+}
+
+function append(all: Attempts, page: Timeline, known: Known): void {
   const rows = page.names.map((name, index) => {
-    const known = all.names.indexOf(name);
-    if (known >= 0) return known;
+    const row = known.names.get(name);
+    if (row !== undefined) return row;
     all.workflows.push(page.workflows[index] ?? "");
+    known.names.set(name, all.names.length);
     return all.names.push(name) - 1;
   });
-  const states = page.states.map((state) =>
-    all.states.includes(state) ? all.states.indexOf(state) : all.states.push(state) - 1,
-  );
+  const states = page.states.map((state) => {
+    const place = known.states.get(state);
+    if (place !== undefined) return place;
+    known.states.set(state, all.states.length);
+    return all.states.push(state) - 1;
+  });
   for (let index = 0; index < page.row.length; index++) {
     all.row.push(rows[page.row[index] ?? 0] ?? 0);
     all.at.push(page.at[index] ?? 0);
