@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 
 from chalicelib.core.writes import Write
-from tests.faults.dying import play, world_for
+from tests.faults.dying import Stage, play, world_for
 from tests.faults.scenarios_applications import APPLICATIONS
 from tests.faults.scenarios_backfill import BACKFILLED
 from tests.faults.scenarios_basic import BASIC
@@ -46,27 +46,28 @@ FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "Delete
          "TakeLease over"}  # fmt: skip
 
 
-def _dies(name: str, number: int, effect: str) -> None:
+def _dies(stage: Stage, number: int, effect: str) -> None:
     try:
-        play(SCENARIOS[name], world_for(SCENARIOS[name]), number)
+        stage.play(number)
     except AssertionError as error:
         raise AssertionError(f"death after effect {number}, {effect}: {error}") from error
 
 
-def _effects(name: str) -> list[str]:
-    points = play(SCENARIOS[name], world_for(SCENARIOS[name]))
+def _effects(stage: Stage) -> list[str]:
+    points = stage.play()
     return points.names[: points.in_act]
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_o3_a_death_after_any_write_loses_and_doubles_nothing(name: str) -> None:
     """Kills after the first and the last effect of each kind; `make test-long` kills after those between them, too."""
-    effects = _effects(name)
+    stage = Stage(SCENARIOS[name])
+    effects = _effects(stage)
     chosen = _first_and_last(effects)
     print(f"{name}: {len(chosen)} of {len(effects)} crash points")
 
     for number in chosen:
-        _dies(name, number, effects[number - 1])
+        _dies(stage, number, effects[number - 1])
 
     assert len(effects) >= 4
     assert {effects[number - 1] for number in chosen} == set(effects)
@@ -76,9 +77,10 @@ def test_o3_a_death_after_any_write_loses_and_doubles_nothing(name: str) -> None
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_o3_a_death_after_each_repeated_write_is_harmless(name: str) -> None:
     """Kills after each effect whose kind has an earlier and a later one."""
-    effects = _effects(name)
+    stage = Stage(SCENARIOS[name])
+    effects = _effects(stage)
     for number in set(range(1, len(effects) + 1)) - set(_first_and_last(effects)):
-        _dies(name, number, effects[number - 1])
+        _dies(stage, number, effects[number - 1])
 
 
 def _first_and_last(effects: Sequence[str]) -> list[int]:
@@ -93,11 +95,11 @@ def _first_and_last(effects: Sequence[str]) -> list[int]:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_o3_the_repair_may_die_too(name: str) -> None:
     """Two kills: the second one after any of the ten effects that follow the first."""
-    scenario = SCENARIOS[name]
-    effects = play(scenario, world_for(scenario)).in_act or 0
+    stage = Stage(SCENARIOS[name])
+    effects = stage.play().in_act or 0
     for first, after in product(range(1, effects + 1), range(1, 11)):
         try:
-            play(scenario, world_for(scenario), first, first + after)
+            stage.play(first, first + after)
         except AssertionError as error:
             raise AssertionError(f"deaths after effects {first} and {first + after}: {error}") from error
 
