@@ -74,8 +74,9 @@ class Stage:
         self._scenario = scenario
         self._start = Start(lambda: _deploy(scenario, world_for(scenario)))
 
-    def play(self, *deaths: int) -> CrashPoints:
-        return _play(self._scenario, self._start.again(), *deaths)
+    def play(self, *deaths: int, scenario: Scenario | None = None) -> CrashPoints:
+        """As `play`. A ``scenario`` that deploys the same may replace the own one."""
+        return _play(scenario or self._scenario, self._start.again(), *deaths)
 
 
 def _deploy(scenario: Scenario, world: World) -> World:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import get_args
+from zlib import crc32
 
 import pytest
 
@@ -60,10 +61,10 @@ def _effects(stage: Stage) -> list[str]:
 
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_o3_a_death_after_any_write_loses_and_doubles_nothing(name: str) -> None:
-    """Kills after the first and the last effect of each kind; `make test-long` kills after those between them, too."""
+    """Kills after one effect of each kind, the first or the last; `make test-long` kills after the others, too."""
     stage = Stage(SCENARIOS[name])
     effects = _effects(stage)
-    chosen = _first_and_last(effects)
+    chosen = _first_or_last(name, effects)
     print(f"{name}: {len(chosen)} of {len(effects)} crash points")
 
     for number in chosen:
@@ -76,19 +77,21 @@ def test_o3_a_death_after_any_write_loses_and_doubles_nothing(name: str) -> None
 @pytest.mark.long
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_o3_a_death_after_each_repeated_write_is_harmless(name: str) -> None:
-    """Kills after each effect whose kind has an earlier and a later one."""
+    """Kills after each effect that the test above leaves out, because it kills after another one of the kind."""
     stage = Stage(SCENARIOS[name])
     effects = _effects(stage)
-    for number in set(range(1, len(effects) + 1)) - set(_first_and_last(effects)):
+    for number in set(range(1, len(effects) + 1)) - set(_first_or_last(name, effects)):
         _dies(stage, number, effects[number - 1])
 
 
-def _first_and_last(effects: Sequence[str]) -> list[int]:
-    """The numbers, from 1, of the first and the last effect of each kind."""
+def _first_or_last(name: str, effects: Sequence[str]) -> list[int]:
+    """The numbers, from 1, of one effect of each kind: the first in one half of the kinds, the last in the other half.
+    The halves differ between scenarios, so a kind that several scenarios have gets both.
+    """
     numbered = list(enumerate(effects, start=1))
     last = {effect: number for number, effect in numbered}
     first = {effect: number for number, effect in reversed(numbered)}
-    return sorted({*first.values(), *last.values()})
+    return sorted((first, last)[crc32(f"{name} {effect}".encode()) % 2][effect] for effect in first)
 
 
 @pytest.mark.long
