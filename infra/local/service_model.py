@@ -87,6 +87,7 @@ def _structure(shape: StructureShape) -> Check:
     required = [name for name in shape.required_members if not members[name].metadata.get("idempotencyToken")]
     is_union = bool(getattr(shape, "is_tagged_union", False))
     named = ", ".join(members)
+    checks: dict[str, Check] = {}  # of the members that were met; a request has each of them many times
 
     def check(value: Any) -> Sequence[Problem]:
         if not isinstance(value, dict | Mapping):  # the instance check of `dict` alone is fast
@@ -95,9 +96,12 @@ def _structure(shape: StructureShape) -> Check:
         if is_union and len(value) != 1:
             found.append(("", f"expected one of {named}, got {', '.join(value) or 'none'}"))
         for name, content in value.items():
-            if name not in members:
+            each = checks.get(name)
+            if each is None and name in members:
+                each = checks[name] = _check_of(members[name])
+            if each is None:
                 found.append((f".{name}", f"expected one of {named}, got a member of that name"))
-            elif wrong := _check_of(members[name])(content):
+            elif each is not _nothing and (wrong := each(content)):
                 found += _below(f".{name}", wrong)
         return found
 
@@ -110,7 +114,7 @@ def _list(shape: ListShape) -> Check:
     def check(value: Any) -> Sequence[Problem]:
         found = _size(shape, value)
         each = _check_of(member)
-        for number, content in enumerate(value):
+        for number, content in enumerate(value if each is not _nothing else ()):
             if wrong := each(content):
                 found = [*found, *_below(f"[{number}]", wrong)]
         return found
@@ -124,6 +128,8 @@ def _map(shape: MapShape) -> Check:
     def check(value: Any) -> Sequence[Problem]:
         found = _size(shape, value)
         of_key, of_content = _check_of(key), _check_of(content_shape)
+        if of_key is _nothing and of_content is _nothing:
+            return found
         for name, content in value.items():
             if wrong := of_key(name):
                 found = [*found, *_below(f", key {name!r}", wrong)]
@@ -156,9 +162,9 @@ def _scalar(shape: Shape) -> Check:
 
 
 def _size(shape: Shape, value: Any) -> Sequence[Problem]:
-    if not hasattr(value, "__len__"):  # a stream
-        return ()
     low, high = shape.metadata.get("min"), shape.metadata.get("max")
+    if (low is None and high is None) or not hasattr(value, "__len__"):  # a stream has no length
+        return ()
     if (low is None or len(value) >= low) and (high is None or len(value) <= high):
         return ()
     return [("", f"expected a length of {low or 0} to {'any' if high is None else high}, got {len(value)}")]

@@ -136,6 +136,16 @@ class MemoryTables:
             for row in list(table.items.values()):
                 yield name, row
 
+    def item(self, table: str, pk: str, sk: str) -> Item | None:
+        """The stored item with this key; no call of the service."""
+        return self._tables[table].items.get((pk, sk))
+
+    def answer_of(self, table: str, index: str | None) -> Callable[[Item], Item | None]:
+        """A function that returns the part of an item that a query answers with; None for an item that the index does
+        not contain.
+        """
+        return self._tables[table].answer_of(index)
+
     def _alone(self, action: str, arguments: dict[str, Any]) -> Item | None:
         self.before_call()
         with self._lock:
@@ -239,6 +249,10 @@ class _Table:
 
     def shown(self, page: list[Item], index: str | None) -> list[Item]:
         return page if index is None or index in self._whole else [self.keys_of(row, index) for row in page]
+
+    def answer_of(self, index: str | None) -> Callable[[Item], Item | None]:
+        by = self._ranges[index] if index else "sk"
+        return lambda row: self.shown([row], index)[0] if by in row else None
 
     def keys_of(self, row: Item, index: str | None) -> dict[str, Any]:
         wanted = {"pk", "sk"} | ({self._hashes[index], self._ranges[index]} if index else set())

@@ -17,7 +17,9 @@ from chalicelib.flow.system import sweep
 from tests.faults import invariants
 from tests.support.crash import CrashPoints, lost, redelivered, wrap
 from tests.support.fakes import EmrRun
+from tests.support.idle import is_idle
 from tests.support.pull_workers import PULLED
+from tests.support.snapshot import Start
 from tests.support.state_machines import Execution
 from tests.support.world import EMR, World, day, flights
 
@@ -61,10 +63,31 @@ class Scenario:
 
 def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
     """Play a scenario with a kill after each of these effects. The effects of the recovery are counted on."""
+    _deploy(scenario, world)
+    return _play(scenario, world, *deaths)
+
+
+class Stage:
+    """A scenario that is deployed once, and played from there many times."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self._start = Start(lambda: _deploy(scenario, world_for(scenario)))
+
+    def play(self, *deaths: int, scenario: Scenario | None = None) -> CrashPoints:
+        """As `play`. A ``scenario`` that deploys the same may replace the own one."""
+        return _play(scenario or self._scenario, self._start.again(), *deaths)
+
+
+def _deploy(scenario: Scenario, world: World) -> World:
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     pulled = {"target": PULLED, "retries": {"attempts": 2, "delay": "30s"}}
     parts = flights(scenario.schedules, twice=retried, pulled=pulled, **scenario.workflows)
     world.deploy({**parts, "policies": POLICIES, "pools": POOLS})
+    return world
+
+
+def _play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
     points = wrap(world)
     points.die_after, points.armed = deaths, True
     scenario.act(world)
@@ -113,9 +136,10 @@ def people(world: World, act: Callable[[], Any]) -> None:
 
 def tick(world: World) -> None:
     """Run the tick. If a step is killed, the next tick does the rest."""
-    lost(lambda: emit.emit_due(world.ports))
-    lost(lambda: sweep.hint_soon(world.ports))
-    lost(lambda: sweep.sweep_all(world.ports))
+    if not is_idle(world):
+        lost(lambda: emit.emit_due(world.ports))
+        lost(lambda: sweep.hint_soon(world.ports))
+        lost(lambda: sweep.sweep_all(world.ports))
     world.settle(lost)
 
 

@@ -11,13 +11,14 @@ from functools import partial
 import pytest
 
 from sluice.testing.memory_tables import MemoryTables
-from tests.faults.dying import Scenario, play, world_for
+from tests.faults.dying import Scenario, Stage, play, world_for
 from tests.faults.test_crash_points import SCENARIOS
 from tests.faults.unreliable_tables import Unreliable
 from tests.support.world import World
 
 # More than the repeats of one call in the time that the tables get.
 LONG = 20
+STRIDE = 3
 EVERY_OTHER = range(1, 1_000_000, 2)  # so that each repeat succeeds
 SHORT = (
     "a run that fails and is attempted again",
@@ -58,22 +59,30 @@ def test_a_write_with_a_lost_answer_is_recognized_without_effect(name: str) -> N
 
 @pytest.mark.parametrize("name", SHORT)
 def test_tables_busy_for_long_at_any_call_lose_no_work(name: str) -> None:
-    _busy_at_each_call(SCENARIOS[name])
+    """Busy from every third call on; `make test-long` plays the calls in between."""
+    _busy_at_calls(SCENARIOS[name], first=1, stride=STRIDE)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("first", range(2, STRIDE + 1))
+@pytest.mark.parametrize("name", SHORT)
+def test_tables_busy_from_the_calls_in_between_lose_no_work(name: str, first: int) -> None:
+    _busy_at_calls(SCENARIOS[name], first, STRIDE)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if name not in SHORT])
 def test_long_busy_tables_lose_no_work_in_any_scenario(name: str) -> None:
-    _busy_at_each_call(SCENARIOS[name])
+    _busy_at_calls(SCENARIOS[name], first=1, stride=1)
 
 
-def _busy_at_each_call(scenario: Scenario) -> None:
-    seen: list[Unreliable] = []
-    play(_during_act(scenario, Unreliable, seen), world_for(scenario))
-    for number in range(1, (seen[0].in_act or 0) + 1):
+def _busy_at_calls(scenario: Scenario, first: int, stride: int) -> None:
+    """Play with busy tables from every ``stride``-th call on, from ``first``."""
+    stage, seen = Stage(scenario), list[Unreliable]()
+    stage.play(scenario=_during_act(scenario, Unreliable, seen))
+    for number in range(first, (seen[0].in_act or 0) + 1, stride):
         try:
-            busy = _during_act(scenario, partial(_busy_from, number=number), seen)
-            play(busy, world_for(scenario), 0)
+            stage.play(0, scenario=_during_act(scenario, partial(_busy_from, number=number), seen))
         except AssertionError as error:
             raise AssertionError(f"busy from call {number} on: {error}") from error
 

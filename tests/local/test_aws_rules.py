@@ -12,6 +12,7 @@ from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from infra.local.service_model import problems
 from tests.local.conftest import Emulators
 from tests.support import rows
+from tests.support.aws_rules import form_of
 
 RUN: dict[str, Any] = {
     "applicationId": "00f5abc",
@@ -109,3 +110,15 @@ def test_the_start_of_any_run_is_a_valid_emr_serverless_request(schedule: str) -
     request = replace(rows.run().request, target={**document, "application_id": None, "execution_role_arn": None})
     run = rows.run(schedule=schedule, workflow=schedule, request=request)
     assert problems("emr-serverless", "StartJobRun", target.request(run)) == []
+
+
+def test_a_request_to_tables_in_memory_is_checked_by_its_form() -> None:
+    """A form that was valid once is not checked again. Another form of the same request is."""
+    request = {"TableName": "t", "Key": {"pk": {"S": "a"}}, "UpdateExpression": "SET a = :a",
+               "ExpressionAttributeValues": {":a": {"S": "1"}}}  # fmt: skip
+    same = {**request, "Key": {"pk": {"S": "b"}}, "ExpressionAttributeValues": {":a": {"S": "2"}}}
+    assert form_of(request) == form_of(same)
+    for name, other in (("TableName", "u"), ("UpdateExpression", "SET b = :a"), ("ReturnValues", "ALL"),
+                        ("Key", {"pk": {"S": "a"}, "sk": {"S": "b"}})):  # fmt: skip
+        assert form_of(request) != form_of({**request, name: other})
+    assert form_of({"TransactItems": [{"Put": request}]}) != form_of({"TransactItems": [{"Put": request}] * 2})

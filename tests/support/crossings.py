@@ -20,6 +20,7 @@ from typing import Any
 from chalicelib.core.rows.stamps import Stamp
 from chalicelib.core.writes import Conflict
 from chalicelib.ports import Ports, RowRequest
+from tests.support import idle
 from tests.support.world import World
 
 
@@ -129,7 +130,7 @@ def let_time_pass(world: World, finishing: bool = False) -> None:
     """Let 44 minutes pass, in four ticks. With ``finishing``, runs that are active after a tick succeed."""
     for _ in range(4):
         world.clock.pass_by("11m")
-        world.tick()
+        idle.tick(world)
         if finishing:
             world.finish()
             world.settle()

@@ -158,17 +158,28 @@ def at_work() -> Lambdas | None:
     """The Lambdas whose code is on the stack: several if they share the entered function, None if there is none."""
     if _acting is not None:
         return _acting
-    entries = _entries()
     found: Lambdas | None = None
     frame: Any = sys._getframe(1)
     while frame is not None:
-        entered = entries.get(id(frame.f_code))
-        if entered is not None:
-            found = entered
-        elif _plays_lambda(frame.f_code.co_filename):
+        code = frame.f_code
+        part = _parts.get(id(code))
+        if part is None:
+            part = _parts[id(code)] = _part_of(code)
+        if part[1] is not None:
+            found = part[1]
+        elif part[2]:
             return found
         frame = frame.f_back
     return found
+
+
+# By the identity of a function's code, which is kept so that no other one gets the identity: the Lambdas that enter it,
+# and whether it plays a Lambda.
+_parts: dict[int, tuple[CodeType, Lambdas | None, bool]] = {}
+
+
+def _part_of(code: CodeType) -> tuple[CodeType, Lambdas | None, bool]:
+    return code, _entries().get(id(code)), _plays_lambda(code.co_filename)
 
 
 @cache

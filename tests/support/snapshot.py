@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tests.support.world import World
 
 
-_OUTSIDE = ("_clock", "_now")
+_OUTSIDE = ("_clock", "_now", "clock")
 
 
 class Snapshot:
@@ -20,14 +20,16 @@ class Snapshot:
         self._world = world
         self._ports = world.ports
         self._tables = world.tables.saved()
-        self._rest = pickle.dumps([_kept(thing) for thing in _things(world)])
+        self._posted, self._alarms = world.posted, dict(world.alarms)
+        self._rest = pickle.dumps([_kept(thing) for thing in things(world)])
 
     def restore(self) -> None:
         self._world.ports = self._ports
+        self._world.posted, self._world.alarms = self._posted, dict(self._alarms)
         self._world.tables.restore(self._tables)
         # Versions never change, so they are cached for ever. In another order the same number may be another version.
         vars(self._world.ports.catalog)["_versions"].clear()
-        for thing, kept in zip(_things(self._world), pickle.loads(self._rest), strict=True):
+        for thing, kept in zip(things(self._world), pickle.loads(self._rest), strict=True):
             vars(thing).update(kept)
 
 
@@ -45,12 +47,19 @@ class Start:
 
 def fingerprint(world: World) -> int:
     """A number that is equal for two worlds in which every flow behaves the same."""
-    return hash((world.tables.digest, repr([_kept(thing) for thing in _things(world)])))
+    return hash((world.tables.digest, repr([_kept(thing) for thing in things(world)])))
 
 
-def _things(world: World) -> list[Any]:
+def parts_of(world: World) -> dict[str, str]:
+    """The state of each part of the world besides its tables, by the name of its class."""
+    return {type(thing).__name__: repr(_kept(thing)) for thing in things(world)}
+
+
+def things(world: World) -> list[Any]:
+    """The parts of the world besides its tables."""
     targets = world.targets
-    return [world.clock, world.hints, targets, targets.emr, targets.queue, world.payloads, world.lake, world.outside]
+    fakes = [targets, targets.emr, targets.queue, targets.machines]
+    return [world.clock, world.hints, *fakes, world.payloads, world.lake, world.outside]
 
 
 def _kept(thing: Any) -> dict[str, Any]:

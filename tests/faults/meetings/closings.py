@@ -70,7 +70,7 @@ def _may(may: May, sent: Sent, noted: Acknowledged) -> bool:
 
 
 def closing(do: Do, may: May = "in flight", name: str = "daily") -> Act:
-    return Act(do, acknowledged(name), only_what_may(may, name), alone=True)
+    return Act(do, acknowledged(name), only_what_may(may, name), alone=True, seen="runs")
 
 
 def disable(name: str = "daily") -> Act:

@@ -7,7 +7,9 @@ arrive and a tick comes. The first makes 3 more calls; then the second runs to i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 LETTERS = "abc"
 Segment = tuple[int, int | None]
@@ -55,3 +57,9 @@ def parse(text: str) -> Order:
         else:
             raise ValueError(f"expected a segment such as a4, b, +65s or ~65s, got {word!r} in {text!r}")
     return Order(tuple(segments), span)
+
+
+def in_segments(made: Sequence[int], time: int, span: str) -> Order:
+    """The order of these calls, each given by its invocation. Time passes at the number ``time``."""
+    runs = [(actor, len(list(calls))) for actor, calls in groupby(made)]
+    return Order(tuple((TIME, 1) if actor == time else (actor, calls) for actor, calls in runs), span)

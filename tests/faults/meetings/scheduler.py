@@ -14,7 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.core.instants import Instant
-from tests.faults.meetings.orders import TIME, Order
+from tests.faults.meetings.classes import Classes
+from tests.faults.meetings.footprints import Recorder, Seen
+from tests.faults.meetings.orders import TIME, Order, in_segments
 from tests.support.snapshot import fingerprint
 from tests.support.world import World
 
@@ -128,6 +130,7 @@ class Stage:
         self._actors: dict[int | None, Actor] = {}
         self._inside = False
         self.watched: Actor | None = None
+        self._recorder, self._records = Recorder(world), False
         self.seen: list[int] = []  # hash of the world and of all invocations before each call of the watched one
 
     def play(
@@ -156,7 +159,48 @@ class Stage:
                 actor.let(ENDLESS)
         return actors
 
-    def _step(self, what: str, call: Callable[[], Any]) -> Any:
+    def play_by(
+        self,
+        acts: Sequence[tuple[Callable[[], Any], Callable[[], Any], Seen]],
+        span: str,
+        search: Classes,
+        pass_time: Callable[[str], None],
+    ) -> tuple[Order, bool]:
+        """Let a search choose the invocation before each call. With a ``span``, this time passes once, when the search
+        chooses the number behind those of the invocations. Returns the order, and whether it was played to its end.
+        """
+        self.log, self.watched, recorder = Log(), None, self._recorder
+        actors = [
+            Actor(act, lambda note=note: self._at_once(note), number, self.log)
+            for number, (act, note, _) in enumerate(acts)
+        ]
+        self._actors = {actor.thread.ident: actor for actor in actors}
+        left, made, chosen = {len(acts)} if span else set(), [], None
+        with recorder.noting(), self._switching():
+            recorder.begin()
+            self._records = True
+            while able := [actor.number for actor in actors if not actor.done] + sorted(left):
+                chosen = search.choose(able)
+                if chosen is None:
+                    break
+                if chosen in left:
+                    left.clear()
+                    pass_time(span)
+                else:
+                    actors[chosen].let(1)
+                ends = chosen < len(acts) and actors[chosen].done
+                search.made(chosen, recorder.end(acts[chosen][2] if ends else "nothing"))
+                made.append(chosen)
+            self._records = False
+            for actor in actors:
+                actor.let(ENDLESS)
+        search.ended(chosen is not None)
+        return in_segments(made, len(acts), span), chosen is not None
+
+    def _step(self, what: str, call: Callable[[], Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        if self._records and not self._inside:
+            plain = call
+            call = lambda: self._recorder.around(what, args, named, plain)  # noqa: E731
         actor = self._actors.get(threading.get_ident())
         if actor is None or self._inside:
             return call()
@@ -171,7 +215,8 @@ class Stage:
             actor.answers = hash((actor.answers, what, repr(error)))
             raise
         else:
-            actor.answers = hash((actor.answers, what, self.world.clock.now(), repr(answer)))
+            if not self._records:
+                actor.answers = hash((actor.answers, what, self.world.clock.now(), repr(answer)))
             return answer
         finally:
             self._inside = False
@@ -222,7 +267,7 @@ class Stage:
                     thing,
                     name,
                     lambda *args, method=method, reported=f"{kind}.{name}", **named: self._step(
-                        reported, lambda: method(*args, **named)
+                        reported, lambda: method(*args, **named), args, named
                     ),
                 )
 
@@ -249,5 +294,7 @@ class Stage:
         answers: list[Any] = []
         for start in range(0, len(calls), SQS_BATCH):
             part = calls[start : start + SQS_BATCH]
-            answers += self._step(f"{name}.start_many", lambda part=part: [target.start(*call) for call in part])
+            answers += self._step(
+                f"{name}.start_many", lambda part=part: [target.start(*call) for call in part], (), {}
+            )
         return answers

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from chalicelib.core.errors import SluiceError
 from tests.faults import invariants
+from tests.faults.meetings.footprints import Seen
 from tests.faults.meetings.scheduler import Log
+from tests.support import idle
 from tests.support.world import World
 
 Do = Callable[[World], Any]
@@ -23,7 +25,15 @@ class Act:
     promise: Callable[[Played, int], None] = lambda played, actor: None
     alone: bool = False  # the act does not meet itself
     reopens: bool = False  # it lets paused jobs start
+    seen: Seen | None = None  # what ``note`` and ``promise`` depend on at the end; None: everything, if there are any
     ticks: bool = False  # it leases overdue rows, so that only its own hints wake them
+
+    @property
+    def sees(self) -> Seen:
+        if self.seen is not None:
+            return self.seen
+        plain = {each.name: each.default for each in fields(Act)}
+        return "nothing" if self.note is plain["note"] and self.promise is plain["promise"] else "everything"
 
 
 @dataclass(frozen=True)
@@ -49,7 +59,7 @@ def come_to_rest(world: World) -> None:
     """Time passes, ticks come, runs succeed."""
     for span in ("1m", "1m", "11m", "11m", "11m", "11m", "11m", "11m"):
         world.clock.pass_by(span)
-        world.tick()
+        idle.tick(world)
         world.finish()
         world.settle()
 

@@ -13,6 +13,7 @@ from tests.faults.meetings.scheduler import Stage
 from tests.faults.meetings.search import Meeting
 from tests.faults.meetings.situation import Act, Played, Situation
 from tests.faults.meetings.situations_queues import THROTTLED, made
+from tests.faults.meetings.summary import bounds
 from tests.support.row_cache import rows_are_cached
 from tests.support.schedules import partitions
 from tests.support.snapshot import Snapshot, fingerprint
@@ -54,6 +55,12 @@ def test_an_order_is_printed_as_it_is_parsed(text: str) -> None:
 def test_an_invalid_order_is_refused() -> None:
     with pytest.raises(ValueError, match="expected a segment such as a4"):
         parse("a4 first")
+
+
+@pytest.mark.parametrize("text", ["", "5", "0-3", "9-3", "a-b"])
+def test_an_invalid_range_of_meetings_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="expected MEETINGS as a range such as 1-100"):
+        bounds(text)
 
 
 def test_calls_are_made_in_the_requested_order() -> None:

@@ -1,0 +1,207 @@
+"""Tests of the reduction: it leaves out only orders that end as one that was tried, and it finds planted defects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.writes import Conflict, ExpectDefinition, Put, Write
+from tests.faults.meetings import situations_deliveries, situations_queues, situations_runs
+from tests.faults.meetings.classes import Classes, Event, class_of
+from tests.faults.meetings.footprints import Footprint
+from tests.faults.meetings.orders import parse
+from tests.faults.meetings.search import Meeting
+from tests.faults.meetings.situation import Act, Played, Situation
+from tests.faults.meetings.situations_queues import made
+from tests.support.ledgers import LedgerBetween
+from tests.support.row_cache import rows_are_cached
+from tests.support.schedules import partitions
+from tests.support.snapshot import parts_of
+from tests.support.world import World, flights
+
+ALL = 100_000
+
+
+class Watched(Classes):
+    """Notes the class and the end of each order. Without ``reduced``, every order is a class of its own."""
+
+    def __init__(self, meeting: Meeting, reduced: bool) -> None:
+        super().__init__()
+        self._meeting, self._reduced = meeting, reduced
+        self._events: list[Event] = []
+        self.seen: set[Any] = set()
+        self.ends: set[Any] = set()
+
+    def choose(self, able: Sequence[int]) -> int | None:
+        if not self._made:
+            self._events = []
+        return super().choose(able)
+
+    def made(self, actor: int, call: Footprint) -> None:
+        self._events.append((actor, call))
+        super().made(actor, call if self._reduced else Footprint(call.text, all=True))
+
+    def ended(self, whole: bool) -> None:
+        super().ended(whole)
+        if whole:
+            self.seen.add(class_of(self._events))
+            self.ends.add(end_of(self._meeting.world))
+
+
+def end_of(world: World) -> tuple[Any, ...]:
+    """The stored items, the messages in any order, and the other parts of the world."""
+    parts = parts_of(world)
+    del parts["MemoryHints"]
+    return world.tables.digest, str(sorted(map(repr, world.hints.sent))), str(sorted(parts.items()))
+
+
+def compared(situation: Situation, acts: Sequence[str], span: str = "") -> tuple[Watched, Watched]:
+    """Search all orders, and one of each class. Both must find the same classes and the same ends."""
+    with rows_are_cached():
+        meeting = Meeting(situation, acts)
+        meeting._judged = lambda played: ""  # type: ignore[method-assign]  # the ends are compared, not judged
+        every, reduced = Watched(meeting, reduced=False), Watched(meeting, reduced=True)
+        for search in (every, reduced):
+            assert meeting.try_classes(span, ALL, search=search).whole
+    assert reduced.seen == every.seen
+    assert reduced.ends == every.ends
+    assert reduced.result.classes == len(every.seen), "an order of each class, and one only"
+    return every, reduced
+
+
+# -- a toy: counters without conditions --------------------------------------------------------------------------------
+
+
+def _world() -> World:
+    return made(flights({"daily": partitions(enabled=False)}))
+
+
+def _count(world: World, name: str) -> int:
+    row = world.ports.catalog.definition("policy", f"demo.{name}")
+    return row.document["count"] if row else 0
+
+
+def _adds(*names: str) -> Act:
+    def act(world: World) -> None:
+        for name in names:
+            row = Definition("policy", f"demo.{name}", {"count": _count(world, name) + 1}, 1, 0, "tester")
+            world.ports.ledger.put_all([Put(row)])
+
+    return Act(act)
+
+
+def _lists(world: World) -> None:
+    world.outside.kept["listed"] = len(world.ports.catalog.definitions("policy", "demo", 50, None).items)
+
+
+def _toy(**acts: Act) -> Situation:
+    def finally_(played: Played) -> None:
+        assert _count(played.world, "x") == len(acts), "an addition was lost"
+
+    return Situation(_world, acts, finally_=finally_, spans=())
+
+
+@pytest.mark.parametrize(
+    ("acts", "orders", "classes"),
+    [
+        ({"one": _adds("x"), "other": _adds("x")}, 6, 4),
+        ({"one": _adds("x"), "other": _adds("y")}, 6, 1),
+        ({"one": _adds("x", "y"), "other": _adds("y", "x")}, 70, 7),
+        ({"one": _adds("x"), "other": _adds("x"), "third": _adds("y")}, 90, 4),
+        ({"one": _adds("x"), "other": Act(_lists)}, 3, 2),
+    ],
+)
+def test_a_reduced_search_finds_each_class_of_a_toy_once(acts: Any, orders: int, classes: int) -> None:
+    every, reduced = compared(_toy(**acts), tuple(acts))
+    assert every.result.classes == orders
+    assert reduced.result.classes == classes
+
+
+@pytest.mark.parametrize("actors", [2, 3])
+def test_a_lost_update_is_found_in_each_reduced_search(actors: int) -> None:
+    names = ("one", "other", "third")[:actors]
+    meeting = Meeting(_toy(**{name: _adds("x") for name in names}), names)
+    found = meeting.try_classes("", ALL, stop_at=ALL)
+    assert found.whole
+    assert {why for _, why in found.broken} == {"AssertionError: an addition was lost"}
+    assert len(found.broken) == found.orders - len(names) * (len(names) - 1), "all but those one after the other"
+    assert all("lost" in meeting.try_order(parse(str(order)))[0] for order, _ in found.broken)
+
+
+def test_time_that_passes_conflicts_with_a_look_at_the_clock() -> None:
+    def act(world: World) -> None:
+        _count(world, "x")
+        _count(world, "y")
+        world.outside.kept["at"] = world.clock.now()
+
+    every, reduced = compared(Situation(_world, {"one": Act(act)}), ("one",), "~65s")
+    assert (every.result.classes, reduced.result.classes) == (3, 2)
+
+
+# -- real meetings -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("situation", "acts", "span"),
+    [
+        (situations_deliveries.DEAD_LETTER, ("redrive", "drop"), ""),
+        (situations_deliveries.DEAD_LETTER, ("drop", "disable"), ""),
+        (situations_runs.LEASED, ("succeed", "release"), ""),
+        (situations_runs.LEASED, ("heartbeat", "release"), "~65s"),
+    ],
+)
+def test_a_reduced_search_finds_every_end_of_a_meeting(situation: Situation, acts: tuple[str, ...], span: str) -> None:
+    compared(situation, acts, span)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("situation", "acts"),
+    [
+        (situations_queues.THROTTLED, ("serve", "serve")),
+        (situations_deliveries.DEAD_LETTER, ("redrive", "redrive")),
+        (situations_runs.OFFERED, ("ann claims", "look")),
+        (situations_runs.OFFERED, ("ann claims", "disable")),
+        (situations_deliveries.DEAD_LETTER, ("redrive", "drop", "delete")),
+        (situations_deliveries.DEAD_LETTER, ("drop", "put")),
+        (situations_deliveries.DEAD_LETTER, ("redrive", "disable")),
+    ],
+)
+def test_a_reduced_search_finds_every_end_of_a_longer_meeting(situation: Situation, acts: tuple[str, ...]) -> None:
+    compared(situation, acts)
+
+
+class _Without(LedgerBetween):
+    """Leaves out the guards of one kind, as if the code did not make them."""
+
+    def __init__(self, inner: Any, guard: type[Write]) -> None:
+        super().__init__(inner)
+        self._guard = guard
+
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+        return super().commit([write for write in writes if not isinstance(write, self._guard)])
+
+
+def test_a_claim_without_the_guard_of_its_pool_is_found() -> None:
+    """A user makes the pool smaller between the read of a check and its claim."""
+
+    def build() -> World:
+        world = situations_queues.POOL.build()
+        world.ports = world.with_ports(ledger=_Without(world.ports.ledger, ExpectDefinition))
+        return world
+
+    with rows_are_cached():
+        meeting = Meeting(replace(situations_queues.POOL, build=build), ("check", "shrink"))
+        found = meeting.try_classes("", ALL)
+        assert found.whole
+        assert {why for _, why in found.broken} == {
+            "AssertionError: 2 runs in a pool of 1, of which 1 lived when that was acknowledged"
+        }
+        for order, why in found.broken:
+            assert meeting.try_order(parse(str(order)))[0] == why
+        intact = Meeting(situations_queues.POOL, ("check", "shrink")).try_classes("", ALL)
+    assert (intact.whole, intact.broken) == (True, [])
