@@ -2,9 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
-import type { Fire, Now, WaitingGroup } from "../api/new-types";
 import { namespace } from "../api/queries";
-import type { Run } from "../api/types";
+import type { Fire, HeldJobs, Now, Run } from "../api/types";
 import { useNs } from "../frame/place";
 import { useNow } from "../frame/settings";
 import { count, number, partition, since, withoutNamespace } from "../lib/format";
@@ -249,7 +248,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
   );
 }
 
-function groupTarget(ns: string, group: WaitingGroup): { to: string; search: Record<string, string> } {
+function groupTarget(ns: string, group: HeldJobs): { to: string; search: Record<string, string> } {
   const limit = group.kind === "limit" ? ofRef("limit", group.name) : null;
   if (limit) return limit;
   if (group.kind === "data" || group.kind === "pause")
@@ -294,7 +293,7 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
 }
 
 /** When a clock lets them go, or what else does. */
-function LetsGo({ group }: { group: WaitingGroup }) {
+function LetsGo({ group }: { group: HeldJobs }) {
   const words = LETS_GO[group.kind];
   if (words || !group.changes_at) return <span className="faint">{words ?? "with the next event"}</span>;
   return (

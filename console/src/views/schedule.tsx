@@ -2,9 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
-import type { Why } from "../api/new-types";
 import { schedule } from "../api/queries";
-import type { StoredSchedule } from "../api/types";
+import type { StoredSchedule, WhySchedule } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
@@ -123,7 +122,7 @@ function Page({ name, definition }: { name: string; definition: StoredSchedule }
   );
 }
 
-function WhyPanel({ why, definition }: { why: Why; definition: StoredSchedule }) {
+function WhyPanel({ why, definition }: { why: WhySchedule; definition: StoredSchedule }) {
   const { search, change } = usePlace();
   const chosen = why.jobs.find((job) => job.job_id === search.open) ?? why.jobs[0];
   const refs = ofPartition([...(why.refs ?? []), ...(chosen?.refs ?? [])], partition(chosen?.correlation));
@@ -185,7 +184,7 @@ function WhyPanel({ why, definition }: { why: Why; definition: StoredSchedule })
 }
 
 /** The trigger in words, where the API has no tree. */
-function Flat({ job, definition }: { job: Why["jobs"][number] | undefined; definition: StoredSchedule }) {
+function Flat({ job, definition }: { job: WhySchedule["jobs"][number] | undefined; definition: StoredSchedule }) {
   return (
     <ul className="constraints">
       {!job && (

@@ -2,8 +2,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useCallback, useDeferredValue, useMemo, useRef, useState } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
-import type { Glance, LastRun, ScheduleRow } from "../api/new-types";
 import { glances, type ScheduleList, scheduleRows } from "../api/queries";
+import type { GlanceAtSchedule, LastRun, ScheduleInShort } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
@@ -130,7 +130,7 @@ function countOf(fitting: number, { rows, whole }: ScheduleList): string {
 
 interface TableProps {
   ns: string;
-  rows: ScheduleRow[];
+  rows: ScheduleInShort[];
   chosen: ReadonlySet<string>;
   toggle: (name: string) => void;
   setChosen: (names: ReadonlySet<string>) => void;
@@ -143,12 +143,12 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
   const open = useAct();
   const go = useGo();
   const showRows = useCallback(
-    (visible: ScheduleRow[]) => setOnScreen(visible.slice(0, 50).map((row) => row.name)),
+    (visible: ScheduleInShort[]) => setOnScreen(visible.slice(0, 50).map((row) => row.name)),
     [],
   );
   const all = rows.length > 0 && chosen.size >= rows.length;
 
-  const columns: Column<ScheduleRow>[] = [
+  const columns: Column<ScheduleInShort>[] = [
     {
       id: "chosen",
       width: "16px",
@@ -238,14 +238,14 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
 }
 
 /** The dear facts of the rows on screen; those of rows that were on screen stay. */
-function useGlances(ns: string, names: string[]): Map<string, Glance> {
-  const known = useRef(new Map<string, Glance>());
+function useGlances(ns: string, names: string[]): Map<string, GlanceAtSchedule> {
+  const known = useRef(new Map<string, GlanceAtSchedule>());
   const { data } = useQuery(glances(ns, names));
   if (data) for (const [name, glance] of data) known.current.set(name, glance);
   return known.current;
 }
 
-function NowOf({ row, glance }: { row: ScheduleRow; glance: Glance | undefined }) {
+function NowOf({ row, glance }: { row: ScheduleInShort; glance: GlanceAtSchedule | undefined }) {
   if (!glance) return <span className="faint">{row.pause_reason ?? (row.enabled ? "" : row.state)}</span>;
   return (
     <span className="now">
@@ -259,7 +259,7 @@ function NowOf({ row, glance }: { row: ScheduleRow; glance: Glance | undefined }
   );
 }
 
-function NextOf({ glance }: { glance: Glance | undefined }) {
+function NextOf({ glance }: { glance: GlanceAtSchedule | undefined }) {
   return glance ? <Ago at={glance.next_fire} /> : null;
 }
 
@@ -302,10 +302,10 @@ function SortButton({ by, word }: { by: "name" | "trigger"; word: string }) {
   );
 }
 
-function sorted(rows: ScheduleRow[], sort = "name"): ScheduleRow[] {
+function sorted(rows: ScheduleInShort[], sort = "name"): ScheduleInShort[] {
   if (sort === "name") return rows;
   const [sign, key] = sort.startsWith("-") ? [-1, sort.slice(1)] : [1, sort];
-  const value = (row: ScheduleRow) =>
+  const value = (row: ScheduleInShort) =>
     key === "trigger" ? row.triggered_by : key === "state" ? row.state : shortName(row.name);
   return [...rows].sort((a, b) => sign * value(a).localeCompare(value(b)));
 }

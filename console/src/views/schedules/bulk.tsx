@@ -4,7 +4,7 @@ import { PAUSE_FIELDS, pauseOptions } from "../../api/actions";
 import { type BulkAct, bulkCommand } from "../../api/bulk-command";
 import { ApiError, post } from "../../api/client";
 import type { Values } from "../../api/commands";
-import type { Bulk, ScheduleRow } from "../../api/new-types";
+import type { BulkChange, ScheduleInShort } from "../../api/types";
 import { count, number, shortName } from "../../lib/format";
 import { FormField, Sheet, useReadOnly } from "../../parts/act";
 import { Command } from "../../parts/command";
@@ -24,13 +24,13 @@ interface Progress {
   done: number;
   changed: string[];
   unchanged: string[];
-  failed: Bulk["failed"];
+  failed: BulkChange["failed"];
 }
 
 const NOTHING_YET: Progress = { done: 0, changed: [], unchanged: [], failed: [] };
 
 /** One action on many: who fits, a dry run, a confirmation, progress, and the reason of each that failed. */
-export function BulkDialog({ rows, filter, close }: { rows: ScheduleRow[]; filter: string; close: () => void }) {
+export function BulkDialog({ rows, filter, close }: { rows: ScheduleInShort[]; filter: string; close: () => void }) {
   const [act, setAct] = useState<BulkAct>("pause");
   const [values, setValues] = useState<Values>({ mode: "hold" });
   const [planned, setPlanned] = useState<Progress | null>(null);
