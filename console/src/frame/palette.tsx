@@ -3,7 +3,7 @@ import { type KeyboardEvent, useId, useMemo, useState } from "react";
 import { Dialog, Modal, ModalOverlay } from "react-aria-components";
 import { actions } from "../api/actions";
 import { namespace, namespaces, scheduleRows } from "../api/queries";
-import { nameParts } from "../lib/format";
+import { isInternal, isOfMessage, nameParts } from "../lib/format";
 import { best } from "../lib/fuzzy";
 import { paths } from "../lib/paths";
 import { lookOfState, PAUSED } from "../lib/states";
@@ -92,7 +92,9 @@ export function Palette({ ns, close }: { ns: string; close: () => void }) {
 }
 
 function useEntries(ns: string, query: string): Entry[] {
-  const rows = useQuery({ ...scheduleRows(ns), enabled: ns !== "", refetchInterval: false }).data?.rows;
+  const all = useQuery({ ...scheduleRows(ns), enabled: ns !== "", refetchInterval: false }).data?.rows;
+  // A DAG stands for the schedules that it owns: for its start.
+  const rows = useMemo(() => all?.filter((row) => !isInternal(row.name) && !isOfMessage(row.name)), [all]);
   const datasets = useQuery({ ...namespace.datasets(ns), enabled: ns !== "", refetchInterval: false }).data;
   const spaces = useQuery(namespaces).data;
   const open = useAct();
@@ -113,7 +115,8 @@ function useEntries(ns: string, query: string): Entry[] {
     const words = query.trim();
     if (words.startsWith(">")) {
       const wanted = words.slice(1).trim();
-      return best(rows ?? [], (row) => row.name, wanted.replace(/^(run|pause|resume|enable|disable)\s*/, ""), 4)
+      const own = (rows ?? []).filter((row) => row.dag === null);
+      return best(own, (row) => row.name, wanted.replace(/^(run|pause|resume|enable|disable)\s*/, ""), 4)
         .flatMap((row): Entry[] => {
           const able = PAUSED.includes(row.state)
             ? [actions.resume(row.name), actions.run(row.name)]
@@ -130,8 +133,8 @@ function useEntries(ns: string, query: string): Entry[] {
     const found = best(fixed, (entry) => entry.text, words, 6);
     const schedules = words
       ? best(rows ?? [], (row) => row.name, words, SHOWN).map((row) => ({
-          kind: "schedule",
-          text: row.name,
+          kind: row.dag ? "DAG" : "schedule",
+          text: row.dag ?? row.name,
           note: `${lookOfState(row.state).glyph} ${row.state}`,
           to: row.dag ? paths.dag(row.dag) : paths.schedule(row.name),
         }))

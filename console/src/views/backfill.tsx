@@ -52,12 +52,14 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
   const [plan, setPlan] = useState<PlanOfBackfill | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
-  const [key] = useState(() => crypto.randomUUID());
+  const [key, setKey] = useState(() => crypto.randomUUID());
 
   const [from, to] = [fromWall(range.from, zone), fromWall(range.to, zone)];
+  // Another request has another key; a repeat of one, after an answer was lost, has the same and counts once.
   const edit = (change: () => void) => {
     change();
     setPlan(null);
+    setKey(crypto.randomUUID());
   };
   const ends = byData ? range : { from: from?.instant ?? "", to: to?.instant ?? "" };
   const body = {

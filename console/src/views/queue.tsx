@@ -35,7 +35,6 @@ export function Queue() {
     () =>
       (query.data ?? []).filter(
         (job) =>
-          !job.schedule.includes(".~") &&
           (!search.state || job.state === search.state) &&
           (!search.schedule || job.schedule === search.schedule) &&
           (!search.q || `${job.schedule} ${job.reason}`.toLowerCase().includes(search.q.toLowerCase())),

@@ -8,7 +8,7 @@ import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { fits, parseFilter, toggleTerm } from "../lib/filter";
-import { count, number, shortName, withoutNamespace } from "../lib/format";
+import { count, dagOfStart, isOfMessage, number, shortName, withoutNamespace } from "../lib/format";
 import { paths } from "../lib/paths";
 import { lookOfState, PAUSED } from "../lib/states";
 import { useAct } from "../parts/act";
@@ -44,9 +44,12 @@ export function Schedules() {
   const sought = useDeferredValue(typed);
   const shown = useMemo(() => {
     const filter = parseFilter(sought);
-    const fitting = (query.data?.rows ?? []).filter((row) => !row.name.includes(".~") && fits(row, filter));
+    const fitting = (query.data?.rows ?? []).filter(
+      (row) => !isOfMessage(row.name) && (search.all === "yes" || row.dag === null) && fits(row, filter),
+    );
     return sorted(fitting, search.sort);
-  }, [query.data, sought, search.sort]);
+  }, [query.data, sought, search.sort, search.all]);
+  const owned = useMemo(() => (query.data?.rows ?? []).filter((row) => row.dag !== null).length, [query.data]);
 
   const toggle = useCallback((name: string) => {
     setChosen((before) => {
@@ -55,15 +58,17 @@ export function Schedules() {
       return next;
     });
   }, []);
-  const names =
-    chosen.size > 0 ? shown.filter((row) => chosen.has(row.name)).map((row) => row.name) : shown.map((row) => row.name);
+  // Only the DAG itself changes the schedules that it owns.
+  const names = shown
+    .filter((row) => row.dag === null && (chosen.size === 0 || chosen.has(row.name)))
+    .map((row) => row.name);
 
   return (
     <div className="page fill">
       <div className="page-head">
         <h1>Schedules</h1>
         <span className="faint" aria-live="polite">
-          {query.data && countOf(shown.length, query.data)}
+          {query.data && countOf(shown.length, search.all === "yes" ? 0 : owned, query.data)}
         </span>
       </div>
       <div className="toolbar">
@@ -72,7 +77,8 @@ export function Schedules() {
           className="grow"
           type="search"
           aria-label="Filter"
-          placeholder="part of a name, state:hold, tag:team=a, app:flights, workflow:…   ( / )"
+          placeholder="part of a name, state:hold, tag:team=a, app:flights"
+          title="Also workflow:NAME. The key / comes here."
           value={typed}
           spellCheck={false}
           onChange={(event) => write(event.target.value)}
@@ -91,6 +97,16 @@ export function Schedules() {
             </button>
           ))}
         </fieldset>
+        {owned > 0 && (
+          <label className="toolbar">
+            <input
+              type="checkbox"
+              checked={search.all === "yes"}
+              onChange={(event) => change({ all: event.target.checked ? "yes" : undefined })}
+            />
+            with {number(owned)} of DAGs
+          </label>
+        )}
         <span className="space" />
         {chosen.size > 0 && (
           <button type="button" className="link" onClick={() => setChosen(new Set())}>
@@ -123,9 +139,10 @@ export function Schedules() {
 }
 
 /** `433 of 10,000`; while more are read, so many so far. */
-function countOf(fitting: number, { rows, whole }: ScheduleList): string {
-  const all = number(rows.length);
-  return `${fitting === rows.length ? all : `${number(fitting)} of ${all}`}${whole ? "" : " so far, reading more"}`;
+function countOf(fitting: number, hidden: number, { rows, whole }: ScheduleList): string {
+  const many = rows.length - hidden;
+  const text = fitting === many ? number(many) : `${number(fitting)} of ${number(many)}`;
+  return `${text}${whole ? "" : " so far, reading more"}`;
 }
 
 interface TableProps {
@@ -214,7 +231,7 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       rowKey={(row) => row.name}
       height={44}
       onShown={showRows}
-      onOpen={(row) => go(paths.schedule(row.name))}
+      onOpen={(row) => go(dagOfStart(row.name) ? paths.dag(row.dag ?? "") : paths.schedule(row.name))}
       rowClass={(row) => (chosen.has(row.name) ? "chosen" : "")}
       keys={{
         x: (row) => toggle(row.name),
@@ -249,7 +266,8 @@ function NowOf({ row, glance }: { row: ScheduleInShort; glance: GlanceAtSchedule
   if (!glance) return <span className="faint">{row.pause_reason ?? (row.enabled ? "" : row.state)}</span>;
   return (
     <span className="now">
-      <Reason text={glance.why} short />
+      {/* What triggers it stands in its own column. */}
+      <Reason text={glance.why.replace(/; trigger: .*$/, "")} short />
       {glance.waiting > 0 && (
         <Go className="sub" to={paths.schedule(row.name)} search={{ tab: "jobs" }}>
           {count(glance.waiting, "waiting job", glance.at_least)}
