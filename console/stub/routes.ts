@@ -1,6 +1,6 @@
 // The answers of the stand-in, in the shapes of the API.
 
-import { glance, idOf, iso, JOBS, job, NOW, NS, RUNS, run, schedules, timeline } from "./data.ts";
+import { glance, idOf, iso, JOBS, job, NODE, NOW, NS, RUNS, run, schedules, timeline } from "./data.ts";
 
 type Answer = [number, unknown];
 type Handler = (params: Record<string, string>, query: URLSearchParams, body: Record<string, unknown>) => unknown;
@@ -358,7 +358,8 @@ const ROUTES: Record<string, Handler> = {
   "GET /v1/namespaces/{ns}/schedules": ({ ns }, query) => {
     need(ns === NS ? ns : undefined, `namespace named '${ns}'`);
     const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 500)];
-    return page(schedules.slice(from, from + many), from + many < schedules.length ? String(from + many) : null);
+    const last = from + many >= schedules.length;
+    return page([...schedules.slice(from, from + many), ...(last ? [NODE] : [])], last ? null : String(from + many));
   },
   "POST /v1/namespaces/{ns}/glance": (_, __, body) => ({ items: (body.schedules as string[]).map(glance), gone: [] }),
   "GET /v1/namespaces/{ns}/now": now,

@@ -25,7 +25,7 @@ const SHOWN = 12;
 export function Palette({ ns, close }: { ns: string; close: () => void }) {
   const [query, setQuery] = useState("");
   const [current, setCurrent] = useState(0);
-  const entries = useEntries(ns, query);
+  const { entries, reading } = useEntries(ns, query);
   const go = useGo();
   const list = useId();
   const choose = (entry: Entry | undefined) => {
@@ -83,7 +83,11 @@ export function Palette({ ns, close }: { ns: string; close: () => void }) {
             ))}
           </div>
           {entries.length === 0 && (
-            <p className="faint pad">Nothing has this name. An id of a run or job may be pasted whole.</p>
+            <p className="faint pad" role="status">
+              {reading
+                ? "Reading the names of the namespace"
+                : "Nothing has this name. An id of a run or job may be pasted whole."}
+            </p>
           )}
         </Dialog>
       </Modal>
@@ -91,7 +95,8 @@ export function Palette({ ns, close }: { ns: string; close: () => void }) {
   );
 }
 
-function useEntries(ns: string, query: string): Entry[] {
+/** What fits the query, and whether more may fit once all names are read. */
+function useEntries(ns: string, query: string): { entries: Entry[]; reading: boolean } {
   const all = useQuery({ ...scheduleRows(ns), enabled: ns !== "", refetchInterval: false }).data?.rows;
   // A DAG stands for the schedules that it owns: for its start.
   const rows = useMemo(() => all?.filter((row) => !isInternal(row.name) && !isOfMessage(row.name)), [all]);
@@ -111,7 +116,7 @@ function useEntries(ns: string, query: string): Entry[] {
     ],
     [ns, datasets, spaces],
   );
-  return useMemo(() => {
+  const entries = useMemo(() => {
     const words = query.trim();
     if (words.startsWith(">")) {
       const wanted = words.slice(1).trim();
@@ -142,4 +147,5 @@ function useEntries(ns: string, query: string): Entry[] {
     const short = schedules.filter((entry) => nameParts(entry.text).name === words);
     return [...new Set([...pasted, ...short, ...found, ...schedules])].slice(0, SHOWN);
   }, [query, rows, fixed, open]);
+  return { entries, reading: ns !== "" && rows === undefined };
 }

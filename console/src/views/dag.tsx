@@ -9,9 +9,10 @@ import { ScheduleZone, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { Picture } from "../graph/picture";
 import { partition, shortId, shortName } from "../lib/format";
+import { paths } from "../lib/paths";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
-import { RunLink, ScheduleLink } from "../parts/go";
+import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
 
@@ -55,6 +56,9 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
         <span className="tools">
           <ActButton action={actions.runDag(name)} />
           <ActButton action={actions.switchDag(name, !on)} />
+          <Go className="button" to={paths.backfill(`${name}~`)}>
+            Backfill
+          </Go>
         </span>
       </header>
       <section className="panel">

@@ -8,6 +8,7 @@ import { useNs } from "../frame/place";
 import { useNow } from "../frame/settings";
 import { count, number, partition, since, withoutNamespace } from "../lib/format";
 import { ofRef, paths } from "../lib/paths";
+import { inShort } from "../lib/sentence";
 import { ActButton } from "../parts/act";
 import { Command } from "../parts/command";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
@@ -193,7 +194,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
                 <ScheduleLink name={job.schedule} />
               </td>
               <td>
-                <Reason text={job.reason} />{" "}
+                <Reason text={inShort(job.reason)} />{" "}
                 <JobLink id={job.job_id}>{partition(job.correlation) || undefined}</JobLink>
               </td>
               <td className="end">
@@ -275,7 +276,7 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
             <td>
               <span className="name">{withoutNamespace(group.of, ns)}</span>
               <span className="sub">
-                <Reason text={group.why} />
+                <Reason text={inShort(group.why)} />
               </span>
             </td>
             <td className="end">

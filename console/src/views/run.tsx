@@ -97,7 +97,8 @@ function Page({ run }: { run: RunInFull }) {
             started because <Reason text={run.fired_by} refs={why.data?.refs} />
             {run.waited_for && (
               <>
-                ; it waited {duration(run.waited_ms)} for <Reason text={run.waited_for} refs={why.data?.refs} />
+                ; it waited {duration(run.waited_ms)} for{" "}
+                <Reason text={run.waited_for.replace(/^waits for /, "")} refs={why.data?.refs} />
               </>
             )}
           </p>

@@ -33,7 +33,8 @@ export function Schedules() {
   }
   const field = useRef<HTMLInputElement>(null);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const [bulk, setBulk] = useState<string[] | null>(null);
+  // Those on which a dialog acts stay the same while it is open, also when the list changes.
+  const [bulk, setBulk] = useState<ScheduleInShort[] | null>(null);
   useKeys({ "/": () => field.current?.focus() });
 
   const write = (q: string) => {
@@ -59,9 +60,7 @@ export function Schedules() {
     });
   }, []);
   // Only the DAG itself changes the schedules that it owns.
-  const names = shown
-    .filter((row) => row.dag === null && (chosen.size === 0 || chosen.has(row.name)))
-    .map((row) => row.name);
+  const able = shown.filter((row) => row.dag === null && (chosen.size === 0 || chosen.has(row.name)));
 
   return (
     <div className="page fill">
@@ -116,10 +115,10 @@ export function Schedules() {
         <button
           type="button"
           className="button"
-          disabled={names.length === 0 || !query.data?.whole}
-          onClick={() => setBulk(names)}
+          disabled={able.length === 0 || !query.data?.whole}
+          onClick={() => setBulk(able)}
         >
-          {chosen.size > 0 ? `Act on ${number(names.length)} chosen` : `Act on all ${number(names.length)}`}
+          {chosen.size > 0 ? `Act on ${number(able.length)} chosen` : `Act on all ${number(able.length)}`}
         </button>
       </div>
       <Await query={query} rows={12}>
@@ -127,13 +126,7 @@ export function Schedules() {
           <ScheduleTable ns={ns} rows={shown} chosen={chosen} toggle={toggle} setChosen={setChosen} sought={sought} />
         )}
       </Await>
-      {bulk && (
-        <BulkDialog
-          rows={shown.filter((row) => bulk.includes(row.name))}
-          filter={chosen.size > 0 ? "" : typed}
-          close={() => setBulk(null)}
-        />
-      )}
+      {bulk && <BulkDialog rows={bulk} filter={chosen.size > 0 ? "" : typed} close={() => setBulk(null)} />}
     </div>
   );
 }
@@ -236,7 +229,8 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       keys={{
         x: (row) => toggle(row.name),
         w: (row) => go(paths.schedule(row.name), { tab: "jobs" }),
-        p: (row) => open(PAUSED.includes(row.state) ? actions.resume(row.name) : actions.pause(row.name)),
+        p: (row) =>
+          row.dag === null && open(PAUSED.includes(row.state) ? actions.resume(row.name) : actions.pause(row.name)),
         c: (row) => copy(commands.describe("schedule", row.name)).then(() => tell("The command is copied")),
       }}
       empty={

@@ -7,7 +7,7 @@ import { best } from "../../src/lib/fuzzy";
 import { byHolder, useInWords } from "../../src/lib/held";
 import { lateBy, lateFirst, missedBy } from "../../src/lib/late";
 import { dayOf, partitionOfDay, reachOf } from "../../src/lib/partitions";
-import { ofPartition, pieces } from "../../src/lib/sentence";
+import { inShort, ofPartition, pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
 import { lookOfState } from "../../src/lib/states";
 import { lookOfDay, monthsAbove, weeks } from "../../src/lib/weeks";
@@ -33,6 +33,11 @@ test("a dataset opens at the partition that its sentence is about", () => {
     to: "/demo/datasets/weather",
     search: { at: "2013/2/9" },
   });
+});
+
+test("who has to approve stands first in the reason of an approval", () => {
+  expect(inShort("approved by a lead, else wait: waits for approval")).toBe("waits for approval by a lead");
+  expect(inShort("waits for 1 partition of demo.weather")).toBe("waits for 1 partition of demo.weather");
 });
 
 test("a sentence with markup stays one text", () => {
