@@ -14,9 +14,9 @@ const { origin, hash } = new URL(url);
 
 /** Picture -> address, a text that only its data brings, and its height. */
 const PICTURES: Record<string, [path: string, text: string | RegExp, height: number]> = {
-  home: [`/${namespace}`, "Held up by", 800],
+  home: [`/${namespace}`, "Held up by", 660],
   schedule: [`/${namespace}/schedules/flights/join`, "waits for", 800],
-  timeline: [`/${namespace}/timeline?span=60`, /\d attempts/, 420],
+  timeline: [`/${namespace}/timeline?span=15`, /\d attempts/, 420],
   ...(dag ? { dag: [`/dags/${dag}`, /^Run /, 700] } : {}),
 };
 
@@ -28,6 +28,7 @@ for (const [name, [path, text, height]] of Object.entries(PICTURES)) {
   await page.setViewportSize({ width: 1280, height });
   await page.goto(origin + path);
   await page.getByText(text).first().waitFor();
+  await page.locator(".stage").waitFor();
   await page.waitForFunction(() => !document.querySelector(".loading"), null, { timeout: 60_000 });
   const file = join(FOLDER, `console-${name}.png`);
   await page.screenshot({ path: file });
