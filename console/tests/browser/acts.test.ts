@@ -96,6 +96,8 @@ test("all that fit are acted on: dry run, number typed, progress", async () => {
   await dialog.getByLabel(/to confirm/).fill(String(many));
   await confirm.click();
   await dialog.getByText(`Changed ${many}`).waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
   await context.close();
 });
 

@@ -85,6 +85,13 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleInShort[]; f
     if (names.length <= AT_ONCE) void send(true);
   }, [act, values, names]);
 
+  // The button that acted is gone then, and the focus must stay in the dialog: Escape closes it.
+  const leave = useRef<HTMLButtonElement>(null);
+  const over = done !== null;
+  useEffect(() => {
+    if (over) leave.current?.focus();
+  }, [over]);
+
   const ready = planned !== null && planned.done === names.length;
   const mustType = (planned?.changed.length ?? 0) > ASK_FROM;
   const confirmed = !mustType || typed.replaceAll(",", "").trim() === String(planned?.changed.length);
@@ -123,7 +130,7 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleInShort[]; f
       )}
       {readOnly && <p className="faint after">This console was started with --read-only: dry runs only.</p>}
       <footer>
-        <button type="button" className="button" onClick={close}>
+        <button ref={leave} type="button" className="button" onClick={close}>
           {done ? "Close" : "Leave"}
         </button>
         {done === null && (
