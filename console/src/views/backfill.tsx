@@ -145,7 +145,7 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
               Begin with the newest
             </label>
           </div>
-          <Command text={command(true)} />
+          {(byData ? ends.from || ends.to : ends.from && ends.to) ? <Command text={command(true)} /> : <Incomplete />}
           <footer className="form-end">
             <button type="submit" className="button primary" disabled={busy}>
               Dry run
@@ -193,6 +193,11 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
       )}
     </>
   );
+}
+
+/** In place of a command that would be refused. */
+export function Incomplete() {
+  return <p className="faint">The command stands here once the form is complete.</p>;
 }
 
 function Note({ note }: { note: "gap" | "overlap" | null }) {

@@ -15,7 +15,7 @@ import { Command } from "../parts/command";
 import { Go, ScheduleLink } from "../parts/go";
 import { Await, Empty, Failure, Panel } from "../parts/panel";
 import { Ago, Reason, State } from "../parts/text";
-import { Entries, keysOf } from "./backfill";
+import { Entries, Incomplete, keysOf } from "./backfill";
 import { Counts } from "./schedule/backfills";
 
 /** Run something again with everything downstream of it: what to begin with, a dry run, then the beginning. */
@@ -204,7 +204,7 @@ function Wizard({ ns }: { ns: string }) {
               />
             </label>
           </div>
-          <Command text={command(true)} />
+          {(kind === "run" ? run : values) ? <Command text={command(true)} /> : <Incomplete />}
           <footer className="form-end">
             <button type="submit" className="button primary" disabled={busy}>
               Dry run
