@@ -171,11 +171,20 @@ class Deployment(Answer):
     changes: Properties | None = None
 
 
+class ErrorOfChange(Answer):
+    """An error as a request for one schedule alone would get it."""
+
+    code: str
+    message: str
+    field: str | None
+    hint: str | None
+
+
 class FailedChange(Answer):
     """A schedule that did not change; ``error`` is the error that a request for it alone would get."""
 
     name: str
-    error: Properties
+    error: ErrorOfChange
 
 
 class BulkChange(Answer):

@@ -24,6 +24,7 @@ const routes = [
   at("/$ns/runs/$id", () => import("./views/run"), "RunView"),
   at("/$ns/dags", () => import("./views/dags"), "Dags"),
   at("/$ns/dags/$app/$name", () => import("./views/dag"), "DagView"),
+  at("/$ns/messages/$app/$name", () => import("./views/message"), "MessageView"),
   at("/$ns/graph", () => import("./views/graph"), "GraphView"),
   at("/$ns/datasets", () => import("./views/datasets"), "Datasets"),
   at("/$ns/datasets/$name", () => import("./views/dataset"), "DatasetView"),

@@ -65,6 +65,13 @@ export const schedules = Array.from({ length: SCHEDULES }, (_, number) => {
   };
 });
 
+// A node of a DAG, as Sluice names it.
+export const NODE = {
+  ...(schedules[1] as (typeof schedules)[number]),
+  name: `${NS}.flights.nightly~1f0c22ab~join`,
+  dag: `${NS}.flights.nightly`,
+};
+
 const schedule = (number: number) => schedules[number % schedules.length] as (typeof schedules)[number];
 
 function runState(number: number): string {

@@ -1,6 +1,6 @@
 // The answers of the stand-in, in the shapes of the API.
 
-import { glance, iso, JOBS, job, NOW, NS, RUNS, run, schedules, timeline } from "./data.ts";
+import { glance, idOf, iso, JOBS, job, NODE, NOW, NS, RUNS, run, schedules, timeline } from "./data.ts";
 
 type Answer = [number, unknown];
 type Handler = (params: Record<string, string>, query: URLSearchParams, body: Record<string, unknown>) => unknown;
@@ -260,7 +260,80 @@ const DATASET = {
   updated_by: "ada",
 };
 
+const MESSAGE = {
+  kind: "message",
+  version: 1,
+  updated_at: iso(NOW),
+  updated_by: "ada",
+  schedule: "@every 10s",
+  due_time: null,
+  repeats: 4,
+  ttl: null,
+  zone: "UTC",
+  next_fire: iso(NOW + 60 * MINUTE),
+  target: { type: "sqs", queue_url: "https://sqs.eu-west-1.amazonaws.com/123456789012/beats" },
+  data: { note: "<b>text</b>, גם מימין" },
+};
+
+const EDGES = [
+  { from: "prepare", to: "ewr" },
+  { from: "prepare", to: "jfk" },
+  { from: "ewr", to: "evaluate" },
+  { from: "jfk", to: "evaluate", within: "6h" },
+  { from: "evaluate", to: "publish" },
+];
+const NODES = ["prepare", "ewr", "jfk", "evaluate", "publish"];
+const DAG = {
+  name: `${NS}.flights.nightly`,
+  kind: "dag",
+  version: 2,
+  updated_at: iso(NOW),
+  updated_by: "ada",
+  description: "Trains a model for each airport.",
+  trigger: { type: "partition", dataset: `${NS}.weather` },
+  triggered_by: `1 partition of ${NS}.weather`,
+  by: ["year", "month", "day"],
+  zone: "Europe/Paris",
+  nodes: Object.fromEntries(NODES.map((node) => [node, { workflow: `${NS}.flights.${node}`, priority: 5 }])),
+  edges: EDGES,
+  state: "enabled",
+  enabled: true,
+  schedules: NODES.map((node) => `${NS}.flights.nightly~1f0c22ab~${node}`),
+};
+
+/** A run of the DAG: of the newest one a node has failed, which holds those after it. */
+function dagRun(number: number) {
+  const failed = number === 0;
+  const states = failed ? ["SUCCEEDED", "SUCCEEDED", "FAILED", "BLOCKED", "BLOCKED"] : NODES.map(() => "SUCCEEDED");
+  return {
+    run_id: `${NS}.flights.nightly~.mf3k0p2q.${idOf(number)}`,
+    dag: DAG.name,
+    graph: "nightly~1f0c22ab",
+    state: failed ? "FAILED" : "SUCCEEDED",
+    fired_by: `1 partition of ${NS}.weather`,
+    partition: { year: "2013", month: "1", day: String(4 - number) },
+    nominal_at: null,
+    started_at: iso(NOW - (number + 1) * 60 * MINUTE),
+    ended_at: iso(NOW - (number + 1) * 60 * MINUTE + 9 * MINUTE),
+    reruns: [],
+    nodes: Object.fromEntries(
+      NODES.map((node, index) => [
+        node,
+        {
+          state: states[index],
+          why: states[index] === "BLOCKED" ? "waits for jfk, which failed" : "exit code 1: the file is empty",
+          run_id: states[index] === "BLOCKED" ? null : run(20 + index).run_id,
+          started_at: states[index] === "BLOCKED" ? null : iso(NOW - 58 * MINUTE),
+          ended_at: states[index] === "BLOCKED" ? null : iso(NOW - 55 * MINUTE),
+        },
+      ]),
+    ),
+  };
+}
+
 const S = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}";
+const M = "/v1/namespaces/{ns}/apps/{app}/messages/{name}";
+const D = "/v1/namespaces/{ns}/apps/{app}/dags/{name}";
 const ROUTES: Record<string, Handler> = {
   "GET /console.json": () => ({
     api: "http://127.0.0.1:4566",
@@ -285,7 +358,8 @@ const ROUTES: Record<string, Handler> = {
   "GET /v1/namespaces/{ns}/schedules": ({ ns }, query) => {
     need(ns === NS ? ns : undefined, `namespace named '${ns}'`);
     const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 500)];
-    return page(schedules.slice(from, from + many), from + many < schedules.length ? String(from + many) : null);
+    const last = from + many >= schedules.length;
+    return page([...schedules.slice(from, from + many), ...(last ? [NODE] : [])], last ? null : String(from + many));
   },
   "POST /v1/namespaces/{ns}/glance": (_, __, body) => ({ items: (body.schedules as string[]).map(glance), gone: [] }),
   "GET /v1/namespaces/{ns}/now": now,
@@ -499,6 +573,32 @@ const ROUTES: Record<string, Handler> = {
       })),
     ),
   [`GET ${S}/backfills`]: () => page([]),
+  [`GET ${M}`]: ({ name }) => ({
+    ...MESSAGE,
+    name: need(name === "beat" ? `${NS}.flights.beat` : undefined, `message named '${NS}.flights.${name}'`),
+  }),
+  [`GET ${M}/why`]: () => ({
+    schedule: `${NS}.flights.~beat`,
+    state: "enabled",
+    why: `waits for its fire at ${iso(NOW + 60 * MINUTE)}`,
+    next_fire: iso(NOW + 60 * MINUTE),
+    jobs: [],
+    ended: [],
+    tree: leaf("time", "every 10s", false),
+    refs: [],
+  }),
+  [`GET ${M}/runs`]: ({ name }) => {
+    need(name === "beat" || name === "sent" ? name : undefined, `message named '${NS}.flights.${name}'`);
+    return page([run(40), run(41)].map((made) => ({ ...made, schedule: `${NS}.flights.~${name}` })));
+  },
+  "GET /v1/namespaces/{ns}/apps/{app}/dags": () => page([DAG]),
+  [`GET ${D}`]: () => DAG,
+  [`GET ${D}/runs`]: () => page([dagRun(0), dagRun(1)]),
+  [`GET ${D}/runs/{id}`]: ({ id }) =>
+    need(
+      [dagRun(0), dagRun(1)].find((made) => made.run_id === id),
+      `run '${id}' of the DAG`,
+    ),
   "GET /v1/jobs/{id}": ({ id }) => jobOf(id ?? ""),
   "GET /v1/jobs/{id}/why": ({ id }) => whyJob(id ?? ""),
   "GET /v1/runs/{id}": ({ id }) => {

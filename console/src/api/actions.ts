@@ -30,6 +30,7 @@ export interface Action {
 
 const SCHEDULE = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}";
 const DAG = "/v1/namespaces/{ns}/apps/{app}/dags/{name}";
+const MESSAGE = "/v1/namespaces/{ns}/apps/{app}/messages/{name}";
 const act = (path: string, params: Record<string, string>, body?: unknown, key?: string) =>
   send("POST", fill(path, params), { body: body ?? {}, key });
 
@@ -270,6 +271,15 @@ export const actions = {
         key,
       ),
     done: () => ({ text: "A new round has begun" }),
+  }),
+  deleteMessage: (name: string): Action => ({
+    title: `Delete the message ${shortName(name)}`,
+    effect: "Nothing more of it is sent. What it has sent stays in the history.",
+    label: "Delete",
+    danger: true,
+    command: () => commands.deleteMessage(name),
+    send: () => send("DELETE", fill(MESSAGE, nameParts(name))),
+    done: () => ({ text: `The message ${shortName(name)} is deleted` }),
   }),
   cancelBackfill: (name: string, id: string): Action => ({
     title: "Cancel a backfill",

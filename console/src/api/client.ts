@@ -1,10 +1,8 @@
 // Requests to the proxy that `sluice console` runs: the token, errors as the API writes them, and how slow answers are.
 
-import type { NewAnswers } from "./new-types";
 import type { Answers } from "./types";
 
-type All = Omit<Answers, keyof NewAnswers> & NewAnswers;
-export type Operation = keyof All;
+export type Operation = keyof Answers;
 type PathOf<Method extends string> = Operation extends infer O
   ? O extends `${Method} ${infer Path}`
     ? Path
@@ -109,7 +107,7 @@ export function get<Path extends PathOf<"GET">>(
   path: Path,
   params: Record<string, string>,
   request?: Request,
-): Promise<All[`GET ${Path}`]> {
+): Promise<Answers[`GET ${Path}`]> {
   return send("GET", fill(path, params), request);
 }
 
@@ -117,6 +115,6 @@ export function post<Path extends PathOf<"POST">>(
   path: Path,
   params: Record<string, string>,
   request?: Request,
-): Promise<All[`POST ${Path}`]> {
+): Promise<Answers[`POST ${Path}`]> {
   return send("POST", fill(path, params), request);
 }

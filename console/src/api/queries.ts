@@ -1,10 +1,10 @@
 // What each view reads, and how often it is read again.
 
 import { keepPreviousData, type Query, QueryClient, queryOptions } from "@tanstack/react-query";
+import type { About } from "./about";
 import { ApiError, fill, get, pace, post, send } from "./client";
-import type { About, Glance, ScheduleRow } from "./new-types";
 import type { ReportRow } from "./report";
-import type { Job } from "./types";
+import type { GlanceAtSchedule, Job, ScheduleInShort } from "./types";
 
 const SECOND = 1000;
 
@@ -62,7 +62,7 @@ export const namespaces = queryOptions({
 
 /** The schedules of a namespace; `whole` once there are no more. An action on all that fit has to wait for that. */
 export interface ScheduleList {
-  rows: ScheduleRow[];
+  rows: ScheduleInShort[];
   whole: boolean;
 }
 
@@ -74,11 +74,14 @@ export function scheduleRows(ns: string) {
     structuralSharing: false,
     queryFn: async ({ signal }): Promise<ScheduleList> => {
       const path = fill("/v1/namespaces/{ns}/schedules", { ns });
-      const rows: ScheduleRow[] = [];
+      const rows: ScheduleInShort[] = [];
       let cursor: string | null = null;
       do {
         const query: { limit: number; cursor: string | null } = { limit: rows.length === 0 ? 500 : 2000, cursor };
-        const page: { items: ScheduleRow[]; next_cursor: string | null } = await send("GET", path, { query, signal });
+        const page: { items: ScheduleInShort[]; next_cursor: string | null } = await send("GET", path, {
+          query,
+          signal,
+        });
         rows.push(...page.items);
         cursor = page.next_cursor;
         const shown = client.getQueryData<ScheduleList>(queryKey);
@@ -94,7 +97,7 @@ export function scheduleRows(ns: string) {
 export function glances(ns: string, names: string[]) {
   return queryOptions({
     queryKey: [ns, "glance", ...names],
-    queryFn: async ({ signal }): Promise<Map<string, Glance>> => {
+    queryFn: async ({ signal }): Promise<Map<string, GlanceAtSchedule>> => {
       if (names.length === 0) return new Map();
       const answer = await post(
         "/v1/namespaces/{ns}/glance",
@@ -349,6 +352,32 @@ export const dataset = {
       queryKey: ["dataset", name, "partition", values],
       queryFn: ({ signal }) =>
         get("/v1/namespaces/{ns}/datasets/{name}/partition", ofTwo(name), { query: { values }, signal }),
+    }),
+};
+
+const MESSAGE = "/v1/namespaces/{ns}/apps/{app}/messages/{name}";
+
+export const message = {
+  definition: (name: string) =>
+    queryOptions({
+      queryKey: ["message", name],
+      queryFn: ({ signal }) => get(MESSAGE, parts(name), { signal }),
+      refetchInterval: every(5),
+      retry: false,
+    }),
+  why: (name: string) =>
+    queryOptions({
+      queryKey: ["message", name, "why"],
+      queryFn: ({ signal }) => get(`${MESSAGE}/why`, parts(name), { signal }),
+      refetchInterval: every(5),
+      retry: false,
+    }),
+  runs: (name: string) =>
+    queryOptions({
+      queryKey: ["message", name, "runs"],
+      queryFn: ({ signal }) => get(`${MESSAGE}/runs`, parts(name), { query: { limit: 100 }, signal }),
+      refetchInterval: every(5),
+      retry: false,
     }),
 };
 

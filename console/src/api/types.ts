@@ -309,6 +309,13 @@ export interface Refusal {
   };
 }
 
+export interface ErrorOfChange {
+  code: string;
+  message: string;
+  field: string | null;
+  hint: string | null;
+}
+
 export interface EventBusTarget {
   type: "event_bus";
   bus: string;
@@ -336,7 +343,7 @@ export interface Events {
 
 export interface FailedChange {
   name: string;
-  error: Record<string, unknown>;
+  error: ErrorOfChange;
 }
 
 export interface FailedRun {

@@ -3,7 +3,7 @@ import { type KeyboardEvent, useId, useMemo, useState } from "react";
 import { Dialog, Modal, ModalOverlay } from "react-aria-components";
 import { actions } from "../api/actions";
 import { namespace, namespaces, scheduleRows } from "../api/queries";
-import { nameParts } from "../lib/format";
+import { isInternal, isOfMessage, nameParts } from "../lib/format";
 import { best } from "../lib/fuzzy";
 import { paths } from "../lib/paths";
 import { lookOfState, PAUSED } from "../lib/states";
@@ -25,7 +25,7 @@ const SHOWN = 12;
 export function Palette({ ns, close }: { ns: string; close: () => void }) {
   const [query, setQuery] = useState("");
   const [current, setCurrent] = useState(0);
-  const entries = useEntries(ns, query);
+  const { entries, reading } = useEntries(ns, query);
   const go = useGo();
   const list = useId();
   const choose = (entry: Entry | undefined) => {
@@ -83,7 +83,11 @@ export function Palette({ ns, close }: { ns: string; close: () => void }) {
             ))}
           </div>
           {entries.length === 0 && (
-            <p className="faint pad">Nothing has this name. An id of a run or job may be pasted whole.</p>
+            <p className="faint pad" role="status">
+              {reading
+                ? "Reading the names of the namespace"
+                : "Nothing has this name. An id of a run or job may be pasted whole."}
+            </p>
           )}
         </Dialog>
       </Modal>
@@ -91,8 +95,11 @@ export function Palette({ ns, close }: { ns: string; close: () => void }) {
   );
 }
 
-function useEntries(ns: string, query: string): Entry[] {
-  const rows = useQuery({ ...scheduleRows(ns), enabled: ns !== "", refetchInterval: false }).data?.rows;
+/** What fits the query, and whether more may fit once all names are read. */
+function useEntries(ns: string, query: string): { entries: Entry[]; reading: boolean } {
+  const all = useQuery({ ...scheduleRows(ns), enabled: ns !== "", refetchInterval: false }).data?.rows;
+  // A DAG stands for the schedules that it owns: for its start.
+  const rows = useMemo(() => all?.filter((row) => !isInternal(row.name) && !isOfMessage(row.name)), [all]);
   const datasets = useQuery({ ...namespace.datasets(ns), enabled: ns !== "", refetchInterval: false }).data;
   const spaces = useQuery(namespaces).data;
   const open = useAct();
@@ -109,11 +116,12 @@ function useEntries(ns: string, query: string): Entry[] {
     ],
     [ns, datasets, spaces],
   );
-  return useMemo(() => {
+  const entries = useMemo(() => {
     const words = query.trim();
     if (words.startsWith(">")) {
       const wanted = words.slice(1).trim();
-      return best(rows ?? [], (row) => row.name, wanted.replace(/^(run|pause|resume|enable|disable)\s*/, ""), 4)
+      const own = (rows ?? []).filter((row) => row.dag === null);
+      return best(own, (row) => row.name, wanted.replace(/^(run|pause|resume|enable|disable)\s*/, ""), 4)
         .flatMap((row): Entry[] => {
           const able = PAUSED.includes(row.state)
             ? [actions.resume(row.name), actions.run(row.name)]
@@ -130,8 +138,8 @@ function useEntries(ns: string, query: string): Entry[] {
     const found = best(fixed, (entry) => entry.text, words, 6);
     const schedules = words
       ? best(rows ?? [], (row) => row.name, words, SHOWN).map((row) => ({
-          kind: "schedule",
-          text: row.name,
+          kind: row.dag ? "DAG" : "schedule",
+          text: row.dag ?? row.name,
           note: `${lookOfState(row.state).glyph} ${row.state}`,
           to: row.dag ? paths.dag(row.dag) : paths.schedule(row.name),
         }))
@@ -139,4 +147,5 @@ function useEntries(ns: string, query: string): Entry[] {
     const short = schedules.filter((entry) => nameParts(entry.text).name === words);
     return [...new Set([...pasted, ...short, ...found, ...schedules])].slice(0, SHOWN);
   }, [query, rows, fixed, open]);
+  return { entries, reading: ns !== "" && rows === undefined };
 }

@@ -1,4 +1,4 @@
-import { type KeyboardEvent, useEffect, useMemo, useState } from "react";
+import { type KeyboardEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import { lookOfState } from "../lib/states";
 import { Loading } from "../parts/panel";
 import { type Layout, layOut } from "./layout";
@@ -19,6 +19,8 @@ export interface PictureEdge {
 
 const [WIDTH, HEIGHT] = [190, 44];
 const ZOOMS = [0.35, 0.5, 0.7, 0.85, 1, 1.25];
+const SMALLEST = 0.6; // below, the texts of a graph that is made to fit are too small
+const nearest = (scale: number) => ZOOMS.findLastIndex((zoom) => zoom <= scale);
 
 /** A graph from left to right. A node is chosen by a click, or by Enter. */
 export function Picture({
@@ -35,7 +37,10 @@ export function Picture({
   label: string;
 }) {
   const [layout, setLayout] = useState<Layout | null>(null);
-  const [zoom, setZoom] = useState(nodes.length > 60 ? 1 : 4);
+  const box = useRef<HTMLDivElement>(null);
+  const [room, setRoom] = useState(0);
+  // Until a reader chooses another, the size is the largest at which the graph is as wide as its place.
+  const [chosenZoom, setZoom] = useState<number | null>(null);
   // Only the shape matters for the layout: states change often, and move nothing.
   const shape = JSON.stringify([nodes.map((node) => node.id), edges.map((edge) => [edge.from, edge.to])]);
   const drawn = useMemo(() => edges, [shape]);
@@ -50,8 +55,17 @@ export function Picture({
       live = false;
     };
   }, [shape]);
+  useLayoutEffect(() => {
+    const element = box.current;
+    if (!element) return;
+    const watch = new ResizeObserver(() => setRoom(element.clientWidth));
+    watch.observe(element);
+    return () => watch.disconnect();
+  }, [layout]);
   if (!layout) return <Loading rows={5} />;
-  const scale = ZOOMS[zoom] ?? 1;
+  const fits = Math.min(1, Math.max(SMALLEST, (room || layout.width) / layout.width));
+  const scale = chosenZoom === null ? fits : (ZOOMS[chosenZoom] ?? 1);
+  const zoom = chosenZoom ?? nearest(fits);
   const around = new Set(
     drawn.flatMap((edge) => (edge.from === chosen ? [edge.to] : edge.to === chosen ? [edge.from] : [])),
   );
@@ -65,7 +79,7 @@ export function Picture({
           +
         </button>
       </div>
-      <div className="graph-scroll" tabIndex={0} role="group" aria-label={label}>
+      <div className="graph-scroll" ref={box} tabIndex={0} role="group" aria-label={label}>
         <svg
           width={layout.width * scale}
           height={layout.height * scale}

@@ -66,9 +66,16 @@ export function lateness(ms: number | null | undefined): string {
   return ms < 1000 ? "on time" : `+${duration(ms)}`;
 }
 
-/** `2013/1/4`: the values of a partition, in the order of its keys. */
+const UNITS_OF_TIME = ["year", "quarter", "month", "week", "day", "hour", "minute"];
+
+/** `2013/1/4`: the values of a partition, in the order of its keys. Some answers have the keys by the alphabet: then
+ * units of time stand in their own order. */
 export function partition(keys: Record<string, string> | null | undefined): string {
-  return keys ? Object.values(keys).join("/") : "";
+  const names = Object.keys(keys ?? {});
+  const sorted = names.every((name, index) => index === 0 || (names[index - 1] ?? "") <= name);
+  const units = UNITS_OF_TIME.filter((unit) => names.includes(unit));
+  const ordered = sorted ? names.map((name) => (UNITS_OF_TIME.includes(name) ? (units.shift() ?? name) : name)) : names;
+  return ordered.map((name) => keys?.[name] ?? "").join("/");
 }
 
 /** `year=2013/month=1/day=4`: a partition as the command line takes it. */
@@ -80,9 +87,37 @@ export function partitionPath(keys: Record<string, string> | null | undefined): 
     : "";
 }
 
-/** `flights.clean` of `demo.flights.clean`: a full name without its namespace. */
+/** `flights.clean` of `demo.flights.clean`: a full name without its namespace, as a reader knows it. */
 export function shortName(name: string): string {
-  return name.split(".").slice(1).join(".") || name;
+  return asWritten(name.split(".").slice(1).join(".") || name);
+}
+
+/** A text with the names that the authors of definitions gave. Sluice names the schedule of a message `app.~backup`, the
+ * start of a DAG `app.nightly~`, its graph `app.nightly~1f0c22ab`, and a node of it `app.nightly~1f0c22ab~join`. People
+ * and roles are shown without their account. */
+export function asWritten(text: string): string {
+  return text
+    .replace(/arn:[\w-]+:(?:iam|sts)::\d{12}:(?=(?:user|role|assumed-role)\/)/g, "")
+    .replace(/([\w-])~[0-9a-f]{8}~(?=[\w-])/g, "$1/")
+    .replace(/([\w-])~(?:[0-9a-f]{8})?(?![\w-])/g, "$1")
+    .replace(/([\w-]\.)~(?=[\w-])/g, "$1");
+}
+
+/** Whether a schedule is one that Sluice made: a node of a DAG, or a notice. The command line leaves out the same. */
+export function isInternal(schedule: string): boolean {
+  const last = schedule.split(".").at(-1) ?? "";
+  const ofNode = last.slice(1).includes("~") && !last.startsWith("~") && !last.endsWith("~");
+  return ofNode || /^~?notice-[0-9a-f]{24}$/.test(last);
+}
+
+/** The DAG that a schedule starts, or null. */
+export function dagOfStart(schedule: string): string | null {
+  return schedule.endsWith("~") && !isOfMessage(schedule) ? schedule.slice(0, -1) : null;
+}
+
+/** Whether a schedule is that of a message. */
+export function isOfMessage(schedule: string): boolean {
+  return schedule.split(".").at(-1)?.startsWith("~") ?? false;
 }
 
 /** The parts of a schedule's full name. Raises no error: what is missing is empty. */
@@ -138,5 +173,5 @@ export function person(arn: string | null | undefined): string {
 
 /** A text without a namespace before its names: that of the page stands at the top of it. */
 export function withoutNamespace(text: string, ns: string): string {
-  return ns ? text.replaceAll(`${ns}.`, "") : text;
+  return asWritten(ns ? text.replaceAll(`${ns}.`, "") : text);
 }

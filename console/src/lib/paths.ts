@@ -1,6 +1,6 @@
 // The address of each view. A name or id comes in as the API writes it.
 
-import { nameParts } from "./format";
+import { isOfMessage, nameParts } from "./format";
 
 const word = encodeURIComponent;
 
@@ -22,6 +22,7 @@ export const paths = {
   schedule: byName("schedules"),
   backfill: (name: string) => `${byName("schedules")(name)}/backfill`,
   dag: byName("dags"),
+  message: (name: string) => byName("messages")(name.replace(/\.~([^.]+)$/, ".$1")),
   dataset: ofTwo("datasets"),
   run: (id: string) => `/${nsOf(id)}/runs/${word(id)}`,
   job: (id: string) => `/${nsOf(id)}/jobs/${word(id)}`,
@@ -57,7 +58,7 @@ export function ofRef(kind: string, name: string): { to: string; search: Record<
   const ns = (name.split(":").at(-1) ?? name).split(".")[0] ?? "";
   switch (kind) {
     case "schedule":
-      return { to: paths.schedule(name), search: {} };
+      return { to: isOfMessage(name) ? paths.message(name) : paths.schedule(name), search: {} };
     case "workflow":
       return { to: paths.view(ns, "schedules"), search: { q: `workflow:${name}` } };
     case "dataset":
@@ -68,6 +69,8 @@ export function ofRef(kind: string, name: string): { to: string; search: Record<
       return { to: paths.job(name), search: {} };
     case "dag":
       return { to: paths.dag(name), search: {} };
+    case "message":
+      return { to: paths.message(name), search: {} };
     case "pool":
     case "policy":
     case "group":

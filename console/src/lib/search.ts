@@ -29,6 +29,7 @@ const CHECKS = {
   day,
   from: instant,
   to: instant,
+  all: oneOf("yes"),
   span: digits,
   a: digits,
   b: digits,

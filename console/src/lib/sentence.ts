@@ -20,6 +20,11 @@ export type Piece =
   | { kind: "instant"; text: string }
   | { kind: "link"; text: string; to: string; search: Record<string, string> };
 
+/** The reason of a job that waits for approval, in few words: `waits for approval by user/ada`. Other reasons stay. */
+export function inShort(reason: string): string {
+  return reason.replace(/^approved by (.+), else \w+: waits for approval$/, "waits for approval by $1");
+}
+
 const INSTANT = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})/g;
 
 /** Split a sentence by the nouns, the longest first, and by its instants. What is left is plain text. */

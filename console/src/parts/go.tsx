@@ -1,7 +1,7 @@
 import { useRouter } from "@tanstack/react-router";
 import type { AnchorHTMLAttributes, MouseEvent, ReactNode } from "react";
 import { useZoneChoice } from "../frame/place";
-import { shortId, shortName } from "../lib/format";
+import { asWritten, dagOfStart, isOfMessage, shortId, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { type Search, writeSearch } from "../lib/search";
 
@@ -29,9 +29,16 @@ export function Go({ to, search, children, onClick, ...rest }: GoProps) {
   );
 }
 
+/** The view of a schedule; that of its message or DAG, if it is the schedule of a message or the start of a DAG. */
+function addressOf(name: string, tab?: string): { to: string; search?: Search } {
+  const dag = dagOfStart(name);
+  if (dag) return { to: paths.dag(dag) };
+  return isOfMessage(name) ? { to: paths.message(name) } : { to: paths.schedule(name), search: tab ? { tab } : {} };
+}
+
 export function ScheduleLink({ name, tab }: { name: string; tab?: string }) {
   return (
-    <Go to={paths.schedule(name)} search={tab ? { tab } : {}} className="name" title={name}>
+    <Go {...addressOf(name, tab)} className="name" title={asWritten(name)}>
       {shortName(name)}
     </Go>
   );

@@ -4,10 +4,11 @@ import { lives } from "../api/queries";
 import type { EndedWork, Job, Run } from "../api/types";
 import { useGo } from "../frame/place";
 import { tell } from "../frame/settings";
-import { partition } from "../lib/format";
+import { dagOfStart, partition, shortId } from "../lib/format";
+import { lateBy, missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
 import { copy } from "./command";
-import { JobLink, RunLink, ScheduleLink } from "./go";
+import { Go, JobLink, RunLink, ScheduleLink } from "./go";
 import { type Column, Rows } from "./rows";
 import { Ago, Late, Reason, State, Took, When } from "./text";
 
@@ -17,6 +18,23 @@ const SCHEDULE: Column<{ schedule: string }> = {
   head: "Schedule",
   cell: (row) => <ScheduleLink name={row.schedule} />,
 };
+
+/** The run; one that has only begun a DAG leads to the DAG, whose nodes tell how it goes. */
+function OneRun({ run }: { run: Run }) {
+  const text = partition(run.partition ?? run.correlation) || shortId(run.run_id);
+  const dag = dagOfStart(run.schedule);
+  if (!dag) return <RunLink id={run.run_id}>{text}</RunLink>;
+  return (
+    <>
+      <Go to={paths.dag(dag)} search={{ run: run.run_id }} className="id" title={run.run_id}>
+        {text}
+      </Go>{" "}
+      <span className="tag" title="It has only begun the DAG, which its link shows.">
+        dag
+      </span>
+    </>
+  );
+}
 
 /** Runs as rows, the newest first. */
 export function RunsTable({
@@ -36,12 +54,12 @@ export function RunsTable({
     ...(ofOne ? [] : [SCHEDULE]),
     {
       id: "run",
-      width: "minmax(130px, 0.8fr)",
+      width: "minmax(150px, 0.9fr)",
       head: "Run",
       cell: (run) => (
         <>
-          <RunLink id={run.run_id}>{partition(run.partition ?? run.correlation) || undefined}</RunLink>
-          {run.attempts > 1 && <span className="faint"> attempt {run.attempt}</span>}
+          <OneRun run={run} />
+          {run.attempt > 1 && <span className="faint"> attempt {run.attempt}</span>}
         </>
       ),
     },
@@ -65,7 +83,7 @@ export function RunsTable({
       width: "86px",
       head: "Late",
       end: true,
-      cell: (run) => <Late ms={run.lateness_ms} beyond={run.late} />,
+      cell: (run) => <Late ms={lateBy(run)} beyond={run.late || missedBy(run) > 0} />,
     },
     {
       id: "why",

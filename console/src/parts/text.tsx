@@ -3,6 +3,7 @@ import { useNs, useZone } from "../frame/place";
 import { useNow, useNowBy } from "../frame/settings";
 import {
   ago,
+  asWritten,
   between,
   duration,
   lateness,
@@ -35,7 +36,11 @@ export function State({ state, word = true }: { state: string; word?: boolean })
 export function Reason({ text, refs, short = false }: { text: string; refs?: Noun[]; short?: boolean }) {
   const ns = useNs();
   return (
-    <span className={short ? "reason short" : "reason"} title={short ? text : undefined} dir="auto">
+    <span
+      className={short ? "reason short" : "reason"}
+      title={short || asWritten(text) !== text ? text : undefined}
+      dir="auto"
+    >
       {pieces(text, refs).map((piece, index) => (
         <Fragment key={index}>
           {piece.kind === "link" ? (

@@ -1,4 +1,4 @@
-import type { ConstraintInUse, LimitInUse, TreeNode } from "../api/new-types";
+import type { PartOfTrigger, StateOfConstraint, UseOfLimit } from "../api/types";
 import { ofRef, paths } from "../lib/paths";
 import type { Noun } from "../lib/sentence";
 import { Go, RunLink } from "./go";
@@ -7,7 +7,7 @@ import { Reason, When } from "./text";
 const COMBINED: Record<string, string> = { all: "all of", any: "any of", at_least: "at least", within: "within" };
 
 /** A trigger as a tree: each part with what has arrived and what is missing. `at`: the partition that a job is for. */
-export function TriggerTree({ node, refs, at }: { node: TreeNode; refs?: Noun[]; at?: string }) {
+export function TriggerTree({ node, refs, at }: { node: PartOfTrigger; refs?: Noun[]; at?: string }) {
   return (
     <ul className="tree" aria-label="Trigger">
       <TreePart node={node} refs={refs} at={at} />
@@ -15,7 +15,7 @@ export function TriggerTree({ node, refs, at }: { node: TreeNode; refs?: Noun[];
   );
 }
 
-function TreePart({ node, refs, at }: { node: TreeNode; refs?: Noun[]; at?: string }) {
+function TreePart({ node, refs, at }: { node: PartOfTrigger; refs?: Noun[]; at?: string }) {
   const sub = node.children.length > 0;
   const lacks = at && !node.met && node.type === "partition" ? refs?.find((ref) => isSet(ref, node)) : undefined;
   return (
@@ -62,7 +62,7 @@ function TreePart({ node, refs, at }: { node: TreeNode; refs?: Noun[]; at?: stri
   );
 }
 
-const isSet = (ref: Noun, node: TreeNode) => ref.kind === "dataset" && node.text.includes(ref.text);
+const isSet = (ref: Noun, node: PartOfTrigger) => ref.kind === "dataset" && node.text.includes(ref.text);
 
 /** Constraints with what they use, and the limits in whose queues a job may stand. */
 export function Constraints({
@@ -70,8 +70,8 @@ export function Constraints({
   limits,
   refs,
 }: {
-  constraints: ConstraintInUse[];
-  limits?: LimitInUse[];
+  constraints: StateOfConstraint[];
+  limits?: UseOfLimit[];
   refs?: Noun[];
 }) {
   if (constraints.length === 0 && !limits?.length)

@@ -52,12 +52,14 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
   const [plan, setPlan] = useState<PlanOfBackfill | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
-  const [key] = useState(() => crypto.randomUUID());
+  const [key, setKey] = useState(() => crypto.randomUUID());
 
   const [from, to] = [fromWall(range.from, zone), fromWall(range.to, zone)];
+  // Another request has another key; a repeat of one, after an answer was lost, has the same and counts once.
   const edit = (change: () => void) => {
     change();
     setPlan(null);
+    setKey(crypto.randomUUID());
   };
   const ends = byData ? range : { from: from?.instant ?? "", to: to?.instant ?? "" };
   const body = {
@@ -143,7 +145,7 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
               Begin with the newest
             </label>
           </div>
-          <Command text={command(true)} />
+          {(byData ? ends.from || ends.to : ends.from && ends.to) ? <Command text={command(true)} /> : <Incomplete />}
           <footer className="form-end">
             <button type="submit" className="button primary" disabled={busy}>
               Dry run
@@ -191,6 +193,11 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
       )}
     </>
   );
+}
+
+/** In place of a command that would be refused. */
+export function Incomplete() {
+  return <p className="faint">The command stands here once the form is complete.</p>;
 }
 
 function Note({ note }: { note: "gap" | "overlap" | null }) {

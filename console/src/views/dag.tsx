@@ -9,9 +9,10 @@ import { ScheduleZone, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { Picture } from "../graph/picture";
 import { partition, shortId, shortName } from "../lib/format";
+import { paths } from "../lib/paths";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
-import { RunLink, ScheduleLink } from "../parts/go";
+import { Go, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
 
@@ -55,6 +56,9 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
         <span className="tools">
           <ActButton action={actions.runDag(name)} />
           <ActButton action={actions.switchDag(name, !on)} />
+          <Go className="button" to={paths.backfill(`${name}~`)}>
+            Backfill
+          </Go>
         </span>
       </header>
       <section className="panel">
@@ -89,6 +93,16 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
             ) : (
               <div className="scroll-x">
                 <table>
+                  <thead>
+                    <tr>
+                      <th>State</th>
+                      <th>Run</th>
+                      <th>Began</th>
+                      <th className="end">Took</th>
+                      <th>Nodes</th>
+                      <th>Started by</th>
+                    </tr>
+                  </thead>
                   <tbody>
                     {items.map((item) => (
                       <tr key={item.run_id} aria-current={item.run_id === id}>
@@ -137,6 +151,34 @@ function RunTitle({ run }: { run: RunOfDag }) {
   );
 }
 
+/** Without a chosen node: those that have not succeeded, and why. They are what holds a run up. */
+function OpenNodes({ run }: { run: RunOfDag | undefined }) {
+  const { change } = usePlace();
+  const open = Object.entries(run?.nodes ?? {}).filter(([, node]) => node.state !== "SUCCEEDED");
+  return (
+    <aside className="side">
+      {open.length > 0 && <h2>Not succeeded</h2>}
+      <ul>
+        {open.map(([name, node]) => (
+          <li key={name}>
+            <State state={node.state} word={false} />{" "}
+            <button type="button" className="link name" onClick={() => change({ node: name }, true)}>
+              {name}
+            </button>
+            <span className="sub">
+              <Reason text={node.why} />
+            </span>
+          </li>
+        ))}
+      </ul>
+      <p className="faint">
+        {run && open.length === 0 ? "All nodes have succeeded. " : ""}
+        Choose a node to see its state, its reason, and what you can do.
+      </p>
+    </aside>
+  );
+}
+
 function NodePanel({
   dag,
   definition,
@@ -149,9 +191,9 @@ function NodePanel({
   node: string | undefined;
 }) {
   const given = node ? definition.nodes[node] : undefined;
-  if (!node || !given)
-    return <aside className="side faint">Choose a node to see its state, its reason, and what you can do.</aside>;
+  if (!node || !given) return <OpenNodes run={run} />;
   const state = run?.nodes[node];
+  const own = definition.schedules?.find((schedule) => schedule.endsWith(`~${node}`));
   return (
     <aside className="side">
       <p className="faint">node</p>
@@ -178,9 +220,7 @@ function NodePanel({
       <p className="faint">
         workflow <code>{String((given as { workflow?: unknown }).workflow ?? "")}</code>
       </p>
-      {definition.schedules?.some((schedule) => schedule.endsWith(`.${node}`)) && (
-        <ScheduleLink name={definition.schedules.find((schedule) => schedule.endsWith(`.${node}`)) ?? ""} />
-      )}
+      {own && <ScheduleLink name={own} />}
       {run && (
         <span className="row-tools stacked">
           <ActButton small action={actions.rerunDag(dag, run.run_id, { from: node })}>

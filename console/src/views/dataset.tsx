@@ -45,7 +45,7 @@ function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
           <Go className="button" to={paths.view(ns, "graph")} search={{ around: `dataset:${name}` }}>
             Lineage
           </Go>
-          <Go className="button" to={paths.view(ns, "reprocess")} search={{ name }}>
+          <Go className="button" to={paths.view(ns, "reprocess")} search={{ name, at: search.at }}>
             Reprocess
           </Go>
           <Command text={commands.partitions(name)} />

@@ -5,7 +5,7 @@ import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
 import type { DeadLetter } from "../api/types";
 import { useNs, usePlace } from "../frame/place";
-import { number } from "../lib/format";
+import { isOfMessage, number, shortName } from "../lib/format";
 import { ActButton } from "../parts/act";
 import { Command } from "../parts/command";
 import { RunLink, ScheduleLink } from "../parts/go";
@@ -42,6 +42,10 @@ export function DeadLetters() {
   );
 }
 
+/** The schedules whose letters one action redrives. The command line has no such action for a message. */
+const schedulesOf = (letters: DeadLetter[]) =>
+  [...new Set(letters.map((letter) => letter.schedule))].filter((name) => !isOfMessage(name)).slice(0, 3);
+
 function ByReason({ ns, letters }: { ns: string; letters: DeadLetter[] }) {
   const groups = useMemo(() => {
     const found = new Map<string, DeadLetter[]>();
@@ -53,9 +57,9 @@ function ByReason({ ns, letters }: { ns: string; letters: DeadLetter[] }) {
       key={reason}
       title={<Reason text={reason} />}
       note={number(group.length)}
-      tools={[...new Set(group.map((letter) => letter.schedule))].slice(0, 3).map((schedule) => (
+      tools={schedulesOf(group).map((schedule) => (
         <ActButton key={schedule} small action={actions.redriveAll(ns, schedule)}>
-          Redrive all of {schedule.split(".").slice(1).join(".")}
+          Redrive all of {shortName(schedule)}
         </ActButton>
       ))}
     >

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import type { GraphNode } from "../api/new-types";
 import { namespace } from "../api/queries";
+import type { NodeOfGraph } from "../api/types";
 import { useNs, usePlace } from "../frame/place";
 import { Picture } from "../graph/picture";
 import { count, shortName } from "../lib/format";
@@ -88,7 +88,7 @@ function Side({
   edges,
   focus,
 }: {
-  node: GraphNode | undefined;
+  node: NodeOfGraph | undefined;
   edges: { from: string; to: string; text: string }[];
   focus: (id: string) => void;
 }) {

@@ -2,13 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
-import type { Fire, Now, WaitingGroup } from "../api/new-types";
 import { namespace } from "../api/queries";
-import type { Run } from "../api/types";
+import type { Fire, HeldJobs, Now, Run } from "../api/types";
 import { useNs } from "../frame/place";
 import { useNow } from "../frame/settings";
 import { count, number, partition, since, withoutNamespace } from "../lib/format";
 import { ofRef, paths } from "../lib/paths";
+import { inShort } from "../lib/sentence";
 import { ActButton } from "../parts/act";
 import { Command } from "../parts/command";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
@@ -194,7 +194,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
                 <ScheduleLink name={job.schedule} />
               </td>
               <td>
-                <Reason text={job.reason} />{" "}
+                <Reason text={inShort(job.reason)} />{" "}
                 <JobLink id={job.job_id}>{partition(job.correlation) || undefined}</JobLink>
               </td>
               <td className="end">
@@ -249,7 +249,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
   );
 }
 
-function groupTarget(ns: string, group: WaitingGroup): { to: string; search: Record<string, string> } {
+function groupTarget(ns: string, group: HeldJobs): { to: string; search: Record<string, string> } {
   const limit = group.kind === "limit" ? ofRef("limit", group.name) : null;
   if (limit) return limit;
   if (group.kind === "data" || group.kind === "pause")
@@ -276,7 +276,7 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
             <td>
               <span className="name">{withoutNamespace(group.of, ns)}</span>
               <span className="sub">
-                <Reason text={group.why} />
+                <Reason text={inShort(group.why)} />
               </span>
             </td>
             <td className="end">
@@ -294,7 +294,7 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
 }
 
 /** When a clock lets them go, or what else does. */
-function LetsGo({ group }: { group: WaitingGroup }) {
+function LetsGo({ group }: { group: HeldJobs }) {
   const words = LETS_GO[group.kind];
   if (words || !group.changes_at) return <span className="faint">{words ?? "with the next event"}</span>;
   return (

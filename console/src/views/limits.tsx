@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { commands } from "../api/commands";
-import type { LimitRow } from "../api/new-types";
 import { namespace } from "../api/queries";
+import type { Limit } from "../api/types";
 import { useNs, usePlace } from "../frame/place";
 import { number, withoutNamespace } from "../lib/format";
 import { Command } from "../parts/command";
@@ -77,7 +77,7 @@ export function Limits() {
   );
 }
 
-function Use({ of }: { of: LimitRow }) {
+function Use({ of }: { of: Limit }) {
   if (of.in_use === null) return <span className="faint">–</span>;
   const share = of.maximum ? Math.min(1, of.in_use / of.maximum) : 0;
   return (

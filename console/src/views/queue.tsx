@@ -9,6 +9,7 @@ import { tell } from "../frame/settings";
 import { number, partition, withoutNamespace } from "../lib/format";
 import { byHolder, byWord, type Held, useInWords } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
+import { inShort } from "../lib/sentence";
 import { lookOfState } from "../lib/states";
 import { ActButton, useAct } from "../parts/act";
 import { Command, copy } from "../parts/command";
@@ -35,7 +36,6 @@ export function Queue() {
     () =>
       (query.data?.rows ?? []).filter(
         (job) =>
-          !job.schedule.includes(".~") &&
           (!search.state || job.state === search.state) &&
           (!search.schedule || job.schedule === search.schedule) &&
           (!search.q || `${job.schedule} ${job.reason}`.toLowerCase().includes(search.q.toLowerCase())),
@@ -257,7 +257,7 @@ function WaitsFor({ job }: { job: Job }) {
       {job.inherited_priority !== null && <span className="tag">priority {job.inherited_priority}, inherited</span>}{" "}
       {job.reason ? (
         <span title={job.reason}>
-          <Reason text={job.reason} />
+          <Reason text={inShort(job.reason)} />
         </span>
       ) : (
         <span className="faint">

@@ -1,6 +1,6 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { type FormEvent, useId, useState } from "react";
 import { actions } from "../api/actions";
 import { fill, send } from "../api/client";
 import { commands } from "../api/commands";
@@ -8,14 +8,14 @@ import { dataset, namespace } from "../api/queries";
 import type { PlanOfReprocess, StoredReprocess } from "../api/types";
 import { useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { count, number, partition, shortId, shortName } from "../lib/format";
+import { count, number, partition, partitionPath, shortId, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { ActButton, useReadOnly } from "../parts/act";
 import { Command } from "../parts/command";
 import { Go, ScheduleLink } from "../parts/go";
 import { Await, Empty, Failure, Panel } from "../parts/panel";
 import { Ago, Reason, State } from "../parts/text";
-import { Entries, keysOf } from "./backfill";
+import { Entries, Incomplete, keysOf } from "./backfill";
 import { Counts } from "./schedule/backfills";
 
 /** Run something again with everything downstream of it: what to begin with, a dry run, then the beginning. */
@@ -84,6 +84,9 @@ function Wizard({ ns }: { ns: string }) {
   const [chosen, setChosen] = useState(search.name ?? "");
   const name = chosen || sets[0]?.name || "";
   const keys = useQuery({ ...dataset.definition(name), enabled: name !== "" }).data?.keys ?? [];
+  const known = useId();
+  const partitions =
+    useQuery({ ...dataset.partitions(name), enabled: name !== "" && kind === "dataset" }).data?.items ?? [];
   const given = search.at?.split("/") ?? [];
   const [typed, setTyped] = useState<string | null>(null);
   const values =
@@ -97,10 +100,13 @@ function Wizard({ ns }: { ns: string }) {
   const [plan, setPlan] = useState<PlanOfReprocess | null>(null);
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
+  const [key, setKey] = useState(() => crypto.randomUUID());
 
+  // Another request has another key; a repeat of one, after an answer was lost, has the same and counts once.
   const edit = (change: () => void) => {
     change();
     setPlan(null);
+    setKey(crypto.randomUUID());
   };
   const start = kind === "run" ? { run } : { dataset: name, partition: keysOf(values) };
   const command = (dryRun: boolean) => commands.reprocess({ ...start, scope, concurrency, dryRun });
@@ -112,7 +118,7 @@ function Wizard({ ns }: { ns: string }) {
       const path = fill("/v1/namespaces/{ns}/reprocess", { ns });
       if (dryRun) setPlan(await send<PlanOfReprocess>("POST", path, { body }));
       else {
-        const begun = await send<StoredReprocess>("POST", path, { body, key: crypto.randomUUID() });
+        const begun = await send<StoredReprocess>("POST", path, { body, key });
         tell("The re-processing has begun");
         queries.invalidateQueries();
         go(paths.reprocess(ns, begun.reprocess_id));
@@ -158,9 +164,15 @@ function Wizard({ ns }: { ns: string }) {
                     required
                     value={values}
                     placeholder={keys.map((key) => `${key}=…`).join("/")}
+                    list={known}
                     spellCheck={false}
                     onChange={(event) => edit(() => setTyped(event.target.value))}
                   />
+                  <datalist id={known}>
+                    {partitions.map((item) => (
+                      <option key={item.path} value={partitionPath(item.partition)} />
+                    ))}
+                  </datalist>
                 </label>
               </>
             ) : (
@@ -192,7 +204,7 @@ function Wizard({ ns }: { ns: string }) {
               />
             </label>
           </div>
-          <Command text={command(true)} />
+          {(kind === "run" ? run : values) ? <Command text={command(true)} /> : <Incomplete />}
           <footer className="form-end">
             <button type="submit" className="button primary" disabled={busy}>
               Dry run

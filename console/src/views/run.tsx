@@ -8,7 +8,8 @@ import type { Run, RunInFull } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { dollars, duration, partition, shortId } from "../lib/format";
+import { dollars, duration, partition, shortId, shortName } from "../lib/format";
+import { lateBy, missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
@@ -56,6 +57,11 @@ function Page({ run }: { run: RunInFull }) {
           <span className="crumb">{partition(run.partition ?? run.correlation) || shortId(run.run_id)}</span>
         </h1>
         <State state={run.state} />
+        {run.dag && (
+          <Go to={paths.dag(run.dag.name)} search={{ run: run.dag.run_id, node: run.dag.node ?? undefined }}>
+            {run.dag.node ? `node ${run.dag.node} of` : "start of"} the DAG {shortName(run.dag.name)}
+          </Go>
+        )}
         {run.attempts > 1 && (
           <span className="faint">
             attempt {run.attempt} of {run.attempts}
@@ -91,7 +97,8 @@ function Page({ run }: { run: RunInFull }) {
             started because <Reason text={run.fired_by} refs={why.data?.refs} />
             {run.waited_for && (
               <>
-                ; it waited {duration(run.waited_ms)} for <Reason text={run.waited_for} refs={why.data?.refs} />
+                ; it waited {duration(run.waited_ms)} for{" "}
+                <Reason text={run.waited_for.replace(/^waits for /, "")} refs={why.data?.refs} />
               </>
             )}
           </p>
@@ -101,7 +108,7 @@ function Page({ run }: { run: RunInFull }) {
       <div className="figures">
         <Figure word="Waited" value={<Took from={run.created_at} to={run.claimed_at} />} />
         <Figure word="Took" value={<Took from={run.claimed_at} to={run.ended_at} living={living} />} />
-        <Figure word="Late" value={<Late ms={run.lateness_ms} beyond={run.late} />} />
+        <Figure word="Late" value={<Late ms={lateBy(run)} beyond={run.late || missedBy(run) > 0} />} />
         <Figure word="Cost, list price" value={dollars(run.billed?.cost_usd)} />
         <Figure word="Priority" value={run.priority} />
       </div>

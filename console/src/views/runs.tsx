@@ -3,7 +3,7 @@ import { commands } from "../api/commands";
 import { namespace, schedule } from "../api/queries";
 import type { Run } from "../api/types";
 import { useNs, usePlace } from "../frame/place";
-import { number, shortName } from "../lib/format";
+import { isInternal, number, shortName } from "../lib/format";
 import { lateFirst } from "../lib/late";
 import { paths } from "../lib/paths";
 import { Command } from "../parts/command";
@@ -18,12 +18,16 @@ export function Runs() {
   const ns = useNs();
   const { search, change } = usePlace();
   const { state, day } = search;
+  // Those of one schedule were asked for, also if it is a node of a DAG.
+  const all = search.all === "yes" || !!search.schedule;
   const ofNamespace = useQuery({ ...namespace.runs(ns, { state, day }), enabled: !search.schedule });
   const ofSchedule = useQuery({
     ...schedule.runs(search.schedule ?? "", { state, day, limit: 500 }),
     enabled: !!search.schedule,
   });
   const query = search.schedule ? ofSchedule : ofNamespace;
+  const kept = visible(query.data?.items ?? [], all);
+  const shown = search.by === "late" ? lateFirst(kept) : kept;
   return (
     <div className="page fill">
       <div className="page-head">
@@ -31,8 +35,8 @@ export function Runs() {
         <span className="faint">
           {query.data &&
             (query.data.next_cursor
-              ? `the newest ${number(query.data.items.length)}`
-              : number(query.data.items.length))}
+              ? `${number(shown.length)} among the newest ${number(query.data.items.length)}`
+              : number(shown.length))}
           {day ? ` of ${day}` : " of the last two weeks"}
         </span>
         {search.schedule && (
@@ -66,6 +70,11 @@ export function Runs() {
           >
             late ones, the worst first
           </button>
+          {!search.schedule && (
+            <button type="button" aria-pressed={all} onClick={() => change({ all: all ? undefined : "yes" })}>
+              with nodes of DAGs
+            </button>
+          )}
         </fieldset>
         <label className="toolbar">
           <span className="faint">Day, in UTC</span>
@@ -73,9 +82,9 @@ export function Runs() {
         </label>
       </div>
       <Await query={query} rows={12}>
-        {({ items }) => (
+        {() => (
           <RunsTable
-            runs={search.by === "late" ? lateFirst(visible(items)) : visible(items)}
+            runs={shown}
             fill
             empty={
               <Empty command="sluice run NAME">
@@ -89,4 +98,4 @@ export function Runs() {
   );
 }
 
-const visible = (runs: Run[]) => runs.filter((run) => !run.schedule.includes(".~"));
+const visible = (runs: Run[], all: boolean) => (all ? runs : runs.filter((run) => !isInternal(run.schedule)));

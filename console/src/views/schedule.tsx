@@ -2,13 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
-import type { Why } from "../api/new-types";
 import { schedule } from "../api/queries";
-import type { StoredSchedule } from "../api/types";
+import type { StoredSchedule, WhySchedule } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { ScheduleZone, useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
-import { between, count, partition, person, shortName } from "../lib/format";
+import { between, count, dagOfStart, partition, person, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { ofPartition } from "../lib/sentence";
 import { PAUSED } from "../lib/states";
@@ -55,16 +54,19 @@ function Page({ name, definition }: { name: string; definition: StoredSchedule }
   ];
   const tab = openTab(tabs, search.tab);
   const paused = PAUSED.includes(definition.state);
-  const able = [
-    actions.run(name, definition.by ?? []),
-    ...(paused ? [actions.resume(name)] : definition.state === "enabled" ? [actions.pause(name)] : []),
-    definition.state === "enabled" || paused ? actions.disable(name) : actions.enable(name),
-  ];
+  // Only the DAG itself changes a schedule that it owns.
+  const able = definition.dag
+    ? []
+    : [
+        actions.run(name, definition.by ?? []),
+        ...(paused ? [actions.resume(name)] : definition.state === "enabled" ? [actions.pause(name)] : []),
+        definition.state === "enabled" || paused ? actions.disable(name) : actions.enable(name),
+      ];
   useKeys({
     w: () => go(paths.schedule(name), { tab: "jobs" }),
     c: () => copy(commands.describe("schedule", name)).then(() => tell("The command is copied")),
-    r: () => open(actions.run(name, definition.by ?? [])),
-    p: () => open(paused ? actions.resume(name) : actions.pause(name)),
+    r: definition.dag ? undefined : () => open(actions.run(name, definition.by ?? [])),
+    p: definition.dag ? undefined : () => open(paused ? actions.resume(name) : actions.pause(name)),
   });
   return (
     <>
@@ -85,9 +87,11 @@ function Page({ name, definition }: { name: string; definition: StoredSchedule }
           {able.map((action) => (
             <ActButton key={action.title} action={action} />
           ))}
-          <Go className="button" to={paths.backfill(name)}>
-            Backfill
-          </Go>
+          {(!definition.dag || dagOfStart(name)) && (
+            <Go className="button" to={paths.backfill(name)}>
+              Backfill
+            </Go>
+          )}
         </span>
       </header>
       {definition.description && (
@@ -123,7 +127,7 @@ function Page({ name, definition }: { name: string; definition: StoredSchedule }
   );
 }
 
-function WhyPanel({ why, definition }: { why: Why; definition: StoredSchedule }) {
+function WhyPanel({ why, definition }: { why: WhySchedule; definition: StoredSchedule }) {
   const { search, change } = usePlace();
   const chosen = why.jobs.find((job) => job.job_id === search.open) ?? why.jobs[0];
   const refs = ofPartition([...(why.refs ?? []), ...(chosen?.refs ?? [])], partition(chosen?.correlation));
@@ -185,7 +189,7 @@ function WhyPanel({ why, definition }: { why: Why; definition: StoredSchedule })
 }
 
 /** The trigger in words, where the API has no tree. */
-function Flat({ job, definition }: { job: Why["jobs"][number] | undefined; definition: StoredSchedule }) {
+function Flat({ job, definition }: { job: WhySchedule["jobs"][number] | undefined; definition: StoredSchedule }) {
   return (
     <ul className="constraints">
       {!job && (

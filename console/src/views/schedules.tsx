@@ -2,13 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import { useCallback, useDeferredValue, useMemo, useRef, useState } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
-import type { Glance, LastRun, ScheduleRow } from "../api/new-types";
 import { glances, type ScheduleList, scheduleRows } from "../api/queries";
+import type { GlanceAtSchedule, LastRun, ScheduleInShort } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { fits, parseFilter, toggleTerm } from "../lib/filter";
-import { count, number, shortName, withoutNamespace } from "../lib/format";
+import { count, dagOfStart, isOfMessage, number, shortName, withoutNamespace } from "../lib/format";
 import { paths } from "../lib/paths";
 import { lookOfState, PAUSED } from "../lib/states";
 import { useAct } from "../parts/act";
@@ -33,7 +33,8 @@ export function Schedules() {
   }
   const field = useRef<HTMLInputElement>(null);
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const [bulk, setBulk] = useState<string[] | null>(null);
+  // Those on which a dialog acts stay the same while it is open, also when the list changes.
+  const [bulk, setBulk] = useState<ScheduleInShort[] | null>(null);
   useKeys({ "/": () => field.current?.focus() });
 
   const write = (q: string) => {
@@ -44,9 +45,12 @@ export function Schedules() {
   const sought = useDeferredValue(typed);
   const shown = useMemo(() => {
     const filter = parseFilter(sought);
-    const fitting = (query.data?.rows ?? []).filter((row) => !row.name.includes(".~") && fits(row, filter));
+    const fitting = (query.data?.rows ?? []).filter(
+      (row) => !isOfMessage(row.name) && (search.all === "yes" || row.dag === null) && fits(row, filter),
+    );
     return sorted(fitting, search.sort);
-  }, [query.data, sought, search.sort]);
+  }, [query.data, sought, search.sort, search.all]);
+  const owned = useMemo(() => (query.data?.rows ?? []).filter((row) => row.dag !== null).length, [query.data]);
 
   const toggle = useCallback((name: string) => {
     setChosen((before) => {
@@ -55,15 +59,15 @@ export function Schedules() {
       return next;
     });
   }, []);
-  const names =
-    chosen.size > 0 ? shown.filter((row) => chosen.has(row.name)).map((row) => row.name) : shown.map((row) => row.name);
+  // Only the DAG itself changes the schedules that it owns.
+  const able = shown.filter((row) => row.dag === null && (chosen.size === 0 || chosen.has(row.name)));
 
   return (
     <div className="page fill">
       <div className="page-head">
         <h1>Schedules</h1>
         <span className="faint" aria-live="polite">
-          {query.data && countOf(shown.length, query.data)}
+          {query.data && countOf(shown.length, search.all === "yes" ? 0 : owned, query.data)}
         </span>
       </div>
       <div className="toolbar">
@@ -72,7 +76,8 @@ export function Schedules() {
           className="grow"
           type="search"
           aria-label="Filter"
-          placeholder="part of a name, state:hold, tag:team=a, app:flights, workflow:…   ( / )"
+          placeholder="part of a name, state:hold, tag:team=a, app:flights"
+          title="Also workflow:NAME. The key / comes here."
           value={typed}
           spellCheck={false}
           onChange={(event) => write(event.target.value)}
@@ -91,6 +96,16 @@ export function Schedules() {
             </button>
           ))}
         </fieldset>
+        {owned > 0 && (
+          <label className="toolbar">
+            <input
+              type="checkbox"
+              checked={search.all === "yes"}
+              onChange={(event) => change({ all: event.target.checked ? "yes" : undefined })}
+            />
+            with {number(owned)} of DAGs
+          </label>
+        )}
         <span className="space" />
         {chosen.size > 0 && (
           <button type="button" className="link" onClick={() => setChosen(new Set())}>
@@ -100,10 +115,10 @@ export function Schedules() {
         <button
           type="button"
           className="button"
-          disabled={names.length === 0 || !query.data?.whole}
-          onClick={() => setBulk(names)}
+          disabled={able.length === 0 || !query.data?.whole}
+          onClick={() => setBulk(able)}
         >
-          {chosen.size > 0 ? `Act on ${number(names.length)} chosen` : `Act on all ${number(names.length)}`}
+          {chosen.size > 0 ? `Act on ${number(able.length)} chosen` : `Act on all ${number(able.length)}`}
         </button>
       </div>
       <Await query={query} rows={12}>
@@ -111,26 +126,21 @@ export function Schedules() {
           <ScheduleTable ns={ns} rows={shown} chosen={chosen} toggle={toggle} setChosen={setChosen} sought={sought} />
         )}
       </Await>
-      {bulk && (
-        <BulkDialog
-          rows={shown.filter((row) => bulk.includes(row.name))}
-          filter={chosen.size > 0 ? "" : typed}
-          close={() => setBulk(null)}
-        />
-      )}
+      {bulk && <BulkDialog rows={bulk} filter={chosen.size > 0 ? "" : typed} close={() => setBulk(null)} />}
     </div>
   );
 }
 
 /** `433 of 10,000`; while more are read, so many so far. */
-function countOf(fitting: number, { rows, whole }: ScheduleList): string {
-  const all = number(rows.length);
-  return `${fitting === rows.length ? all : `${number(fitting)} of ${all}`}${whole ? "" : " so far, reading more"}`;
+function countOf(fitting: number, hidden: number, { rows, whole }: ScheduleList): string {
+  const many = rows.length - hidden;
+  const text = fitting === many ? number(many) : `${number(fitting)} of ${number(many)}`;
+  return `${text}${whole ? "" : " so far, reading more"}`;
 }
 
 interface TableProps {
   ns: string;
-  rows: ScheduleRow[];
+  rows: ScheduleInShort[];
   chosen: ReadonlySet<string>;
   toggle: (name: string) => void;
   setChosen: (names: ReadonlySet<string>) => void;
@@ -143,12 +153,12 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
   const open = useAct();
   const go = useGo();
   const showRows = useCallback(
-    (visible: ScheduleRow[]) => setOnScreen(visible.slice(0, 50).map((row) => row.name)),
+    (visible: ScheduleInShort[]) => setOnScreen(visible.slice(0, 50).map((row) => row.name)),
     [],
   );
   const all = rows.length > 0 && chosen.size >= rows.length;
 
-  const columns: Column<ScheduleRow>[] = [
+  const columns: Column<ScheduleInShort>[] = [
     {
       id: "chosen",
       width: "16px",
@@ -214,12 +224,13 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       rowKey={(row) => row.name}
       height={44}
       onShown={showRows}
-      onOpen={(row) => go(paths.schedule(row.name))}
+      onOpen={(row) => go(dagOfStart(row.name) ? paths.dag(row.dag ?? "") : paths.schedule(row.name))}
       rowClass={(row) => (chosen.has(row.name) ? "chosen" : "")}
       keys={{
         x: (row) => toggle(row.name),
         w: (row) => go(paths.schedule(row.name), { tab: "jobs" }),
-        p: (row) => open(PAUSED.includes(row.state) ? actions.resume(row.name) : actions.pause(row.name)),
+        p: (row) =>
+          row.dag === null && open(PAUSED.includes(row.state) ? actions.resume(row.name) : actions.pause(row.name)),
         c: (row) => copy(commands.describe("schedule", row.name)).then(() => tell("The command is copied")),
       }}
       empty={
@@ -238,18 +249,19 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
 }
 
 /** The dear facts of the rows on screen; those of rows that were on screen stay. */
-function useGlances(ns: string, names: string[]): Map<string, Glance> {
-  const known = useRef(new Map<string, Glance>());
+function useGlances(ns: string, names: string[]): Map<string, GlanceAtSchedule> {
+  const known = useRef(new Map<string, GlanceAtSchedule>());
   const { data } = useQuery(glances(ns, names));
   if (data) for (const [name, glance] of data) known.current.set(name, glance);
   return known.current;
 }
 
-function NowOf({ row, glance }: { row: ScheduleRow; glance: Glance | undefined }) {
+function NowOf({ row, glance }: { row: ScheduleInShort; glance: GlanceAtSchedule | undefined }) {
   if (!glance) return <span className="faint">{row.pause_reason ?? (row.enabled ? "" : row.state)}</span>;
   return (
     <span className="now">
-      <Reason text={glance.why} short />
+      {/* What triggers it stands in its own column. */}
+      <Reason text={glance.why.replace(/; trigger: .*$/, "")} short />
       {glance.waiting > 0 && (
         <Go className="sub" to={paths.schedule(row.name)} search={{ tab: "jobs" }}>
           {count(glance.waiting, "waiting job", glance.at_least)}
@@ -259,7 +271,7 @@ function NowOf({ row, glance }: { row: ScheduleRow; glance: Glance | undefined }
   );
 }
 
-function NextOf({ glance }: { glance: Glance | undefined }) {
+function NextOf({ glance }: { glance: GlanceAtSchedule | undefined }) {
   return glance ? <Ago at={glance.next_fire} /> : null;
 }
 
@@ -302,10 +314,10 @@ function SortButton({ by, word }: { by: "name" | "trigger"; word: string }) {
   );
 }
 
-function sorted(rows: ScheduleRow[], sort = "name"): ScheduleRow[] {
+function sorted(rows: ScheduleInShort[], sort = "name"): ScheduleInShort[] {
   if (sort === "name") return rows;
   const [sign, key] = sort.startsWith("-") ? [-1, sort.slice(1)] : [1, sort];
-  const value = (row: ScheduleRow) =>
+  const value = (row: ScheduleInShort) =>
     key === "trigger" ? row.triggered_by : key === "state" ? row.state : shortName(row.name);
   return [...rows].sort((a, b) => sign * value(a).localeCompare(value(b)));
 }

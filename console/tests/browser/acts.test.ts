@@ -96,6 +96,35 @@ test("all that fit are acted on: dry run, number typed, progress", async () => {
   await dialog.getByLabel(/to confirm/).fill(String(many));
   await confirm.click();
   await dialog.getByText(`Changed ${many}`).waitFor();
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  await context.close();
+});
+
+test("a few schedules get their dry run at once, anew for each option", async () => {
+  const { page, context } = await console_.open("/demo/schedules?q=clean-00008");
+  const asked: string[] = [];
+  page.on("request", (made) => made.url().endsWith("/bulk") && asked.push(made.postData() ?? ""));
+  await page.getByText("1 of 10,000").waitFor();
+  await page.getByRole("button", { name: "Act on all 1" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("Would change 1").waitFor();
+  await dialog.getByLabel("Mode").selectOption("drain");
+  await expect.poll(() => asked.length).toBe(2);
+  await dialog.getByText("Would change 1").waitFor();
+  expect(asked.map((body) => JSON.parse(body))).toMatchObject([
+    { action: "pause", mode: "hold", dry_run: true },
+    { action: "pause", mode: "drain", dry_run: true },
+  ]);
+  await context.close();
+});
+
+test("only the DAG acts on the schedules that it owns", async () => {
+  const { page, context } = await console_.open("/demo/schedules?all=yes&q=nightly");
+  await page.getByRole("link", { name: "flights.nightly/join" }).waitFor();
+  expect(await page.getByRole("button", { name: /^Act on all/ }).isDisabled()).toBe(true);
+  await page.getByLabel(/^with 1 of DAGs/).uncheck();
+  await page.getByText(/No schedule fits/).waitFor();
   await context.close();
 });
 

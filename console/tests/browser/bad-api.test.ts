@@ -67,3 +67,138 @@ test("10,000 characters, right-to-left text and 0 rows break no page", async () 
   }
   expect(complaints.filter((text) => !text.includes("status of 400"))).toEqual([]);
 });
+
+test("an API that is down from the start says so in each panel, and a retry helps", async () => {
+  console_ = await stage();
+  const { page } = await console_.open("/demo");
+  await page.getByText("Held up by").waitFor();
+  const down = {
+    error: {
+      code: "not_reachable",
+      message: "the API does not answer: connection refused",
+      field: null,
+      hint: "make up starts a local one",
+    },
+  };
+  await page.route("**/v1/**", (route) => route.fulfill({ status: 502, body: JSON.stringify(down) }));
+  await page.goto(`${console_.origin}/demo/limits`);
+  await page.getByText("the API does not answer: connection refused").first().waitFor({ timeout: 20_000 });
+  await page.getByText("make up starts a local one").first().waitFor();
+  await page.unroute("**/v1/**");
+  await page.getByRole("button", { name: "Try again" }).first().click();
+  await page.getByRole("button", { name: "small" }).waitFor();
+});
+
+test("an action that is throttled or refused stays open with its error", async () => {
+  console_ = await stage();
+  const { page } = await console_.open("/demo/schedules/flights/ingest-00000");
+  const pause = page.getByRole("button", { name: "Pause", exact: true });
+  await pause.first().click();
+  const dialog = page.getByRole("dialog");
+  for (const [status, message] of [
+    [429, "Too Many Requests"],
+    [403, "user/ada may not change schedules of demo"],
+  ] as const) {
+    await page.route("**/pause", (route) => route.fulfill({ status, body: JSON.stringify({ message }) }));
+    await dialog.getByRole("button", { name: "Pause", exact: true }).click();
+    await dialog.getByText(message).waitFor();
+  }
+  await page.unroute("**/pause");
+  await dialog.getByRole("button", { name: "Pause", exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+});
+
+test("a console that only reads offers the command and sends no change", async () => {
+  console_ = await stage();
+  const { page } = await console_.open("/demo");
+  await page.getByText("Held up by").waitFor();
+  await page.route("**/console.json", async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, json: { ...(await answer.json()), read_only: true } });
+  });
+  await page.goto(`${console_.origin}/demo/schedules/flights/ingest-00000`);
+  await page.getByText("read only", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("copy the command instead").waitFor();
+  expect(await dialog.getByRole("button", { name: "Pause", exact: true }).isDisabled()).toBe(true);
+  await page.goto(`${console_.origin}/demo/schedules?q=clean-00008`);
+  await page.getByRole("button", { name: "Act on all 1" }).click();
+  await dialog.getByText("Would change 1").waitFor();
+  expect(await dialog.getByRole("button", { name: "Pause 1" }).isDisabled()).toBe(true);
+});
+
+test("reasons of 10,000 characters with markup stay within their rows", async () => {
+  console_ = await stage();
+  const { page, complaints } = await console_.open("/demo");
+  await page.getByText("Held up by").waitFor();
+  const long = `<i>ממתין</i> ${"ש".repeat(5000)} ${"y".repeat(5000)}`;
+  await page.route(/\/v1\/.*(jobs|now|why)/, async (route) => {
+    const answer = await route.fetch();
+    let left = 30;
+    const text = (await answer.text()).replace(/"(why|reason)":"[^"]*"/g, (found, key) =>
+      left-- > 0 ? `"${key}":${JSON.stringify(long)}` : found,
+    );
+    await route.fulfill({ response: answer, body: text });
+  });
+  for (const path of ["", "/queue", "/schedules/flights/ingest-00000"]) {
+    await page.goto(`${console_.origin}/demo${path}`);
+    await page.getByText("<i>ממתין</i>").first().waitFor();
+    expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), path).toBe(true);
+  }
+  expect(await page.locator("i").count()).toBe(0);
+  expect(complaints).toEqual([]);
+});
+
+test("a namespace without anything says how to begin, in each view", async () => {
+  console_ = await stage();
+  const { page, complaints } = await console_.open("/demo");
+  await page.getByText("Held up by").waitFor();
+  const none = { items: [], next_cursor: null };
+  const empty: Record<string, object> = {
+    now: {
+      at: new Date().toISOString(),
+      at_least: false,
+      waiting: { count: 0, at_least: false, groups: [], groups_left_out: 0 },
+      approvals: { count: 0, at_least: false, jobs: [] },
+      running: { count: 0, at_least: false, runs: [] },
+      overdue: { count: 0, at_least: false, items: [] },
+      paused: { count: 0, at_least: false, schedules: [] },
+    },
+    fires: { ...none, at_least: false },
+    graph: { around: null, nodes: [], edges: [], at_least: false },
+    timeline: {
+      names: [],
+      workflows: [],
+      states: [],
+      row: [],
+      at: [],
+      waited: [],
+      took: [],
+      state: [],
+      at_least: false,
+    },
+  };
+  await page.route("**/v1/namespaces/demo/**", (route) => {
+    const last = new URL(route.request().url()).pathname.split("/").at(-1) ?? "";
+    return route.fulfill({ status: 200, body: JSON.stringify(empty[last] ?? none) });
+  });
+  for (const [path, text] of [
+    ["", "sluice init first-app"],
+    ["/timeline", "Nothing ran in this range"],
+    ["/dags", "No DAGs"],
+    ["/graph", "No schedules yet"],
+    ["/datasets", "No datasets"],
+    ["/limits", "nobody waits in a queue"],
+    ["/reprocess", "None yet"],
+    ["/dead-letters", "Every event was delivered"],
+    ["/report", "Nothing ended on this day"],
+  ]) {
+    await page.goto(`${console_.origin}/demo${path}`);
+    await page
+      .getByText(text as string)
+      .first()
+      .waitFor();
+  }
+  expect(complaints).toEqual([]);
+});

@@ -30,6 +30,9 @@ const VIEWS: [name: string, path: string, text: string | RegExp][] = [
   ["log", `/demo/runs/${run(25).run_id}?tab=log`, "INFO wrote part 39"],
   ["lineage of a run", `/demo/runs/${run(25).run_id}?tab=lineage`, "Led to it"],
   ["lineage", "/demo/graph", "at least 200 nodes"],
+  ["dags", "/demo/dags", "Trains a model"],
+  ["dag", "/demo/dags/flights/nightly?node=evaluate", "waits for jfk, which failed"],
+  ["message", "/demo/messages/flights/beat", "@every 10s"],
   ["datasets", "/demo/datasets", "weather"],
   ["dataset", "/demo/datasets/weather?at=2013/12/20", "missing"],
   ["limits", "/demo/limits?name=pool:demo.small", "In use by"],
@@ -89,6 +92,13 @@ test("what is gone says so in its own place, with a hint", async () => {
   const { page, context } = await console_.open("/demo/schedules/flights/gone");
   await page.getByText("no schedule named 'demo.flights.gone'").waitFor();
   await page.getByText("look at the list").waitFor();
+  await page.goto(`${console_.origin}/demo/messages/flights/sent`);
+  await page.getByText("a message that has nothing left to send").waitFor();
+  await page.getByRole("table", { name: "Runs" }).waitFor();
+  await page.goto(`${console_.origin}/demo/messages/flights/never`);
+  await page.getByText("no message named 'demo.flights.never'").waitFor();
+  await page.goto(`${console_.origin}/demo/runs/demo.flights.clean.mf3k0p2q.gone`);
+  await page.getByText("no run 'demo.flights.clean.mf3k0p2q.gone'").waitFor();
   await page.goto(`${console_.origin}/nowhere/schedules`);
   await page.getByText("no namespace named 'nowhere'").waitFor();
   await page.goto(`${console_.origin}/demo/a/view/of/later`);
@@ -107,6 +117,9 @@ test("an address of sluice open leads to its view and no further", async () => {
   await page.waitForURL((url) => url.searchParams.get("q") === "workflow:demo.flights.clean");
   await page.getByRole("heading", { name: "Schedules" }).waitFor();
   expect(new URL(page.url()).pathname).toBe("/demo/schedules");
+  await page.goto(`${console_.origin}/messages/demo.flights.beat`);
+  await page.waitForURL((url) => url.pathname === "/demo/messages/flights/beat");
+  await page.getByRole("heading", { name: "flights.beat" }).waitFor();
   await context.close();
 });
 

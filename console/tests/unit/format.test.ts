@@ -1,10 +1,13 @@
 import { expect, test } from "vitest";
 import {
   ago,
+  asWritten,
   between,
   count,
   dollars,
   duration,
+  isInternal,
+  isOfMessage,
   lateness,
   nameParts,
   number,
@@ -42,6 +45,9 @@ test("a partition is its values, its path has the keys", () => {
   const keys = { year: "2013", month: "1", day: "4" };
   expect(partition(keys)).toBe("2013/1/4");
   expect(partitionPath(keys)).toBe("year=2013/month=1/day=4");
+  expect(partition({ day: "4", month: "1", year: "2013" })).toBe("2013/1/4");
+  expect(partition({ airport: "JFK", day: "4", month: "1", year: "2013" })).toBe("JFK/2013/1/4");
+  expect(partition({ region: "eu", day: "4" })).toBe("eu/4");
   expect(partition(null)).toBe("");
 });
 
@@ -49,6 +55,24 @@ test("names lose their namespace, and come apart", () => {
   expect(shortName("demo.flights.clean")).toBe("flights.clean");
   expect(shortName("demo")).toBe("demo");
   expect(nameParts("demo.flights.daily.~x")).toEqual({ ns: "demo", app: "flights", name: "daily.~x" });
+});
+
+test("names that Sluice makes are shown as their authors know them", () => {
+  expect(shortName("demo.flights.nightly~1f0c22ab~join")).toBe("flights.nightly/join");
+  expect(shortName("demo.flights.nightly~")).toBe("flights.nightly");
+  expect(shortName("demo.flights.~backup")).toBe("flights.backup");
+  expect(asWritten("workflow a.b.nightly~1f0c22ab reached STARTED")).toBe("workflow a.b.nightly reached STARTED");
+  expect(asWritten("approved by arn:aws:iam::000000000000:user/ada")).toBe("approved by user/ada");
+  expect(asWritten("wrote ~/out and C:/PROGRA~1, about ~5 rows")).toBe("wrote ~/out and C:/PROGRA~1, about ~5 rows");
+});
+
+test("nodes of DAGs and notices are internal, as in the CLI", () => {
+  expect(isInternal("demo.flights.nightly~1f0c22ab~join")).toBe(true);
+  expect(isInternal("demo.flights.~notice-0123456789abcdef01234567")).toBe(true);
+  expect(isInternal("demo.flights.nightly~")).toBe(false);
+  expect(isInternal("demo.flights.~backup")).toBe(false);
+  expect(isOfMessage("demo.flights.~backup")).toBe(true);
+  expect(isOfMessage("demo.flights.nightly~")).toBe(false);
 });
 
 test("a bounded count says that it is one", () => {

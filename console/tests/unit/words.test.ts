@@ -5,9 +5,9 @@ import { differences, lineDiff } from "../../src/lib/diff";
 import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
 import { byHolder, useInWords } from "../../src/lib/held";
-import { lateFirst } from "../../src/lib/late";
+import { lateBy, lateFirst, missedBy } from "../../src/lib/late";
 import { dayOf, partitionOfDay, reachOf } from "../../src/lib/partitions";
-import { ofPartition, pieces } from "../../src/lib/sentence";
+import { inShort, ofPartition, pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
 import { lookOfState } from "../../src/lib/states";
 import { lookOfDay, monthsAbove, weeks } from "../../src/lib/weeks";
@@ -33,6 +33,11 @@ test("a dataset opens at the partition that its sentence is about", () => {
     to: "/demo/datasets/weather",
     search: { at: "2013/2/9" },
   });
+});
+
+test("who has to approve stands first in the reason of an approval", () => {
+  expect(inShort("approved by a lead, else wait: waits for approval")).toBe("waits for approval by a lead");
+  expect(inShort("waits for 1 partition of demo.weather")).toBe("waits for 1 partition of demo.weather");
 });
 
 test("a sentence with markup stays one text", () => {
@@ -130,6 +135,24 @@ test("a step of a re-processing looks like a run in its state", () => {
 test("late runs come the worst first, and those on time not at all", () => {
   const runs = [{ lateness_ms: 400 }, { lateness_ms: 2000 }, { lateness_ms: null }, { lateness_ms: 9000 }, {}];
   expect(lateFirst(runs)).toEqual([{ lateness_ms: 9000 }, { lateness_ms: 2000 }]);
+});
+
+test("a run that missed a deadline is late, also without a nominal instant", () => {
+  const run = {
+    lateness_ms: null,
+    start_by: "2026-11-22T10:00:05Z",
+    started_at: "2026-11-22T10:00:25Z",
+    end_by: "2026-11-22T10:01:00Z",
+    ended_at: "2026-11-22T10:00:40Z",
+  };
+  expect([lateBy(run), missedBy(run), lateFirst([run]).length]).toEqual([20_000, 20_000, 1]);
+  expect(missedBy({ ...run, started_at: "2026-11-22T10:00:01Z" })).toBe(0);
+  expect(lateBy({ ...run, started_at: "2026-11-22T10:00:01Z" })).toBeNull();
+});
+
+test("each state of a DAG's node has a shape", () => {
+  const states = "PENDING WAITING STARTING RUNNING RETRYING SUCCEEDED FAILED CANCELLED ABORTED BLOCKED SKIPPED";
+  for (const state of states.split(" ")) expect(lookOfState(state).glyph).not.toBe("·");
 });
 
 test("a limit of starts has nothing in use", () => {

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Fragment } from "react";
-import type { Lineage, LineageNode } from "../../api/new-types";
 import { run as read } from "../../api/queries";
+import type { Lineage, NodeOfLineage } from "../../api/types";
 import { useNs } from "../../frame/place";
 import { scheduleOf, shortName, withoutNamespace } from "../../lib/format";
 import { paths } from "../../lib/paths";
@@ -45,7 +45,7 @@ function Steps({ lineage }: { lineage: Lineage }) {
   );
 }
 
-function Card({ node, edges }: { node: LineageNode; edges: Lineage["edges"] }) {
+function Card({ node, edges }: { node: NodeOfLineage; edges: Lineage["edges"] }) {
   const to = addressOf(node);
   const ns = useNs();
   const name = node.schedule ? shortName(node.schedule) : withoutNamespace(node.reason || node.id, ns);
@@ -72,7 +72,7 @@ function Card({ node, edges }: { node: LineageNode; edges: Lineage["edges"] }) {
   );
 }
 
-function addressOf(node: LineageNode): { to: string; search?: Record<string, string> } | null {
+function addressOf(node: NodeOfLineage): { to: string; search?: Record<string, string> } | null {
   if (node.kind === "run" || node.kind === "record") return { to: paths.run(node.id) };
   if (node.kind === "job") return { to: paths.job(node.id) };
   if (node.kind === "partition") {

@@ -1,11 +1,12 @@
 import { useQueryClient } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { PAUSE_FIELDS, pauseOptions } from "../../api/actions";
 import { type BulkAct, bulkCommand } from "../../api/bulk-command";
 import { ApiError, post } from "../../api/client";
 import type { Values } from "../../api/commands";
-import type { Bulk, ScheduleRow } from "../../api/new-types";
+import type { BulkChange, ScheduleInShort } from "../../api/types";
 import { count, number, shortName } from "../../lib/format";
+import { PAUSED } from "../../lib/states";
 import { FormField, Sheet, useReadOnly } from "../../parts/act";
 import { Command } from "../../parts/command";
 import { ScheduleLink } from "../../parts/go";
@@ -24,14 +25,15 @@ interface Progress {
   done: number;
   changed: string[];
   unchanged: string[];
-  failed: Bulk["failed"];
+  failed: BulkChange["failed"];
 }
 
 const NOTHING_YET: Progress = { done: 0, changed: [], unchanged: [], failed: [] };
 
 /** One action on many: who fits, a dry run, a confirmation, progress, and the reason of each that failed. */
-export function BulkDialog({ rows, filter, close }: { rows: ScheduleRow[]; filter: string; close: () => void }) {
-  const [act, setAct] = useState<BulkAct>("pause");
+export function BulkDialog({ rows, filter, close }: { rows: ScheduleInShort[]; filter: string; close: () => void }) {
+  // What is paused is most likely to be resumed.
+  const [act, setAct] = useState<BulkAct>(() => (rows.every((row) => PAUSED.includes(row.state)) ? "resume" : "pause"));
   const [values, setValues] = useState<Values>({ mode: "hold" });
   const [planned, setPlanned] = useState<Progress | null>(null);
   const [done, setDone] = useState<Progress | null>(null);
@@ -46,10 +48,11 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleRow[]; filte
 
   const choose = (next: BulkAct) => {
     setAct(next);
-    setPlanned(null);
     setDone(null);
   };
+  const latest = useRef(0);
   const send = async (dryRun: boolean) => {
+    const mine = ++latest.current;
     setBusy(true);
     setError(null);
     let progress = NOTHING_YET;
@@ -65,15 +68,29 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleRow[]; filte
           unchanged: [...progress.unchanged, ...answer.unchanged],
           failed: [...progress.failed, ...answer.failed],
         };
+        if (mine !== latest.current) return; // the action or its options have changed since
         tell(progress);
       }
     } catch (failure) {
       setError(failure instanceof ApiError ? failure : new ApiError(0, { code: "error", message: String(failure) }));
     } finally {
-      setBusy(false);
+      if (mine === latest.current) setBusy(false);
       if (!dryRun) queries.invalidateQueries();
     }
   };
+
+  // A dry run is of one action with its options. That of a few schedules needs no click.
+  useEffect(() => {
+    setPlanned(null);
+    if (names.length <= AT_ONCE) void send(true);
+  }, [act, values, names]);
+
+  // The button that acted is gone then, and the focus must stay in the dialog: Escape closes it.
+  const leave = useRef<HTMLButtonElement>(null);
+  const over = done !== null;
+  useEffect(() => {
+    if (over) leave.current?.focus();
+  }, [over]);
 
   const ready = planned !== null && planned.done === names.length;
   const mustType = (planned?.changed.length ?? 0) > ASK_FROM;
@@ -113,7 +130,7 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleRow[]; filte
       )}
       {readOnly && <p className="faint after">This console was started with --read-only: dry runs only.</p>}
       <footer>
-        <button type="button" className="button" onClick={close}>
+        <button ref={leave} type="button" className="button" onClick={close}>
           {done ? "Close" : "Leave"}
         </button>
         {done === null && (

@@ -2,8 +2,8 @@
 
 import { queryOptions } from "@tanstack/react-query";
 import { get } from "../../api/client";
-import type { Timeline } from "../../api/new-types";
 import { client } from "../../api/queries";
+import type { Timeline } from "../../api/types";
 
 export const MOST = 100_000;
 

@@ -1,5 +1,5 @@
 import { type MouseEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
-import type { Fire } from "../../api/new-types";
+import type { Fire } from "../../api/types";
 import { useZone } from "../../frame/place";
 import { useTheme } from "../../frame/settings";
 import { type Bar, mergeBars, pixelOf, ticks } from "../../lib/bars";
