@@ -30,6 +30,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -48,6 +49,7 @@ Row = (
     | Definition
     | DeliveryLease
     | Failures
+    | GrantsRow
     | ScheduleState
     | Job
     | Listing
@@ -88,7 +90,19 @@ class Replace:
     ``over`` is the job that the new job replaces, if that has another id.
     """
 
-    row: AccessRow | NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | Timer | DeadlineWatch
+    row: (
+        AccessRow
+        | GrantsRow
+        | NoticeWindow
+        | Backfill
+        | DagRun
+        | Job
+        | PendingNotice
+        | Reprocess
+        | Run
+        | Timer
+        | DeadlineWatch
+    )
     over: Job | None = None
 
 
@@ -143,6 +157,14 @@ class ExpectDefinition:
     """Expect that a document still has the version and the edition that were read."""
 
     definition: Definition
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectGrants:
+    """Expect that the grants of a namespace are those that were read (None: it has no grants document)."""
+
+    namespace: str
+    read: GrantsRow | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +321,7 @@ Write = (
     | CountFailure
     | PutDefinition
     | ExpectDefinition
+    | ExpectGrants
     | TrackStarts
     | RemoveDefinition
     | Delete

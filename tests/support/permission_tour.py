@@ -53,6 +53,7 @@ def play() -> None:
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
     steps = (_ready_datasets, _many_datasets, _told_late, _gathered, _told_of_statuses, _failed_unheard, _taken_late)
+    steps += (_granted,)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -144,6 +145,28 @@ def _told_of_statuses() -> None:
         world.upload(day(number))
         world.settle()
         world.finish()
+
+
+def _granted() -> None:
+    """Events, partitions and statuses that count for another namespace by its grants, a revocation, and its end."""
+    world = World(authorization="enforce")
+    world.deploy(flights({"each": on(partition(), "clean")}))
+    everything = {"grants": [{"to": "other", **{kind: ["*"] for kind in ("run", "follow", "datasets", "events")}}]}
+    for document in (everything, {"grants": []}, everything):
+        world.grant("demo", document)
+        if document is everything and not world.ports.catalog.definition("app", "other.app"):
+            theirs = {
+                "posted": on({"type": "event", "event": "e", "namespace": "demo"}, "demo.flights.clean"),
+                "landed": on(partition("demo.flights"), "demo.flights.clean"),
+                "follows": on(status("demo.flights.clean"), "demo.flights.clean", on_update="drop"),
+            }
+            theirs["follows"]["trigger"]["schedule"] = "demo.flights.each"
+            world.deploy({"schedules": theirs}, "other", "app")
+            world.post("e")
+            world.upload(day(1))
+        world.settle()
+        world.finish()
+        world.settle()
 
 
 def _failed_unheard() -> None:

@@ -26,6 +26,7 @@ from chalicelib.core.writes import (
     DeleteNotice,
     EndLease,
     ExpectDefinition,
+    ExpectGrants,
     ExpectMode,
     ExpectNoneGathering,
     ExpectNoRun,
@@ -165,6 +166,15 @@ def _expect_definition(write: ExpectDefinition, _: Shards) -> Built:
     return "ConditionCheck", keys.key_of(found), condition(expected, values)
 
 
+def _expect_grants(write: ExpectGrants, _: Shards) -> Built:
+    key = keys.grants(write.namespace)
+    if write.read is None:
+        return "ConditionCheck", key, condition(ABSENT, {})
+    # A namespace that was deleted and created again begins with the first version anew, at another instant.
+    values = {"version": write.read.version, "at": write.read.updated_at}
+    return "ConditionCheck", key, condition("version = :version AND updated_at = :at", values)
+
+
 def _track_starts(write: TrackStarts, _: Shards) -> Built:
     key = keys.definition("workflow", write.workflow)
     return update(key, "SET counted = :true", "attribute_exists(pk)", true=True)
@@ -294,6 +304,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     PutState: _put_state,
     PutDefinition: _put_definition,
     ExpectDefinition: _expect_definition,
+    ExpectGrants: _expect_grants,
     TrackStarts: _track_starts,
     RemoveDefinition: _remove_definition,
     Delete: _delete,

@@ -16,6 +16,7 @@ from chalicelib.core.limits.names import workflow_limit
 from chalicelib.core.limits.writes import LeaseQueue, NewEdition
 from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
@@ -153,7 +154,8 @@ def remove(ports: Ports, row: Definition) -> None:
         dataset = Dataset.model_validate(row.document)
         plan.append(Delete(PrefixRow(dataset.bucket, dataset.prefix, row.name)))
     if row.kind == "namespace":
-        plan.append(Delete(AccessRow(row.name, {}, 0, 0, "")))  # by its key, also if it was put meanwhile
+        # By their keys, also if they were put meanwhile.
+        plan += [Delete(AccessRow(row.name, {}, 0, 0, "")), Delete(GrantsRow(row.name, {}, 0, 0, ""))]
     if ports.ledger.commit(plan) is not None and ports.catalog.definition(row.kind, row.name) is not None:
         raise errors.changed_meanwhile(f"{row.kind} {row.name}")
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
+from chalicelib.core.access.grants import ForeignUse
 from chalicelib.core.backfills import backfill
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
@@ -14,13 +15,33 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.triggers import registry
+from chalicelib.flow import grants
 from chalicelib.ports import Ports
 
 SCHEMA = 1
 
 
 def build(ports: Ports, run: Run) -> dict[str, Any]:
-    """The context document that a run gets by reference.
+    """The context document that a run gets by reference. Of upstream runs it has the contexts that are granted (O9)."""
+    document = _build(ports, run)
+    upstream = document.get("upstream")
+    known = _granted(ports, upstream, run.schedule.partition(".")[0], {}) if upstream is not None else None
+    return document if known is upstream else {**document, "upstream": known}
+
+
+def _granted(ports: Ports, context: Mapping[str, Any], by: str, read: grants.Rows) -> Mapping[str, Any] | None:
+    """The context of an upstream run, and in it those of its own upstream runs; None in place of each that a namespace
+    does not grant. A context belongs to the namespace of the schedule that started the run."""
+    use = ForeignUse("context", str(context["schedule"]), by, str(context["workflow"]))
+    if use.owner != by and grants.standing(ports, [use], read).missing:
+        return None
+    inner = context.get("upstream")
+    known = _granted(ports, inner, by, read) if inner is not None else None
+    return context if known is inner else {**context, "upstream": known}
+
+
+def _build(ports: Ports, run: Run) -> dict[str, Any]:
+    """The context of a run, with that of its upstream run.
 
     It has exactly the events of the run's job, and the data that a user named for it. A list longer than
     ``inline_events`` is stored as a manifest instead.
