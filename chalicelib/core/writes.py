@@ -189,6 +189,13 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveSubscription:
+    """Delete a subscription if its ``since`` is as it was read, so that no later one is deleted."""
+
+    subscription: Subscription
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteNotice:
     """Delete a pending notice that a window has taken in, or a window that is over, if it is as it was read. So each
     notice counts once."""
@@ -325,6 +332,7 @@ Write = (
     | TrackStarts
     | RemoveDefinition
     | Delete
+    | RemoveSubscription
     | DeleteNotice
     | DeleteDeadLetter
     | RemoveWaiter

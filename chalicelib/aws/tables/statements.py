@@ -38,6 +38,7 @@ from chalicelib.core.writes import (
     PutLastArrival,
     PutState,
     RemoveDefinition,
+    RemoveSubscription,
     RemoveWaiter,
     Replace,
     Row,
@@ -185,6 +186,11 @@ def _remove_definition(write: RemoveDefinition, _: Shards) -> Built:
     return "Delete", keys.key_of(found), condition("version = :version", {"version": found.version})
 
 
+def _remove_subscription(write: RemoveSubscription, _: Shards) -> Built:
+    found = write.subscription
+    return "Delete", keys.key_of(found), condition("since = :since", {"since": found.since})
+
+
 def _delete(write: Delete, _: Shards) -> Built:
     return "Delete", keys.key_of(write.row), {}
 
@@ -307,6 +313,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     ExpectGrants: _expect_grants,
     TrackStarts: _track_starts,
     RemoveDefinition: _remove_definition,
+    RemoveSubscription: _remove_subscription,
     Delete: _delete,
     DeleteNotice: _delete_notice,
     DeleteDeadLetter: _delete_dead_letter,

@@ -9,7 +9,7 @@ from chalicelib.core import errors
 from chalicelib.core.access.grants import Grants
 from chalicelib.core.rows.grants import GrantsRow, waiters_key
 from chalicelib.core.rows.ref import grants_ref
-from chalicelib.core.writes import Create, Delete, ExpectDefinition, Replace
+from chalicelib.core.writes import Create, ExpectDefinition, RemoveSubscription, Replace
 from chalicelib.flow import lookup, wake
 from chalicelib.flow.definitions.store import Change, check_size
 from chalicelib.ports import MAX_RACES, Ports
@@ -55,18 +55,17 @@ def put(ports: Ports, namespace: str, grants: Grants, by: str, if_match: int | N
 def wake_waiting(ports: Ports, namespace: str) -> int:
     """Wake the jobs that wait for a grant of a namespace whose grants have changed. Returns how many refs were hinted.
 
-    A job that still lacks its grant waits again. The row stays in the wake index until all are woken, so that a crash
-    repeats this. Rows of schedules that are deleted or replaced are removed here."""
+    A job that still lacks its grant waits again, with a new row for its schedule. The grants stay in the wake index
+    until all are woken, so that a crash repeats this."""
     row = ports.catalog.grants(namespace)
     if row is None or row.wake_at is None:
         return 0
     woken = 0
     for waiting in lookup.every(partial(ports.catalog.subscriptions, waiters_key(namespace))):
         schedule_state = ports.catalog.schedule_state(waiting.schedule)
-        if schedule_state is None or schedule_state.generation != waiting.generation or not schedule_state.exists:
-            ports.ledger.commit([Delete(waiting)])
-        else:
+        if schedule_state is not None and schedule_state.generation == waiting.generation and schedule_state.exists:
             woken += wake.constrained(ports, waiting.schedule, waiting.generation)
+        ports.ledger.commit([RemoveSubscription(waiting)])
     # A later change of the grants has another revision, and wakes the jobs itself.
     ports.ledger.commit([Replace(replace(row, rev=row.rev + 1, wake_at=None))])
     return woken

@@ -196,9 +196,11 @@ def _awaiting_grants(job: Job, facts: Facts) -> list[Write]:
     read: those that change in this moment may not know of the job yet."""
     if facts.schedule_state is None:
         return []
-    owners = dict.fromkeys(use.owner for use in facts.granted.missing)
-    start = (job.schedule, job.generation, facts.schedule_state.version, WAKE, 0)
-    return [*(Put(Subscription(waiters_key(owner), *start)) for owner in owners), *facts.granted.expected]
+    start = (job.schedule, job.generation, facts.schedule_state.version, WAKE)
+    read = {use.owner: facts.granted.rows[use.owner] for use in facts.granted.missing}
+    since = {owner: row.updated_at if row is not None else 0 for owner, row in read.items()}
+    waiting = [Put(Subscription(waiters_key(owner), *start, since[owner])) for owner in read]
+    return [*waiting, *facts.granted.expected]
 
 
 def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> Outcome | None:
