@@ -38,9 +38,8 @@ def standing(ports: Ports, uses: Iterable[ForeignUse], known: Rows | None = None
     if ports.settings.authorization == "enforce":
         return Standing(wanted, read, missing)
     for use in missing:
-        logger.warning(
-            "grant would be missing", extra={"namespace": use.by, "why": f"{use.owner} must let it {use.what}"}
-        )
+        why = f"{use.owner} does not let {use.by} {use.what}"
+        logger.warning("grant would be missing", extra={"namespace": use.by, "why": why})
     return NOTHING
 
 

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from chalicelib.core.backfills.request import Backfill
 from chalicelib.core.definitions.app import App
+from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
+from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
-from tests.support.schedules import at, partitions
+from chalicelib.flow.views import explain, present
+from tests.support.crossings import cross
+from tests.support.schedules import at, at_most, partitions
 from tests.support.world import EMR, SQS, World, flights
 
 OWNER = "lake"  # the namespace whose things the namespace demo uses
@@ -204,3 +210,227 @@ def test_o9_a_revocation_holds_and_a_grant_lets_go_on(use: str) -> None:
     assert world.jobs("mine") == []
     assert [run.run_id for run in world.runs("mine")] == [job.job_id]
     assert world.clock.now() == now, "the grant wakes the job: no time passes"
+
+
+def gathering(trigger: dict[str, Any]) -> World:
+    """A world in which a schedule of ``demo`` gathers what belongs to ``lake``, by grants of everything."""
+    world = owning()
+    grant(world, **EVERYTHING)
+    world.put("mine", {"workflow": "clean", "enabled": True, "trigger": trigger})
+    return world
+
+
+def _land(world: World, number: int) -> None:
+    world.upload(f"landed/year=2013/month=1/day={number}/a.csv", size=5)
+
+
+def _succeed(world: World, number: int) -> None:
+    world.run_now(f"{OWNER}.core.nightly", request=f"r{number}")
+    world.settle()
+    world.finish()
+
+
+# A trigger, the kind of its grant, and what makes an event of it.
+GATHERED: dict[str, tuple[dict[str, Any], str, Callable[[World, int], Any]]] = {
+    "partition": ({"type": "partition", "dataset": f"{OWNER}.landed"}, "datasets", _land),
+    "size": ({"type": "size", "dataset": f"{OWNER}.landed", "bytes": 5}, "datasets", _land),
+    "event": (
+        {"type": "event", "event": "e", "namespace": OWNER},
+        "events",
+        lambda world, number: world.post("e", namespace=OWNER),
+    ),
+    "status": ({"type": "program_status", "workflow": CLEAN}, "follow", _succeed),
+    "status of a schedule": (
+        {"type": "program_status", "workflow": CLEAN, "schedule": f"{OWNER}.core.nightly"},
+        "follow",
+        _succeed,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GATHERED)
+def test_o9_an_event_without_a_grant_does_not_count(name: str) -> None:
+    trigger, kind, make = GATHERED[name]
+    world = gathering(trigger)
+    make(world, 1)
+    world.settle()
+    assert len(world.runs("mine")) == 1
+    grant(world, **{other: ["*"] for other in EVERYTHING if other != kind})
+    make(world, 2)
+    world.settle()
+    assert (len(world.runs("mine")), world.jobs("mine")) == (1, [])
+    missing = explain.why_schedule(world.ports, "demo.flights.mine")["why"]
+    assert f"; waits for a grant of {OWNER} to " in missing
+    grant(world, **EVERYTHING)
+    make(world, 3)
+    world.settle()
+    world.finish()
+    assert len(world.runs("mine")) == 2
+
+
+def test_o9_runs_of_a_granted_workflow_count_for_their_starter() -> None:
+    world = owning()
+    grant(world, run=["core.clean"])
+    world.put("mine", {**at("@yearly", CLEAN), "enabled": True})
+    own = {"type": "program_status", "workflow": CLEAN, "schedule": "mine"}
+    world.put("next", {"workflow": "clean", "enabled": True, "trigger": own})
+    world.run_now("mine")
+    world.settle()
+    world.finish()
+    world.settle()
+    assert len(world.runs("next")) == 1
+
+
+def test_o9_the_context_of_an_upstream_needs_a_grant() -> None:
+    for granted in (False, True):
+        world = owning()
+        grant(world, follow=["core.*"], **({"context": ["core.clean"]} if granted else {}))
+        world.put("mine", {"workflow": "clean", "enabled": True, "trigger": GATHERED["status"][0]})
+        world.run_now(f"{OWNER}.core.nightly", secret="s")
+        world.settle()
+        world.finish()
+        world.settle()
+        [run] = world.runs("mine")
+        context = world.context(run)
+        assert [event["workflow"] for event in context["events"]] == [CLEAN]
+        assert (context["upstream"] or {}).get("properties") == ({"secret": "s"} if granted else None)
+
+
+def test_o9_a_context_does_not_pass_on_that_of_a_third_namespace() -> None:
+    """``shop`` may read the context of ``demo``, and ``demo`` that of ``lake``; ``lake`` grants nothing to ``shop``."""
+    world = owning()
+    grant(world, follow=["*"], context=["*"])
+    world.put("mine", {"workflow": "clean", "enabled": True, "trigger": GATHERED["status"][0]})
+    grant(world, "shop", "demo", follow=["*"], context=["flights.*"])
+    last = {"type": "program_status", "workflow": "demo.flights.clean"}
+    theirs = {"last": {"workflow": "sell", "trigger": last, "enabled": True}}
+    world.deploy({"workflows": {"sell": {"target": EMR}}, "schedules": theirs}, "shop", "app")
+    world.run_now(f"{OWNER}.core.nightly", secret="s")
+    for _ in range(3):
+        world.settle()
+        world.finish()
+    [run] = world.runs("shop.app.last")
+    context = world.context(run)
+    assert context["upstream"]["workflow"] == "demo.flights.clean"
+    assert context["upstream"]["upstream"] is None
+
+
+@pytest.mark.parametrize("deployed", [False, True])
+def test_o9_a_prefix_inside_a_foreign_dataset_is_refused(deployed: bool) -> None:
+    world = owning()
+    grant(world, **EVERYTHING)
+    inside = {"bucket": "lake", "prefix": "landed/year=2013/", "keys": ["month"]}
+
+    def put(namespace: str, document: dict[str, Any]) -> None:
+        if deployed:
+            app = App.model_validate({"datasets": {"own": document}})
+            deploy.deploy(world.ports, namespace, "app", app, "tester")
+        else:
+            body = Dataset.model_validate(document).model_dump(mode="json")
+            store.put(world.ports, "dataset", f"{namespace}.own", body, "tester")
+
+    with pytest.raises(SluiceError, match="outside the datasets of other namespaces") as raised:
+        put("demo", inside)
+    assert (raised.value.code, raised.value.mentions) == ("conflict", (f"{OWNER}.landed",))
+    assert raised.value.hint
+    put(OWNER, inside)
+    put("demo", {**inside, "prefix": "landed-too/"})
+
+
+@pytest.mark.parametrize("mode", ["off", "enforce"])
+def test_o9_making_room_cancels_no_foreign_run(mode: str) -> None:
+    world = owning(mode)
+    grant(world, run=["core.clean"])
+    world.run_now(f"{OWNER}.core.nightly")
+    world.settle()
+    world.put("mine", {**at("@yearly", CLEAN, **at_most(1, "cancel_other")), "enabled": True})
+    world.run_now("mine")
+    world.settle()
+    [foreign] = world.runs(f"{OWNER}.core.nightly")
+    assert foreign.cancel is (mode == "off")
+    if mode == "off":
+        return
+    [job] = world.jobs("mine")
+    assert job.reason.startswith(f"waits for a slot of workflow {CLEAN}")
+    world.finish()
+    world.settle()
+    world.run_now("mine", "r2")
+    world.settle()
+    first, *_ = world.runs("mine")
+    assert (first.cancel, world.runs(f"{OWNER}.core.nightly")[0].state) == (True, "SUCCEEDED")
+
+
+def test_o9_grants_cost_nothing_without_foreign_references() -> None:
+    """The calls of a job, from its fire to its start, with and without checks of grants."""
+    counted = []
+    for mode in ("off", "enforce"):
+        world = owning(mode)
+        world.put("mine", {**at(SHORT, "clean"), "enabled": True})
+        world.tick()
+        world.clock.pass_by("61s")
+        counted.append(cross(world, None, lambda: None, world.settle))
+    assert counted[0] == counted[1] > 10
+
+
+def test_o9_observing_logs_each_missing_grant_and_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    logged: list[tuple[str, Any]] = []
+    monkeypatch.setattr("chalicelib.log.logger.warning", lambda message, extra: logged.append((message, extra["why"])))
+    world = owning("observe")
+    world.put("mine", {**at(SHORT, CLEAN), "enabled": True})
+    assert logged == [("grant would be missing", f"{OWNER} does not let demo run {CLEAN}")]
+    fire(world)
+    assert len(world.runs("mine")) == 1
+    assert world.runs("mine")[0].uses == ()
+
+
+def test_o9_a_backfill_needs_the_grants_of_its_schedule() -> None:
+    world = owning()
+    grant(world, run=["core.clean"])
+    world.put("mine", {**at("0 3 * * *", CLEAN), "enabled": True})
+    span = Backfill.model_validate({"from": "2026-02-01T00:00:00Z", "to": "2026-02-03T00:00:00Z"})
+    grant(world)
+    with pytest.raises(SluiceError, match="expected an existing workflow"):
+        backfill.begin(world.ports, "demo.flights.mine", span, "tester", "b1")
+    grant(world, run=["core.clean"])
+    assert backfill.begin(world.ports, "demo.flights.mine", span, "tester", "b1").state == "RUNNING"
+
+
+def test_o9_why_names_the_grant_that_a_job_waits_for() -> None:
+    world = owning()
+    grant(world, run=["core.clean"])
+    world.put("mine", {**at(SHORT, CLEAN), "enabled": True})
+    grant(world)
+    fire(world)
+    hint = f"an administrator of {OWNER} can give it: sluice grants {OWNER}"
+    reason = f"waits for a grant of {OWNER} to run {CLEAN} ({hint})"
+    [job] = world.jobs("mine")
+    assert explain.why_job(world.ports, job)["why"] == reason
+    assert explain.why_schedule(world.ports, "demo.flights.mine")["why"] == reason
+    [group] = present.now_of(world.ports, "demo")["waiting"]["groups"]
+    assert (group["kind"], group["count"]) == ("grant", 1)
+
+
+def test_o9_grants_do_not_return_with_a_new_namespace() -> None:
+    world = owning()
+    store.put(world.ports, "namespace", "empty", {}, "tester")
+    grant(world, owner="empty", run=["*"])
+    store.delete(world.ports, "namespace", "empty")
+    store.put(world.ports, "namespace", "empty", {}, "tester")
+    assert world.ports.catalog.grants("empty") is None
+
+
+def test_o9_a_job_that_times_out_while_held_is_on_record() -> None:
+    world = owning()
+    grant(world, run=["core.clean"])
+    world.put("mine", {**at(SHORT, CLEAN, timeout={"after": "1h"}), "enabled": True})
+    grant(world)
+    fire(world)
+    for _ in range(6):
+        world.clock.pass_by("11m")
+        world.tick()
+        world.settle()
+    [record] = world.records("mine")
+    assert record.kind == "ABORTED"
+    assert record.reason.startswith(
+        f"not launched within its timeout of 1h: waits for a grant of {OWNER} to run {CLEAN}"
+    )
