@@ -10,6 +10,7 @@ from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Leaf, Upstream
 from chalicelib.core.writes import ExpectGrants
 
@@ -50,6 +51,12 @@ def of_claim(name: str, schedule: Schedule, workflow: Workflow | None) -> tuple[
             kind = _KINDS.get(use.kind)
             found += [ForeignUse(kind, use.of, own)] if kind is not None else []
     return _foreign(found)
+
+
+def of_schedule(name: str, schedule: Schedule) -> tuple[ForeignUse, ...]:
+    """All that a schedule uses of other namespaces, at its start and in its trigger."""
+    leaves = (use for leaf in tree.leaves(schedule.trigger) for use in of_leaf(name, leaf.trigger))
+    return tuple(dict.fromkeys((*of_claim(name, schedule, None), *leaves)))
 
 
 def of_leaf(name: str, leaf: Leaf) -> tuple[ForeignUse, ...]:

@@ -41,7 +41,7 @@ def make(
 ) -> Plan:
     """The plan of a backfill request. Raises SluiceError if the request does not fit the schedule, or if the plan has
     no entries."""
-    grants.require(ports, foreign.of_claim(schedule_state.schedule, schedule, None), "schedule")
+    grants.require(ports, foreign.of_schedule(schedule_state.schedule, schedule), "schedule")
     if request_data.partitions is None:
         plan = _times(ports, schedule_state, schedule, request_data, now)
     else:

@@ -108,7 +108,10 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
     if not values or version is None:
         return
     counted = backfill.datasets_of(Schedule.model_validate(version.definition))
+    own = run.schedule.partition(".")[0]
     for name in counted:
+        if name.partition(".")[0] != own and grants.standing(ports, [ForeignUse("datasets", name, own)]).missing:
+            continue
         stored = ports.catalog.definition("dataset", name) if name != event.dataset else None
         dataset = Dataset.model_validate(stored.document) if stored is not None else None
         if dataset is None or set(dataset.keys) != set(values):
