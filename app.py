@@ -25,6 +25,7 @@ from chalicelib.web.routes import (
     dead_letters,
     definitions,
     events,
+    grants,
     graph,
     history,
     jobs,
@@ -44,6 +45,7 @@ app = Chalice(app_name="sluice")
 app.register_middleware(handlers.measured, "all")
 app.register_blueprint(definitions.routes)
 app.register_blueprint(access.routes)
+app.register_blueprint(grants.routes)
 app.register_blueprint(schedules.routes)
 app.register_blueprint(messages.routes)
 app.register_blueprint(actions.routes)

@@ -17,6 +17,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -101,6 +102,9 @@ class Catalog(Protocol):
 
     def access(self, namespace: str) -> AccessRow | None:
         """The members of a namespace and their roles."""
+
+    def grants(self, namespace: str) -> GrantsRow | None:
+        """What a namespace grants to others; None without a grants document."""
 
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]: ...
 

@@ -20,7 +20,7 @@ RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CA
 # How an attempt may fail (W1): the target reports it; the run timed out (W12); its worker sent no heartbeat (W5).
 FailureKind = Literal["failed", "timed_out", "lost"]
 # Why jobs wait, in few classes: AWS bills each value of a dimension as a metric of its own.
-WaitReason = Literal["slots", "pool", "rate", "emr_start", "time", "upstream", "probe", "approval", "paused"]
+WaitReason = Literal["slots", "pool", "rate", "emr_start", "time", "upstream", "probe", "approval", "paused", "grant"]
 
 # In these modes the reverse index lists the schedule, so it gathers events.
 GATHERING_MODES: tuple[Mode, ...] = ("enabled", "hold", "backlog")

@@ -30,6 +30,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -48,6 +49,7 @@ Row = (
     | Definition
     | DeliveryLease
     | Failures
+    | GrantsRow
     | ScheduleState
     | Job
     | Listing
@@ -88,7 +90,19 @@ class Replace:
     ``over`` is the job that the new job replaces, if that has another id.
     """
 
-    row: AccessRow | NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | Timer | DeadlineWatch
+    row: (
+        AccessRow
+        | GrantsRow
+        | NoticeWindow
+        | Backfill
+        | DagRun
+        | Job
+        | PendingNotice
+        | Reprocess
+        | Run
+        | Timer
+        | DeadlineWatch
+    )
     over: Job | None = None
 
 
@@ -146,6 +160,14 @@ class ExpectDefinition:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectGrants:
+    """Expect that the grants of a namespace are those that were read (None: it has no grants document)."""
+
+    namespace: str
+    read: GrantsRow | None
+
+
+@dataclass(frozen=True, slots=True)
 class TrackStarts:
     """From now on, the limit of a workflow counts each of its starts, for every type of target."""
 
@@ -164,6 +186,13 @@ class Delete:
     """Delete a row, which may be deleted already."""
 
     row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveSubscription:
+    """Delete a subscription if its ``since`` is as it was read, so that no later one is deleted."""
+
+    subscription: Subscription
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,9 +328,11 @@ Write = (
     | CountFailure
     | PutDefinition
     | ExpectDefinition
+    | ExpectGrants
     | TrackStarts
     | RemoveDefinition
     | Delete
+    | RemoveSubscription
     | DeleteNotice
     | DeleteDeadLetter
     | RemoveWaiter

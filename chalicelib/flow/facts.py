@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from chalicelib.core import ids
 from chalicelib.core.dags import rounds
+from chalicelib.core.definitions import foreign
+from chalicelib.core.definitions.foreign import Standing
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import Instant
@@ -20,6 +22,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import ExpectDefinition
+from chalicelib.flow import grants
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import policy_of, start_rate
 from chalicelib.flow.lookup import definition_of
@@ -32,6 +35,7 @@ class Parsed:
     def __init__(self) -> None:
         self._schedules: dict[tuple[str, int], Schedule | None] = {}
         self._workflows: dict[str, tuple[Workflow | None, Definition | None]] = {}
+        self._grants: grants.Rows = {}
 
     def schedule(self, ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:
         if schedule_state is None:
@@ -49,6 +53,10 @@ class Parsed:
             found = ports.catalog.definition("workflow", name)
             self._workflows[name] = (Workflow.model_validate(found.document) if found else None, found)
         return self._workflows[name]
+
+    def granted(self, ports: Ports, name: str, schedule: Schedule, workflow: Workflow) -> Standing:
+        """How the grants stand for what a schedule uses of other namespaces."""
+        return grants.standing(ports, foreign.of_claim(name, schedule, workflow), self._grants)
 
 
 def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
@@ -79,6 +87,7 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     )
     if schedule is None or workflow is None:
         return known
+    known = replace(known, granted=parsed.granted(ports, job.schedule, schedule, workflow))
     if schedule.policy is not None:
         known = replace(known, policy=policy_of(ports, schedule.policy))
     pooled = pools.ask_of(ports, workflow, schedule)

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
 from chalicelib.core.access.document import Access
+from chalicelib.core.access.grants import Grants
 from chalicelib.core.backfills.request import Backfill, Reprocess, Values
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
@@ -299,6 +300,7 @@ BODIES: dict[str, type[Document]] = {
         DryRun,
         Events,
         Glance,
+        Grants,
         Heartbeat,
         Message,
         Namespace,

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from chalicelib.aws.tables import items
 from chalicelib.core import ids, states
+from chalicelib.core.access.grants import is_waiting_for
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import MINUTE, SECOND, Instant, iso, parse_instant
@@ -21,6 +22,7 @@ from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import returns
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import AppliedEvent
+from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.reprocess import Reprocess
@@ -186,7 +188,12 @@ def check_awake(world: World) -> None:
             soon = at is not None and (at <= now + MINUTE or not limit_names.returns_permit(job.queued_in))
             assert soon, f"nobody serves {job.queued_in} before {at}"
         else:
-            _is_woken_in_time(job, facts.gather(world.ports, job), now)
+            known = facts.gather(world.ports, job)
+            rows = known.granted.rows.values()
+            if is_waiting_for(job.reason) and any(row is not None and row.wake_at is not None for row in rows):
+                continue  # the grants are an outbox, which wakes the job
+            _is_woken_in_time(job, known, now)
+            _is_woken_by_its_grants(job, known, stock)
 
 
 def _is_woken_in_time(job: Job, known: Facts, now: Instant) -> None:
@@ -196,6 +203,15 @@ def _is_woken_in_time(job: Job, known: Facts, now: Instant) -> None:
         decision = decide(job, known, at)
         assert isinstance(decision, Wait), f"{decision} is due at {iso(at)}, and nothing wakes {job}"
         at = decision.until if decision.until is None or decision.until > at else None
+
+
+def _is_woken_by_its_grants(job: Job, known: Facts, stock: Stock) -> None:
+    """A job that waits for grants is found when these change."""
+    if not is_waiting_for(job.reason) or job.wake_at is not None:
+        return
+    listed = {(row.event_key, row.schedule, row.generation) for row in stock.subscriptions}
+    for use in known.granted.missing:
+        assert (waiters_key(use.owner), job.schedule, job.generation) in listed, f"no grant of {use.owner} wakes {job}"
 
 
 def _slots_are_counted(stock: Stock) -> None:
@@ -287,7 +303,9 @@ def _index_is_what_gates_say(stock: Stock) -> None:
             timed[schedule_state.schedule] = schedule_state.generation
         elif schedule_state.exists and (schedule.ttl is not None or schedule.when_done == "delete"):
             ending.add(schedule_state.schedule)
-    _same({_place(row) for row in stock.subscriptions}, expected, "index rows")
+    # A row of what waits for a grant stays until the grants change: the waiting job may be gone before.
+    listed = {_place(row) for row in stock.subscriptions if not row.event_key.startswith(waiters_key(""))}
+    _same(listed, expected, "index rows")
     awake = [timer for timer in stock.timers if timer.schedule not in ending]
     clocks = {timer.schedule: timer.generation for timer in awake if timer.wake_at or timer.schedule in timed}
     assert clocks == timed, "each schedule that gathers has the timer of its generation, and no other has one"

@@ -24,6 +24,7 @@ from tests.faults.scenarios_delivered import DELIVERED
 from tests.faults.scenarios_ending import ENDING
 from tests.faults.scenarios_executions import EXECUTIONS
 from tests.faults.scenarios_gathered import GATHERED
+from tests.faults.scenarios_grants import GRANTED
 from tests.faults.scenarios_limited import LIMITED
 from tests.faults.scenarios_messages import MESSAGES
 from tests.faults.scenarios_named_later import NAMED_LATER
@@ -39,7 +40,7 @@ from tests.support.crash import EFFECTS
 
 SCENARIOS = {**BASIC, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
-             **TABLES, **EXECUTIONS, **REPROCESSED}  # fmt: skip
+             **TABLES, **EXECUTIONS, **REPROCESSED, **GRANTED}  # fmt: skip
 # Forms of a write that have a condition of their own in the tables.
 FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",
          "PutLastArrival over", "AcquirePermit from_queue", "AcquirePermit passing", "JoinQueue behind",

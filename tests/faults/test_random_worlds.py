@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from chalicelib.log import logger
 from tests.faults import invariants
+from tests.faults.granted_world import GrantedWorld
 from tests.faults.random_world import NAMES, RandomWorld
 
 names = st.sampled_from(NAMES)
@@ -150,11 +151,11 @@ step = st.one_of(
 PEOPLE = ("pause", "resume", "disable", "enable")
 
 
-def play(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
+def play(documents: dict[str, Any], steps: list[Any], seed: int, kind: type[RandomWorld] = RandomWorld) -> None:
     level = logger.log_level
     logger.setLevel("CRITICAL")  # the log of thousands of worlds is not read
     try:
-        _play(RandomWorld(documents, seed), steps)
+        _play(kind(documents, seed), steps)
     finally:
         logger.setLevel(level)
 
@@ -185,6 +186,10 @@ everything = given(schedules(), st.lists(step, min_size=15, max_size=60), st.int
 patient: Any = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
+grant_steps = st.one_of(step, step, step, st.tuples(st.just("changes_grants"), st.integers(0, 3)))
+granted = given(schedules(), st.lists(grant_steps, min_size=15, max_size=60), st.integers(0, 1000))
+
+
 @settings(max_examples=100, derandomize=True, **patient)
 @everything
 def test_random_worlds_keep_every_invariant(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
@@ -196,3 +201,18 @@ def test_random_worlds_keep_every_invariant(documents: dict[str, Any], steps: li
 @everything
 def test_random_worlds_at_length_keep_every_invariant(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
     play(documents, steps, seed)
+
+
+@settings(max_examples=12, derandomize=True, **patient)
+@granted
+def test_o9_random_worlds_with_grants_keep_every_invariant(
+    documents: dict[str, Any], steps: list[Any], seed: int
+) -> None:  # fmt: skip
+    play(documents, steps, seed, GrantedWorld)
+
+
+@pytest.mark.long
+@settings(max_examples=1000, **patient)
+@granted
+def test_o9_random_worlds_with_grants_at_length(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
+    play(documents, steps, seed, GrantedWorld)

@@ -168,11 +168,7 @@ def test_every_lambda_has_its_memory_and_timeout(
     assert template["Parameters"][parameter["Ref"]]["Default"] == memory
     assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", {"Ref": "Tracing"})
     assert properties["Role"] == {"Fn::GetAtt": [f"{function}Role", "Arn"]}
-    own = (
-        {"SLUICE_WATCHED_BUCKETS", "SLUICE_AUTHORIZATION", "SLUICE_ADMINISTRATORS"}
-        if function == "APIHandler"
-        else set()
-    )
+    own = {"SLUICE_WATCHED_BUCKETS", "SLUICE_ADMINISTRATORS"} if function == "APIHandler" else set()
     answer = properties.get("Environment", {"Variables": {}})["Variables"]
     assert set(answer) == own, "the environment is set for all Lambdas at once, in Globals"
 
@@ -196,6 +192,7 @@ def test_every_lambda_has_its_environment(template: dict[str, Any]) -> None:
         "SLUICE_START_BURST",
         "SLUICE_UPDATE_SCHEDULES",
         "SLUICE_HISTORY_DAYS",
+        "SLUICE_AUTHORIZATION",
         "SLUICE_WORKER_WAIT_SECONDS",
         "SLUICE_WORKER_RETRY_SECONDS",
         "SLUICE_HTTP_ALLOW_PRIVATE",

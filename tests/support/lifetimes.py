@@ -16,6 +16,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -28,7 +29,7 @@ from tests.support.world import World
 # These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
     AccessRow, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer, Partition, PrefixRow, LastArrival,
-    CountedObject, Subscription, Timer, Waiter,
+    CountedObject, GrantsRow, Subscription, Timer, Waiter,
 })  # fmt: skip
 
 

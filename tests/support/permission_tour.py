@@ -55,7 +55,7 @@ def play() -> None:
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
     steps = (_ready_datasets, _many_datasets, _delivered_late, _gathered, _statuses_arrive, _joined_again)
-    steps += (_failed_without_event, _claimed_late)
+    steps += (_failed_without_event, _claimed_late, _granted)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -161,6 +161,28 @@ def _joined_again() -> None:
     run_now(world.ports, full("join"), {}, "r1", partition={"year": "2013", "month": "1", "day": "1"})
     world.settle()
     assert world.context(world.runs("join")[0])["upstream"] is not None
+
+
+def _granted() -> None:
+    """Events, partitions and statuses that count for another namespace by its grants, a revocation, and its end."""
+    world = World(authorization="enforce")
+    world.deploy(flights({"each": on(partition(), "clean")}))
+    everything = {"grants": [{"to": "other", **{kind: ["*"] for kind in ("run", "follow", "datasets", "events")}}]}
+    for document in (everything, {"grants": []}, everything):
+        world.grant("demo", document)
+        if document is everything and not world.ports.catalog.definition("app", "other.app"):
+            theirs = {
+                "posted": on({"type": "event", "event": "e", "namespace": "demo"}, "demo.flights.clean"),
+                "landed": on(partition("demo.flights"), "demo.flights.clean"),
+                "follows": on(status("demo.flights.clean"), "demo.flights.clean", on_update="drop"),
+            }
+            theirs["follows"]["trigger"]["schedule"] = "demo.flights.each"
+            world.deploy({"schedules": theirs}, "other", "app")
+            world.post("e")
+            world.upload(day(1))
+        world.settle()
+        world.finish()
+        world.settle()
 
 
 def _failed_without_event() -> None:

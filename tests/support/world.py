@@ -12,6 +12,7 @@ from typing import Any
 
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.tries import Patience
+from chalicelib.core.access.grants import Grants
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
@@ -22,7 +23,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import StateChange
-from chalicelib.flow.definitions import store
+from chalicelib.flow.definitions import grants, store
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.deploy.plan import Report
 from chalicelib.flow.ingest import alarms, custom_events, objects
@@ -116,6 +117,10 @@ class World(Engine):
 
     def run_now(self, name: str, request: str = "r1", at: int | None = None, **properties: Any) -> str:
         return actions.run_now(self.ports, full(name), properties, request, at)
+
+    def grant(self, namespace: str, document: dict[str, Any]) -> None:
+        """Replace what a namespace grants to others."""
+        grants.put(self.ports, namespace, Grants.model_validate(document), "tester")
 
     def message(self, name: str, app: str = "demo.flights", if_match: int | None = None, **document: Any) -> None:
         messages.put(self.ports, app, name, Message.model_validate(document), "tester", if_match)

@@ -12,6 +12,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.event import CountedObject, Partition
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.ports import Kind, Page
 
@@ -66,6 +67,9 @@ class DynamoCatalog:
 
     def access(self, namespace: str) -> AccessRow | None:
         return self._dynamo.get(keys.access(namespace), AccessRow)
+
+    def grants(self, namespace: str) -> GrantsRow | None:
+        return self._dynamo.get(keys.grants(namespace), GrantsRow)
 
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]:
         page = self._list(keys.ACCESS, "", limit, cursor)

@@ -13,6 +13,7 @@
 | catalog | SCHEDULE#<full>         | FAILURES                  | Failures        | get, when a run has failed     |
 | catalog | SCHEDULE#<ns.app.~name> | WORKFLOW                  | Definition      | get: a message's own target    |
 | catalog | ACCESS                  | <ns>                      | AccessRow       | get, list                      |
+| catalog | GRANTS                  | <ns>                      | GrantsRow       | get                            |
 | catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                  | Definition      | get: an app's default target   |
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
@@ -60,10 +61,11 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref, reprocess_ref
+from chalicelib.core.rows.ref import Ref, grants_ref, reprocess_ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
@@ -73,6 +75,7 @@ from chalicelib.core.writes import Row
 
 TableName = Literal["catalog", "jobs", "runs"]
 ACCESS = "ACCESS"  # the partition of all access documents
+GRANTS = "GRANTS"  # the partition of all grants documents
 
 
 class Key(NamedTuple):
@@ -86,6 +89,8 @@ def key_of(row: Row) -> Key:
     match row:
         case AccessRow():
             return access(row.namespace)
+        case GrantsRow():
+            return grants(row.namespace)
         case Definition():
             return definition(row.kind, row.name)
         case ScheduleState():
@@ -154,6 +159,10 @@ def key_of(row: Row) -> Key:
 
 def access(namespace: str) -> Key:
     return Key("catalog", ACCESS, namespace)
+
+
+def grants(namespace: str) -> Key:
+    return Key("catalog", GRANTS, namespace)
 
 
 def definition(kind: str, name: str) -> Key:
@@ -303,6 +312,8 @@ def ref_of(key: Key) -> Ref | None:
         return Ref("partition", (name, *key.sk.removeprefix("PARTITION#").split("/")))
     if key.table == "catalog" and key.sk == "STATE":
         return Ref("schedule", (name,))
+    if key.table == "catalog" and key.pk == GRANTS:
+        return grants_ref(key.sk)
     if key.table == "catalog" and head == "OBJECTS":
         return Ref("object", (name.rpartition("#")[0], key.sk.removeprefix("OBJECT#")))
     if key.table == "jobs" and head == "EVENT":

@@ -26,6 +26,7 @@ from chalicelib.core.writes import (
     DeleteNotice,
     EndLease,
     ExpectDefinition,
+    ExpectGrants,
     ExpectMode,
     ExpectNoneGathering,
     ExpectNoRun,
@@ -37,6 +38,7 @@ from chalicelib.core.writes import (
     PutLastArrival,
     PutState,
     RemoveDefinition,
+    RemoveSubscription,
     RemoveWaiter,
     Replace,
     Row,
@@ -165,6 +167,15 @@ def _expect_definition(write: ExpectDefinition, _: Shards) -> Built:
     return "ConditionCheck", keys.key_of(found), condition(expected, values)
 
 
+def _expect_grants(write: ExpectGrants, _: Shards) -> Built:
+    key = keys.grants(write.namespace)
+    if write.read is None:
+        return "ConditionCheck", key, condition(ABSENT, {})
+    # A namespace that was deleted and created again begins with the first version anew, at another instant.
+    values = {"version": write.read.version, "at": write.read.updated_at}
+    return "ConditionCheck", key, condition("version = :version AND updated_at = :at", values)
+
+
 def _track_starts(write: TrackStarts, _: Shards) -> Built:
     key = keys.definition("workflow", write.workflow)
     return update(key, "SET counted = :true", "attribute_exists(pk)", true=True)
@@ -173,6 +184,11 @@ def _track_starts(write: TrackStarts, _: Shards) -> Built:
 def _remove_definition(write: RemoveDefinition, _: Shards) -> Built:
     found = write.definition
     return "Delete", keys.key_of(found), condition("version = :version", {"version": found.version})
+
+
+def _remove_subscription(write: RemoveSubscription, _: Shards) -> Built:
+    found = write.subscription
+    return "Delete", keys.key_of(found), condition("since = :since", {"since": found.since})
 
 
 def _delete(write: Delete, _: Shards) -> Built:
@@ -294,8 +310,10 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     PutState: _put_state,
     PutDefinition: _put_definition,
     ExpectDefinition: _expect_definition,
+    ExpectGrants: _expect_grants,
     TrackStarts: _track_starts,
     RemoveDefinition: _remove_definition,
+    RemoveSubscription: _remove_subscription,
     Delete: _delete,
     DeleteNotice: _delete_notice,
     DeleteDeadLetter: _delete_dead_letter,

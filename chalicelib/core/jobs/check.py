@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from chalicelib.core import ids
+from chalicelib.core.access import grants
 from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer
@@ -192,7 +193,7 @@ def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, servi
     if verdict is not None and not met and not forced:
         limit = tree.expires_at(schedule.trigger, job.leaves)
         return Wait(_earliest(deadline, limit, verdict.changes_at), "PENDING_TRIGGER", verdict.why)
-    held_up = _paused(job, facts, None if forced else deadline)
+    held_up = _paused(job, facts, None if forced else deadline) or _ungranted(job, facts, None if forced else deadline)
     if held_up is not None:
         return held_up
     until = None if forced else deadline
@@ -312,6 +313,14 @@ def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
     reason = f" ({schedule_state.reason})" if schedule_state.reason else ""
     why = f"the schedule has been on {schedule_state.mode} since {iso(schedule_state.mode_at)}{reason}"
     return Wait(deadline, "PENDING_CONSTRAINTS", why, job.queued_in is not None, "paused")
+
+
+def _ungranted(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
+    """The wait of a job whose schedule uses something of another namespace that does not grant it (O9)."""
+    if not facts.granted.missing:
+        return None
+    why = grants.waiting_for(facts.granted.missing)
+    return Wait(deadline, "PENDING_CONSTRAINTS", why, job.queued_in is not None, "grant")
 
 
 def _needs_no_limit(condition: Condition) -> bool:

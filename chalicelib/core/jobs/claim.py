@@ -121,6 +121,7 @@ def build_run(
         start_by=start_by,
         end_by=end_by,
         workflow_version=facts.workflow_version,
+        uses=tuple(use.text for use in facts.granted.uses),
         number=_number(job, facts, names.workflow_limit(schedule.workflow), permits),
         wake_at=now,
     )
@@ -193,10 +194,12 @@ def _as_defined(facts: Facts) -> list[Write]:
     version.
 
     The definition of its pool has the number of units, and of overdrawn units. The write to the workflow's limit
-    expects the edition of the workflow anyway."""
+    expects the edition of the workflow anyway. The grants of other namespaces are those that let the schedule use what
+    belongs to them."""
+    granted: list[Write] = [*facts.granted.expected]
     if facts.pool_row is None or facts.workflow is None or not facts.workflow.target.has_lifecycle:
-        return []
-    return [ExpectDefinition(facts.pool_row)]
+        return granted
+    return [ExpectDefinition(facts.pool_row), *granted]
 
 
 def admissions_of(job: Job) -> tuple[str, ...]:

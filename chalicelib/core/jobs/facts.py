@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from chalicelib.core.constraints.constraint import Answer
+from chalicelib.core.definitions.foreign import NOTHING, Standing
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import SECOND, Instant, Millis
@@ -63,7 +64,8 @@ class Facts:
     constraint names to its last success. ``answers`` are those that external constraints gave just now, by their keys.
     ``policy`` is the schedule's, ``backfill`` the job's, and ``origin`` the run that it repeats (W15). ``pool`` is its
     request for units of its pool, by the definition ``pool_row``. ``counted``: the starts of the workflow are counted.
-    ``workflow_version`` is that of the workflow's definition, 0 for the graph of a DAG."""
+    ``workflow_version`` is that of the workflow's definition, 0 for the graph of a DAG. ``granted`` is how the grants
+    stand for what the schedule uses of other namespaces."""
 
     schedule_state: ScheduleState | None
     schedule: Schedule | None
@@ -81,6 +83,7 @@ class Facts:
     origin: Run | None = None
     answers: Mapping[str, Answer] = field(default_factory=dict)
     workflow_version: int = 0
+    granted: Standing = NOTHING
 
     def limit_state(self, name: str) -> LimitState:
         """The state of a limit as read; an empty one if no row exists yet."""

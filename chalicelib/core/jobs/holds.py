@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from chalicelib.core.access import grants
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.limits import names
@@ -16,7 +17,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import PAUSED_MODES, WaitReason, claimable
 
-HoldKind = Literal["limit", "window", "approval", "data", "clock", "pause", "upstream", "probe", "condition"]
+HoldKind = Literal["limit", "window", "approval", "data", "clock", "pause", "upstream", "probe", "grant", "condition"]
 _KINDS: dict[WaitReason, HoldKind] = {
     "approval": "approval",
     "time": "window",
@@ -48,6 +49,8 @@ def hold_of(job: Job, state: ScheduleState | None, schedule: Schedule | None, no
         return Hold("data", job.schedule, own, job.wake_at)
     if state is not None and state.mode in PAUSED_MODES and state.mode not in claimable(job.kind, job.backfill):
         return Hold("pause", job.schedule, own)
+    if grants.is_waiting_for(job.reason):
+        return Hold("grant", job.schedule, own)
     for constraint in schedule.constraints if schedule is not None else ():
         if constraint.rule in job.reason:
             kind = _KINDS.get(constraint.wait_reason, "condition")

@@ -70,5 +70,17 @@ def window_ref(workflow: str, channel: str) -> Ref:
     return Ref("notice_window", (workflow, channel))
 
 
+def grants_ref(namespace: str) -> Ref:
+    """The ref of the grants of a namespace: that of a schedule, with a namespace in place of its name.
+
+    So older code, which has no such row, finds nothing and does nothing (O11)."""
+    return Ref("schedule", (namespace,))
+
+
+def is_grants(ref: Ref) -> bool:
+    """Whether the ref of a schedule names the grants of a namespace."""
+    return "." not in ref.parts[0]
+
+
 def deadline_ref(job_id: str) -> Ref:
     return Ref("deadline", (job_id,))

@@ -129,7 +129,8 @@ class Run(StoredRow):
     ``lease`` counts the leases of a worker's run, and ``metrics`` are those that the worker reported last (W5).
     ``number`` counts the runs of its workflow (H1); 0 if the run has none. ``waited_for`` is the last reason why its
     job waited. ``billed`` is the target's bill, in thousandths of vCPU-hours, GB-hours of memory and GB-hours of
-    storage. ``bill_checks`` counts the checks of the bill after the end.
+    storage. ``bill_checks`` counts the checks of the bill after the end. ``uses`` is what the run uses of other
+    namespaces (O9).
     """
 
     run_id: str
@@ -189,6 +190,7 @@ class Run(StoredRow):
     start_by: Instant | None = None
     end_by: Instant | None = None
     workflow_version: int = 0
+    uses: tuple[str, ...] = ()
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

@@ -15,7 +15,7 @@ from chalicelib.core.states import WaitReason
 
 NAMESPACE = "Sluice"
 QUEUES: tuple[WaitReason, ...] = ("slots", "pool", "rate", "emr_start")
-REASONS: tuple[WaitReason, ...] = (*QUEUES, "time", "upstream", "probe", "approval", "paused")
+REASONS: tuple[WaitReason, ...] = (*QUEUES, "time", "upstream", "probe", "approval", "paused", "grant")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from chalicelib.core.backfills import backfill
 from chalicelib.core.backfills.request import Backfill as NewRequest
 from chalicelib.core.backfills.request import PartitionRange
+from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.dataset import SNAPSHOT, Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid, unknown_reference
@@ -17,6 +18,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
+from chalicelib.flow import grants
 from chalicelib.ports import Ports
 
 BATCH_SIZE = 500
@@ -39,6 +41,7 @@ def make(
 ) -> Plan:
     """The plan of a backfill request. Raises SluiceError if the request does not fit the schedule, or if the plan has
     no entries."""
+    grants.require(ports, foreign.of_schedule(schedule_state.schedule, schedule), "schedule")
     if request_data.partitions is None:
         plan = _times(ports, schedule_state, schedule, request_data, now)
     else:

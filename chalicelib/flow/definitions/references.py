@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chalicelib.core import errors, ids
+from chalicelib.core.access.grants import ForeignUse, GrantKind
 from chalicelib.core.constraints.constraint import Constraint, Use
 from chalicelib.core.dags import rounds
+from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import Problems, SluiceError
@@ -18,7 +20,7 @@ from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import DatasetReference, Leaf, Upstream
 from chalicelib.core.triggers.program_status import status_key
-from chalicelib.flow import lookup
+from chalicelib.flow import grants, lookup
 from chalicelib.flow.definitions import addresses, applications
 from chalicelib.flow.limits import pools
 from chalicelib.ports import Ports
@@ -45,17 +47,15 @@ def check(
             rounds.KEY,
             "remove it: Sluice sets it for the nodes of a DAG",
         )
-    workflow = lookup.workflow_of(ports, schedule.workflow)
     problems = Problems()
-    if workflow is None:
-        problems.add(errors.unknown_reference("workflow", "workflow", schedule.workflow, _workflows(ports, name)))
-    else:
+    with problems.caught():
+        workflow = _granted_workflow(ports, name, schedule)
         _check_with_workflow(ports, name, schedule, workflow, problems)
     for number, rule in enumerate(schedule.notify):
         with problems.caught():
             addresses.check_target(ports, rule.to.model_dump(mode="json"), f"notify.{number}.to")
     with problems.caught():
-        _check_policy(ports, schedule)
+        _check_policy(ports, name, schedule)
     if schedule.resources is not None:
         with problems.caught():
             applications.check_resources(ports, schedule.resources.model_dump(), "resources")
@@ -69,13 +69,27 @@ def check(
     problems.end()
 
 
+def _granted_workflow(ports: Ports, name: str, schedule: Schedule) -> Workflow:
+    own = name.partition(".")[0]
+    grants.require(ports, _foreign("run", schedule.workflow, own), "workflow")
+    workflow = lookup.workflow_of(ports, schedule.workflow)
+    if workflow is None:
+        raise grants.unknown(ports, own, "workflow", "workflow", schedule.workflow, _workflows(ports, name))
+    return workflow
+
+
+def _foreign(kind: GrantKind, of: str, by: str) -> list[ForeignUse]:
+    """The use of a name, if it belongs to another namespace than ``by``."""
+    return [ForeignUse(kind, of, by)] if of.partition(".")[0] != by else []
+
+
 def _check_with_workflow(ports: Ports, name: str, schedule: Schedule, workflow: Workflow, problems: Problems) -> None:
     """The checks that need the workflow of the schedule."""
     for number, constraint in enumerate(schedule.constraints):
         with problems.caught():
             _check_constraint(ports, name, constraint, workflow, f"constraints.{number}")
     with problems.caught():
-        pools.check(ports, workflow, schedule)
+        pools.check(ports, workflow, schedule, name.partition(".")[0])
     with problems.caught():
         _check_rates(ports, schedule)
     with problems.caught():
@@ -83,15 +97,16 @@ def _check_with_workflow(ports: Ports, name: str, schedule: Schedule, workflow: 
 
 
 def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None:
+    grants.require(ports, foreign.of_leaf(name, leaf), "trigger")
     for dataset in leaf.datasets():
-        _check_dataset(ports, schedule, dataset)
+        _check_dataset(ports, name, schedule, dataset)
     for upstream in leaf.upstreams():
         _check_upstream(ports, name, upstream.workflow, "trigger")
-        _check_starter(ports, upstream)
+        _check_starter(ports, name, upstream)
     leaf.check()
 
 
-def _check_starter(ports: Ports, upstream: Upstream) -> None:
+def _check_starter(ports: Ports, name: str, upstream: Upstream) -> None:
     """Check that the schedule exists whose runs alone count. Schedules of DAGs are put together with their DAG."""
     if upstream.schedule is None or ids.is_of_dag(upstream.schedule):
         return
@@ -99,7 +114,7 @@ def _check_starter(ports: Ports, upstream: Upstream) -> None:
     if schedule_state is None or not schedule_state.exists:
         app = upstream.schedule.rpartition(".")[0]
         known = ports.catalog.schedules(app, 1000, None).items
-        raise errors.unknown_reference("trigger", "schedule", upstream.schedule, known)
+        raise grants.unknown(ports, name.partition(".")[0], "trigger", "schedule", upstream.schedule, known)
 
 
 def _check_constraint(ports: Ports, name: str, constraint: Constraint, workflow: Workflow, field: str) -> None:
@@ -114,12 +129,13 @@ def _check_constraint(ports: Ports, name: str, constraint: Constraint, workflow:
 def _check_use(ports: Ports, name: str, use: Use, field: str) -> None:
     match use.kind:
         case "pool":
-            pools.existing(ports, use.of, field)
+            pools.existing(ports, use.of, field, name.partition(".")[0])
         case "application":
             applications.check_application(ports, use.of, field)
         case "target":
             addresses.check_target(ports, use.of, field)
         case "workflow":
+            grants.require(ports, _foreign("follow", use.of, name.partition(".")[0]), field)
             _check_upstream(ports, name, use.of, field)
 
 
@@ -132,11 +148,13 @@ def _check_rates(ports: Ports, schedule: Schedule) -> None:
         raise errors.invalid("constraints", f"at most {MAX_RATES} different rates of one workflow", len(rules), hint)
 
 
-def _check_policy(ports: Ports, schedule: Schedule) -> None:
+def _check_policy(ports: Ports, name: str, schedule: Schedule) -> None:
+    own = name.partition(".")[0]
+    grants.require(ports, _foreign("policies", schedule.policy, own) if schedule.policy is not None else [], "policy")
     if schedule.policy is not None and ports.catalog.definition("policy", schedule.policy) is None:
         namespace = schedule.policy.partition(".")[0]
         known = [row.name for row in ports.catalog.definitions("policy", namespace, 1000, None).items]
-        raise errors.unknown_reference("policy", "policy", schedule.policy, known)
+        raise grants.unknown(ports, own, "policy", "policy", schedule.policy, known)
 
 
 def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
@@ -145,12 +163,12 @@ def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
         require_lifecycle(workflow.target, "pause_after_failures", "a target that reports how its runs end", got)
 
 
-def _check_dataset(ports: Ports, schedule: Schedule, dataset: DatasetReference) -> None:
+def _check_dataset(ports: Ports, name: str, schedule: Schedule, dataset: DatasetReference) -> None:
     definition = ports.catalog.definition("dataset", dataset.name)
     if definition is None:
         namespace = dataset.name.partition(".")[0]
         known = [row.name for row in ports.catalog.definitions("dataset", namespace, 1000, None).items]
-        raise errors.unknown_reference("trigger", "dataset", dataset.name, known)
+        raise grants.unknown(ports, name.partition(".")[0], "trigger", "dataset", dataset.name, known)
     if dataset.iceberg and definition.document.get("format") != "iceberg":
         hint = "wait for partitions of it, or name a dataset of format iceberg"
         raise errors.invalid("trigger.dataset", "a dataset of format iceberg", dataset.name, hint)
@@ -164,7 +182,7 @@ def _check_dataset(ports: Ports, schedule: Schedule, dataset: DatasetReference) 
 def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
     workflow = lookup.workflow_of(ports, upstream)
     if workflow is None:
-        raise errors.unknown_reference(field, "workflow", upstream, _workflows(ports, name))
+        raise grants.unknown(ports, name.partition(".")[0], field, "workflow", upstream, _workflows(ports, name))
     got = f"{upstream}, whose {workflow.target.type} target reports none"
     require_lifecycle(workflow.target, field, "a workflow whose target reports the status of its runs", got)
 

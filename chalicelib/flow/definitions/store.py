@@ -16,6 +16,7 @@ from chalicelib.core.limits.names import workflow_limit
 from chalicelib.core.limits.writes import LeaseQueue, NewEdition
 from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
@@ -26,6 +27,7 @@ from chalicelib.flow.definitions import addresses, buckets
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import advance_pace
 from chalicelib.flow.lookup import definitions_in, every, schedules_of
+from chalicelib.log import logger
 from chalicelib.ports import MAX_RACES, Kind, Ports
 
 MAX_DOCUMENT = 100_000  # bytes
@@ -153,7 +155,8 @@ def remove(ports: Ports, row: Definition) -> None:
         dataset = Dataset.model_validate(row.document)
         plan.append(Delete(PrefixRow(dataset.bucket, dataset.prefix, row.name)))
     if row.kind == "namespace":
-        plan.append(Delete(AccessRow(row.name, {}, 0, 0, "")))  # by its key, also if it was put meanwhile
+        # By their keys, also if they were put meanwhile.
+        plan += [Delete(AccessRow(row.name, {}, 0, 0, "")), Delete(GrantsRow(row.name, {}, 0, 0, ""))]
     if ports.ledger.commit(plan) is not None and ports.catalog.definition(row.kind, row.name) is not None:
         raise errors.changed_meanwhile(f"{row.kind} {row.name}")
 
@@ -183,6 +186,7 @@ def _prefix_plan(ports: Ports, new: Definition, old: Definition | None) -> list[
     owner = ports.catalog.dataset_at(dataset.bucket, dataset.prefix)
     if owner is not None:
         raise prefix_taken(dataset.bucket, dataset.prefix, owner)
+    check_nesting(ports, new.name, dataset.bucket, dataset.prefix)
     plan: list[Write] = [Create(PrefixRow(dataset.bucket, dataset.prefix, new.name, new.updated_at))]
     return [*plan, Delete(PrefixRow(before.bucket, before.prefix, new.name))] if before else plan
 
@@ -193,6 +197,22 @@ def check_format(new: Mapping[str, Any], old: Mapping[str, Any], field: str = "f
     if before != after:
         hint = "delete the dataset and create it again, or give the new one another name"
         raise errors.invalid(field, f"the format that the dataset has, {before}", after, hint)
+
+
+def check_nesting(ports: Ports, name: str, bucket: str, prefix: str) -> None:
+    """Raise ``conflict`` if a prefix lies in a dataset of another namespace, whose objects it would take (O9): an
+    object belongs to the dataset with the longest prefix. An installation that observes logs it."""
+    if ports.settings.authorization == "off":
+        return
+    around = ports.catalog.dataset_of(bucket, prefix.removesuffix("/"))
+    if around is None or around[0].partition(".")[0] == name.partition(".")[0]:
+        return
+    got = f"{bucket}/{prefix}, which lies in dataset {around[0]}"
+    message = f"expected a prefix outside the datasets of other namespaces, got {got}"
+    if ports.settings.authorization == "enforce":
+        hint = "choose another prefix, or wait for partitions of that dataset by a grant of its namespace"
+        raise SluiceError("conflict", message, "prefix", hint, mentions=[around[0]])
+    logger.warning("dataset would be refused", extra={"dataset": name, "why": message})
 
 
 def prefix_taken(bucket: str, prefix: str, owner: str) -> SluiceError:

@@ -133,6 +133,9 @@ def _check_prefixes(ports: Ports, plan: Plan, problems: Problems) -> None:
         owner = owners[location] if location in owners else ports.catalog.dataset_at(*location)
         if owner not in (None, part.name):
             problems.add(store.prefix_taken(*location, str(owner)).under(_field(part)))
+        if part.action != "kept":
+            with problems.caught(_field(part)):
+                store.check_nesting(ports, part.name, *location)
         stored = ports.catalog.definition("dataset", part.name)
         if stored is not None:
             with problems.caught(_field(part)):

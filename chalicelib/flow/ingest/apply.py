@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
 from chalicelib.core import ids
+from chalicelib.core.access.grants import ForeignUse, waiting_for
 from chalicelib.core.dags import rounds
+from chalicelib.core.definitions import foreign
+from chalicelib.core.definitions.foreign import Standing
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events import correlation as event_correlation
 from chalicelib.core.instants import DAY, Instant
@@ -19,9 +22,10 @@ from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
-from chalicelib.flow import wake
+from chalicelib.flow import grants, wake
 from chalicelib.flow.each import run_each
 from chalicelib.flow.notices import notices
+from chalicelib.log import logger
 from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
 # Longer than SQS keeps a message in a dead-letter queue (14 days), so that a repeated event finds the row.
@@ -68,9 +72,10 @@ def apply_event(
     if version is None:
         return None
     schedule = Schedule.model_validate(version.definition)
-    met, against = gather.touched(schedule, event, rows)
+    touched = met, against = gather.touched(schedule, event, rows)
     if not met and not against:
         return None
+    uses = {leaf: _uses_of(schedule, rows[0].schedule, leaf) for leaf in (*met, *against)}
     correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
     if schedule.by and correlation is None:
         if schedule.by == rounds.BY:
@@ -79,6 +84,12 @@ def apply_event(
         return None
     sort_key = event_correlation.gathering_key(correlation)
     for _ in range(MAX_RACES):
+        granted = grants.standing(ports, [use for leaf in uses for use in uses[leaf]])
+        if granted.missing:
+            logger.info("event not granted", extra={"schedule": rows[0].schedule, "why": waiting_for(granted.missing)})
+        met, against = (_granted(leaves, uses, granted) for leaves in touched)
+        if not met and not against:
+            return None
         job = ports.jobs.job(rows[0].schedule, rows[0].generation, sort_key)
         if job is not None and job.closed:
             return None
@@ -90,7 +101,7 @@ def apply_event(
         seen = _arrivals(ports, event, rows[0], against)
         grown, changes = _changes(job, gathered, rows[0])
         notices_due = _notices_of(ports, job, gathered, now)
-        plan = [Create(applied), *changes, *seen, *_beside(rows[0], changes), *along, *notices_due]
+        plan = [Create(applied), *changes, *seen, *_beside(rows[0], changes), *along, *notices_due, *granted.expected]
         refused = ports.ledger.commit(plan)
         if refused is None:
             notices.hint(ports, notices_due)
@@ -102,6 +113,20 @@ def apply_event(
         if refused.of(ExpectOpen) or any(write in refused.writes for write in along):
             return None  # the generation was closed, or another invocation made the writes ``along``
     raise RuntimeError(f"event {event.id} lost {MAX_RACES} races for {rows[0].schedule}; it will be applied again")
+
+
+def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]:
+    """What a leaf uses of other namespaces. A run that the own schedule has started needs no grant any more: it had
+    one."""
+    found = gather.leaf_of(schedule, leaf)
+    return tuple(use for use in foreign.of_leaf(name, found) if use.kind != "run") if found is not None else ()
+
+
+def _granted(
+    leaves: tuple[str, ...], uses: Mapping[str, Sequence[ForeignUse]], granted: Standing
+) -> tuple[str, ...]:  # fmt: skip
+    """The leaves that lack no grant. An event does not count for the others."""
+    return tuple(leaf for leaf in leaves if not set(uses[leaf]) & set(granted.missing))
 
 
 def _is_of_this_life(ports: Ports, correlation: Mapping[str, str] | None, row: Subscription) -> bool:

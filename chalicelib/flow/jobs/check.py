@@ -16,9 +16,11 @@ from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.slots import Slots
+from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import limit_ref, ref_of
+from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.runs import complete, metrics
 from chalicelib.core.writes import DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
@@ -173,7 +175,8 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
 
 
 def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> None:
-    """`cancel_other`: cancel the older runs that hold the slots; the job waits in its queue until they end (C1)."""
+    """`cancel_other`: cancel the older runs that hold the slots; the job waits in its queue until they end (C1). Where
+    roles are enforced, these are the runs of the own namespace alone (O9)."""
     schedule = facts.schedule
     if job.kind in ("retry", "backfill"):
         return  # a retry must not cancel runs that are newer than its first attempt, nor a backfill current runs
@@ -184,7 +187,20 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
         for ask in constraint.permits(schedule.workflow, namespace):
             if isinstance(ask, Slots) and ask.limit is not None and ask.limit_name == blocked.limit_name:
                 why = f"cancelled to make room for job {job.job_id}"
-                cancel.oldest(ports, facts.limit_state(blocked.limit_name), ask.limit, why)
+                own = namespace if ports.settings.authorization == "enforce" else None
+                cancel.oldest(ports, facts.limit_state(blocked.limit_name), ask.limit, why, own)
+
+
+def _awaiting_grants(job: Job, facts: Facts) -> list[Write]:
+    """The writes because of which a change of the grants wakes a job that lacks one. They expect the grants that were
+    read: those that change in this moment may not know of the job yet."""
+    if facts.schedule_state is None:
+        return []
+    start = (job.schedule, job.generation, facts.schedule_state.version, WAKE)
+    read = {use.owner: facts.granted.rows[use.owner] for use in facts.granted.missing}
+    since = {owner: row.updated_at if row is not None else 0 for owner, row in read.items()}
+    waiting = [Put(Subscription(waiters_key(owner), *start, since[owner])) for owner in read]
+    return [*waiting, *facts.granted.expected]
 
 
 def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> Outcome | None:
@@ -205,6 +221,7 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
         later = replace(later, sort_key=claim.waiting_key(free, facts.schedule, facts.schedule_state))
     held = states_of_held(ports, job) if decision.yields else {}
     plan = claim.yield_queue(job, later, held, now) if decision.yields else claim.moved(job, later)
+    plan += _awaiting_grants(job, facts) if decision.reason == "grant" else []
     outcome = committed(ports, plan, "queued" if decision.yields else "waiting", decision.why)
     if outcome is not None:
         if decision.reason is not None:

@@ -21,6 +21,7 @@ from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows import delivery_lease
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Run
@@ -270,7 +271,25 @@ def _unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     others = [each for each in part if each.ref not in stamped]
     seen = ports.prefetch.read(ports, _wanted(others)) if others else ports
     found = (each if each.ref in stamped else _still(seen, each) for each in part)
-    return [each for each in found if each is not None]
+    granted = _Grants(ports)
+    return [each for each in found if each is not None and granted.are_unchanged(each)]
+
+
+class _Grants:
+    """The present grants of other namespaces, each read once."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._read: dict[str, GrantsRow | None] = {}
+
+    def are_unchanged(self, each: Ready) -> bool:
+        """Whether the grants on which a delivery relies are those of its decision."""
+        return all(self._of(owner) == row for owner, row in each.facts.granted.rows.items())
+
+    def _of(self, owner: str) -> GrantsRow | None:
+        if owner not in self._read:
+            self._read[owner] = self._ports.catalog.grants(owner)
+        return self._read[owner]
 
 
 def _send(ports: Ports, going: Sequence[Ready]) -> list[Answered]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import errors
+from chalicelib.core.access.grants import ForeignUse
 from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
@@ -21,6 +21,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.targets.target import require_lifecycle
+from chalicelib.flow import grants
 from chalicelib.ports import Kind, Ports
 
 PAGE = 1000
@@ -56,15 +57,16 @@ def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LimitState
     return replace(ask, overdrawn=pools.overdrawn(name, pool, others), fallback=fallback)
 
 
-def check(ports: Ports, workflow: Workflow, schedule: Schedule) -> None:
-    """Raise SluiceError if the pool of a schedule does not exist or is too small for its runs, or if the target never
-    releases units."""
+def check(ports: Ports, workflow: Workflow, schedule: Schedule, by: str) -> None:
+    """Raise SluiceError if the pool of a schedule of namespace ``by`` does not exist or is too small for its runs, or
+    if the target never releases units."""
     name = overrides.pool_of(workflow, schedule)
     if name is None:
         return
     field = "pool" if schedule.pool is not None else "workflow"
     require_lifecycle(workflow.target, field, ONLY_WITH_AN_END)
-    permits.check_fit(name, existing(ports, name, field), workflow, schedule, "slots" if schedule.slots else field)
+    by = by if schedule.pool is not None else schedule.workflow.partition(".")[0]
+    permits.check_fit(name, existing(ports, name, field, by), workflow, schedule, "slots" if schedule.slots else field)
 
 
 def check_workflow(ports: Ports, name: str, document: Mapping[str, Any]) -> None:
@@ -74,15 +76,18 @@ def check_workflow(ports: Ports, name: str, document: Mapping[str, Any]) -> None
     workflow = Workflow.model_validate(document)
     require_lifecycle(workflow.target, "pool", ONLY_WITH_AN_END)
     pool = str(document["pool"])
-    existing(ports, pool if "." in pool else f"{name.partition('.')[0]}.{pool}", "pool")
+    own = name.partition(".")[0]
+    existing(ports, pool if "." in pool else f"{own}.{pool}", "pool", own)
 
 
-def existing(ports: Ports, name: str, field: str) -> Pool:
-    """The pool that a document names. Raises SluiceError with the existing pools if there is no such pool."""
+def existing(ports: Ports, name: str, field: str, by: str) -> Pool:
+    """The pool that a document of namespace ``by`` names. Raises SluiceError with the existing pools if there is no
+    such pool, or none that is granted."""
+    grants.require(ports, [ForeignUse("pools", name, by)] if name.partition(".")[0] != by else [], field)
     found = pool_of(ports, name)
     if found is None:
         known = [row.name for row in ports.catalog.definitions("pool", name.partition(".")[0], PAGE, None).items]
-        raise errors.unknown_reference(field, "pool", name, known)
+        raise grants.unknown(ports, by, field, "pool", name, known)
     return found
 
 

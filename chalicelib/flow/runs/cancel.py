@@ -13,9 +13,11 @@ from chalicelib.core.writes import Replace
 from chalicelib.ports import MAX_RACES, Ports
 
 
-def oldest(ports: Ports, state: LimitState, limit: int, why: str) -> int:
-    """Cancel as many of the oldest runs of a limit as one more run needs. Returns how many cancels were requested."""
-    by_age = sorted(state.starts.items(), key=lambda start: (start[1], start[0]))
+def oldest(ports: Ports, state: LimitState, limit: int, why: str, within: str | None = None) -> int:
+    """Cancel as many of the oldest runs of a limit as one more run needs; with ``within``, only those of this
+    namespace. Returns how many cancels were requested."""
+    own = [start for start in state.starts.items() if within is None or start[0].startswith(f"{within}.")]
+    by_age = sorted(own, key=lambda start: (start[1], start[0]))
     too_many = state.active - limit + 1
     requested = 0
     for holder, _ in by_age[: max(too_many, 0)]:

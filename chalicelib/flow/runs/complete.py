@@ -47,10 +47,13 @@ def on_state_change(ports: Ports, change: StateChange) -> str:
     return f"run {run_id} is {moved.run.state}" if moved else f"run {run_id} is already past {update.state}"
 
 
-def advance_run(ports: Ports, run_id: str, attempt: int, update: RunUpdate, may_retry: bool = True) -> Advance | None:
+def advance_run(
+    ports: Ports, run_id: str, attempt: int, update: RunUpdate, may_retry: bool = True, again: bool = False
+) -> Advance | None:  # fmt: skip
     """Move a run forward, announce its status, and wake the queues of the permits that it releases.
 
-    Returns None if the update changes nothing, and raises RuntimeError after ``MAX_RACES`` lost races.
+    ``again``: another attempt follows at once, whatever the retries, because this one was never started. Returns None
+    if the update changes nothing, and raises RuntimeError after ``MAX_RACES`` lost races.
     """
     for race in range(MAX_RACES):
         now = ports.clock.now()
@@ -58,13 +61,15 @@ def advance_run(ports: Ports, run_id: str, attempt: int, update: RunUpdate, may_
         if run is None:
             return None
         run = waiting.regained(ports, run) if race else run
+        run = replace(run, attempts=max(run.attempts, attempt + 1)) if again else run
         verdict = complete.interpret(run, update)
         delay = _retry_delay(ports, run, verdict.outcome) if may_retry and verdict.state == "FAILED" else None
+        delay = 0 if again else delay
         step = complete.advance(run, update, now, delay)
         if step is None:
             return None
         if not registry.of_run(run).has_lifecycle:
-            step = Advance(complete.without_announcement(step.run))
+            step = Advance(complete.without_announcement(step.run), step.retry if again else None)
         skipped = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
         step = complete.drop_statuses(step, skipped, now) if skipped else step
         limit_states = (

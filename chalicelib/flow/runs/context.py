@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import ids
+from chalicelib.core.access.grants import ForeignUse
 from chalicelib.core.backfills import backfill
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
@@ -15,14 +16,33 @@ from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.triggers import registry, tree
-from chalicelib.flow import lookup
+from chalicelib.flow import grants, lookup
 from chalicelib.ports import Ports
 
 SCHEMA = 1
 
 
 def build(ports: Ports, run: Run) -> dict[str, Any]:
-    """The context document that a run gets by reference.
+    """The context document that a run gets by reference. Of upstream runs it has the contexts that are granted (O9)."""
+    document = _build(ports, run)
+    upstream = document.get("upstream")
+    known = _granted(ports, upstream, run.schedule.partition(".")[0], {}) if upstream is not None else None
+    return document if known is upstream else {**document, "upstream": known}
+
+
+def _granted(ports: Ports, context: Mapping[str, Any], by: str, read: grants.Rows) -> Mapping[str, Any] | None:
+    """The context of an upstream run, and in it those of its own upstream runs; None in place of each that a namespace
+    does not grant. A context belongs to the namespace of the schedule that started the run."""
+    use = ForeignUse("context", str(context["schedule"]), by, str(context["workflow"]))
+    if use.owner != by and grants.standing(ports, [use], read).missing:
+        return None
+    inner = context.get("upstream")
+    known = _granted(ports, inner, by, read) if inner is not None else None
+    return context if known is inner else {**context, "upstream": known}
+
+
+def _build(ports: Ports, run: Run) -> dict[str, Any]:
+    """The context of a run, with that of its upstream run.
 
     It has exactly the events of the run's job, and the data that a user named for it. A list longer than
     ``inline_events`` is stored as a manifest instead.
@@ -90,8 +110,10 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
     if not values or version is None:
         return
     schedule = Schedule.model_validate(version.definition)
-    counted = backfill.datasets_of(schedule)
+    counted, own = backfill.datasets_of(schedule), run.schedule.partition(".")[0]
     for name in counted:
+        if name.partition(".")[0] != own and grants.standing(ports, [ForeignUse("datasets", name, own)]).missing:
+            continue
         stored = ports.catalog.definition("dataset", name) if name != event.dataset else None
         dataset = Dataset.model_validate(stored.document) if stored is not None else None
         if dataset is None or set(dataset.keys) != set(values):
@@ -103,14 +125,18 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
         elif event.kind == "run_now" and len(counted) == 1:
             yield backfill.unregistered(name, dataset, chosen, event.accepted_at)
     if not ids.is_of_dag(run.schedule):  # a node's upstream runs are those of its round
-        yield from _statuses(ports, schedule, event, values)
+        yield from _statuses(ports, schedule, event, values, own)
 
 
-def _statuses(ports: Ports, schedule: Schedule, event: Event, values: Mapping[str, str]) -> Iterator[Event]:
+def _statuses(ports: Ports, schedule: Schedule, event: Event, values: Mapping[str, str], own: str) -> Iterator[Event]:
     """The status of the newest run with these values of each workflow for which a trigger waits, other than that of the
-    run's own ``event``. A workflow without such a run is left out."""
+    run's own ``event``. A workflow without such a run is left out, and so is a run whose status another namespace does
+    not let ``own`` follow."""
     for upstream in tree.upstreams(schedule.trigger):
         for run in lookup.runs_for(ports, upstream, values) if upstream.workflow != event.workflow else ():
+            use = ForeignUse("follow", run.schedule, own, run.workflow)
+            if use.owner != own and grants.standing(ports, [use]).missing:
+                continue
             counted = [status for status in reached(run) if status in upstream.statuses]
             if counted:
                 yield status_event(run, counted[-1])

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import states
+from chalicelib.core.access import grants as grants_rules
 from chalicelib.core.definitions import data, overrides
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import priority as job_priority
@@ -26,7 +27,7 @@ from chalicelib.core.targets import answers, backoff, delivery, registry
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
 from chalicelib.core.writes import Put, Replace
-from chalicelib.flow import lookup
+from chalicelib.flow import grants, lookup
 from chalicelib.flow import lookup as facts_of
 from chalicelib.flow.limits import policies, waiting
 from chalicelib.flow.runs import complete as completing
@@ -66,6 +67,12 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
             return _leave_queue(ports, run)
         _withdraw(ports, run, now)
         return False
+    if missing := grants.of_run(ports, run).missing:
+        if leased:
+            return _leave_queue(ports, run)
+        if not _is_found(ports, run, now):
+            _hold(ports, run, grants_rules.waiting_for(missing), now)
+        return False
     if run.queued_in is not None and run.queued_in != serving:
         return True
     if workers.is_offered(run):
@@ -104,6 +111,8 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     if not _is_open(ports, reread, updated):
         _take_back(ports, updated, called, now)
         return False
+    if grants.of_run(ports, updated).missing:
+        return _restart(ports, updated, called, span)  # a grant was taken back since; the new start holds the run
     if as_updated(ports, updated, reread) != updated:
         return _restart(ports, updated, called, span)  # an update was acknowledged since, so the run must use it
     if span is not None and not _is_time(ports, span):
@@ -286,6 +295,20 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
     # An earlier attempt did start, so the run ends as FAILED and schedules that wait for that status must get it.
     update = RunUpdate("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
     completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
+
+
+def _hold(ports: Ports, run: Run, why: str, now: Instant) -> None:
+    """End an attempt that was never started because a grant was taken back. Its next attempt is a job, which waits for
+    the grant without permits."""
+    completing.advance_run(ports, run.run_id, run.attempt, RunUpdate("FAILED", now, why), again=True)
+
+
+def _is_found(ports: Ports, run: Run, now: Instant) -> bool:
+    """Whether an earlier call, whose answer is unknown, has started the run, which then goes on: it had the grant."""
+    found = target_of(ports, run).find(run) if not launch.surely_not_started(run) else None
+    if found is not None:
+        _keep(ports, run, Started(found), now)
+    return found is not None
 
 
 def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:

@@ -17,6 +17,7 @@ from chalicelib.core.runs import complete, follow, workers
 from chalicelib.core.runs.workers import LeaseId
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Delete, Put, Replace
+from chalicelib.flow import grants
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import context, launch
 from chalicelib.log import logger
@@ -130,13 +131,14 @@ def _lease(ports: Ports, offer: Offer, worker: str) -> tuple[Run, bool] | None:
         if run is None or not _is_of(offer, run):
             _delete_stale(ports, offer)
             return None
-        known = launch.current(ports, run)
-        if known is None:
-            launch.start(ports, run.run_id, run.attempt)  # withdraws the run
+        known, granted = launch.current(ports, run), grants.of_run(ports, run)
+        if known is None or granted.missing:
+            launch.start(ports, run.run_id, run.attempt)  # withdraws or holds the run
             return None
         updated, schedule_state = known
         leased = workers.leased(updated, worker, now)
-        if ports.ledger.commit([Replace(leased), Delete(offer), *workers.still_open(schedule_state, run)]) is None:
+        still_open = [*workers.still_open(schedule_state, run), *granted.expected]
+        if ports.ledger.commit([Replace(leased), Delete(offer), *still_open]) is None:
             return leased, updated != run
     return None
 

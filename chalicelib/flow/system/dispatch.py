@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows.ref import Ref, is_reprocess
+from chalicelib.core.rows.ref import Ref, is_grants, is_reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.flow.backfills import backfill, reprocess
 from chalicelib.flow.dags import runs
+from chalicelib.flow.definitions import grants
 from chalicelib.flow.each import run_each
 from chalicelib.flow.fires import emit
 from chalicelib.flow.ingest import objects
@@ -111,6 +112,8 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             objects.resume(ports, ports.catalog.stored_object(*ref.parts))
         case "event":
             objects.resume(ports, ports.jobs.posted(ref.parts[0]))
+        case "schedule" if is_grants(ref):
+            grants.wake_waiting(ports, ref.parts[0])
         case "schedule":
             emit.emit_soon(ports, ref.parts[0])
             carried.refresh_all(ports, ref.parts[0])

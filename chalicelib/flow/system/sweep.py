@@ -12,10 +12,11 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.event import Outbox
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref, is_reprocess
+from chalicelib.core.rows.ref import Ref, is_grants, is_reprocess
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
@@ -28,7 +29,7 @@ from chalicelib.ports import Ports
 
 T = TypeVar("T")
 Row = NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox
-Found = Row | LimitState | ScheduleState
+Found = Row | GrantsRow | LimitState | ScheduleState
 NEXT_TICK = 75 * SECOND  # a minute, and a margin for a late tick
 TABLES: tuple[tuple[Literal["jobs", "runs", "catalog"], Millis], ...] = (
     ("jobs", sweep.GRACE),
@@ -94,10 +95,10 @@ def _examine(ports: Ports, now: Instant, found: list[tuple[Ref, Found]], ref: Re
 def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:
     """Lease a row that was hinted, so that the next sweep skips it. A lost race means that a step already handles it.
 
-    The receiver of the hint leases a limit or a schedule state itself.
+    The receiver of the hint leases a limit itself, and clears the ``wake_at`` of a schedule state and of grants.
     """
     ref, row = found
-    if isinstance(row, LimitState | ScheduleState):
+    if isinstance(row, GrantsRow | LimitState | ScheduleState):
         return
     lease = sweep.lease(row, now)
     if lease.parked:
@@ -123,7 +124,8 @@ def _read(ports: Ports, ref: Ref) -> Found | None:
     if ref.kind == "limit":
         return ports.jobs.limit_state(ref.parts[0])
     if ref.kind == "schedule":
-        return ports.catalog.schedule_state(ref.parts[0])
+        name = ref.parts[0]
+        return ports.catalog.grants(name) if is_grants(ref) else ports.catalog.schedule_state(name)
     return _row(ports, ref)
 
 

@@ -9,8 +9,10 @@ from itertools import chain
 from typing import Any
 
 from chalicelib.core import states
+from chalicelib.core.access.grants import waiting_for
 from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.dags import rounds
+from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.history.lines import waited
@@ -24,7 +26,7 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import nodes, tree
-from chalicelib.flow import facts, lookup
+from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.runs import failures
 from chalicelib.flow.views import refs, upstreams, use
@@ -174,7 +176,7 @@ def why_and_count(
     if schedule_state.mode == "enabled":
         names_in = store.named(schedule.model_dump(mode="json"))
         datasets = [reference for reference in names_in if _names_a_dataset(reference)]
-        why = "; ".join([why, *buckets.not_watched(ports, datasets)])
+        why = "; ".join([why, *buckets.not_watched(ports, datasets), *_not_granted(ports, name, schedule)])
     view = {
         "schedule": name,
         "state": schedule_state.mode,
@@ -187,6 +189,13 @@ def why_and_count(
     of_jobs = (Mention(**ref) for job in waiting for ref in job["refs"])
     view = {**view, "refs": refs.refs(view, chain(refs.of_schedule(name, schedule), of_jobs))}
     return view, len(present), page.cursor is not None
+
+
+def _not_granted(ports: Ports, name: str, schedule: Schedule) -> list[str]:
+    """Why events of other namespaces do not count for a schedule, if their grants are missing."""
+    uses = (use for leaf in tree.leaves(schedule.trigger) for use in foreign.of_leaf(name, leaf.trigger))
+    missing = grants.standing(ports, uses).missing
+    return [waiting_for(missing)] if missing else []
 
 
 def _reasons(waiting: Sequence[View]) -> list[str]:

@@ -14,6 +14,7 @@ from chalicelib.core.jobs.dry_run import Step
 from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Partition
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Version
@@ -43,6 +44,17 @@ def access_view(row: AccessRow) -> View:
         "kind": "access",
         **row.document,
         "version": row.rev,
+        "updated_at": iso(row.updated_at),
+        "updated_by": row.by,
+    }
+
+
+def grants_view(row: GrantsRow) -> View:
+    return {
+        "name": row.namespace,
+        "kind": "grants",
+        **row.document,
+        "version": row.version,
         "updated_at": iso(row.updated_at),
         "updated_by": row.by,
     }

@@ -457,6 +457,21 @@ export interface Glances {
   gone: string[];
 }
 
+export interface Grant {
+  to: string;
+  run?: string[];
+  follow?: string[];
+  context?: string[];
+  datasets?: string[];
+  events?: string[];
+  pools?: string[];
+  policies?: string[];
+}
+
+export interface Grants {
+  grants: Grant[];
+}
+
 export interface Graph {
   around: string | null;
   nodes: NodeOfGraph[];
@@ -477,7 +492,7 @@ export interface Heartbeat {
 }
 
 export interface HeldJobs {
-  kind: "limit" | "window" | "approval" | "data" | "clock" | "pause" | "upstream" | "probe" | "condition";
+  kind: "limit" | "window" | "approval" | "data" | "clock" | "pause" | "upstream" | "probe" | "grant" | "condition";
   name: string;
   of: string;
   why: string;
@@ -1414,6 +1429,15 @@ export interface StoredDataset {
   single_writer?: boolean;
 }
 
+export interface StoredGrants {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  grants: Grant[];
+}
+
 export interface StoredMessage {
   name: string;
   kind: string;
@@ -1878,6 +1902,8 @@ export interface Answers {
   "POST /v1/namespaces/{ns}/events": AcceptedEvents;
   "GET /v1/namespaces/{ns}/fires": Fires;
   "POST /v1/namespaces/{ns}/glance": Glances;
+  "GET /v1/namespaces/{ns}/grants": StoredGrants;
+  "PUT /v1/namespaces/{ns}/grants": Change;
   "GET /v1/namespaces/{ns}/graph": Graph;
   "GET /v1/namespaces/{ns}/jobs": {
     items: Job[];

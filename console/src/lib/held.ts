@@ -25,6 +25,8 @@ export function holderOf(job: Job): Omit<Held, "jobs"> {
     };
   }
   const reason = job.reason;
+  const owner = /^waits for a grant of (\S+) to /.exec(reason)?.[1];
+  if (owner) return { id: `grant:${owner}`, kind: "condition", title: `a grant of ${owner}` };
   if (/approv/.test(reason)) return { id: "approval", kind: "approval", title: "approval" };
   if (/on hold|backlog|paused/.test(reason)) return { id: "pause", kind: "pause", title: "a paused schedule" };
   if (job.state === "PENDING_TRIGGER") return { id: "data", kind: "data", title: "data and events" };

@@ -313,6 +313,7 @@ const LETS_GO: Record<string, string> = {
   pause: "when it is resumed",
   data: "when the data arrives",
   upstream: "when the upstream run ends",
+  grant: "when the other namespace grants it",
 };
 
 function FailedLast({ runs }: { runs: Run[] }) {

@@ -1,7 +1,7 @@
 """Two invocations meet at a schedule, a constraint, a leaf or a timer (C9, C13, T16, W10).
 
-In every order, all expected work has run once in the end. `situations_people.py`, `situations_rules.py` and
-`situations_lifecycle.py` list the invocations that meet, and the ends that are right.
+In every order, all expected work has run once in the end. `situations_people.py`, `situations_rules.py`,
+`situations_lifecycle.py` and `situations_grants.py` list the invocations that meet, and the ends that are right.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.faults.meetings.entry import BOUNDED, LONG, Named, meetings, try_orders
+from tests.faults.meetings.situations_grants import GRANTS_CROSS
 from tests.faults.meetings.situations_lifecycle import LIFECYCLE_CROSS
 from tests.faults.meetings.situations_people import PEOPLE_CROSS
 from tests.faults.meetings.situations_rules import RULES_CROSS
@@ -19,7 +20,7 @@ from tests.faults.meetings.situations_rules import RULES_CROSS
 MEETINGS = meetings(
     {
         f"rules-{re.sub(r'[^a-z]+', '_', name)}": crossing.situation()
-        for name, crossing in {**PEOPLE_CROSS, **RULES_CROSS, **LIFECYCLE_CROSS}.items()
+        for name, crossing in {**PEOPLE_CROSS, **RULES_CROSS, **LIFECYCLE_CROSS, **GRANTS_CROSS}.items()
     }
 )
 

@@ -19,6 +19,7 @@ from chalicelib.core.writes import (
     Create,
     ExpectBackfillRunning,
     ExpectDefinition,
+    ExpectGrants,
     ExpectMode,
     ExpectNoneGathering,
     Write,
@@ -55,6 +56,7 @@ EXPECTED: dict[str, Callable[[Plan], bool]] = {
     "gathering": has(ExpectNoneGathering),  # for a fire that would join another job
     "already": lambda plan: any(isinstance(write, Create) and isinstance(write.row, Run) for write in plan),
     "backfill": has(ExpectBackfillRunning),
+    "granted": has(ExpectGrants),
 }
 # The facts that a claim need not expect, with the reason.
 NOT_EXPECTED = {
@@ -66,7 +68,7 @@ NOT_EXPECTED = {
     "origin": "the run that is repeated has ended, and changes no more",
 }
 # The definitions that are read for the facts. A new one belongs to one of the lists above.
-READ = {"schedule_state", "version", "definition workflow", "definition pool", "definition policy"}
+READ = {"schedule_state", "version", "definition workflow", "definition pool", "definition policy", "grants"}
 
 
 def test_each_fact_is_expected_by_the_claim_or_justified() -> None:
@@ -90,18 +92,20 @@ class Reading:
 
 
 def a_job_that_asks_for_all(kind: str) -> tuple[World, tuple[str, int, str]]:
-    """A job in a group, a pool and a policy, with a freshness constraint. It is a fire or belongs to a backfill."""
-    world = World(**SMALL)
+    """A job in a group, a pool and a policy of another namespace, with a freshness constraint. It is a fire or belongs
+    to a backfill."""
+    world = World(**SMALL, authorization="enforce")
+    world.deploy({"policies": {"calm": {"max_events": 3, "interval": "1m"}}}, "lake", "core")
+    world.grant("lake", {"grants": [{"to": "demo", "policies": ["calm"]}]})
     constraints = [
         {"type": "concurrency", "max": 2, "on_unmet": "wait"},
         {"type": "concurrency", "group": "g", "max": 2, "on_unmet": "wait"},
         {"type": "fresh", "workflows": ["join"], "within": "1d", "on_unmet": "wait"},
     ]
-    all_of_it = {"policy": "calm", "constraints": constraints}
+    all_of_it = {"policy": "lake.calm", "constraints": constraints}
     daily = at("1 12 2 3 *", **all_of_it) if kind == "fire" else partitions(by=["day"], **all_of_it)
     parts = flights({"daily": daily}, clean={"target": EMR, "pool": "p"})
-    policies = {"calm": {"max_events": 3, "interval": "1m"}}
-    world.deploy({**parts, "pools": {"p": {"size": 4}}, "policies": policies})
+    world.deploy({**parts, "pools": {"p": {"size": 4}}})
     if kind == "fire":
         world.tick()
         world.clock.pass_by("61s")

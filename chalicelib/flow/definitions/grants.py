@@ -1,0 +1,71 @@
+"""Read and replace what a namespace grants to others, and wake what waits for its grants (O9)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+from chalicelib.core import errors
+from chalicelib.core.access.grants import Grants
+from chalicelib.core.rows.grants import GrantsRow, waiters_key
+from chalicelib.core.rows.ref import grants_ref
+from chalicelib.core.writes import Create, ExpectDefinition, RemoveSubscription, Replace
+from chalicelib.flow import lookup, wake
+from chalicelib.flow.definitions.store import Change, check_size
+from chalicelib.ports import MAX_RACES, Ports
+
+
+def get(ports: Ports, namespace: str) -> GrantsRow:
+    """The grants of a namespace to others. Raises ``not_found`` if the namespace does not exist, or grants nothing."""
+    lookup.require(ports, "namespace", namespace)
+    found = ports.catalog.grants(namespace)
+    if found is None:
+        hint = f"grant something: sluice grants {namespace} --file grants.yaml"
+        raise errors.not_found("grants document of namespace", namespace, hint)
+    return found
+
+
+def put(ports: Ports, namespace: str, grants: Grants, by: str, if_match: int | None = None) -> Change:
+    """Replace what a namespace grants to others. Once this returns, nothing starts any more that lacks a grant. An
+    identical document changes nothing. Raises ``not_found`` if the namespace does not exist; it is expected in the same
+    transaction, so that the grants of a namespace that is deleted in this moment do not return with its name."""
+    grants.check_owner(namespace)
+    document = grants.model_dump(mode="json", exclude_defaults=True)
+    check_size(document)
+    for _ in range(MAX_RACES):
+        lookup.require(ports, "namespace", namespace)
+        space = ports.catalog.definition("namespace", namespace)
+        old = ports.catalog.grants(namespace)
+        if if_match is not None and if_match != (old.version if old else None):
+            raise errors.changed_meanwhile(f"the grants of namespace {namespace}")
+        if space is None:
+            continue
+        if old is not None and dict(old.document) == document:
+            return Change("unchanged", old.version)
+        now = ports.clock.now()
+        new = GrantsRow(namespace, document, 1, now, by, wake_at=now)
+        if old is not None:
+            new = replace(new, version=old.version + 1, rev=old.rev + 1, unknown=old.unknown)
+        if ports.ledger.commit([Replace(new) if old else Create(new), ExpectDefinition(space)]) is None:
+            ports.hints.send([grants_ref(namespace)], now, now)
+            return Change("replaced" if old else "created", new.version)
+    raise errors.changed_meanwhile(f"the grants of namespace {namespace}")
+
+
+def wake_waiting(ports: Ports, namespace: str) -> int:
+    """Wake the jobs that wait for a grant of a namespace whose grants have changed. Returns how many refs were hinted.
+
+    A job that still lacks its grant waits again, with a new row for its schedule. The grants stay in the wake index
+    until all are woken, so that a crash repeats this."""
+    row = ports.catalog.grants(namespace)
+    if row is None or row.wake_at is None:
+        return 0
+    woken = 0
+    for waiting in lookup.every(partial(ports.catalog.subscriptions, waiters_key(namespace))):
+        schedule_state = ports.catalog.schedule_state(waiting.schedule)
+        if schedule_state is not None and schedule_state.generation == waiting.generation and schedule_state.exists:
+            woken += wake.constrained(ports, waiting.schedule, waiting.generation)
+        ports.ledger.commit([RemoveSubscription(waiting)])
+    # A later change of the grants has another revision, and wakes the jobs itself.
+    ports.ledger.commit([Replace(replace(row, rev=row.rev + 1, wake_at=None))])
+    return woken
