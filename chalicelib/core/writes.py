@@ -24,7 +24,7 @@ from chalicelib.core.limits.writes import (
     ReleasePermit,
     TrackRates,
 )
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -41,6 +41,7 @@ from chalicelib.core.states import Mode
 
 Row = (
     AccessRow
+    | AllowedRow
     | NoticeWindow
     | Backfill
     | DagRun
@@ -88,7 +89,19 @@ class Replace:
     ``over`` is the job that the new job replaces, if that has another id.
     """
 
-    row: AccessRow | NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | Timer | DeadlineWatch
+    row: (
+        AccessRow
+        | AllowedRow
+        | NoticeWindow
+        | Backfill
+        | DagRun
+        | Job
+        | PendingNotice
+        | Reprocess
+        | Run
+        | Timer
+        | DeadlineWatch
+    )
     over: Job | None = None
 
 

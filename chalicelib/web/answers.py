@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.access.document import Access
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.definitions.data import Carried
@@ -108,6 +109,12 @@ class StoredPool(Pool, StoredFields):
 
 class StoredAccess(Access, StoredFields):
     """The members of a namespace and their roles."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class StoredAllowed(Allowed, StoredFields):
+    """The allow-list of a namespace."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -1123,7 +1130,7 @@ class ByStatus:
 ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "health": Health,
     "openapi": OpenApiDocument,
-    **{f"put_{kind}": Change for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access")},
+    **{f"put_{kind}": Change for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access", "allowed")},
     "list_namespaces": Pages(StoredNamespace),
     "get_namespace": StoredNamespace,
     "list_apps": Pages(StoredApp),
@@ -1143,6 +1150,7 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "list_pools": Pages(StoredPool),
     "get_pool": StoredPool,
     "get_access": StoredAccess,
+    "get_allowed": StoredAllowed,
     "list_schedules": Pages(StoredSchedule),
     **{f"{act}_schedule": StoredSchedule for act in ("get", "put", "enable", "disable", "pause", "resume")},
     "skip_occurrence": StoredSchedule,

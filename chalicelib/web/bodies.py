@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
+from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.access.document import Access
 from chalicelib.core.backfills.request import Backfill, Reprocess, Values
 from chalicelib.core.definitions.app import App
@@ -291,6 +292,7 @@ BODIES: dict[str, type[Document]] = {
     model.__name__: model
     for model in (
         Access,
+        Allowed,
         App,
         Backfill,
         Bulk,

@@ -6,7 +6,8 @@ from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
 from chalicelib.aws.tables.keys import Key
 from chalicelib.core.definitions.dataset import Dataset
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
@@ -15,17 +16,26 @@ from chalicelib.ports import Kind, Page
 MAX_FOLDERS = 50  # folders of an object's key that are checked, from the outermost
 NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
 MAX_VERSIONS = 20_000  # in memory, one or two KB each
+# How long a process uses an allow-list that it has read. A change holds for every call that begins later than this
+# after the answer to its request.
+ALLOWED_FOR: Millis = 5 * SECOND
+MAX_ALLOWED = 1_000  # allow-lists in memory, a few KB each
+
+Lists = dict[str, tuple[Instant, AllowedRow | None]]
 
 
 class DynamoCatalog:
-    def __init__(self, dynamo: Dynamo, versions: dict[Key, Version] | None = None) -> None:
+    def __init__(
+        self, dynamo: Dynamo, versions: dict[Key, Version] | None = None, lists: Lists | None = None
+    ) -> None:  # fmt: skip
         self._dynamo = dynamo
+        self._lists: Lists = {} if lists is None else lists  # allow-lists, each with the instant of its read
         # A version never changes once it is written, so a version that was read holds for the life of the process.
         self._versions: dict[Key, Version] = {} if versions is None else versions
 
     def over(self, dynamo: Dynamo) -> DynamoCatalog:
-        """The same catalog over another `Dynamo`; the versions that are known are shared."""
-        return DynamoCatalog(dynamo, self._versions)
+        """The same catalog over another `Dynamo`; the versions and allow-lists that are known are shared."""
+        return DynamoCatalog(dynamo, self._versions, self._lists)
 
     def knows(self, key: Key) -> bool:
         return key in self._versions
@@ -53,6 +63,17 @@ class DynamoCatalog:
 
     def access(self, namespace: str) -> AccessRow | None:
         return self._dynamo.get(keys.access(namespace), AccessRow)
+
+    def allowed(self, namespace: str) -> AllowedRow | None:
+        return self._dynamo.get(keys.allowed(namespace), AllowedRow)
+
+    def allowed_lately(self, namespace: str, now: Instant) -> AllowedRow | None:
+        known = self._lists.get(namespace)
+        if known is None or not known[0] <= now < known[0] + ALLOWED_FOR:
+            if len(self._lists) >= MAX_ALLOWED:
+                self._lists.clear()
+            known = self._lists[namespace] = now, self.allowed(namespace)
+        return known[1]
 
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]:
         page = self._list(keys.ACCESS, "", limit, cursor)

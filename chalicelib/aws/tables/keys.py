@@ -13,6 +13,7 @@
 | catalog | SCHEDULE#<full>         | FAILURES                  | Failures        | get, when a run has failed     |
 | catalog | SCHEDULE#<ns.app.~name> | WORKFLOW                  | Definition      | get: a message's own target    |
 | catalog | ACCESS                  | <ns>                      | AccessRow       | get, list                      |
+| catalog | ALLOWED#<ns>            | ALLOWED                   | AllowedRow      | get: before calls of targets   |
 | catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                  | Definition      | get: an app's default target   |
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
@@ -54,7 +55,7 @@ from typing import Literal, NamedTuple
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -86,6 +87,8 @@ def key_of(row: Row) -> Key:
     match row:
         case AccessRow():
             return access(row.namespace)
+        case AllowedRow():
+            return allowed(row.namespace)
         case Definition():
             return definition(row.kind, row.name)
         case ScheduleState():
@@ -154,6 +157,11 @@ def key_of(row: Row) -> Key:
 
 def access(namespace: str) -> Key:
     return Key("catalog", ACCESS, namespace)
+
+
+def allowed(namespace: str) -> Key:
+    """The key of an allow-list. Each has a partition of its own, because Lambdas read it before they call targets."""
+    return Key("catalog", f"ALLOWED#{namespace}", "ALLOWED")
 
 
 def definition(kind: str, name: str) -> Key:

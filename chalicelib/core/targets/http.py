@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from chalicelib.core.access.allowed import Named, host_of, own_arn
 from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Millis, duration
@@ -34,6 +35,11 @@ def _check_span(text: str) -> str:
     return text
 
 
+def secret_arn(name: str) -> str:
+    """The ARN of a secret that is named as in `SecretName`."""
+    return name if name.startswith("arn:") else own_arn("ssm", f"parameter{name}")
+
+
 CallTimeout = Annotated[Duration, AfterValidator(_check_span)]
 
 
@@ -47,6 +53,13 @@ class HttpTarget(Delivered):
     headers: urls.Headers = Field(default_factory=dict)
     timeout: CallTimeout = "10s"
     secret: SecretName | None = None
+
+    @classmethod
+    def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
+        yield Named("hosts", host_of(str(stored["url"])), "url", str(stored["url"]))
+        if stored.get("secret"):
+            secret = str(stored["secret"])
+            yield Named("secrets", secret_arn(secret), "secret", secret)
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
