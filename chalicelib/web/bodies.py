@@ -21,6 +21,7 @@ from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
 from chalicelib.core.documents import Document, Name, Properties, Reference, StoredReference
 from chalicelib.core.errors import invalid
+from chalicelib.core.events.partitions import check_value
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
@@ -152,6 +153,7 @@ class NewPartition(Document):
                     value,
                     "write the value as it stands in the folder, such as 2026-01-31",
                 )
+            check_value(str(value), str(key))
         return {key: str(value) for key, value in given.items()}
 
 
