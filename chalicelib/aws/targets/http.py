@@ -33,7 +33,11 @@ class HttpTarget(Untracked):
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
         """Send a question to an address and return the answer, or why there is none."""
-        reply = self._call({"method": "POST", **target}, json.dumps(question).encode(), envelope.JSON, {})
+        headers = {
+            "Sluice-Event-Id": str(question.get("job_id", "")),
+            "Sluice-Schedule": str(question.get("schedule", "")),
+        }
+        reply = self._call({"method": "POST", **target}, json.dumps(question).encode(), envelope.JSON, headers)
         if isinstance(reply, Reply) and 200 <= reply.status < 300:
             return reply.body
         answer = self._judge(reply) if isinstance(reply, Reply) else reply
@@ -51,7 +55,8 @@ class HttpTarget(Untracked):
             keys = self._secrets.keys(str(target["secret"]))
             if isinstance(keys, Never | NotNow):
                 return keys  # a callback with a secret is never sent unsigned
-            headers["Sluice-Signature"] = secrets.signature(keys, self._now(), sent or b"")
+            about = secrets.Subject(headers["Sluice-Schedule"], headers["Sluice-Event-Id"], method, str(target["url"]))
+            headers["Sluice-Signature"] = secrets.signature(keys, self._now(), about, sent or b"")
         try:
             return self._http.send(method, str(target["url"]), headers, sent, duration(target["timeout"]) / SECOND)
         except Unsafe as error:

@@ -73,9 +73,30 @@ def parse(text: str) -> tuple[Key, ...] | None:
     return keys if 1 <= len(keys) <= MAX_KEYS and usable else None
 
 
-def signature(keys: tuple[Key, ...], now: Instant, body: bytes) -> str:
-    """``t=<unix seconds>,kid=<id>,v1=<hex>``: HMAC-SHA256 over ``<t>.<body>``; a second kid and v1 for the previous
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a call is about: the schedule and the event, and the address that is called."""
+
+    schedule: str
+    event_id: str
+    method: str
+    url: str
+
+
+def signature(keys: tuple[Key, ...], now: Instant, subject: Subject, body: bytes) -> str:
+    """``t=<unix seconds>,kid=<id>,v2=<hex>``: HMAC-SHA256 over `signed_text`; a second kid and v2 for the previous
     key."""
     at = str(now // 1000)
-    signed = [(key.id, hmac.new(key.secret, f"{at}.".encode() + body, hashlib.sha256).hexdigest()) for key in keys]
-    return ",".join([f"t={at}", *(f"kid={kid},v1={digest}" for kid, digest in signed)])
+    text = signed_text(at, subject, body)
+    signed = [(key.id, hmac.new(key.secret, text, hashlib.sha256).hexdigest()) for key in keys]
+    return ",".join([f"t={at}", *(f"kid={kid},v2={digest}" for kid, digest in signed)])
+
+
+def signed_text(at: str, subject: Subject, body: bytes) -> bytes:
+    """The lines that a signature covers: the time in seconds, the namespace, the schedule's full name, the id of the
+    event, the method, the URL, and the SHA-256 of the body. So a call cannot be passed on to another address, or under
+    another id. None of the lines can contain a line break."""
+    namespace = subject.schedule.partition(".")[0]
+    digest = hashlib.sha256(body).hexdigest()
+    lines = (at, namespace, subject.schedule, subject.event_id, subject.method, subject.url, digest)
+    return "\n".join(lines).encode()
