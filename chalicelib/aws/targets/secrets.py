@@ -14,10 +14,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib.aws.targets.aws_errors import refusal
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.targets.answers import Never, NotNow
+from chalicelib.core.targets.secrets import MANAGED
 
 # A rotated secret is in use everywhere after this time; until then the previous key signs as well.
 KEPT: Millis = 5 * MINUTE
 MAX_KEYS = 2
+_KEYS = "JSON with one or two keys of an id and a secret"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,28 @@ class Secrets:
 
     def __init__(self, ssm: Callable[[], Any], manager: Callable[[], Any], now: Callable[[], Instant]) -> None:
         self._ssm, self._manager, self._now = ssm, manager, now
-        self._known: dict[str, tuple[Instant, tuple[Key, ...]]] = {}
+        self._known: dict[str, tuple[Instant, str]] = {}
 
     def keys(self, name: str) -> tuple[Key, ...] | Never | NotNow:
         """The current key and, if there is one, the previous key; or why they cannot be read."""
+        text = self.text(name)
+        if not isinstance(text, str):
+            return text
+        keys = parse(text)
+        if keys is None:
+            self._known.pop(name, None)  # a corrected value counts at once
+            return Never(f"secret {name} holds neither a text nor {_KEYS}")
+        return keys
+
+    def header(self, name: str) -> str | Never | NotNow:
+        """The value for a header; or why it cannot be read."""
+        text = self.text(name)
+        if isinstance(text, str) and not (text.strip() and text.strip().isascii() and text.strip().isprintable()):
+            return Never(f"secret {name} holds no text of printable ASCII characters, which a header can have")
+        return text.strip() if isinstance(text, str) else text
+
+    def text(self, name: str) -> str | Never | NotNow:
+        """The value of a secret by its name (`core/targets/secrets.py`); or why it cannot be read."""
         now = self._now()
         if name in self._known and self._known[name][0] > now - KEPT:
             return self._known[name][1]
@@ -48,15 +68,15 @@ class Secrets:
             return Never(why) if isinstance(answer, Never) or "NotFound" in why else NotNow(why)
         except BotoCoreError as error:
             return NotNow(f"secret {name} cannot be read: {error}")
-        keys = parse(text)
-        if keys is None:
-            return Never(f"secret {name} holds neither a text nor JSON with one or two keys of an id and a secret")
-        self._known[name] = now, keys
-        return keys
+        except KeyError:
+            return Never(f"secret {name} holds bytes; expected a text")
+        self._known[name] = now, text
+        return text
 
     def _read(self, name: str) -> str:
-        if name.startswith("arn:"):
-            return str(self._manager().get_secret_value(SecretId=name)["SecretString"])
+        if name.startswith(("arn:", MANAGED)):
+            secret_id = name.removeprefix(MANAGED)
+            return str(self._manager().get_secret_value(SecretId=secret_id)["SecretString"])
         return str(self._ssm().get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.errors import invalid
+from chalicelib.core.targets.urls import check_credentials
 from chalicelib.flow.definitions import allowed, applications
 from chalicelib.ports import Ports
 
@@ -22,6 +23,7 @@ def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field:
     if url is not None and not str(url).startswith("https:") and not ports.settings.http_allow_private:
         hint = "use https: others can read a message that is sent by plain http"
         raise invalid(f"{field}.url", "an address that begins with https://", url, hint)
+    check_credentials(target.get("headers") or {}, f"{field}.headers")
     allowed.check_target(ports, namespace, target, field)
 
 

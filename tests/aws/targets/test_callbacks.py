@@ -253,6 +253,57 @@ def test_e5_a_callback_that_must_be_signed_never_goes_unsigned(server: Server, s
     assert server.seen == []
 
 
+def test_a_header_gets_its_secret_right_before_the_call(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    ssm.put_parameter(Name="/sluice-target/demo/key", Value="Bearer s3cr3t\n", Type="SecureString")
+    manager.create_secret(Name="sluice-target-demo/id", SecretString="me")
+    headers = {
+        "Authorization": {"ssm": "/sluice-target/demo/key"},
+        "X-Id": {"secrets_manager": "sluice-target-demo/id"},
+        "X-Team": "a",
+    }
+    called = run(server.url, headers=headers)
+    assert isinstance(target(secrets).start(called, CONTEXT), Started)
+    _, _, sent, body = server.seen[0]
+    assert (sent["Authorization"], sent["X-Id"], sent["X-Team"]) == ("Bearer s3cr3t", "me", "a")
+    assert b"s3cr3t" not in body
+    assert called.request.target["headers"] == headers, "the run keeps the references alone"
+
+
+def test_an_answer_that_repeats_a_secret_is_masked(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    ssm.put_parameter(Name="/sluice-target/demo/key", Value="s3cr3t", Type="SecureString")
+    server.status, server.body = 401, b"wrong key s3cr3t"
+    answer = target(secrets).start(run(server.url, headers={"X-Key": {"ssm": "/sluice-target/demo/key"}}), CONTEXT)
+    assert answer == Never("the callback answered with HTTP 401: wrong key ***")
+
+
+@pytest.mark.parametrize("value", [" ", "a\nb", "\u00e9"])
+def test_a_call_is_never_made_without_one_of_its_headers(
+    server: Server, stores: tuple[Any, Any], value: str
+) -> None:  # fmt: skip
+    ssm, manager = stores
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    ssm.put_parameter(Name="/sluice-target/demo/odd", Value=value, Type="SecureString")
+    for name in ("/sluice-target/demo/odd", "/sluice-target/demo/none"):
+        answer = target(secrets).start(run(server.url, headers={"X-Key": {"ssm": name}}), CONTEXT)
+        assert isinstance(answer, Never)
+        assert name in answer.why
+    assert server.seen == []
+
+
+def test_a_callback_may_be_signed_with_a_referenced_secret(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    manager.create_secret(Name="sluice-target-demo/hook", SecretString="plain")
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    reference = {"secrets_manager": "sluice-target-demo/hook"}
+    assert isinstance(target(secrets).start(run(server.url, secret=reference), CONTEXT), Started)
+    _, _, headers, body = server.seen[0]
+    assert verified(headers["Sluice-Signature"], server.url, body, {"1": "plain"})
+
+
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"keys": [{"id": "a"}]}', '{"keys": [{"id": "a,b", "secret": "x"}]}'])
 def test_e5_an_unusable_secret_counts_as_missing(text: str) -> None:
     assert parse(text) is None
