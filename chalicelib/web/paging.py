@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chalice.app import Request
 
-from chalicelib.core import ids
-from chalicelib.core.errors import SluiceError
+from chalicelib.core import errors, ids
 from chalicelib.web.http import number, query
 
 if TYPE_CHECKING:
@@ -55,8 +54,7 @@ def _open(request: Request, cursor: str) -> str:
         text = ""
     mark, position = text[:MARK], text[MARK:]
     if mark != _mark(request, position):
-        hint = "leave the cursor out to begin at the start"
-        raise SluiceError("bad_cursor", "expected a cursor that this list returned", "cursor", hint)
+        raise errors.bad_cursor()
     return position
 
 

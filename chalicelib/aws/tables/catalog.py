@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chalicelib.aws.tables import items, keys
-from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
+from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
 from chalicelib.aws.tables.keys import Key
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import SECOND, Instant, Millis
@@ -167,6 +167,6 @@ class DynamoCatalog:
         condition, values = "pk = :pk", {"pk": pk}
         if prefix:
             condition, values = "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix}
-        start = decode_cursor(cursor)
+        start = decode_start(cursor)
         found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start, forward=forward)
         return Page(tuple(found), encode_cursor(more))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -123,12 +124,15 @@ def why_schedule(ns: str, app: str, name: str) -> dict[str, Any]:
 @route(routes, "GET", ONE + "/versions", needs="read", query=PAGING)
 def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
     """List all versions of a schedule's definition, newest first, each with its changes."""
+    from chalicelib.core.errors import bad_cursor
     from chalicelib.flow.views.views import version_view
     from chalicelib.ports import Page
 
     full = known(ns, app, name)
 
     def read(limit: int, cursor: str | None) -> Page[Any]:
+        if cursor is not None and not re.fullmatch("[0-9]{1,9}", cursor):
+            raise bad_cursor()
         rows = ports().catalog.versions(full)
         pairs = zip(rows, (None, *rows[:-1]), strict=True)
         older = [pair for pair in pairs if cursor is None or pair[0].version < int(cursor)]
