@@ -97,7 +97,7 @@ def _is_host(pattern: str, value: str) -> bool:
 # These keys make Spark load code, or run a command, from elsewhere. A pattern with a wildcard does not cover them.
 _LOADS_CODE = re.compile(
     r"spark\.jars\.(packages|repositories|ivy|ivySettings)|spark\.(driver|executor)\.(extra|default)\w+"
-    r"|spark\.plugins|spark\.(sql\.)?extensions|spark\.sql\.extensions|spark\.extraListeners|spark\.executorEnv\..+"
+    r"|spark\.plugins|spark\.sql\.extensions|spark\.extraListeners|spark\.executorEnv\..+"
     r"|spark\.emr-serverless\.driverEnv\..+|spark\.pyspark\.(driver\.)?python|spark\.submit\.(?!pyFiles).+"
     r"|spark\.yarn\..+|spark\.kubernetes\..+|spark\.hadoop\..*(class|impl|provider|Provider)\b.*"
 )

@@ -12,9 +12,9 @@ from chalicelib.flow.definitions import allowed, applications
 from chalicelib.ports import Ports
 
 
-def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str) -> None:
+def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str, lately: bool = False) -> None:
     """Raise ``invalid`` for a plain http address, for an EMR application or role that the stack does not list, and for
-    what the namespace may not use.
+    what the namespace may not use (``lately``: see `allowed.check`).
 
     The IP address of a host name is checked at every call, because it may change.
     """
@@ -24,7 +24,7 @@ def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field:
         hint = "use https: others can read a message that is sent by plain http"
         raise invalid(f"{field}.url", "an address that begins with https://", url, hint)
     check_credentials(target.get("headers") or {}, f"{field}.headers")
-    allowed.check_target(ports, namespace, target, field)
+    allowed.check_target(ports, namespace, target, field, lately)
 
 
 def check_workflow(ports: Ports, namespace: str, document: Mapping[str, Any]) -> None:

@@ -17,13 +17,17 @@ from chalicelib.flow.limits.policies import start_rate
 from chalicelib.ports import Ports
 
 
-def check(ports: Ports, namespace: str, named: Iterable[Named], field: str = "") -> None:
-    """Raise ``invalid`` for the first thing that a document below ``field`` names and its namespace may not use."""
+def check(ports: Ports, namespace: str, named: Iterable[Named], field: str = "", lately: bool = False) -> None:
+    """Raise ``invalid`` for the first thing that a document below ``field`` names and its namespace may not use.
+    ``lately``: by the list as this process has read it in the last seconds, where a read would cost too much."""
     below = [replace(each, field=f"{field}.{each.field}".strip(".")) for each in named]
-    allowed.check(below, _parsed(ports.catalog.allowed(namespace)), namespace, ports.settings.account)
+    if below:
+        catalog = ports.catalog
+        row = catalog.allowed_lately(namespace, ports.clock.now()) if lately else catalog.allowed(namespace)
+        allowed.check(below, _parsed(row), namespace, ports.settings.account)
 
 
-def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str) -> None:
+def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str, lately: bool = False) -> None:
     """The same for a target, or a probe, as its document names it: with the defaults of the stack where it names
     nothing. Raises ``invalid`` also for fields that no call can carry safely."""
     of_type = registry.of_type(str(target["type"]))
@@ -32,7 +36,7 @@ def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field:
         named = list(of_type.named(placed))
     except SluiceError as error:
         raise error.under(field) from None
-    check(ports, namespace, named, field)
+    check(ports, namespace, named, field, lately)
 
 
 def refusals(ports: Ports, runs: Iterable[Run]) -> list[str | None]:
