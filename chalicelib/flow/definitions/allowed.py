@@ -39,6 +39,13 @@ def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field:
     check(ports, namespace, named, field, lately)
 
 
+def read_ahead(ports: Ports, runs: Iterable[Run]) -> None:
+    """Read the lists of these runs now, so that a start within the next seconds does not have to."""
+    now = ports.clock.now()
+    for namespace in {run.workflow.partition(".")[0] for run in runs}:
+        ports.catalog.allowed_lately(namespace, now)
+
+
 def refusals(ports: Ports, runs: Iterable[Run]) -> list[str | None]:
     """For each run that is about to be started, the reason why its target may no longer be called, or None. The
     namespace of the workflow decides: its document names the target."""

@@ -117,6 +117,7 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
     # The first use of a target imports and creates its client: 20 ms of CPU, better spent before the instant.
     for kind in {str(_target(each)["type"]) for each in ready}:
         ports.targets.of(kind)
+    allowed.read_ahead(ports, [each.run for each in ready])
     longest = _longest(ready)
     busy = leases.take([each.job for each in ready], longest, begin)
     later: dict[Instant, list[Ref]] = {}
