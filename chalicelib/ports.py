@@ -11,7 +11,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import Instant, Millis
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -105,6 +105,12 @@ class Catalog(Protocol):
 
     def grants(self, namespace: str) -> GrantsRow | None:
         """What a namespace grants to others; None without a grants document."""
+
+    def allowed(self, namespace: str) -> AllowedRow | None:
+        """The allow-list of a namespace."""
+
+    def allowed_lately(self, namespace: str, now: Instant) -> AllowedRow | None:
+        """The same, as this process has read it in the last seconds before ``now``."""
 
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]: ...
 

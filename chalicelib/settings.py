@@ -65,6 +65,8 @@ class Settings:
     authorization: str = "off"
     # Patterns of the ARNs of users and roles that administer the installation: they create namespaces (O5).
     administrators: tuple[str, ...] = ()
+    # The account of the stack. Targets of other accounts need an allow-list that names them (O10).
+    account: str = ""
     # List prices of EMR Serverless, in dollars; `core/runs/costs.py` has their date and region. Yours may differ (H1).
     price_vcpu_hour: float = LIST.vcpu_hour
     price_memory_gb_hour: float = LIST.memory_gb_hour
@@ -120,6 +122,7 @@ class Settings:
             "watched_buckets": _names,
             "authorization": _one_of("SLUICE_AUTHORIZATION", "off", "observe", "enforce"),
             "administrators": _administrators,
+            "account": str,
         }
         tuned: dict[str, Any] = {
             name: cast(env[key]) for name, cast in optional.items() if (key := f"SLUICE_{name.upper()}") in env

@@ -67,6 +67,10 @@ class Retries(Part):
     """A document of the kind Retries, made by a function of this module."""
 
 
+class SecretReference(Part):
+    """A document of the kind SecretReference, made by a function of this module."""
+
+
 class Share(Part):
     """A document of the kind Share, made by a function of this module."""
 
@@ -340,7 +344,11 @@ def fresh(workflows: Sequence[str], within: str, on_unmet: Literal["abort", "wai
 
 
 def http_probe(
-    url: str, *, headers: Mapping[str, str] = UNSET, timeout: str = UNSET, secret: str | None = UNSET
+    url: str,
+    *,
+    headers: Mapping[str, str | SecretReference] = UNSET,
+    timeout: str = UNSET,
+    secret: str | SecretReference | None = UNSET,
 ) -> Probe:
     """An HTTP endpoint that Sluice calls by POST, signed if there is a ``secret``."""
     return Probe(given({"type": "http", "url": url, "headers": headers, "timeout": timeout, "secret": secret}))
@@ -350,12 +358,13 @@ def http(
     url: str,
     *,
     method: Literal["POST", "PUT", "PATCH", "GET", "DELETE"] = UNSET,
-    headers: Mapping[str, str] = UNSET,
+    headers: Mapping[str, str | SecretReference] = UNSET,
     timeout: str = UNSET,
-    secret: str | None = UNSET,
+    secret: str | SecretReference | None = UNSET,
 ) -> Target:
-    """An HTTP request to a web address. ``secret`` is the name of an SSM parameter or the ARN of a secret in
-    Secrets Manager; with it, Sluice signs the request (see docs/targets.md).
+    """An HTTP request to a web address. ``secret`` is the name of an SSM parameter, the ARN of a secret in
+    Secrets Manager, or a reference; with it, Sluice signs the request (see docs/targets.md). A header may be
+    a reference, too.
     """
     return Target(
         given({"type": "http", "url": url, "method": method, "headers": headers, "timeout": timeout, "secret": secret})
@@ -1085,6 +1094,11 @@ def retries(
     )
 
 
+def secret_reference(*, ssm: str | None = UNSET, secrets_manager: str | None = UNSET) -> SecretReference:
+    """A secret by its name: the parameter ``ssm``, or the secret ``secrets_manager`` of the stack's account."""
+    return SecretReference(given({"ssm": ssm, "secrets_manager": secrets_manager}))
+
+
 def share(reserved: int) -> Share:
     """``reserved`` units of a pool, which one workflow or group alone may use."""
     return Share(given({"reserved": reserved}))
@@ -1375,6 +1389,7 @@ __all__ = [
     "readiness",
     "resources",
     "retries",
+    "secret_reference",
     "share",
     "since_last_run",
     "size",
@@ -1437,6 +1452,7 @@ MADE_BY: dict[str, tuple[Any, ...]] = {
     "Readiness": (readiness,),
     "Resources": (resources,),
     "Retries": (retries,),
+    "SecretReference": (secret_reference,),
     "Share": (share,),
     "SinceLastRun": (since_last_run,),
     "SizeTrigger": (size,),

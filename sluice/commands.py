@@ -38,8 +38,16 @@ class Ended:
 class Command:
     """One command in a process group of its own, so that its child processes end with it."""
 
-    def __init__(self, command: Sequence[str], lease: Document, grace: float) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        lease: Document,
+        grace: float,
+        aws_keys: bool = False,
+        allow_dashes: bool = False,
+    ) -> None:
         self._command, self._lease, self._grace = command, lease, grace
+        self._aws_keys, self._allow_dashes = aws_keys, allow_dashes
         self._folder = TemporaryDirectory(prefix="sluice-run-")
         self._context = Path(self._folder.name, "context.json")
         self._process: subprocess.Popen[bytes] | None = None
@@ -56,12 +64,15 @@ class Command:
 
     def start(self) -> Ended | None:
         """Start the command. Returns its end if it could not be started, else None."""
+        option = None if self._allow_dashes else _option_of(self._command, self._lease)
+        if option is not None:
+            return Ended(NOT_STARTED, "", f"{_DASH}, got {option[:100]!r}; {_DASH_HINT}")
         self._context.write_text(json.dumps(self._lease.get("context")))
         command = _filled(self._command, self._lease, str(self._context))
         try:
             self._process = subprocess.Popen(
                 command,
-                env={**os.environ, **self._variables()},
+                env={**_environment(self._aws_keys), **self._variables()},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -138,6 +149,35 @@ class Command:
         if self._process is not None:
             with suppress(ProcessLookupError, PermissionError):  # the whole group has ended
                 os.killpg(self._process.pid, which)
+
+
+_DASH = "expected arguments that do not begin with '-', because the command would read them as its options"
+_DASH_HINT = "put -- before {args} in the command of the worker, or start the worker with --allow-dashes"
+# What gives a process the credentials of its parent: keys, and places where an SDK finds others.
+# https://docs.aws.amazon.com/sdkref/latest/guide/settings-reference.html
+CREDENTIALS = frozenset(
+    {
+        *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN"),
+        *("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"),
+        *("AWS_ROLE_ARN", "AWS_ROLE_SESSION_NAME", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_CREDENTIAL_EXPIRATION"),
+        *("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI"),
+        *("AWS_CONTAINER_AUTHORIZATION_TOKEN", "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"),
+    }
+)
+
+
+def _environment(aws_keys: bool) -> dict[str, str]:
+    """The environment of the worker, without its AWS credentials unless the worker passes them on. They let the command
+    claim and end other runs of the pool."""
+    return {name: value for name, value in os.environ.items() if aws_keys or name not in CREDENTIALS}
+
+
+def _option_of(command: Sequence[str], lease: Document) -> str | None:
+    """The first argument that the command would read as an option; None if there is none. Where ``{args}`` stands
+    first, the arguments are the command itself."""
+    if "{args}" not in command[1:] or "--" in command[: command.index("{args}")] or command[0] == "{args}":
+        return None
+    return next((str(argument) for argument in lease["arguments"] if str(argument).startswith("-")), None)
 
 
 def _filled(command: Sequence[str], lease: Document, context: str) -> list[str]:

@@ -32,13 +32,18 @@ class Tell(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The settings of a worker: its pool, its name, its command, and how many runs it executes at a time."""
+    """The settings of a worker: its pool, its name, its command, and how many runs it executes at a time.
+
+    ``aws_keys``: the command gets the AWS credentials of the worker. ``allow_dashes``: arguments of workflows may begin
+    with ``-``."""
 
     pool: str
     name: str
     command: Sequence[str]
     concurrency: int = 1
     grace: float = 10.0
+    aws_keys: bool = False
+    allow_dashes: bool = False
 
 
 @dataclass
@@ -157,7 +162,8 @@ class _Work:
         self._beat = float(lease["heartbeat_seconds"]) / BEATS_PER_LEASE
         self._lost = False
         self._cancelled = False
-        self._command = Command(worker.plan.command, lease, worker.plan.grace)
+        plan = worker.plan
+        self._command = Command(plan.command, lease, plan.grace, plan.aws_keys, plan.allow_dashes)
 
     def do(self) -> None:
         if not self._has_begun():

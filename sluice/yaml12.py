@@ -48,8 +48,25 @@ class RepeatedKeys(yaml.YAMLError):
         self.keys = keys
 
 
+MAX_MERGED = 100_000  # entries that merge keys copy: a list of aliases can double them with each object
+
+
 class _Loader(yaml.SafeLoader):
     yaml_implicit_resolvers = _resolvers()
+    merged = 0
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Replace merge keys by the entries that they name, each key once. PyYAML keeps every copy of an entry, so that
+        objects that merge one another twice would double with each level."""
+        if not any(key.tag == MERGE for key, _ in node.value):
+            return
+        super().flatten_mapping(node)
+        self.merged += len(node.value)
+        if self.merged > MAX_MERGED:
+            problem = f"expected merge keys (<<) that copy at most {MAX_MERGED} entries, got more"
+            raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+        own = {key.value if isinstance(key.value, str) else id(key): (key, value) for key, value in node.value}
+        node.value = list(own.values())
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         self.flatten_mapping(node)

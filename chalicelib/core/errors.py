@@ -167,6 +167,12 @@ def unknown_reference(field: str, kind: str, name: str, known: Iterable[str] = (
     return SluiceError("unknown_reference", f"expected an existing {kind}, got {name!r}", field, hint, mentions=near)
 
 
+def bad_cursor() -> SluiceError:
+    """An error for a cursor that no list has returned."""
+    hint = "leave the cursor out to begin at the start"
+    return SluiceError("bad_cursor", "expected a cursor that this list returned", "cursor", hint)
+
+
 def owned_by_dag(name: str, dag: str) -> SluiceError:
     """An error for a change of a schedule that belongs to a DAG (both short names)."""
     hint = f"change the DAG: PUT .../dags/{dag}, or POST .../dags/{dag}/enable, disable or run"

@@ -24,7 +24,7 @@ from chalicelib.core.limits.writes import (
     ReleasePermit,
     TrackRates,
 )
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -42,6 +42,7 @@ from chalicelib.core.states import Mode
 
 Row = (
     AccessRow
+    | AllowedRow
     | NoticeWindow
     | Backfill
     | DagRun
@@ -93,6 +94,7 @@ class Replace:
     row: (
         AccessRow
         | GrantsRow
+        | AllowedRow
         | NoticeWindow
         | Backfill
         | DagRun

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.access.document import Access
 from chalicelib.core.access.grants import Grants
 from chalicelib.core.definitions.dag import Dag
@@ -115,6 +116,12 @@ class StoredAccess(Access, StoredFields):
 
 class StoredGrants(Grants, StoredFields):
     """What a namespace grants to others."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class StoredAllowed(Allowed, StoredFields):
+    """The allow-list of a namespace."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -1153,7 +1160,10 @@ class ByStatus:
 ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "health": Health,
     "openapi": OpenApiDocument,
-    **{f"put_{kind}": Change for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access", "grants")},
+    **{
+        f"put_{kind}": Change
+        for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access", "allowed", "grants")
+    },
     "list_namespaces": Pages(StoredNamespace),
     "get_namespace": StoredNamespace,
     "list_apps": Pages(StoredApp),
@@ -1174,6 +1184,7 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "get_pool": StoredPool,
     "get_access": StoredAccess,
     "get_grants": StoredGrants,
+    "get_allowed": StoredAllowed,
     "list_schedules": Pages(StoredSchedule),
     **{f"{act}_schedule": StoredSchedule for act in ("get", "put", "enable", "disable", "pause", "resume")},
     "skip_occurrence": StoredSchedule,

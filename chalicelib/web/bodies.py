@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
+from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.access.document import Access
 from chalicelib.core.access.grants import Grants
 from chalicelib.core.backfills.request import Backfill, Reprocess, Values
@@ -21,6 +22,7 @@ from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.definitions.workflow import Namespace, Workflow
 from chalicelib.core.documents import Document, Name, Properties, Reference, StoredReference
 from chalicelib.core.errors import invalid
+from chalicelib.core.events.partitions import check_value
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
@@ -152,6 +154,7 @@ class NewPartition(Document):
                     value,
                     "write the value as it stands in the folder, such as 2026-01-31",
                 )
+            check_value(str(value), str(key))
         return {key: str(value) for key, value in given.items()}
 
 
@@ -292,6 +295,7 @@ BODIES: dict[str, type[Document]] = {
     model.__name__: model
     for model in (
         Access,
+        Allowed,
         App,
         Backfill,
         Bulk,

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MAX_BODY = 1_000_000  # bytes; docs/api.md, Conventions
 # A run row holds the properties of a workflow, a schedule and a run-now, and a DynamoDB item ends at 400 KB.
 MAX_DOCUMENT = 100_000
+# The answer of a Lambda has at most 6 MB (6,291,556 bytes); the rest is for its headers.
+# https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+MAX_ANSWER = 6_000_000
 MAX_DEPTH = 50  # a trigger of 45 leaves needs half of it; a deeper body is a mistake or an attack
 PARTS = ("datasets", "workflows", "schedules", "dags", "events")  # lists of a body whose members are stored one by one
 CARRIED = ("data", "data_base64", "output")  # fields with a size limit of their own (L13, W5)
@@ -52,7 +55,16 @@ def failure(
 
 def answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     all_headers: dict[str, str | list[str]] = {"Content-Type": "application/json", **(headers or {})}
-    return Response(body=json.dumps(content), status_code=status, headers=all_headers)
+    text = json.dumps(content)
+    if len(text) > MAX_ANSWER // 2 and escaped_size(text) > MAX_ANSWER:
+        message = f"expected an answer of at most {MAX_ANSWER} bytes, got a larger one"
+        return failure(413, "too_large", message, "request less: a smaller limit, or a part by its name")
+    return Response(body=text, status_code=status, headers=all_headers)
+
+
+def escaped_size(text: str) -> int:
+    """The size of an ASCII text as a string in JSON. An answer of a Lambda is JSON that contains the body as text."""
+    return len(text) + text.count('"') + text.count("\\")
 
 
 def body(request: Request) -> dict[str, Any]:

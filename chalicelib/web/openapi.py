@@ -148,6 +148,8 @@ def _needs(needs: Needs) -> list[str]:
     """The sentence about the right that an operation needs."""
     if needs == SIGNED:
         return ["Every signer may send it."]
+    if not roles_with(needs):
+        return ["Needs an administrator of the installation."]
     roles = " or ".join(roles_with(needs))
     return [f"Needs the role {roles}."]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from chalice.app import Request
 
-from chalicelib.core import ids
-from chalicelib.core.errors import SluiceError
-from chalicelib.web.http import number, query
+from chalicelib.core import errors, ids
+from chalicelib.web.http import MAX_ANSWER, escaped_size, number, query
 
 if TYPE_CHECKING:
     from chalicelib.ports import Page
@@ -20,6 +20,10 @@ DEFAULT_LIMIT, MAX_LIMIT = 50, 500
 
 
 PAGING = ("limit", "cursor")
+
+
+ALWAYS_FIT = 10  # items: a row of a table has at most 400 KB
+FRAME = 10_000  # bytes of an answer besides its items
 
 
 MARK = 8  # characters; the prefix of a cursor, which identifies its list
@@ -35,12 +39,32 @@ def listing(
     default: int = DEFAULT_LIMIT,
     most: int = MAX_LIMIT,
 ) -> dict[str, Any]:
-    """One page of a list: ``read`` fetches it by limit and position, ``view`` formats an item."""
+    """One page of a list: ``read`` fetches it by limit and position, ``view`` formats an item. A page of large items
+    has fewer than the limit, so that it fits into an answer."""
     limit = number(request, "limit", default, most)
     cursor = query(request, "cursor")
-    page = read(limit, None if cursor is None else _open(request, cursor))
+    position = None if cursor is None else _open(request, cursor)
+    while True:
+        page = read(limit, position)
+        items = [view(item) for item in page.items]
+        fitting = _fitting(items)
+        if fitting >= len(items):
+            break
+        limit = fitting  # the source alone knows the position after an item, so it reads the shorter page
     following = None if page.cursor is None else _seal(request, page.cursor)
-    return {"items": [view(item) for item in page.items], "next_cursor": following}
+    return {"items": items, "next_cursor": following}
+
+
+def _fitting(items: Sequence[dict[str, Any]]) -> int:
+    """How many of the items fit into an answer, at least one."""
+    if len(items) <= ALWAYS_FIT:
+        return len(items)
+    size = 0
+    for count, item in enumerate(items):
+        size += escaped_size(json.dumps(item)) + 2
+        if size > MAX_ANSWER - FRAME:
+            return max(count, 1)
+    return len(items)
 
 
 def _seal(request: Request, position: str) -> str:
@@ -55,8 +79,7 @@ def _open(request: Request, cursor: str) -> str:
         text = ""
     mark, position = text[:MARK], text[MARK:]
     if mark != _mark(request, position):
-        hint = "leave the cursor out to begin at the start"
-        raise SluiceError("bad_cursor", "expected a cursor that this list returned", "cursor", hint)
+        raise errors.bad_cursor()
     return position
 
 

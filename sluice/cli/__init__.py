@@ -61,6 +61,7 @@ ENTRIES = (
     Entry("message", "message:app", DEFINE, "Create, show, list and delete messages."),
     Entry("access", "access:access", DEFINE, "Show the members of a namespace and their roles, or replace them."),
     Entry("grants", "grants:grants", DEFINE, "Show what a namespace lets the documents of others use, or replace it."),
+    Entry("allowed", "allowed:allowed", DEFINE, "Show what a namespace may name in its definitions, or replace it."),
     Entry("upload", "upload:upload", DEFINE, "Upload code for the jobs of an app; print the address of each file."),
     Entry("enable", "schedules:enable", ACT, "Enable schedules: their triggers fire from now on."),
     Entry("disable", "schedules:disable", ACT, "Disable schedules; waiting jobs are dropped, active runs continue."),

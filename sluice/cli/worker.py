@@ -36,11 +36,18 @@ def run(
         typer.Option("--grace", min=0, metavar="S", help="Seconds from SIGTERM to SIGKILL when a run is cancelled."),
     ] = 10,
     once: Annotated[bool, typer.Option("--once", help="Exit when the pool is empty.")] = False,
+    aws_keys: Annotated[
+        bool, typer.Option("--aws-keys", help="Let the command have the AWS credentials of this worker.")
+    ] = False,
+    allow_dashes: Annotated[
+        bool, typer.Option("--allow-dashes", help="Let arguments of workflows begin with '-', as options do.")
+    ] = False,
     namespace: frame.Namespace = None,
 ) -> None:
     """Claim runs of a pool, and execute a command for each of them.
 
     {args} in the command is replaced by the arguments of the workflow's target; SLUICE_ variables hold the other data.
+    Arguments that begin with '-' are refused, unless {args} stands first or after a word --.
     SIGTERM or ctrl-C drains the worker: it finishes its active runs. A second signal ends these, too.
     """
     from sluice.pulling import Plan, Worker
@@ -48,7 +55,9 @@ def run(
     full = pool if "." in pool else f"{frame.needed_namespace(namespace)}.{pool}"
     if full.count(".") != 1:
         raise WrongUsage(f"expected a pool as NAMESPACE.POOL, got {pool!r}", "--pool")
-    plan = Plan(full, name or f"{socket.gethostname()}:{os.getpid()}", command, concurrency, grace)
+    plan = Plan(
+        full, name or f"{socket.gethostname()}:{os.getpid()}", command, concurrency, grace, aws_keys, allow_dashes
+    )
     worker = Worker(frame.connect(), plan, tell, once)
     _drain_on_signals(worker.stop, worker.kill)
     tell(f"worker {plan.name} claims runs of pool {full}, {concurrency} at a time")

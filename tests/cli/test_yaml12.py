@@ -131,6 +131,24 @@ def test_an_alias_that_repeats_itself_is_refused(tmp_path: Path) -> None:
         from_file(tmp_path, "a: &a [*a]\n")
 
 
+def test_merge_keys_that_double_cost_no_time(tmp_path: Path) -> None:
+    """Each object merges the one before it twice: without a bound, the last would have 2 ** 60 entries."""
+    steps = "".join(f"k{i}: &k{i}\n  <<: [*k{i - 1}, *k{i - 1}]\n" for i in range(1, 60))
+    assert from_file(tmp_path, "k0: &k0 {x: 1}\n" + steps).document["k59"] == {"x": 1}
+
+
+def test_merge_keys_that_copy_too_much_are_refused(tmp_path: Path) -> None:
+    entries = ", ".join(f"x{number}: 1" for number in range(1_000))
+    many = ", ".join(["*a"] * 200)
+    with pytest.raises(WrongUsage, match="copy at most 100000 entries"):
+        from_file(tmp_path, f"a: &a {{{entries}}}\nb: {{<<: [{many}]}}\n")
+
+
+def test_the_nearest_of_merged_values_still_counts(tmp_path: Path) -> None:
+    text = "a: &a {x: 1, y: 1}\nb: &b {x: 2, z: 2}\nc: {<<: [*a, *b], y: 3}\n"
+    assert from_file(tmp_path, text).document["c"] == {"x": 1, "y": 3, "z": 2}
+
+
 def test_a_number_that_json_cannot_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(WrongUsage, match="expected a number that JSON can hold, got inf") as wrong:
         from_file(tmp_path, "a: .inf\n")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from chalicelib.aws.tables import items
 from chalicelib.core import states
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -28,8 +28,8 @@ from tests.support.world import World
 
 # These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
-    AccessRow, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer, Partition, PrefixRow, LastArrival,
-    CountedObject, GrantsRow, Subscription, Timer, Waiter,
+    AccessRow, AllowedRow, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer, Partition, PrefixRow,
+    LastArrival, CountedObject, GrantsRow, Subscription, Timer, Waiter,
 })  # fmt: skip
 
 

@@ -63,6 +63,10 @@ def _definitions(api: Api) -> None:
     api.get(f"{NS}/access")
     api.put(f"{NS}/grants", {"grants": [{"to": "marketing", "run": ["flights.clean"], "datasets": ["flights"]}]})
     api.get(f"{NS}/grants")
+    queues = {"queues": ["arn:aws:sqs:eu-west-1:123456789012:sluice-target-*"], "hosts": ["hooks.example.com"]}
+    api.put(f"{NS}/allowed", queues)
+    api.get(f"{NS}/allowed")
+    api.put(f"{NS}/allowed", {})
     api.get(f"{NS}/datasets/flights/partitions")
     api.get(f"{NS}/datasets/flights/partitions?from=2013&order=desc")
     api.get(f"{NS}/datasets/flights/partition?values=2013/1/1")

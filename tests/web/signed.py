@@ -35,7 +35,7 @@ class Signer:
 
     def send(self, method: str, target: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         path, _, query = target.partition("?")
-        resource, parameters = _resource(method, path)
+        resource, parameters = resource_of(method, path)
         pairs = parse_qsl(query)
         event = {
             "httpMethod": method,
@@ -77,7 +77,7 @@ def authorizing(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
         monkeypatch.setattr(f"{module}.ports", lambda: checked)
 
 
-def _resource(method: str, path: str) -> tuple[str, dict[str, str]]:
+def resource_of(method: str, path: str) -> tuple[str, dict[str, str]]:
     for resource, methods in app.routes.items():
         pattern = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", resource)
         found = re.fullmatch(pattern, path)

@@ -1,11 +1,16 @@
 """Every list goes page by page, by a cursor that is opaque and belongs to that list alone."""
 
+import base64
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from chalicelib.core import ids
+from chalicelib.web.paging import MARK
 from tests.web.conftest import APP, KEYS, NS, Api, installation, settle_in
+from tests.web.signed import resource_of
 
 ONE = f"{APP}/schedules/s1"
 WAITING = {"type": "partition", "dataset": "flights"}
@@ -126,3 +131,28 @@ def test_a_filter_value_must_be_valid(api: Api, path: str, field: str, expected:
     assert error["field"] == field
     assert error["message"].startswith(f"expected {expected}")
     assert "got" in error["message"]
+
+
+def encoded(position: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode().rstrip("=")
+
+
+KEY = {"pk": {"S": "x"}, "sk": {"S": "y"}}
+INNER = [7, True, "text", [1], {}, {"pk": {"S": 1}}, KEY, [0, KEY], [-1, None], [0, "x"], [10**30, None]]
+FORGED = ["", "junk", "-1", "null", "[1]", '["a", 1]', '[9, "x"]', "[[1], null]", *map(encoded, INNER)]
+FORGED += [json.dumps([0, encoded(position)]) for position in (7, KEY, [0, "x"])]
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_forged_cursor_never_fails_the_request(api: Api, path: str) -> None:
+    """The mark of a cursor is no secret: an attacker can compute it for any position."""
+    plain, _, filters = path.partition("?")
+    resource, segments = resource_of("GET", plain)
+    pairs = sorted(tuple(each.split("=")) for each in filters.split("&") if each)
+    for position in FORGED:
+        mark = ids.digest(resource, sorted(segments.items()), pairs, position, length=MARK)
+        cursor = base64.urlsafe_b64encode((mark + position).encode()).decode().rstrip("=")
+        answer = api.send("GET", f"{path}{'&' if filters else '?'}cursor={cursor}")
+        assert answer.status_code in (200, 400), (position, answer.body)
+        if answer.status_code == 400:
+            assert json.loads(answer.body)["error"]["code"] == "bad_cursor"

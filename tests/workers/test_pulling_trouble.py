@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,7 @@ def test_w5_metrics_are_reported_as_far_as_they_fit(pool_api: PlayedApi, tmp_pat
         (("echo", "{args}"), ["a\x00b"], "echo could not be started: embedded null byte"),
         (("/" + "no/" * 300 + "such",), [], "/no/no/no/"),
         (("echo", "{args}"), ["x" * 200_000], "echo could not be started: Argument list too long"),
+        (("echo", "{args}"), ["a", "--config=/etc/x"], "expected arguments that do not begin with '-'"),
     ],
 )
 def test_w5_a_command_that_cannot_start_is_a_failure(
@@ -68,6 +70,34 @@ def test_w5_a_command_that_cannot_start_is_a_failure(
     assert (answer["state"], answer["exit_code"]) == ("failed", 127)
     assert answer["message"].startswith(why)
     assert len(answer["message"]) <= 500
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments", "more"),
+    [
+        (("echo", "--", "{args}"), ["-n"], {}),
+        (("echo", "{args}"), ["-n", "x"], {"allow_dashes": True}),
+        (("{args}",), ["echo", "-n"], {}),
+        (("echo", "x"), ["-n"], {}),
+    ],
+)
+def test_arguments_with_dashes_run_where_they_are_no_options(
+    heard: PlayedApi, words: tuple[str, ...], arguments: list[str], more: dict[str, bool]
+) -> None:
+    work(heard, *words, leases=[{**lease(), "arguments": arguments}], **more)
+    assert reports(heard)[0]["state"] == "succeeded"
+
+
+@pytest.mark.parametrize("aws_keys", [False, True])
+def test_a_command_gets_the_keys_of_its_worker_on_request(
+    heard: PlayedApi, monkeypatch: pytest.MonkeyPatch, aws_keys: bool
+) -> None:
+    monkeypatch.setenv("AWS_ROLE_SESSION_NAME", "me")
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ROLE_SESSION_NAME", "AWS_REGION")
+    work(heard, "sh", "-c", "; ".join(f"echo ${name}" for name in names), aws_keys=aws_keys)
+    kept = [os.environ[name] if aws_keys or name == "AWS_REGION" else "" for name in names]
+    assert os.environ["AWS_SECRET_ACCESS_KEY"]
+    assert reports(heard)[0]["output"].splitlines() == kept
 
 
 def test_w5_a_worker_without_disk_space_reports_a_failed_attempt(

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from chalicelib.aws.tables import items, keys
-from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
+from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
 from chalicelib.aws.tables.keys import Key
 from chalicelib.core.definitions.dataset import Dataset
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.rows.grants import GrantsRow
@@ -20,17 +21,26 @@ MAX_FOLDERS = 50  # folders of an object's key that are checked, from the outerm
 NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
 MAX_VERSIONS = 20_000  # in memory, one or two KB each
 _VERSION = "VERSION#"  # how the sort keys of versions begin
+# How long a process uses an allow-list that it has read. A change holds for every call that begins later than this
+# after the answer to its request.
+ALLOWED_FOR: Millis = 5 * SECOND
+MAX_ALLOWED = 1_000  # allow-lists in memory, a few KB each
+
+Lists = dict[str, tuple[Instant, AllowedRow | None]]
 
 
 class DynamoCatalog:
-    def __init__(self, dynamo: Dynamo, versions: dict[Key, Version] | None = None) -> None:
+    def __init__(
+        self, dynamo: Dynamo, versions: dict[Key, Version] | None = None, lists: Lists | None = None
+    ) -> None:  # fmt: skip
         self._dynamo = dynamo
+        self._lists: Lists = {} if lists is None else lists  # allow-lists, each with the instant of its read
         # A version never changes once it is written, so a version that was read holds for the life of the process.
         self._versions: dict[Key, Version] = {} if versions is None else versions
 
     def over(self, dynamo: Dynamo) -> DynamoCatalog:
-        """The same catalog over another `Dynamo`; the versions that are known are shared."""
-        return DynamoCatalog(dynamo, self._versions)
+        """The same catalog over another `Dynamo`; the versions and allow-lists that are known are shared."""
+        return DynamoCatalog(dynamo, self._versions, self._lists)
 
     def knows(self, key: Key) -> bool:
         return key in self._versions
@@ -70,6 +80,17 @@ class DynamoCatalog:
 
     def grants(self, namespace: str) -> GrantsRow | None:
         return self._dynamo.get(keys.grants(namespace), GrantsRow)
+
+    def allowed(self, namespace: str) -> AllowedRow | None:
+        return self._dynamo.get(keys.allowed(namespace), AllowedRow)
+
+    def allowed_lately(self, namespace: str, now: Instant) -> AllowedRow | None:
+        known = self._lists.get(namespace)
+        if known is None or not known[0] <= now < known[0] + ALLOWED_FOR:
+            if len(self._lists) >= MAX_ALLOWED:
+                self._lists.clear()
+            known = self._lists[namespace] = now, self.allowed(namespace)
+        return known[1]
 
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]:
         page = self._list(keys.ACCESS, "", limit, cursor)
@@ -163,6 +184,6 @@ class DynamoCatalog:
         condition, values = "pk = :pk", {"pk": pk}
         if prefix:
             condition, values = "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix}
-        start = decode_cursor(cursor)
+        start = decode_start(cursor)
         found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start, forward=forward)
         return Page(tuple(found), encode_cursor(more))

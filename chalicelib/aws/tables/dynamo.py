@@ -17,7 +17,7 @@ from chalicelib.aws.tables.items import Item
 from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.aws.tables.statements import Statement, statement
 from chalicelib.aws.tables.tries import FAILURES, Patience, Tries, code_of, reasons_of, tried
-from chalicelib.core.errors import SluiceError
+from chalicelib.core import errors
 from chalicelib.core.instants import DAY
 from chalicelib.core.rows.run import DeadLetter
 from chalicelib.core.rows.schedule import HISTORY
@@ -146,7 +146,12 @@ class Dynamo:
             arguments["ExpressionAttributeNames"] = dict(names)
         if start:
             arguments["ExclusiveStartKey"] = dict(start)
-        answer = self._ask(self._client.query, **arguments)
+        try:
+            answer = self._ask(self._client.query, **arguments)
+        except ClientError as error:
+            if start and code_of(error) == "ValidationException":
+                raise errors.bad_cursor() from None  # a start outside of the queried part
+            raise
         return answer["Items"], answer.get("LastEvaluatedKey")
 
     def query_all(
@@ -228,9 +233,26 @@ def decode_cursor(cursor: str | None) -> Any:
         return None
     try:
         return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except ValueError:
-        hint = "leave the cursor out to begin at the start"
-        raise SluiceError("bad_cursor", "expected a cursor that a list returned", "cursor", hint) from None
+    except (ValueError, RecursionError):
+        raise errors.bad_cursor() from None
+
+
+def decode_start(cursor: str | None) -> Mapping[str, Any] | None:
+    """The key of an item after which a page begins. Raises ``bad_cursor`` for anything else: callers can forge it."""
+    return checked_start(decode_cursor(cursor))
+
+
+def checked_start(start: Any) -> Mapping[str, Any] | None:
+    """The same for a decoded position."""
+    if start is None:
+        return None
+    if not isinstance(start, dict) or not start or not all(_is_key_value(value) for value in start.values()):
+        raise errors.bad_cursor()
+    return start
+
+
+def _is_key_value(value: Any) -> bool:
+    return isinstance(value, dict) and len(value) == 1 and isinstance(value.get("S", value.get("N")), str)
 
 
 def _key(key: Key) -> dict[str, dict[str, str]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from chalicelib.aws.tables import items, keys
-from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
+from chalicelib.aws.tables.dynamo import Dynamo, decode_start, encode_cursor
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
@@ -49,7 +49,7 @@ class DynamoJobs:
 
     def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]:
         values = {"pk": keys.jobs_of(schedule, generation), "first": sort_keys.FIRST_JOB}
-        start = decode_cursor(cursor)
+        start = decode_start(cursor)
         found, more = self._dynamo.query("jobs", "pk = :pk AND sk >= :first", values, limit=limit, start=start)
         return Page(tuple(items.from_item(Job, item) for item in found), encode_cursor(more))
 
@@ -123,7 +123,7 @@ class DynamoJobs:
 
     def queue(self, limit_name: str, limit: int, cursor: str | None) -> Page[Waiter]:
         values = {"pk": f"LIMIT#{limit_name}", "sk": "WAIT#"}
-        start = decode_cursor(cursor)
+        start = decode_start(cursor)
         found, more = self._dynamo.query(
             "jobs", "pk = :pk AND begins_with(sk, :sk)", values, limit=limit, start=start
         )  # fmt: skip

@@ -14,6 +14,7 @@
 | catalog | SCHEDULE#<ns.app.~name> | WORKFLOW                  | Definition      | get: a message's own target    |
 | catalog | ACCESS                  | <ns>                      | AccessRow       | get, list                      |
 | catalog | GRANTS                  | <ns>                      | GrantsRow       | get                            |
+| catalog | ALLOWED#<ns>            | ALLOWED                   | AllowedRow      | get: before calls of targets   |
 | catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                  | Definition      | get: an app's default target   |
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
@@ -55,7 +56,7 @@ from typing import Literal, NamedTuple
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -91,6 +92,8 @@ def key_of(row: Row) -> Key:
             return access(row.namespace)
         case GrantsRow():
             return grants(row.namespace)
+        case AllowedRow():
+            return allowed(row.namespace)
         case Definition():
             return definition(row.kind, row.name)
         case ScheduleState():
@@ -163,6 +166,11 @@ def access(namespace: str) -> Key:
 
 def grants(namespace: str) -> Key:
     return Key("catalog", GRANTS, namespace)
+
+
+def allowed(namespace: str) -> Key:
+    """The key of an allow-list. Each has a partition of its own, because Lambdas read it before they call targets."""
+    return Key("catalog", f"ALLOWED#{namespace}", "ALLOWED")
 
 
 def definition(kind: str, name: str) -> Key:

@@ -11,9 +11,9 @@ from itertools import islice
 from typing import Any
 
 from chalicelib.aws.tables import items, keys
-from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
+from chalicelib.aws.tables.dynamo import Dynamo, checked_start, decode_cursor, encode_cursor
 from chalicelib.aws.tables.keys import Key, TableName
-from chalicelib.core import ids
+from chalicelib.core import errors, ids
 from chalicelib.core.instants import Instant, iso, parse_instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.dag import DagRun
@@ -110,7 +110,9 @@ class DynamoRuns:
     def _history(self, scope: str, parts: list[str], limit: int, cursor: str | None) -> Page[items.Item]:
         """A page of history, newest first. All parts of an index are read and merged; the cursor is one instant."""
         index, attribute = _SCOPES[scope]
-        before = decode_cursor(cursor) or "~"
+        before = decode_cursor(cursor) if cursor is not None else "~"
+        if not isinstance(before, str) or not before:
+            raise errors.bad_cursor()
         condition = "#part = :part AND #at < :before"
         lists = [
             self._dynamo.query(
@@ -234,7 +236,7 @@ class DynamoWakes:
     ) -> Page[tuple[Ref, Instant]]:
         """One page of the wake index, part by part: a cursor over all parts in order of time would be as long as they
         are many."""
-        number, start = decode_cursor(cursor) or (0, None)
+        number, start = _part_and_start(cursor, len(parts))
         found: list[tuple[Ref, Instant]] = []
         left = limit
         while number < len(parts) and left > 0:
@@ -248,3 +250,11 @@ class DynamoWakes:
                     found.append((ref, parse_instant(item["wake_at"]["S"])))
             number = number if start else number + 1
         return Page(tuple(found), encode_cursor([number, start]) if number < len(parts) else None)
+
+
+def _part_and_start(cursor: str | None, parts: int) -> tuple[int, Mapping[str, Any] | None]:
+    """The part of an index at which a page begins, and its position there. Raises ``bad_cursor``."""
+    match decode_cursor(cursor) if cursor is not None else [0, None]:
+        case [int(number), start] if not isinstance(number, bool) and 0 <= number < parts:
+            return number, checked_start(start)
+    raise errors.bad_cursor()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from chalicelib.aws.targets.safe_http import NotReached, Reply, SafeHttp, Unsafe
 from chalicelib.core.instants import SECOND, Instant, Millis, duration
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
+from chalicelib.core.targets.secrets import name_of
 from chalicelib.settings import Settings
 
 MAX_REASON = 200  # characters of an answer that a reason quotes
@@ -33,7 +35,11 @@ class HttpTarget(Untracked):
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
         """Send a question to an address and return the answer, or why there is none."""
-        reply = self._call({"method": "POST", **target}, json.dumps(question).encode(), envelope.JSON, {})
+        headers = {
+            "Sluice-Event-Id": str(question.get("job_id", "")),
+            "Sluice-Schedule": str(question.get("schedule", "")),
+        }
+        reply = self._call({"method": "POST", **target}, json.dumps(question).encode(), envelope.JSON, headers)
         if isinstance(reply, Reply) and 200 <= reply.status < 300:
             return reply.body
         answer = self._judge(reply) if isinstance(reply, Reply) else reply
@@ -44,20 +50,36 @@ class HttpTarget(Untracked):
     ) -> Reply | Never | NotNow | NoAnswer:
         method = str(target["method"])
         sent = None if method in WITHOUT_BODY else body
-        headers = {**target["headers"], "User-Agent": "sluice/1", **run_headers}
+        own = self._headers(target["headers"])
+        if isinstance(own, Never | NotNow):
+            return own  # a call is never made without one of its headers
+        headers = {**own, "User-Agent": "sluice/1", **run_headers}
         if sent is not None:
             headers["Content-Type"] = content_type
         if target.get("secret"):
-            keys = self._secrets.keys(str(target["secret"]))
+            keys = self._secrets.keys(name_of(target["secret"]))
             if isinstance(keys, Never | NotNow):
                 return keys  # a callback with a secret is never sent unsigned
-            headers["Sluice-Signature"] = secrets.signature(keys, self._now(), sent or b"")
+            about = secrets.Subject(headers["Sluice-Schedule"], headers["Sluice-Event-Id"], method, str(target["url"]))
+            headers["Sluice-Signature"] = secrets.signature(keys, self._now(), about, sent or b"")
+        secret = [own[name] for name, value in target["headers"].items() if not isinstance(value, str)]
         try:
-            return self._http.send(method, str(target["url"]), headers, sent, duration(target["timeout"]) / SECOND)
+            reply = self._http.send(method, str(target["url"]), headers, sent, duration(target["timeout"]) / SECOND)
+            return replace(reply, body=_masked(reply.body, secret)) if secret else reply
         except Unsafe as error:
             return Never(f"the callback was not made: {error}")
         except NotReached as error:
             return NoAnswer(str(error))
+
+    def _headers(self, stored: Mapping[str, Any]) -> dict[str, str] | Never | NotNow:
+        """The headers of a document, with the values of the secrets that they name."""
+        found: dict[str, str] = {}
+        for header, value in stored.items():
+            text = value if isinstance(value, str) else self._secrets.header(name_of(value))
+            if not isinstance(text, str):
+                return text
+            found[header] = text
+        return found
 
     def _judge(self, reply: Reply) -> Answer:
         """The meaning of a reply. 2xx: delivered. 408, 425, 429 and 5xx: retry, not before ``Retry-After``. Others:
@@ -85,6 +107,13 @@ def retry_after(text: str | None, now: Instant) -> Millis | None:
         return max(0, round(parsedate_to_datetime(text).timestamp() * 1000) - now)
     except (ValueError, TypeError, OverflowError):
         return None
+
+
+def _masked(body: bytes, secrets: Sequence[str]) -> bytes:
+    """An answer without the secrets that the call carried: a server may repeat a header, and reasons quote answers."""
+    for secret in sorted(secrets, key=len, reverse=True):
+        body = body.replace(secret.encode(), b"***")
+    return body
 
 
 def _quoted(body: bytes) -> str:

@@ -49,6 +49,13 @@ def refused_events(principal: Principal, namespace: str, types: Sequence[str]) -
 
 def refused(principal: Principal, namespace: str, right: Right) -> SluiceError:
     """The error for a right that a principal lacks in a namespace that it may see."""
+    if not roles_with(right):
+        return SluiceError(
+            "forbidden",
+            f"expected an administrator of the installation, to {MEANING[right]}; {principal.member} is none",
+            None,
+            "the stack parameter Administrators names them",
+        )
     roles = " or ".join(roles_with(right))
     return SluiceError(
         "forbidden",

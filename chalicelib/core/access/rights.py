@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-Right = Literal["read", "operate", "define", "administer", "produce", "work", "approve"]
+Right = Literal["read", "operate", "define", "administer", "produce", "work", "approve", "limit"]
 Role = Literal["viewer", "operator", "author", "admin", "producer", "worker", "approver"]
 
 RIGHTS: tuple[Right, ...] = get_args(Right)
 ROLES: tuple[Role, ...] = get_args(Role)
 
+# No role holds the right to limit a namespace: only administrators of the installation do.
 # An approver is a duty beside the other roles: not even an administrator approves without it.
 HELD: dict[Role, frozenset[Right]] = {
     "viewer": frozenset({"read"}),
@@ -28,6 +29,7 @@ MEANING: dict[Right, str] = {
     "produce": "post events and register partitions",
     "work": "claim runs of a pool and report their ends",
     "approve": "approve or refuse jobs that wait for an approval",
+    "limit": "change what the namespace may use",
 }
 
 

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, mod
 
 from chalicelib.core.documents import Document, Properties, Reference, StoredReference
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.events.partitions import check_value
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.rows.backfill import BackfillOrder
 
@@ -26,6 +27,7 @@ def _text(given: Any) -> Any:
         raise invalid("", "text or a whole number", given)
     if not 0 < len(str(given)) <= MAX_VALUE or "/" in str(given) or not str(given).isprintable():
         raise invalid("", f"1 to {MAX_VALUE} printable characters without '/'", given)
+    check_value(str(given), "")
     return str(given)
 
 

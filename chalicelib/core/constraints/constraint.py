@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar
 
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Document
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.limits.permits import PermitRequest
@@ -194,7 +195,7 @@ class Situation:
 class Use:
     """A reference of a constraint, and its field. ``of`` is the document of a target, or else a name."""
 
-    kind: Literal["pool", "application", "target", "workflow"]
+    kind: Literal["pool", "application", "target", "workflow", "metric"]
     of: Any
     field: str = ""
 
@@ -211,6 +212,7 @@ class MeterQuestion:
     """A question for the value of a measurement outside Sluice."""
 
     source: Mapping[str, Any]
+    named: tuple[Named, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.constraints.constraint import (
     Answer,
     Condition,
@@ -55,6 +56,10 @@ class Metric(Document):
     dimensions: dict[str, str] = Field(default_factory=dict, max_length=30)
     statistic: Literal["Average", "Sum", "Minimum", "Maximum", "SampleCount"] = "Average"
     period: Literal[10, 30, 60, 300, 900, 3600] = 60
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.namespace}/{self.metric}"
 
 
 class Measured(Document):
@@ -150,11 +155,20 @@ class Load(External):
             yield Use("pool", self.of.pool, "of.pool")
         if self.of.emr_application is not None:
             yield Use("application", self.of.emr_application, "of.emr_application")
+        if self.of.cloudwatch is not None:
+            yield Use("metric", self.of.cloudwatch.full_name, "of.cloudwatch")
 
     def question(self, job: Job, workflow: str, properties: Mapping[str, Any], now: Instant) -> Question:
         if self.of.pool is not None:
             return PoolQuestion(self.of.pool)
-        return MeterQuestion(self.of.model_dump(mode="json", exclude_none=True))
+        return MeterQuestion(self.of.model_dump(mode="json", exclude_none=True), self._named())
+
+    def _named(self) -> tuple[Named, ...]:
+        """The metric or the application, as an allow-list names it."""
+        if self.of.cloudwatch is not None:
+            return (Named("metrics", self.of.cloudwatch.full_name, "of.cloudwatch"),)
+        application = self.of.emr_application
+        return () if application is None else (Named("applications", application, "of.emr_application"),)
 
     def read(self, reply: Reply, before: Answer | None, now: Instant) -> LoadReading:
         if isinstance(reply, Never | NoAnswer):

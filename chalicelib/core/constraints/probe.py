@@ -33,8 +33,9 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.states import WaitReason
 from chalicelib.core.targets import backoff
 from chalicelib.core.targets.answers import Never, NoAnswer
-from chalicelib.core.targets.http import CallTimeout, SecretName
+from chalicelib.core.targets.http import CallTimeout
 from chalicelib.core.targets.lambda_function import FunctionArn
+from chalicelib.core.targets.secrets import Secret
 from chalicelib.core.targets.urls import Headers, Url
 
 Verdict = Literal["met", "unmet", "abort", "failed"]
@@ -75,7 +76,7 @@ class HttpProbe(Document):
     url: Url
     headers: Headers = Field(default_factory=dict)
     timeout: CallTimeout = "10s"
-    secret: SecretName | None = None
+    secret: Secret | None = None
 
 
 class Probe(External):

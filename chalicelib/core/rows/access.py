@@ -1,4 +1,4 @@
-"""The row of the members of a namespace and their roles."""
+"""The rows of the members of a namespace and their roles, and of its allow-list."""
 
 from __future__ import annotations
 
@@ -13,6 +13,17 @@ from chalicelib.core.rows.stored import StoredRow
 @dataclass(frozen=True, slots=True)
 class AccessRow(StoredRow):
     """The access document of a namespace (`core/access/document.py`), and its version ``rev``."""
+
+    namespace: str
+    document: Mapping[str, Any]
+    rev: int
+    updated_at: Instant
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class AllowedRow(StoredRow):
+    """The allow-list of a namespace (`core/access/allowed.py`), and its version ``rev``."""
 
     namespace: str
     document: Mapping[str, Any]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
+from chalicelib.core.access.allowed import Named
+from chalicelib.core.errors import invalid
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.limits import names
 from chalicelib.core.limits.pace import Pace
@@ -21,6 +24,21 @@ from chalicelib.core.targets.logs import Log, NoLog, Uploaded
 from chalicelib.core.targets.polling import PollInterval
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.target import Target
+
+# EMR splits the parameters of spark-submit at whitespace, so a value with a space could add ``--jars`` or ``--conf``.
+_KEY = re.compile(r"spark\.[A-Za-z0-9_.-]+")
+_VALUE = re.compile(r"[^\s\x00-\x1f\x7f\"'`\\]*")
+_FILE = re.compile(r"[a-z0-9]+://[^\s,\"'`\\]+")
+# Properties with addresses of code, which are entry points, too: of jars, Python files and archives.
+_OF_FILES = ("spark.jars", "spark.submit.pyFiles", "spark.files", "spark.archives")
+# Those that `resources` set: a namespace may always size its runs.
+_SIZES = frozenset(
+    {
+        *("spark.driver.cores", "spark.driver.memory", "spark.emr-serverless.driver.disk"),
+        *("spark.executor.cores", "spark.executor.memory", "spark.emr-serverless.executor.disk"),
+        *("spark.executor.instances", "spark.dynamicAllocation.maxExecutors"),
+    }
+)
 
 
 class EmrServerlessTarget(Target):
@@ -70,6 +88,23 @@ class EmrServerlessTarget(Target):
         role = self.execution_role_arn or stack.role_arn or None
         return self.model_copy(update={"application_id": application, "execution_role_arn": role})
 
+    @classmethod
+    def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
+        """The role, the application, the files of code, and the Spark properties. Raises ``invalid`` for properties and
+        files that would become other parameters of spark-submit."""
+        if stored.get("execution_role_arn"):
+            yield Named("execution_roles", str(stored["execution_role_arn"]), "execution_role_arn")
+        if stored.get("application_id"):
+            yield Named("applications", str(stored["application_id"]), "application_id")
+        yield Named("entry_points", str(stored["entry_point"]), "entry_point")
+        for number, file in enumerate(stored.get("py_files") or ()):
+            if not _FILE.fullmatch(file):
+                hint = "upload the file to S3, and write its address without spaces and commas"
+                raise invalid(f"py_files.{number}", "an address such as s3://bucket/lib.py", file, hint)
+            yield Named("entry_points", str(file), f"py_files.{number}")
+        for key, value in (stored.get("spark") or {}).items():
+            yield from _named_by(str(key), str(value))
+
     def _application(self, stack: StartRate, resources: Resources | None) -> str:
         """The application on which a run with these resources starts."""
         return (resources.application if resources is not None else None) or self.application_id or stack.application_id
@@ -108,3 +143,19 @@ class EmrServerlessTarget(Target):
         """The document without an absent ``poll_every``, because each run stores it in its start request."""
         fields: dict[str, Any] = handler(self)
         return {field: value for field, value in fields.items() if field != "poll_every" or value is not None}
+
+
+def _named_by(key: str, value: str) -> Iterable[Named]:
+    """The Spark property itself, and the files that it names."""
+    field = f"spark.{key}"
+    if not _KEY.fullmatch(key):
+        hint = "correct the key: letters, digits, '.', '-' and '_' after spark."
+        raise invalid(field, "a Spark property such as spark.executor.cores", key, hint)
+    if not _VALUE.fullmatch(value):
+        hint = "leave out spaces, quotes and backslashes; EMR would read the rest as other parameters of spark-submit"
+        raise invalid(field, "a value without whitespace and quotes", value, hint)
+    if key in _OF_FILES:
+        for file in filter(None, value.split(",")):
+            yield Named("entry_points", file.partition("#")[0], field)
+    if key not in _SIZES:
+        yield Named("spark", key, field)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, field_validator
 
+from chalicelib.core.access.allowed import Named, own_arn
 from chalicelib.core.errors import invalid
 from chalicelib.core.targets.arns import REGION
 from chalicelib.core.targets.target import Delivered
@@ -28,3 +30,8 @@ class EventBusTarget(Delivered):
             hint = "aws. is reserved by AWS; Sluice would take sluice/ for a custom event of a namespace"
             raise invalid("", "a source that begins with neither aws. nor sluice/", source, hint)
         return source
+
+    @classmethod
+    def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
+        bus = str(stored["bus"])
+        return (Named("buses", bus if ":" in bus else own_arn("events", f"event-bus/{bus}"), "bus", bus),)

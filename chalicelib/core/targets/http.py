@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from chalicelib.core.access.allowed import Named, host_of
 from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Millis, duration
 from chalicelib.core.targets import urls
-from chalicelib.core.targets.arns import REGION
+from chalicelib.core.targets.secrets import Secret, arn_of, name_of
 from chalicelib.core.targets.target import Delivered
 
 MAX_CALL: Millis = 30_000
-
-SecretName = Annotated[
-    str,
-    Field(
-        pattern=(
-            r"^(/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*"
-            rf"|arn:aws[a-z-]*:secretsmanager:{REGION}:\d{{12}}:secret:[A-Za-z0-9/_+=.@-]+)$"
-        ),
-        max_length=1011,
-    ),
-]
 
 
 def _check_span(text: str) -> str:
@@ -38,16 +28,31 @@ CallTimeout = Annotated[Duration, AfterValidator(_check_span)]
 
 
 class HttpTarget(Delivered):
-    """An HTTP request to a web address. ``secret`` is the name of an SSM parameter or the ARN of a secret in Secrets
-    Manager; with it, Sluice signs the request (see docs/targets.md)."""
+    """An HTTP request to a web address. ``secret`` is the name of an SSM parameter, the ARN of a secret in Secrets
+    Manager, or a reference; with it, Sluice signs the request (see docs/targets.md). A header may be a reference, too.
+    """
 
     type: Literal["http"]
     url: urls.Url
     method: Literal["POST", "PUT", "PATCH", "GET", "DELETE"] = "POST"
     headers: urls.Headers = Field(default_factory=dict)
     timeout: CallTimeout = "10s"
-    secret: SecretName | None = None
+    secret: Secret | None = None
+
+    @classmethod
+    def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
+        yield Named("hosts", host_of(str(stored["url"])), "url", str(stored["url"]))
+        if stored.get("secret"):
+            yield _named(stored["secret"], "secret")
+        for header, value in (stored.get("headers") or {}).items():
+            if not isinstance(value, str):
+                yield _named(value, f"headers.{header}")
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
         return duration(str(stored["timeout"]))
+
+
+def _named(stored: str | Mapping[str, Any], field: str) -> Named:
+    name = name_of(stored)
+    return Named("secrets", arn_of(name), field, name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.targets.arns import ARN, REGION
 from chalicelib.core.targets.target import Delivered
 
@@ -22,3 +24,7 @@ class LambdaTarget(Delivered):
     type: Literal["lambda"]
     function: FunctionArn
     wait: bool = False
+
+    @classmethod
+    def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
+        return (Named("functions", str(stored["function"]), "function"),)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.targets.arns import ARN, REGION
 from chalicelib.core.targets.fifo import Group, check_group
 from chalicelib.core.targets.target import Delivered
@@ -25,3 +27,7 @@ class SnsTarget(Delivered):
     def _group_fits(self) -> SnsTarget:
         check_group(self.group, self.topic_arn, "topic")
         return self
+
+    @classmethod
+    def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
+        return (Named("topics", str(stored["topic_arn"]), "topic_arn"),)

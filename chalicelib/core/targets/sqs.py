@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from chalicelib.core.access.allowed import Named, queue_arn
 from chalicelib.core.targets.fifo import Group, check_group
 from chalicelib.core.targets.target import Delivered
 
@@ -24,3 +26,8 @@ class SqsTarget(Delivered):
     def _group_fits(self) -> SqsTarget:
         check_group(self.group, self.queue_url, "queue")
         return self
+
+    @classmethod
+    def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
+        url = str(stored["queue_url"])
+        return (Named("queues", queue_arn(url), "queue_url", url),)

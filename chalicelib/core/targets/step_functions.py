@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from chalicelib.core import ids
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.instants import Instant, parse_instant
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import FailureKind, RunState
@@ -56,6 +57,10 @@ class StepFunctionsTarget(Target):
     type: Literal["step_functions"]
     state_machine: StateMachineArn
     poll_every: PollInterval | None = None
+
+    @classmethod
+    def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
+        return (Named("state_machines", str(stored["state_machine"]), "state_machine"),)
 
     @classmethod
     def read_event(cls, event: Mapping[str, Any]) -> StateChange:

@@ -7,9 +7,10 @@ package has an entry for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Document
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import SECOND, Millis
@@ -66,6 +67,13 @@ class Target(Document):
         """The same target with the defaults of the stack filled in, as a start request keeps it."""
         del stack
         return self
+
+    @classmethod
+    def named(cls, stored: Mapping[str, Any]) -> Iterable[Named]:
+        """What the stored fields of a target name that an allow-list may limit (O10). The defaults of the stack are
+        filled in. Raises ``invalid`` for fields that no call can carry safely."""
+        del stored
+        return ()
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:

@@ -7,12 +7,14 @@ different address by then.
 from __future__ import annotations
 
 import re
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import AfterValidator, Field
 
 from chalicelib.core.errors import invalid
+from chalicelib.core.targets.secrets import SecretReference, TextOrSecret
 
 LOWEST_PORT = 1024
 WELL_KNOWN = {"http": 80, "https": 443}
@@ -56,7 +58,24 @@ def port_of(parts: SplitResult) -> int:
     return parts.port if parts.port is not None else WELL_KNOWN[parts.scheme]
 
 
-def check_headers(headers: dict[str, str]) -> dict[str, str]:
+# Headers that carry credentials. Every reader of a workflow sees its headers, so a secret has to hold these.
+_CREDENTIALS = re.compile(
+    r"(.*-)?(authorization|cookie|token|secret|password|passwd|credentials?|api-?key)", re.IGNORECASE
+)
+
+
+def check_credentials(headers: Mapping[str, Any], field: str) -> None:
+    """Raise ``invalid`` for a header that carries credentials and has its value in clear. Stored documents may have one
+    from an earlier release, so this is checked when a document is put."""
+    for name, value in headers.items():
+        if isinstance(value, str) and _CREDENTIALS.fullmatch(name):
+            hint = f"put the value into a secret, and name it: {name}: {{ssm: /sluice-target/<namespace>/<name>}}"
+            raise invalid(
+                f"{field}.{name}", "a secret by reference, because every reader sees a header", "a text", hint
+            )
+
+
+def check_headers(headers: dict[str, str | SecretReference]) -> dict[str, str | SecretReference]:
     """Returns the headers that a call has in addition to those of Sluice. Raises ``invalid`` for a malformed or
     reserved name, a malformed value, or names that differ only in their case."""
     for name, value in headers.items():
@@ -65,7 +84,7 @@ def check_headers(headers: dict[str, str]) -> dict[str, str]:
         if name.lower() in RESERVED or name.lower().startswith("sluice-"):
             hint = "Sluice sets the headers of the connection and the content, and those that begin with Sluice-"
             raise invalid(name, "a header that is not reserved", name, hint)
-        if not _VALUE.fullmatch(value):
+        if isinstance(value, str) and not _VALUE.fullmatch(value):
             raise invalid(name, "at most 1000 printable ASCII characters", value)
     if len({name.lower() for name in headers}) < len(headers):
         raise invalid("", "each header once; upper and lower case are the same name", sorted(headers))
@@ -73,4 +92,4 @@ def check_headers(headers: dict[str, str]) -> dict[str, str]:
 
 
 Url = Annotated[str, AfterValidator(check_url), Field(max_length=2048)]
-Headers = Annotated[dict[str, str], AfterValidator(check_headers), Field(max_length=20)]
+Headers = Annotated[dict[str, TextOrSecret], AfterValidator(check_headers), Field(max_length=20)]

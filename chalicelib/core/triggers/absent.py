@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import model_validator
 
 from chalicelib.core import instants
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, Instant, Millis, duration, format_duration
@@ -86,6 +87,9 @@ class AbsentTrigger(TimedLeaf):
 
     def datasets(self) -> tuple[DatasetReference, ...]:
         return self.of.datasets()
+
+    def named(self) -> tuple[Named, ...]:
+        return self.of.named()
 
     def upstreams(self) -> tuple[Upstream, ...]:
         return self.of.upstreams()

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import AfterValidator, Field, field_validator
 
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
@@ -88,6 +89,9 @@ class CloudWatchAlarmTrigger(GatheringLeaf):
 
     def event_keys(self) -> tuple[str, ...]:
         return tuple(alarm_key(self.alarm, state) for state in self.state)
+
+    def named(self) -> tuple[Named, ...]:
+        return (Named("alarms", self.alarm, "alarm"),)
 
     @classmethod
     def event_fields(cls, event: Event) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Document
 from chalicelib.core.instants import Instant, Millis, iso
 from chalicelib.core.names import Names
@@ -122,6 +123,10 @@ class Leaf(Document):
 
     def datasets(self) -> tuple[DatasetReference, ...]:
         """The datasets that have to exist."""
+        return ()
+
+    def named(self) -> tuple[Named, ...]:
+        """What it names that an allow-list may limit."""
         return ()
 
     def upstreams(self) -> tuple[Upstream, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Duration
 from chalicelib.core.instants import Instant, Millis, duration, format_duration, iso
 from chalicelib.core.names import Names
@@ -59,6 +60,9 @@ class QuietTrigger(Leaf):
 
     def datasets(self) -> tuple[DatasetReference, ...]:
         return self.of.datasets()
+
+    def named(self) -> tuple[Named, ...]:
+        return self.of.named()
 
     def upstreams(self) -> tuple[Upstream, ...]:
         return self.of.upstreams()

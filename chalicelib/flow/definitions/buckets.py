@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.errors import invalid
+from chalicelib.flow.definitions import allowed
 from chalicelib.ports import Ports
 
 HINT = (
@@ -14,12 +16,15 @@ HINT = (
 )
 
 
-def check(ports: Ports, dataset: Mapping[str, Any]) -> None:
-    """Raise ``invalid`` for a dataset in a bucket that is not watched. ``bucket`` is a real name, not ``lake``."""
+def check(ports: Ports, namespace: str, dataset: Mapping[str, Any]) -> None:
+    """Raise ``invalid`` for a dataset in a bucket that is not watched, or below a prefix that its namespace may not
+    use. ``bucket`` is a real name, not ``lake``."""
     watched = ports.settings.notified_buckets
     if dataset["bucket"] not in watched:
         expected = f"a bucket that this installation watches ({', '.join(watched)})"
         raise invalid("bucket", expected, dataset["bucket"], HINT)
+    address = f"s3://{dataset['bucket']}/{dataset['prefix']}"
+    allowed.check(ports, namespace, [Named("buckets", address, "prefix")])
 
 
 def not_watched(ports: Ports, names: Collection[str]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chalicelib.core import errors, ids
+from chalicelib.core.access.allowed import Named
 from chalicelib.core.access.grants import ForeignUse, GrantKind
 from chalicelib.core.constraints.constraint import Constraint, Use
 from chalicelib.core.dags import rounds
@@ -21,7 +22,7 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import DatasetReference, Leaf, Upstream
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.flow import grants, lookup
-from chalicelib.flow.definitions import addresses, applications
+from chalicelib.flow.definitions import addresses, allowed
 from chalicelib.flow.limits import pools
 from chalicelib.ports import Ports
 
@@ -53,12 +54,12 @@ def check(
         _check_with_workflow(ports, name, schedule, workflow, problems)
     for number, rule in enumerate(schedule.notify):
         with problems.caught():
-            addresses.check_target(ports, rule.to.model_dump(mode="json"), f"notify.{number}.to")
+            addresses.check_target(ports, _space(name), rule.to.model_dump(mode="json"), f"notify.{number}.to")
     with problems.caught():
         _check_policy(ports, name, schedule)
     if schedule.resources is not None:
         with problems.caught():
-            applications.check_resources(ports, schedule.resources.model_dump(), "resources")
+            addresses.check_resources(ports, _space(name), schedule.resources.model_dump(), "resources")
     for leaf in tree.leaves(schedule.trigger):
         with problems.caught():
             _check_leaf(ports, name, schedule, leaf.trigger)
@@ -103,6 +104,7 @@ def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None
     for upstream in leaf.upstreams():
         _check_upstream(ports, name, upstream.workflow, "trigger")
         _check_starter(ports, name, upstream)
+    allowed.check(ports, _space(name), leaf.named(), "trigger")
     leaf.check()
 
 
@@ -131,12 +133,19 @@ def _check_use(ports: Ports, name: str, use: Use, field: str) -> None:
         case "pool":
             pools.existing(ports, use.of, field, name.partition(".")[0])
         case "application":
-            applications.check_application(ports, use.of, field)
+            addresses.check_application(ports, _space(name), use.of, field)
         case "target":
-            addresses.check_target(ports, use.of, field)
+            addresses.check_target(ports, _space(name), use.of, field)
+        case "metric":
+            allowed.check(ports, _space(name), [Named("metrics", use.of, field)])
         case "workflow":
             grants.require(ports, _foreign("follow", use.of, name.partition(".")[0]), field)
             _check_upstream(ports, name, use.of, field)
+
+
+def _space(name: str) -> str:
+    """The namespace of a full name."""
+    return name.partition(".")[0]
 
 
 def _check_rates(ports: Ports, schedule: Schedule) -> None:

@@ -14,7 +14,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.names import workflow_limit
 from chalicelib.core.limits.writes import LeaseQueue, NewEdition
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.ref import limit_ref
@@ -60,7 +60,7 @@ def put(
         document = resolve_bucket(ports, document)
     check_size(document)
     if kind == "workflow":
-        addresses.check_workflow(ports, document)
+        addresses.check_workflow(ports, name.partition(".")[0], document)
         pools.check_workflow(ports, name, document)
     for _ in range(MAX_RACES):
         old = ports.catalog.definition(kind, name)
@@ -71,7 +71,7 @@ def put(
                 counting.of_workflow(ports, old)
             return Change("unchanged", old.version)
         if kind == "dataset":
-            buckets.check(ports, document)
+            buckets.check(ports, name.partition(".")[0], document)
         new = Definition(kind, name, document, old.version + 1 if old else 1, ports.clock.now(), by)
         if old is not None:
             new = replace(new, counted=old.counted, edition=old.edition, unknown=old.unknown)
@@ -156,7 +156,7 @@ def remove(ports: Ports, row: Definition) -> None:
         plan.append(Delete(PrefixRow(dataset.bucket, dataset.prefix, row.name)))
     if row.kind == "namespace":
         # By their keys, also if they were put meanwhile.
-        plan += [Delete(AccessRow(row.name, {}, 0, 0, "")), Delete(GrantsRow(row.name, {}, 0, 0, ""))]
+        plan += [Delete(kind(row.name, {}, 0, 0, "")) for kind in (AccessRow, AllowedRow, GrantsRow)]
     if ports.ledger.commit(plan) is not None and ports.catalog.definition(row.kind, row.name) is not None:
         raise errors.changed_meanwhile(f"{row.kind} {row.name}")
 

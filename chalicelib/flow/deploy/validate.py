@@ -47,9 +47,9 @@ def _check_part(ports: Ports, seen: Ports, plan: Plan, part: Part, removed: Coll
     if part.document is not None:
         store.check_size(part.document)
     if part.document is not None and part.kind == "dataset" and part.action != "kept":
-        buckets.check(ports, part.document)
+        buckets.check(ports, part.name.partition(".")[0], part.document)
     if part.document is not None and part.kind == "workflow":
-        addresses.check_workflow(ports, part.document)
+        addresses.check_workflow(ports, part.name.partition(".")[0], part.document)
         pools.check_workflow(seen, part.name, part.document)
     if part.schedule is not None:
         _check_schedule(seen, part, plan.resolved(ports, part), removed)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
+from chalicelib.core import errors
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, iso
 from chalicelib.ports import Page, Ports
@@ -36,6 +38,8 @@ def report(ports: Ports, namespace: str, day: str, limit: int, cursor: str | Non
     files = _files(ports, namespace, day)
     if files is None:
         raise _none(f"of {day}")
+    if cursor is not None and not re.fullmatch("[0-9]{1,9}", cursor):
+        raise errors.bad_cursor()
     begin = int(cursor or "0")
     number, skipped = divmod(begin, LINES_A_FILE)
     found: list[Row] = []

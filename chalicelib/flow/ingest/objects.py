@@ -16,15 +16,20 @@ from chalicelib.ports import Ports
 
 
 def match_object(ports: Ports, created: ObjectCreated) -> str:
-    """Find the partition of an object and, if it is ready now, apply its event. Returns what was done, in words."""
+    """Find the partition of an object and, if it is ready now, apply its event. Returns what was done, in words.
+
+    Raises ``invalid`` for an object in a folder that is no valid partition. Its notification then goes to the
+    dead-letter queue of objects, which has an alarm."""
     found = ports.catalog.dataset_of(created.bucket, created.key)
     if found is None:
         return "no dataset has this prefix"
     name, dataset = found
     if dataset.format == "iceberg":
         return match_metadata(ports, name, dataset, created.key, created.at)
-    counted = count_object(ports, name, dataset, created)
     located = partitions.locate(dataset, created.key)
+    if located is not None:
+        partitions.check_values(dataset, located)
+    counted = count_object(ports, name, dataset, created)
     if located is None:
         return f"not in a partition of {name}{counted}"
     values = "/".join(located.values)

@@ -7,6 +7,7 @@ from typing import Any
 
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.events.partitions import check_value
 from chalicelib.core.rows.event import Partition
 from chalicelib.flow.ingest.objects import register
 from chalicelib.ports import Ports
@@ -30,11 +31,5 @@ def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[
         raise invalid("partition", expected, given, "write each key of the dataset once, with its value")
     values = tuple(str(given[key]) for key in dataset.keys)
     for key, value in zip(dataset.keys, values, strict=True):
-        if not value or "/" in value:
-            raise invalid(
-                f"partition.{key}",
-                "a value that is not empty and has no '/'",
-                value,
-                "write the value as it stands in the folder, such as 2026-01-31",
-            )
+        check_value(value, f"partition.{key}")
     return register(ports, name, dataset, values, ports.clock.now(), "")

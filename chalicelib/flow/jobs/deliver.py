@@ -28,7 +28,8 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.stamps import Stamp, stamp_of
 from chalicelib.core.runs import metrics
 from chalicelib.core.targets import sub_batches
-from chalicelib.core.targets.answers import NoAnswer
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer
+from chalicelib.flow.definitions import allowed
 from chalicelib.flow.jobs.delivery_books import Answered, Books, Ready
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.runs.context import build
@@ -117,6 +118,7 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
     # The first use of a target imports and creates its client: 20 ms of CPU, better spent before the instant.
     for kind in {str(_target(each)["type"]) for each in ready}:
         ports.targets.of(kind)
+    allowed.read_ahead(ports, [each.run for each in ready])
     longest = _longest(ready)
     busy = leases.take([each.job for each in ready], longest, begin)
     later: dict[Instant, list[Ref]] = {}
@@ -154,7 +156,7 @@ def send(ports: Ports, leased: Leased) -> Sent:
             if number and not batch.may_send(sub_batch, call):
                 batch.put_back(sub_batch.calls[number:], made=number)
                 break
-            books.add(_send(ports, call))
+            books.add(_send(ports, call, sub_batch.refused))
     books.keep()
     if changed and not books.failed:
         leases.end()
@@ -174,11 +176,13 @@ class _NoTime(Exception):
 class _SubBatch:
     """The calls that may be made now, by a read that began at ``read_at``, and the deliveries to decide again.
 
-    Neither has jobs that another invocation has leased since.
+    Neither has jobs that another invocation has leased since. ``refused`` has the reasons why targets of some calls may
+    no longer be called (O10).
     """
 
     calls: list[list[Ready]]
     stale: list[Ready]
+    refused: Mapping[Ref, str]
     read_at: Instant
 
 
@@ -208,6 +212,8 @@ class _Batch:
             raise _NoTime(self._ports.clock.now())
         lost = self._leases.keep([each.job for each in part], longest + FRESH)
         held = [each for each in part if delivery_lease.mark(each.job) not in lost] if lost else part
+        reasons = allowed.refusals(self._ports, [each.run for each in held])
+        refused = {each.ref: why for each, why in zip(held, reasons, strict=True) if why is not None}
         before = self._ports.clock.now()
         found = _unchanged(self._ports, held)
         now = self._ports.clock.now()
@@ -222,7 +228,7 @@ class _Batch:
         going = {each.ref: decided for each in found if (decided := _decided(each, now)) is not None}
         may_go = [[going[each.ref] for each in call if each.ref in going] for call in calls]
         stale = [each for each in held if each.ref not in going]
-        return _SubBatch([call for call in may_go if call], stale, before)
+        return _SubBatch([call for call in may_go if call], stale, refused, before)
 
     def put_back(self, calls: Sequence[list[Ready]], made: int) -> None:
         """Put back the calls for which a read was too old after ``made`` calls. The next read is for as many."""
@@ -292,16 +298,13 @@ class _Grants:
         return self._read[owner]
 
 
-def _send(ports: Ports, going: Sequence[Ready]) -> list[Answered]:
-    """Make one call. Returns the answers, each with its instant."""
+def _send(ports: Ports, going: Sequence[Ready], refused: Mapping[Ref, str]) -> list[Answered]:
+    """Make one call for the deliveries that are not refused. Returns the answers, each with its instant."""
     now = ports.clock.now()
     called = [_called_at(each.run, each.job, now) for each in going]
-    target = ports.targets.of(called[0].target_kind)
-    try:
-        answers = target.start_many([(run, each.context) for run, each in zip(called, going, strict=True)])
-    except Exception as error:  # the outcome is unknown, so the delivery policy decides on the next try
-        logger.exception("target failed", extra={"size": len(going)})
-        answers = [NoAnswer(f"the call failed: {error}")] * len(going)
+    sent = [(run, each.context) for run, each in zip(called, going, strict=True) if each.ref not in refused]
+    answered = iter(_answers(ports, sent))
+    answers = [Never(refused[each.ref]) if each.ref in refused else next(answered) for each in going]
     measured = [metrics.start_of(run, each.job.reason, now) for each, run in zip(going, called, strict=True)]
     starts = [start for start in measured if start is not None]
     for measure, late in starts:
@@ -309,6 +312,16 @@ def _send(ports: Ports, going: Sequence[Ready]) -> list[Answered]:
     fields = {"size": len(going), "runs": [run.run_id for run in called]}
     logger.info("sent", extra=fields | ({"late_ms": max(late for _, late in starts)} if starts else {}))
     return [Answered(*each, now) for each in zip(going, called, answers, strict=True)]
+
+
+def _answers(ports: Ports, sent: Sequence[tuple[Run, Mapping[str, Any]]]) -> Sequence[Answer]:
+    if not sent:
+        return []
+    try:
+        return ports.targets.of(sent[0][0].target_kind).start_many(sent)
+    except Exception as error:  # the outcome is unknown, so the delivery policy decides on the next try
+        logger.exception("target failed", extra={"size": len(sent)})
+        return [NoAnswer(f"the call failed: {error}")] * len(sent)
 
 
 def _called_at(run: Run, job: Job, now: Instant) -> Run:

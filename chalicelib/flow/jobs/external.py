@@ -23,6 +23,7 @@ from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows.job import Job
 from chalicelib.core.targets.answers import NoAnswer
+from chalicelib.flow.definitions import allowed
 from chalicelib.flow.limits import pools
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -46,7 +47,8 @@ def ask(ports: Ports, job: Job, facts: Facts, now: Instant, serving: str | None)
         answers: dict[str, Answer] = {}
         for key, constraint in stale.items():
             properties = overrides.properties_of(workflow, schedule, job.properties)
-            reply = _reply(ports, constraint.question(job, schedule.workflow, properties, now))
+            asked = constraint.question(job, schedule.workflow, properties, now)
+            reply = _reply(ports, job.schedule.partition(".")[0], asked)
             answers[key] = constraint.read(reply, before[key], now)
         job, facts = _answered(job, facts, next(iter(stale.values())), answers)
     return job, facts
@@ -61,17 +63,20 @@ def _decides(job: Job, facts: Facts, stale: Mapping[str, External], now: Instant
     return launched == [True, False]
 
 
-def _reply(ports: Ports, question: Question) -> Reply:
+def _reply(ports: Ports, namespace: str, question: Question) -> Reply:
+    """The answer from outside. Without a call, if the namespace of the schedule may no longer make it (O10)."""
     match question:
         case PoolQuestion(pool):
             row = ports.catalog.definition("pool", pool)
             if row is None:
                 return NoAnswer(f"there is no pool {pool}")
             return float(pools.view(ports, row)["in_use"] / row.document["size"])
-        case MeterQuestion(source):
-            return ports.targets.measure(source)
+        case MeterQuestion(source, named):
+            refused = allowed.refusal_of(ports, namespace, named)
+            return ports.targets.measure(source) if refused is None else NoAnswer(refused)
         case CallQuestion(target, body):
-            return ports.targets.probe(target, body)
+            refused = allowed.refusal(ports, namespace, target)
+            return ports.targets.probe(target, body) if refused is None else NoAnswer(refused)
 
 
 def _answered(job: Job, facts: Facts, kind: External, answers: Mapping[str, Answer]) -> tuple[Job, Facts]:

@@ -29,6 +29,7 @@ from chalicelib.core.targets.delivery import Delivery, GiveUp
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import grants, lookup
 from chalicelib.flow import lookup as facts_of
+from chalicelib.flow.definitions import allowed
 from chalicelib.flow.limits import policies, waiting
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import follow
@@ -105,6 +106,7 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
         return None
     if span is not None:
         ports.clock.wait_until(span.since)
+    [refused] = allowed.refusals(ports, [called])
     # The call is on record; read the schedule state again. So either the request that closes the schedule finds the
     # recorded call, or this read finds the schedule closed.
     reread = ports.catalog.schedule_state(run.schedule)
@@ -118,7 +120,8 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     if span is not None and not _is_time(ports, span):
         logger.info("start not made", extra={**run_fields(run), "why": "its permit has grown old", "until": span.until})
         return _restart(ports, updated, called, None)
-    _call(ports, called, context, ports.clock.now())  # nothing may come between this read of the clock and the call
+    # Nothing may come between this read of the clock and the call.
+    _call(ports, called, context, ports.clock.now(), refused)
     return False
 
 
@@ -192,8 +195,9 @@ def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitSta
     }
 
 
-def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
-    answer = target_of(ports, run).start(run, context)
+def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refused: str | None) -> None:
+    """Make the start call and record its answer; ``refused`` is the reason why the target may not be called."""
+    answer = target_of(ports, run).start(run, context) if refused is None else Never(refused)
     fields = {**run_fields(run), "why": run.fired_by, "answer": str(answer)}
     if measured := metrics.start_of(run, run.waited_for, now):
         ports.metrics.add(*measured)

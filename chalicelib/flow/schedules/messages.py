@@ -167,7 +167,9 @@ def _check_target(ports: Ports, app: str, message: Message) -> Definition | None
         hint = "name a target or a workflow, or deploy the app with a default_target"
         raise errors.invalid("target", f"a target, for app {app} has no default_target", "none", hint)
     if message.target is not None:
-        addresses.check_target(ports, message.target.model_dump(mode="json"), "target")
+        addresses.check_target(
+            ports, app.partition(".")[0], message.target.model_dump(mode="json"), "target", lately=True
+        )
     row = ports.catalog.definition("app", app)
     if row is None:
         raise errors.not_found("app", app, "create the app first")

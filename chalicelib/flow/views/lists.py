@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TypeVar
 
-from chalicelib.core.errors import SluiceError
+from chalicelib.core import errors
 from chalicelib.core.instants import DAY, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
@@ -45,7 +45,7 @@ def _by_day(
     """Rows of one day, or of the days back from today, newest first."""
     today = ports.clock.now()
     days = [day] if day else [iso(today - back * DAY)[:10] for back in range(MAX_DAYS)]
-    begin, inner = _parse_cursor(cursor)
+    begin, inner = parse_cursor(cursor)
     found: list[T] = []
     for each in days:
         if begin is not None and each > begin:
@@ -60,13 +60,14 @@ def _by_day(
     return Page(tuple(found))
 
 
-def _parse_cursor(cursor: str | None) -> tuple[str | None, str | None]:
+def parse_cursor(cursor: str | None) -> tuple[str | None, str | None]:
     """The schedule or day at which a page begins, and the cursor within it. Raises ``bad_cursor``."""
     if cursor is None:
         return None, None
     try:
-        outer, inner = json.loads(cursor)
-    except (ValueError, TypeError):
-        hint = "leave the cursor out to begin at the start"
-        raise SluiceError("bad_cursor", "expected a cursor that a list answered with", "cursor", hint) from None
-    return outer, inner
+        match json.loads(cursor):
+            case [str(outer), (str() | None) as inner]:
+                return outer, inner
+    except (ValueError, RecursionError):
+        pass
+    raise errors.bad_cursor()

@@ -11,7 +11,7 @@ from chalicelib.core.definitions import diff
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs.dry_run import Step
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.grants import GrantsRow
@@ -39,9 +39,17 @@ def definition_view(row: Definition) -> View:
 
 
 def access_view(row: AccessRow) -> View:
+    return _of_namespace("access", row)
+
+
+def allowed_view(row: AllowedRow) -> View:
+    return _of_namespace("allowed", row)
+
+
+def _of_namespace(kind: str, row: AccessRow | AllowedRow) -> View:
     return {
         "name": row.namespace,
-        "kind": "access",
+        "kind": kind,
         **row.document,
         "version": row.rev,
         "updated_at": iso(row.updated_at),

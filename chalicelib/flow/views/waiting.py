@@ -11,12 +11,12 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from chalicelib.core import ids
-from chalicelib.core.errors import SluiceError
+from chalicelib.core import errors, ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref
+from chalicelib.flow.views.lists import parse_cursor
 from chalicelib.ports import Page, Ports, RowRequest
 
 EVER: Instant = 253_402_300_799_000  # the end of the year 9999
@@ -96,12 +96,12 @@ def _waking(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Pag
 
 
 def _queued(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
-    begin, inner = json.loads(cursor) if cursor is not None else ("", None)
+    begin, inner = parse_cursor(cursor)
     names, _ = limits_with_waiters(ports, namespace)
     found: list[Job] = []
     left = limit
     for name in names:
-        if name < begin:
+        if begin is not None and name < begin:
             continue
         page = ports.jobs.queue(name, left, inner if name == begin else None)
         jobs = [job for job in of_waiters(ports, page.items) if job.queued_in == name and job.wake_at is None]
@@ -126,8 +126,9 @@ def _opened(cursor: str | None) -> tuple[int, Any]:
     if cursor is None:
         return 0, None
     try:
-        source, inner = json.loads(cursor)
-    except (ValueError, TypeError):
-        hint = "leave the cursor out to begin at the start"
-        raise SluiceError("bad_cursor", "expected a cursor that a list answered with", "cursor", hint) from None
-    return int(source), inner
+        match json.loads(cursor):
+            case [0 | 1 | 2 as source, (str() | None) as inner]:
+                return int(source), inner
+    except (ValueError, RecursionError):
+        pass
+    raise errors.bad_cursor()

@@ -1,4 +1,4 @@
-"""Routes of the access document of a namespace: its members and their roles (O5)."""
+"""Routes of the members of a namespace and their roles (O5), and of its allow-list (O10)."""
 
 from __future__ import annotations
 
@@ -36,4 +36,26 @@ def put_access(ns: str) -> Response:
     allowed = partial(require_administrator, request, ns)
     change = put(ports(), ns, access, caller(request), if_match(request), allowed)
     view = {"name": ns, "kind": "access", "did": change.did, "version": change.version}
+    return document(view, 201 if change.did == "created" else 200)
+
+
+@route(routes, "GET", NS + "/allowed", needs="administer")
+def get_allowed(ns: str) -> Response:
+    """Read the allow-list of a namespace: what its definitions may name."""
+    from chalicelib.flow.definitions.allow_list import get
+    from chalicelib.flow.views.views import allowed_view
+
+    return document(allowed_view(get(ports(), ns)))
+
+
+@route(routes, "PUT", NS + "/allowed", needs="limit", body="Allowed", headers=(IF_MATCH,), status=(200, 201))
+def put_allowed(ns: str) -> Response:
+    """Replace the allow-list of a namespace. Definitions that are put from now on obey it, and so does each call of a
+    target that begins more than five seconds later."""
+    from chalicelib.core.access.allowed import Allowed
+    from chalicelib.flow.definitions.allow_list import put
+
+    request = routes.current_request
+    change = put(ports(), ns, parse(Allowed, request), caller(request), if_match(request))
+    view = {"name": ns, "kind": "allowed", "did": change.did, "version": change.version}
     return document(view, 201 if change.did == "created" else 200)

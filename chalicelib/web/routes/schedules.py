@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -123,12 +124,15 @@ def why_schedule(ns: str, app: str, name: str) -> dict[str, Any]:
 @route(routes, "GET", ONE + "/versions", needs="read", query=PAGING)
 def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
     """List all versions of a schedule's definition, newest first, each with its changes."""
+    from chalicelib.core.errors import bad_cursor
     from chalicelib.flow.views.views import version_view
     from chalicelib.ports import Page
 
     full = known(ns, app, name)
 
     def read(limit: int, cursor: str | None) -> Page[Any]:
+        if cursor is not None and not re.fullmatch("[0-9]{1,9}", cursor):
+            raise bad_cursor()
         # One more than a page: the oldest version of the page is compared with the one before it.
         rows = ports().catalog.versions(full, limit + 1, int(cursor) if cursor is not None else None)
         pairs = tuple(zip(rows, (*rows[1:], None), strict=True))[:limit]

@@ -41,6 +41,23 @@ export interface AllTrigger {
   within?: string | null;
 }
 
+export interface Allowed {
+  execution_roles?: string[] | null;
+  applications?: string[] | null;
+  entry_points?: string[] | null;
+  spark?: string[] | null;
+  queues?: string[] | null;
+  topics?: string[] | null;
+  functions?: string[] | null;
+  buses?: string[] | null;
+  state_machines?: string[] | null;
+  hosts?: string[] | null;
+  secrets?: string[] | null;
+  buckets?: string[] | null;
+  metrics?: string[] | null;
+  alarms?: string[] | null;
+}
+
 export interface AnyOfTrigger {
   type: "any";
   triggers: (TimeTrigger | PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger | CloudWatchAlarmTrigger | QuietTrigger | ElapsedTrigger | AbsentTrigger | AllTrigger | AnyOfTrigger | AtLeastTrigger)[];
@@ -513,18 +530,18 @@ export interface Holder {
 export interface HttpProbe {
   type: "http";
   url: string;
-  headers?: Record<string, string>;
+  headers?: Record<string, string | SecretReference>;
   timeout?: string;
-  secret?: string | null;
+  secret?: string | SecretReference | null;
 }
 
 export interface HttpTarget {
   type: "http";
   url: string;
   method?: "POST" | "PUT" | "PATCH" | "GET" | "DELETE";
-  headers?: Record<string, string>;
+  headers?: Record<string, string | SecretReference>;
   timeout?: string;
-  secret?: string | null;
+  secret?: string | SecretReference | null;
 }
 
 export interface Job {
@@ -1257,6 +1274,11 @@ export interface ScheduleInShort {
   updated_by: string;
 }
 
+export interface SecretReference {
+  ssm?: string | null;
+  secrets_manager?: string | null;
+}
+
 export interface Share {
   reserved: number;
 }
@@ -1344,6 +1366,28 @@ export interface StoredAccess {
   updated_at: string;
   updated_by: string;
   members: Member[];
+}
+
+export interface StoredAllowed {
+  name: string;
+  kind: string;
+  version: number;
+  updated_at: string;
+  updated_by: string;
+  execution_roles?: string[] | null;
+  applications?: string[] | null;
+  entry_points?: string[] | null;
+  spark?: string[] | null;
+  queues?: string[] | null;
+  topics?: string[] | null;
+  functions?: string[] | null;
+  buses?: string[] | null;
+  state_machines?: string[] | null;
+  hosts?: string[] | null;
+  secrets?: string[] | null;
+  buckets?: string[] | null;
+  metrics?: string[] | null;
+  alarms?: string[] | null;
 }
 
 export interface StoredApp {
@@ -1790,6 +1834,8 @@ export interface Answers {
   "PUT /v1/namespaces/{ns}": Change;
   "GET /v1/namespaces/{ns}/access": StoredAccess;
   "PUT /v1/namespaces/{ns}/access": Change;
+  "GET /v1/namespaces/{ns}/allowed": StoredAllowed;
+  "PUT /v1/namespaces/{ns}/allowed": Change;
   "GET /v1/namespaces/{ns}/apps": {
     items: StoredApp[];
     next_cursor: string | null;

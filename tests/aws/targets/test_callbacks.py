@@ -17,7 +17,7 @@ from moto import mock_aws
 
 from chalicelib.aws.targets.http import HttpTarget, retry_after
 from chalicelib.aws.targets.safe_http import SafeHttp
-from chalicelib.aws.targets.secrets import KEPT, Key, Secrets, parse, signature
+from chalicelib.aws.targets.secrets import KEPT, Secrets, parse
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
 from tests.support import rows
@@ -185,24 +185,25 @@ def test_e5_many_callbacks_are_answered_in_their_order(server: Server) -> None:
 # -- the signature -------------------------------------------------------------------------------------------------
 
 
-def verified(header: str, body: bytes, keys: Mapping[str, str]) -> bool:
-    """The verification that docs/targets.md describes for a consumer."""
+def verified(header: str, url: str, body: bytes, keys: Mapping[str, str]) -> bool:
+    """The verification that docs/targets.md describes for a consumer of the calls of `run`."""
     parts = [part.split("=", 1) for part in header.split(",")]
     at = dict(parts)["t"]
-    pairs = zip((v for k, v in parts if k == "kid"), (v for k, v in parts if k == "v1"), strict=True)
+    pairs = zip((v for k, v in parts if k == "kid"), (v for k, v in parts if k == "v2"), strict=True)
+    lines = [
+        at,
+        "demo",
+        "demo.flights.clean",
+        "demo.flights.notify.1.e1",
+        "POST",
+        url,
+        hashlib.sha256(body).hexdigest(),
+    ]
     for key_id, answer in pairs:
-        expected = hmac.new(keys.get(key_id, "").encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
+        expected = hmac.new(keys.get(key_id, "").encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
         if key_id in keys and hmac.compare_digest(expected, answer):
             return True
     return False
-
-
-def test_e5_a_signature_is_hmac_sha256_over_time_and_body() -> None:
-    made = signature((Key("1", b"secret"),), NOON, b"body")
-    assert made == f"t=1772452800,kid=1,v1={hmac.new(b'secret', b'1772452800.body', hashlib.sha256).hexdigest()}"
-    assert verified(made, b"body", {"1": "secret"})
-    assert not verified(made, b"Body", {"1": "secret"})
-    assert not verified(made.replace("t=1772452800", "t=1772452801"), b"body", {"1": "secret"})
 
 
 def test_e5_during_a_secret_rotation_either_key_verifies(server: Server, stores: tuple[Any, Any]) -> None:
@@ -222,15 +223,15 @@ def test_e5_during_a_secret_rotation_either_key_verifies(server: Server, stores:
 
     put(("old", "aaa"))
     header, body = called()
-    assert verified(header, body, {"old": "aaa"})
+    assert verified(header, server.url, body, {"old": "aaa"})
 
     put(("new", "bbb"), ("old", "aaa"))
     assert "kid=new" not in called()[0], "a key is read once in five minutes"
     clock.instant += KEPT
     header, body = called()
-    assert verified(header, body, {"old": "aaa"})
-    assert verified(header, body, {"new": "bbb"})
-    assert not verified(header, body, {"other": "aaa"})
+    assert verified(header, server.url, body, {"old": "aaa"})
+    assert verified(header, server.url, body, {"new": "bbb"})
+    assert not verified(header, server.url, body, {"other": "aaa"})
 
 
 def test_e5_a_secret_may_be_in_secrets_manager_or_plain_text(server: Server, stores: tuple[Any, Any]) -> None:
@@ -239,7 +240,7 @@ def test_e5_a_secret_may_be_in_secrets_manager_or_plain_text(server: Server, sto
     secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
     assert isinstance(target(secrets).start(run(server.url, secret=arn), CONTEXT), Started)
     _, _, headers, body = server.seen[0]
-    assert verified(headers["Sluice-Signature"], body, {"1": "plain"})
+    assert verified(headers["Sluice-Signature"], server.url, body, {"1": "plain"})
 
 
 def test_e5_a_callback_that_must_be_signed_never_goes_unsigned(server: Server, stores: tuple[Any, Any]) -> None:
@@ -250,6 +251,57 @@ def test_e5_a_callback_that_must_be_signed_never_goes_unsigned(server: Server, s
     ssm.put_parameter(Name="/sluice-target/bad", Value='{"keys": []}', Type="SecureString")
     assert isinstance(target(secrets).start(run(server.url, secret="/sluice-target/bad"), CONTEXT), Never)
     assert server.seen == []
+
+
+def test_a_header_gets_its_secret_right_before_the_call(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    ssm.put_parameter(Name="/sluice-target/demo/key", Value="Bearer s3cr3t\n", Type="SecureString")
+    manager.create_secret(Name="sluice-target-demo/id", SecretString="me")
+    headers = {
+        "Authorization": {"ssm": "/sluice-target/demo/key"},
+        "X-Id": {"secrets_manager": "sluice-target-demo/id"},
+        "X-Team": "a",
+    }
+    called = run(server.url, headers=headers)
+    assert isinstance(target(secrets).start(called, CONTEXT), Started)
+    _, _, sent, body = server.seen[0]
+    assert (sent["Authorization"], sent["X-Id"], sent["X-Team"]) == ("Bearer s3cr3t", "me", "a")
+    assert b"s3cr3t" not in body
+    assert called.request.target["headers"] == headers, "the run keeps the references alone"
+
+
+def test_an_answer_that_repeats_a_secret_is_masked(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    ssm.put_parameter(Name="/sluice-target/demo/key", Value="s3cr3t", Type="SecureString")
+    server.status, server.body = 401, b"wrong key s3cr3t"
+    answer = target(secrets).start(run(server.url, headers={"X-Key": {"ssm": "/sluice-target/demo/key"}}), CONTEXT)
+    assert answer == Never("the callback answered with HTTP 401: wrong key ***")
+
+
+@pytest.mark.parametrize("value", [" ", "a\nb", "\u00e9"])
+def test_a_call_is_never_made_without_one_of_its_headers(
+    server: Server, stores: tuple[Any, Any], value: str
+) -> None:  # fmt: skip
+    ssm, manager = stores
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    ssm.put_parameter(Name="/sluice-target/demo/odd", Value=value, Type="SecureString")
+    for name in ("/sluice-target/demo/odd", "/sluice-target/demo/none"):
+        answer = target(secrets).start(run(server.url, headers={"X-Key": {"ssm": name}}), CONTEXT)
+        assert isinstance(answer, Never)
+        assert name in answer.why
+    assert server.seen == []
+
+
+def test_a_callback_may_be_signed_with_a_referenced_secret(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    manager.create_secret(Name="sluice-target-demo/hook", SecretString="plain")
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    reference = {"secrets_manager": "sluice-target-demo/hook"}
+    assert isinstance(target(secrets).start(run(server.url, secret=reference), CONTEXT), Started)
+    _, _, headers, body = server.seen[0]
+    assert verified(headers["Sluice-Signature"], server.url, body, {"1": "plain"})
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"keys": [{"id": "a"}]}', '{"keys": [{"id": "a,b", "secret": "x"}]}'])
@@ -265,6 +317,7 @@ def test_c15_a_probe_calls_an_address_and_reads_its_answer(server: Server) -> No
     asked = {"type": "http", "url": server.url, "headers": {}, "timeout": "5s", "secret": None}
     assert target().probe(asked, {"job_id": "j"}) == b'{"met": true}'
     assert json.loads(server.seen[0][3]) == {"job_id": "j"}
+    assert (server.seen[0][2]["Sluice-Event-Id"], server.seen[0][2]["Sluice-Schedule"]) == ("j", "")
     server.status = 500
     assert isinstance(target().probe(asked, {}), NoAnswer)
     server.status = 404

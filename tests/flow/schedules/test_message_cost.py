@@ -71,7 +71,7 @@ def gone(world: World) -> None:
 
 COSTS: dict[str, tuple[Cost, tuple[Callable[[World], None], ...]]] = {
     "a new one to the app's default target": (Cost(3, 4), (plain,)),
-    "a new one to a target of its own": (Cost(3, 5), (own,)),
+    "a new one to a target of its own": (Cost(4, 5), (own,)),
     "a new one to a workflow": (Cost(4, 4), (workflow,)),
     "the same again, or another over it": (Cost(5, 5), (plain, plain)),
     "a delete": (Cost(5, 3), (gone, plain)),

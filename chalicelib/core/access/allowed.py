@@ -1,0 +1,287 @@
+"""The allow-list of a namespace: which roles, targets, addresses and data its definitions may name (O10).
+
+Example:
+
+    execution_roles: [arn:aws:iam::123456789012:role/team-a-*]
+    entry_points: [s3://team-a-code/jobs/]
+    queues: [arn:aws:sqs:eu-west-1:123456789012:team-a-*]
+    hosts: [hooks.example.com]
+    topics: []
+
+A field that is absent limits nothing: then the parameters of the stack are the only limit. An empty list allows none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
+
+from chalicelib.core.documents import Document
+from chalicelib.core.errors import SluiceError, invalid
+
+Kind = Literal[
+    "execution_roles",
+    "applications",
+    "entry_points",
+    "spark",
+    "queues",
+    "topics",
+    "functions",
+    "buses",
+    "state_machines",
+    "hosts",
+    "secrets",
+    "buckets",
+    "metrics",
+    "alarms",
+]
+MAX_PATTERNS = 100
+MAX_LENGTH = 512  # characters of a pattern
+OWN = "*"  # the region or account of the stack itself, in an ARN that is made from a name
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A thing that a document names in a ``field``, in the form that patterns have: an ARN, an ``s3://`` address, a
+    host or a name. ``got`` is the text of the document, if that differs."""
+
+    kind: Kind
+    value: str
+    field: str
+    got: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a list of a kind holds: a word for one thing, the form of a pattern, an example, and the comparison of a
+    pattern with a value."""
+
+    word: str
+    form: str
+    example: str
+    fits: Callable[[str, str], bool]
+
+
+def _is_arn_like(pattern: str, value: str) -> bool:
+    """Whether an ARN fits a pattern. A pattern of a function or a state machine covers its versions and aliases."""
+    wanted, got = pattern.split(":", 5), value.split(":", 5)
+    if len(got) < 6 or wanted[2] != got[2]:
+        return False
+    parts = zip((wanted[1], wanted[3], wanted[4]), (got[1], got[3], got[4]), strict=True)
+    if any(each not in (expected, OWN) and expected != "*" for expected, each in parts):
+        return False
+    whole = got[5]
+    unqualified = ":".join(whole.split(":")[:2])
+    return any(fnmatchcase(name, wanted[5]) for name in (whole, unqualified))
+
+
+def _is_below(prefix: str, value: str) -> bool:
+    """Whether an address is a prefix's own or lies below it. Hadoop expands patterns and resolves ``..``, so an address
+    with either lies nowhere."""
+    if re.search(r"[*?{}\[\]\\\s]", value) or {".", ".."} & set(value.split("/")):
+        return False
+    return value.startswith(prefix) if prefix.endswith("/") else value == prefix
+
+
+def _is_host(pattern: str, value: str) -> bool:
+    return value.endswith(pattern[1:]) if pattern.startswith("*.") else value == pattern
+
+
+# These keys make Spark load code, or run a command, from elsewhere. A pattern with a wildcard does not cover them.
+_LOADS_CODE = re.compile(
+    r"spark\.jars\.(packages|repositories|ivy|ivySettings)|spark\.(driver|executor)\.(extra|default)\w+"
+    r"|spark\.plugins|spark\.sql\.extensions|spark\.extraListeners|spark\.executorEnv\..+"
+    r"|spark\.emr-serverless\.driverEnv\..+|spark\.pyspark\.(driver\.)?python|spark\.submit\.(?!pyFiles).+"
+    r"|spark\.yarn\..+|spark\.kubernetes\..+|spark\.hadoop\..*(class|impl|provider|Provider)\b.*"
+)
+
+
+def loads_code(key: str) -> bool:
+    """Whether a Spark property makes Spark load code or run a command that is not an address in S3."""
+    return _LOADS_CODE.fullmatch(key) is not None
+
+
+def _is_spark(pattern: str, value: str) -> bool:
+    return pattern == value if loads_code(value) else fnmatchcase(value, pattern)
+
+
+_PART, _REGION, _ACCOUNT = r"arn:aws[a-z-]*", r"(?:[a-z]{2}[a-z-]+-\d|\*)", r"\d{12}"
+
+
+def _arn(word: str, service: str, resource: str, example: str) -> Rule:
+    """The rule of a kind with ARNs. Service, account and the beginning of the name are literal, so that no pattern
+    fits the things of everybody."""
+    form = rf"{_PART}:{service}:{_REGION}:{_ACCOUNT}:{resource}[A-Za-z0-9/_+=,.@$-][A-Za-z0-9/_+=,.@$:*-]*"
+    return Rule(word, form, f"arn:aws:{service}:eu-west-1:123456789012:{example}", _is_arn_like)
+
+
+_S3 = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^\s*?{}\[\]\\]*"
+_LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
+
+RULES: dict[Kind, Rule] = {
+    "execution_roles": Rule(
+        "execution role",
+        rf"{_PART}:iam::{_ACCOUNT}:role/[\w+=,.@/-][\w+=,.@/*-]*",
+        "arn:aws:iam::123456789012:role/team-a-*",
+        _is_arn_like,
+    ),
+    "applications": Rule("EMR application", r"[0-9a-z]{1,64}", "00f1r2s3t4u5v6w7", str.__eq__),
+    "entry_points": Rule("file of code", _S3, "s3://team-a-code/jobs/", _is_below),
+    "spark": Rule("Spark property", r"spark\.[A-Za-z0-9_.*-]+", "spark.sql.*", _is_spark),
+    "queues": _arn("queue", "sqs", "", "team-a-*"),
+    "topics": _arn("topic", "sns", "", "team-a-*"),
+    "functions": _arn("function", "lambda", "function:", "function:team-a-*"),
+    "buses": _arn("event bus", "events", "event-bus/", "event-bus/team-a"),
+    "state_machines": _arn("state machine", "states", "stateMachine:", "stateMachine:team-a-*"),
+    "hosts": Rule("host", rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})+", "hooks.example.com", _is_host),
+    "secrets": Rule(
+        "secret",
+        rf"{_PART}:(?:secretsmanager:{_REGION}:{_ACCOUNT}:secret:|ssm:{_REGION}:{_ACCOUNT}:parameter/)"
+        r"[A-Za-z0-9/_+=.@-][A-Za-z0-9/_+=.@*-]*",
+        "arn:aws:ssm:eu-west-1:123456789012:parameter/team-a/*",
+        _is_arn_like,
+    ),
+    "buckets": Rule("bucket and prefix", _S3, "s3://team-a-lake/raw/", _is_below),
+    "metrics": Rule("metric", r"[!-)+-~][ -~]*", "AWS/SQS/*", lambda pattern, value: fnmatchcase(value, pattern)),
+    "alarms": Rule("alarm", r"[^*\s][^\x00-\x1f]*", "team-a-*", lambda pattern, value: fnmatchcase(value, pattern)),
+}
+# The things that may belong to another account. Without a list, a namespace may name those of the stack's own.
+OF_ACCOUNT: frozenset[Kind] = frozenset({"queues", "topics", "functions", "buses", "state_machines", "secrets"})
+
+
+def _check_pattern(kind: Kind, pattern: str) -> str:
+    rule = RULES[kind]
+    has_other_wildcards = "?" in pattern or "[" in pattern
+    if len(pattern) > MAX_LENGTH or has_other_wildcards or not re.fullmatch(rule.form, pattern, re.ASCII):
+        hint = "write out the service, the account and the beginning of the name; * stands for any text after these"
+        raise invalid("", f"a pattern of the form of {rule.example}", pattern, hint)
+    return pattern
+
+
+def _of(kind: Kind) -> AfterValidator:
+    return AfterValidator(partial(_check_pattern, kind))
+
+
+_Length = Field(default=None, max_length=MAX_PATTERNS)
+
+
+class Allowed(Document):
+    """The allow-list of a namespace. Only administrators of the installation change it. ``*`` stands for any text in a
+    name. ``entry_points`` and ``buckets`` are ``s3://`` addresses; one that ends with ``/`` includes all below it."""
+
+    execution_roles: tuple[Annotated[str, _of("execution_roles")], ...] | None = _Length
+    applications: tuple[Annotated[str, _of("applications")], ...] | None = _Length
+    entry_points: tuple[Annotated[str, _of("entry_points")], ...] | None = _Length
+    spark: tuple[Annotated[str, _of("spark")], ...] | None = _Length
+    queues: tuple[Annotated[str, _of("queues")], ...] | None = _Length
+    topics: tuple[Annotated[str, _of("topics")], ...] | None = _Length
+    functions: tuple[Annotated[str, _of("functions")], ...] | None = _Length
+    buses: tuple[Annotated[str, _of("buses")], ...] | None = _Length
+    state_machines: tuple[Annotated[str, _of("state_machines")], ...] | None = _Length
+    hosts: tuple[Annotated[str, _of("hosts")], ...] | None = _Length
+    secrets: tuple[Annotated[str, _of("secrets")], ...] | None = _Length
+    buckets: tuple[Annotated[str, _of("buckets")], ...] | None = _Length
+    metrics: tuple[Annotated[str, _of("metrics")], ...] | None = _Length
+    alarms: tuple[Annotated[str, _of("alarms")], ...] | None = _Length
+
+    def of(self, kind: Kind) -> tuple[str, ...] | None:
+        found: tuple[str, ...] | None = getattr(self, kind)
+        return found
+
+
+EVERYTHING = Allowed()
+
+
+def check(named: Iterable[Named], allowed: Allowed | None, namespace: str, account: str) -> None:
+    """Raise ``invalid`` for the first thing that a namespace may not use. ``allowed`` is None for a namespace without a
+    list. ``account`` is that of the stack; empty if unknown, as in tests."""
+    allowed = allowed or EVERYTHING
+    for each in named:
+        patterns = _patterns(each, allowed)
+        if patterns is None:
+            _check_without_list(each, namespace, account)
+        elif not any(RULES[each.kind].fits(pattern, _of_account(each, account)) for pattern in patterns):
+            raise _refused(each, namespace, patterns)
+
+
+def _patterns(named: Named, allowed: Allowed) -> Sequence[str] | None:
+    """The patterns for a thing. Where code is limited to addresses, a property that loads code must be listed, too."""
+    patterns = allowed.of(named.kind)
+    limits_code = named.kind == "spark" and allowed.entry_points is not None and loads_code(named.value)
+    return () if patterns is None and limits_code else patterns
+
+
+def _of_account(named: Named, account: str) -> str:
+    """The value, with the account of the stack in the place of the mark for it."""
+    parts = named.value.split(":", 5)
+    if named.kind not in OF_ACCOUNT or len(parts) < 6 or parts[4] != OWN or not account:
+        return named.value
+    return ":".join([*parts[:4], account, parts[5]])
+
+
+def _check_without_list(named: Named, namespace: str, account: str) -> None:
+    parts = named.value.split(":", 5)
+    if named.kind in OF_ACCOUNT and account and len(parts) == 6 and parts[4] not in (account, OWN):
+        expected = f"a {RULES[named.kind].word} of the account {account}"
+        raise invalid(named.field, expected, named.got or named.value, _hint(named.kind, namespace))
+    if named.kind == "secrets" and not is_of_namespace(named.value, namespace):
+        expected = f"a secret of namespace {namespace}, /sluice-target/{namespace}/... or sluice-target-{namespace}/..."
+        raise invalid(named.field, expected, named.got or named.value, _hint(named.kind, namespace))
+
+
+def is_of_namespace(secret: str, namespace: str) -> bool:
+    """Whether the name in the ARN of a secret or a parameter begins with the folder of a namespace. The folder is
+    compared whole, so that no namespace reaches the secrets of one with a longer name."""
+    _, _, service, _, _, name = secret.split(":", 5)
+    if service == "ssm":
+        return name.startswith(f"parameter/sluice-target/{namespace}/")
+    return name.startswith(f"secret:sluice-target-{namespace}/")
+
+
+def _refused(named: Named, namespace: str, patterns: Sequence[str]) -> SluiceError:
+    listed = ", ".join(patterns[:5]) + (f" and {len(patterns) - 5} more" if len(patterns) > 5 else "")
+    word = RULES[named.kind].word
+    article = "an" if word[0] in "aeioE" else "a"
+    expected = f"{article} {word} that namespace {namespace} may use ({listed or 'none'})"
+    return invalid(named.field, expected, named.got or named.value, _hint(named.kind, namespace))
+
+
+def _hint(kind: Kind, namespace: str) -> str:
+    return f"an administrator of the installation can add it to {kind}: sluice allowed {namespace}"
+
+
+def host_of(url: str) -> str:
+    """The host of a URL, as patterns have it."""
+    return (urlsplit(url).hostname or "").rstrip(".").lower()
+
+
+_QUEUE = re.compile(
+    r"https?://(?:sqs\.(?P<region>[a-z]{2}[a-z-]+-\d)|(?P<old>[a-z]{2}[a-z-]+-\d)\.queue|queue"
+    r"|vpce-[a-z0-9-]+\.sqs\.(?P<vpc>[a-z]{2}[a-z-]+-\d)\.vpce)\.amazonaws\.com(?:\.cn)?"
+    r"/(?P<account>\d{12})/(?P<name>[A-Za-z0-9_-]{1,80}(?:\.fifo)?)"
+)
+
+
+def queue_arn(url: str) -> str:
+    """The ARN of a queue by its URL; the URL itself if it is no address of SQS."""
+    found = _QUEUE.fullmatch(url)
+    if found is None:
+        return url
+    region = found["region"] or found["old"] or found["vpc"] or "us-east-1"
+    return f"arn:{_partition(region)}:sqs:{region}:{found['account']}:{found['name']}"
+
+
+def _partition(region: str) -> str:
+    return "aws-cn" if region.startswith("cn-") else "aws-us-gov" if region.startswith("us-gov-") else "aws"
+
+
+def own_arn(service: str, resource: str) -> str:
+    """The ARN of a thing of the stack's own account and region, of which a document has the name alone."""
+    return f"arn:{OWN}:{service}:{OWN}:{OWN}:{resource}"

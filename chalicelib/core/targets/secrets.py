@@ -1,0 +1,73 @@
+"""Secrets that documents name and never contain: in SSM Parameter Store or Secrets Manager (E5).
+
+Sluice reads the value right before a call. It stores the reference alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Discriminator, Field, SerializerFunctionWrapHandler, Tag, model_serializer, model_validator
+
+from chalicelib.core.access.allowed import own_arn
+from chalicelib.core.documents import Document
+from chalicelib.core.errors import invalid
+from chalicelib.core.targets.arns import REGION
+
+PARAMETER = r"/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*"
+SECRET = r"[A-Za-z0-9/_+=.@-]{1,512}"
+MANAGED = "secretsmanager:"  # begins the name under which a secret of Secrets Manager is read, if it has no ARN
+
+SecretName = Annotated[
+    str,
+    Field(
+        pattern=rf"^({PARAMETER}|arn:aws[a-z-]*:secretsmanager:{REGION}:\d{{12}}:secret:[A-Za-z0-9/_+=.@-]+)$",
+        max_length=1011,
+    ),
+]
+
+
+class SecretReference(Document):
+    """A secret by its name: the parameter ``ssm``, or the secret ``secrets_manager`` of the stack's account."""
+
+    ssm: str | None = Field(default=None, pattern=f"^{PARAMETER}$", max_length=1011)
+    secrets_manager: str | None = Field(default=None, pattern=f"^{SECRET}$")
+
+    @model_validator(mode="after")
+    def _is_one(self) -> SecretReference:
+        if (self.ssm is None) == (self.secrets_manager is None):
+            got = "both" if self.ssm is not None else "neither"
+            raise invalid("", "either ssm or secrets_manager", got, "such as ssm: /sluice-target/demo/key")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _only_the_given(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields: dict[str, Any] = handler(self)
+        return {field: value for field, value in fields.items() if value is not None}
+
+
+def _tag(given: Any) -> str:
+    """The tag of a union of text and reference. Error paths leave out tags, which begin with ``@``."""
+    return "@text" if isinstance(given, str) else "@reference"
+
+
+_Reference = Annotated[SecretReference, Tag("@reference")]
+Secret = Annotated[Annotated[SecretName, Tag("@text")] | _Reference, Discriminator(_tag)]
+TextOrSecret = Annotated[Annotated[str, Tag("@text")] | _Reference, Discriminator(_tag)]
+
+
+def name_of(stored: str | Mapping[str, Any]) -> str:
+    """The name under which a secret is read: a path of SSM, an ARN, or ``secretsmanager:<name>``."""
+    if isinstance(stored, str):
+        return stored
+    return str(stored["ssm"]) if stored.get("ssm") else MANAGED + str(stored["secrets_manager"])
+
+
+def arn_of(name: str) -> str:
+    """The ARN of a secret by the name of `name_of`, as allow-lists have it."""
+    if name.startswith("arn:"):
+        return name
+    if name.startswith(MANAGED):
+        return own_arn("secretsmanager", f"secret:{name.removeprefix(MANAGED)}")
+    return own_arn("ssm", f"parameter{name}")

@@ -1,0 +1,90 @@
+"""Check what documents and calls name against the allow-list of a namespace (O10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core.access import allowed
+from chalicelib.core.access.allowed import Allowed, Named
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.access import AllowedRow
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets import registry
+from chalicelib.flow.limits.policies import start_rate
+from chalicelib.ports import Ports
+
+
+def check(ports: Ports, namespace: str, named: Iterable[Named], field: str = "", lately: bool = False) -> None:
+    """Raise ``invalid`` for the first thing that a document below ``field`` names and its namespace may not use.
+    ``lately``: by the list as this process has read it in the last seconds, where a read would cost too much."""
+    below = [replace(each, field=f"{field}.{each.field}".strip(".")) for each in named]
+    if below:
+        catalog = ports.catalog
+        row = catalog.allowed_lately(namespace, ports.clock.now()) if lately else catalog.allowed(namespace)
+        allowed.check(below, _parsed(row), namespace, ports.settings.account)
+
+
+def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str, lately: bool = False) -> None:
+    """The same for a target, or a probe, as its document names it: with the defaults of the stack where it names
+    nothing. Raises ``invalid`` also for fields that no call can carry safely."""
+    of_type = registry.of_type(str(target["type"]))
+    placed = of_type.model_validate(target).placed(start_rate(ports)).model_dump(mode="json")
+    try:
+        named = list(of_type.named(placed))
+    except SluiceError as error:
+        raise error.under(field) from None
+    check(ports, namespace, named, field, lately)
+
+
+def read_ahead(ports: Ports, runs: Iterable[Run]) -> None:
+    """Read the lists of these runs now, so that a start within the next seconds does not have to."""
+    now = ports.clock.now()
+    for namespace in {run.workflow.partition(".")[0] for run in runs}:
+        ports.catalog.allowed_lately(namespace, now)
+
+
+def refusals(ports: Ports, runs: Iterable[Run]) -> list[str | None]:
+    """For each run that is about to be started, the reason why its target may no longer be called, or None. The
+    namespace of the workflow decides: its document names the target."""
+    now = ports.clock.now()
+    lists: dict[str, Allowed | None] = {}
+    return [_refusal(ports, run.workflow.partition(".")[0], run.request.target, lists, now) for run in runs]
+
+
+def refusal(ports: Ports, namespace: str, target: Mapping[str, Any]) -> str | None:
+    """The same for the call of a probe."""
+    return _refusal(ports, namespace, target, {}, ports.clock.now())
+
+
+def refusal_of(ports: Ports, namespace: str, named: Iterable[Named]) -> str | None:
+    """The reason why a namespace may not use one of these things, or None."""
+    return _reason(ports, namespace, lambda: named, {}, ports.clock.now())
+
+
+def _refusal(
+    ports: Ports, namespace: str, target: Mapping[str, Any], lists: dict[str, Allowed | None], now: Instant
+) -> str | None:
+    of_type = registry.of_type(str(target["type"]))
+    return _reason(ports, namespace, lambda: of_type.named(target), lists, now)
+
+
+def _reason(
+    ports: Ports, namespace: str, read: Callable[[], Iterable[Named]], lists: dict[str, Allowed | None], now: Instant
+) -> str | None:
+    try:
+        named = list(read())
+        if not named:
+            return None
+        if namespace not in lists:
+            lists[namespace] = _parsed(ports.catalog.allowed_lately(namespace, now))
+        allowed.check(named, lists[namespace], namespace, ports.settings.account)
+    except SluiceError as error:
+        return f"not allowed: {error.field}: {error.message}; {error.hint}"
+    return None
+
+
+def _parsed(row: AllowedRow | None) -> Allowed | None:
+    return Allowed.model_validate(row.document) if row is not None else None

@@ -1,0 +1,80 @@
+"""``sluice allowed``: the allow-list of a namespace (O10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sluice import render
+from sluice.cli import frame
+from sluice.client import Document, segment
+from sluice.refusals import NotFound
+
+if TYPE_CHECKING:
+    from sluice.client import Client
+
+OWN = ("name", "kind", "version", "updated_at", "updated_by")  # fields of the answer that are no lists
+
+
+def allowed(
+    namespace: Annotated[str, typer.Argument(metavar="NAMESPACE", help="The namespace, such as demo.")],
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Replace the allow-list by that of this file, YAML or JSON."),
+    ] = None,
+    yes: frame.Yes = False,
+    as_json: frame.Json = False,
+) -> None:
+    """Show the allow-list of a namespace, or replace it. Only administrators of the installation replace it."""
+    client = frame.connect()
+    path = f"/v1/namespaces/{segment(namespace)}/allowed"
+    if file is None:
+        view = client.get(path)
+        render.machine(view) if as_json else _show(view)
+        return
+    from sluice import documents  # imported here: it loads the YAML parser
+
+    document = documents.load_plain(file)
+    current = _current(client, path)
+    removed = _removed(current or {}, document)
+    if removed:
+        frame.confirm(f"{namespace} may no longer use {', '.join(removed)}: such runs will fail. Go on?", yes)
+    answer = client.put(path, document, if_match=None if current is None else f'"{current["version"]}"')
+    if as_json:
+        render.machine(answer)
+    else:
+        render.note(f"{answer['did']} the allow-list of {namespace}, now version {answer['version']}")
+
+
+def _current(client: Client, path: str) -> Document | None:
+    """The present allow-list; None for a namespace without."""
+    try:
+        return client.get(path)
+    except NotFound:
+        return None
+
+
+def _removed(current: Document, document: Document) -> list[str]:
+    """What the new list takes away: the patterns that it lacks, of the kinds that it still limits; and the other things
+    of a kind that was not limited before."""
+    found: list[str] = []
+    for kind, patterns in document.items():
+        before = current.get(kind)
+        if not isinstance(patterns, list):
+            continue
+        if isinstance(before, list):
+            found += [str(pattern) for pattern in before if pattern not in patterns]
+        else:
+            found.append(f"{'any other ' if patterns else ''}{kind.replace('_', ' ')}")
+    return found
+
+
+def _show(view: Document) -> None:
+    out = render.stdout()
+    render.title(out, "allow-list of namespace", view["name"], render.dim(f"version {view['version']}"))
+    rows: list[tuple[render.Cell, ...]] = []
+    for kind, patterns in view.items():
+        if kind not in OWN and patterns is not None:
+            rows += [(kind if not number else "", pattern) for number, pattern in enumerate(patterns or ["none"])]
+    render.table(out, ("LIST", "ALLOWED"), rows)

@@ -1,0 +1,66 @@
+"""`sluice allowed`: the allow-list of a namespace (O10)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import PlayedApi
+
+PATH = "/v1/namespaces/demo/allowed"
+QUEUE = "arn:aws:sqs:eu-west-1:123456789012:team-a-*"
+OTHER = "arn:aws:sqs:eu-west-1:123456789012:team-b-*"
+VIEW = {"name": "demo", "kind": "allowed", "version": 4, "queues": [QUEUE, OTHER], "topics": []}
+CHANGE = {"name": "demo", "kind": "allowed", "did": "replaced", "version": 5}
+
+
+@pytest.fixture
+def lists(tmp_path: Path) -> Path:
+    file = tmp_path / "allowed.yaml"
+    file.write_text(f"queues: ['{QUEUE}']\n")
+    return file
+
+
+def test_an_allow_list_is_shown_kind_by_kind(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", PATH, VIEW)
+    result = sluice("allowed", "demo")
+    assert result.exit_code == 0
+    lines = [line.split() for line in result.output.splitlines()]
+    assert ["queues", QUEUE] in lines
+    assert ["topics", "none"] in lines
+
+
+def test_a_file_replaces_the_list_that_was_shown(api: PlayedApi, sluice: Sluice, lists: Path) -> None:
+    api.play("GET", PATH, VIEW)
+    api.play("PUT", PATH, CHANGE)
+    result = sluice("allowed", "demo", "--file", str(lists), "--yes")
+    assert result.exit_code == 0, result.output
+    [request] = api.sent("PUT", PATH)
+    assert request.body == {"queues": [QUEUE]}
+    assert request.headers["if-match"] == '"4"'
+
+
+def test_what_is_no_longer_allowed_is_named_before(api: PlayedApi, sluice: Sluice, lists: Path) -> None:
+    api.play("GET", PATH, VIEW)
+    result = sluice("allowed", "demo", "--file", str(lists), input="n\n")
+    assert result.exit_code == 1
+    assert f"demo may no longer use {OTHER}" in " ".join(result.output.split())
+    assert api.sent("PUT", PATH) == []
+
+
+def test_the_first_list_asks_because_it_limits(api: PlayedApi, sluice: Sluice, lists: Path) -> None:
+    api.refuse("GET", PATH, 404, "not_found", "no allow-list of namespace named 'demo'")
+    api.play("PUT", PATH, CHANGE | {"did": "created", "version": 1})
+    result = sluice("allowed", "demo", "--file", str(lists), input="y\n")
+    assert "any other queues" in " ".join(result.output.split())
+    assert "if-match" not in api.sent("PUT", PATH)[0].headers
+
+
+def test_an_answer_is_printed_as_json_on_request(api: PlayedApi, sluice: Sluice, lists: Path) -> None:
+    api.play("GET", PATH, VIEW)
+    api.play("PUT", PATH, CHANGE)
+    result = sluice("allowed", "demo", "--file", str(lists), "--json", "--yes")
+    assert json.loads(result.stdout)["did"] == "replaced"

@@ -1,0 +1,56 @@
+"""The routes of allow-lists: who changes them, who reads them, and what they refuse (O10)."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.web.conftest import APP, NS, Api
+from tests.web.signed import Signer, authorizing, member, role
+
+ADMIN = Signer(role("platform"))
+BOSS = Signer(role("boss"))
+QUEUE = "arn:aws:sqs:eu-west-1:123456789012:team-a-*"
+TARGET = {"type": "sqs", "queue_url": "https://sqs.eu-west-1.amazonaws.com/123456789012/team-b"}
+
+
+@pytest.fixture
+def enforced(api: Api, monkeypatch: pytest.MonkeyPatch) -> Api:
+    authorizing(monkeypatch, "enforce")
+    ADMIN.send("PUT", f"{NS}/access", {"members": [{"member": member("boss"), "roles": ["admin"]}]})
+    return api
+
+
+@pytest.mark.usefixtures("enforced")
+def test_only_platform_administrators_change_the_list() -> None:
+    error = BOSS.error("PUT", f"{NS}/allowed", {"queues": [QUEUE]})
+    assert error["code"] == "forbidden"
+    assert error["message"].startswith("expected an administrator of the installation, to change what the namespace")
+    assert ADMIN.send("PUT", f"{NS}/allowed", {"queues": [QUEUE]})[0] == 201
+    status, view = BOSS.send("GET", f"{NS}/allowed")
+    assert (status, view["queues"], view["version"]) == (200, [QUEUE], 1)
+    assert view["updated_by"] == "arn:aws:sts::123456789012:assumed-role/platform/ada"
+    assert Signer(role("stranger")).status("GET", f"{NS}/allowed") == 404
+
+
+def test_a_namespace_without_a_list_says_what_holds(api: Api) -> None:
+    error = api.refused(404, "GET", f"{NS}/allowed")
+    assert error["hint"] == "without one, the namespace may use what the parameters of the stack allow"
+
+
+def test_a_workflow_outside_the_list_is_not_stored(api: Api) -> None:
+    api.put(f"{NS}/allowed", {"queues": [QUEUE]})
+    error = api.refused(400, "PUT", f"{APP}/workflows/w", {"target": TARGET})
+    assert error["field"] == "target.queue_url"
+    api.refused(404, "GET", f"{APP}/workflows/w")
+
+
+def test_a_bad_pattern_names_its_field_and_an_example(api: Api) -> None:
+    error = api.refused(400, "PUT", f"{NS}/allowed", {"queues": ["arn:aws:sqs:*:*:x"]})
+    assert error["field"] == "queues.0"
+    assert "arn:aws:sqs:eu-west-1:123456789012:team-a-*" in error["message"]
+
+
+def test_a_stale_version_of_a_list_is_not_replaced(api: Api) -> None:
+    api.put(f"{NS}/allowed", {"queues": [QUEUE]})
+    api.put(f"{NS}/allowed", {"queues": []}, if_match='"1"')
+    api.refused(412, "PUT", f"{NS}/allowed", {}, if_match='"1"')
