@@ -30,10 +30,11 @@ ORDER = """
 core
 core.access core.time core.rows core.limits core.writes core.targets core.triggers core.constraints core.definitions
 core.dags core.events core.fires core.runs core.jobs core.schedules core.notices core.backfills core.history core.system
+core.archive
 log settings ports
 aws aws.tables aws.s3 aws.targets
 flow flow.limits flow.facts flow.priority flow.wake flow.definitions flow.fires flow.notices flow.ingest flow.runs
-flow.jobs flow.backfills flow.schedules flow.dags flow.deploy flow.views flow.history flow.system
+flow.jobs flow.backfills flow.schedules flow.dags flow.deploy flow.views flow.history flow.system flow.archive
 wiring
 web web.routes
 handlers
