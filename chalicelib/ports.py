@@ -294,6 +294,9 @@ class Lake(Protocol):
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         """The keys of all objects under a prefix."""
 
+    def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
+        """The objects under a prefix that were put at an instant or later."""
+
 
 class Hints(Protocol):
     """Hints: messages that make a step run soon. The sweep replaces lost hints, and a repeated hint changes nothing."""
@@ -344,6 +347,25 @@ class Metrics(Protocol):
     """Measurements of this invocation (O2). ``add`` never raises, so no measurement makes a step fail."""
 
     def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run as the list of its target has it. ``name`` is the one that Sluice gave, or of somebody else."""
+
+    target_id: str
+    name: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An object that was put into a bucket."""
+
+    key: str
+    at: Instant
+    size: int
+    etag: str
 
 
 class TargetAdapter(Protocol):
@@ -461,6 +483,9 @@ class Copies(Protocol):
         """Let ticks find rows that were put asleep, unless another instant was stored since, or the row is deleted."""
 
     def delete(self, copies: Sequence[StoredCopy]) -> None: ...
+
+    def put_limit(self, state: LimitState) -> None:
+        """Store the counts of a limit, which nothing else writes at present. No job waits there any more."""
 
 
 class Archive(Protocol):

@@ -78,7 +78,7 @@ everything = given(schedules(), st.lists(step, min_size=8, max_size=30), st.inte
                    st.booleans())  # fmt: skip
 
 
-@settings(max_examples=20, derandomize=True, **patient)
+@settings(max_examples=12, derandomize=True, **patient)
 @everything
 def test_l14_random_worlds_go_on_in_another_installation(
     documents: dict[str, Any], steps: list[Any], seed: int, stopped_at: int, everything: bool

@@ -11,7 +11,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from chalicelib.aws.tables import items, kinds
+from chalicelib.aws.tables import items, keys, kinds
 from chalicelib.aws.tables.items import Item
 from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.aws.tables.tries import Patience, Tries, code_of, tried
@@ -82,6 +82,23 @@ class DynamoCopies:
     def delete(self, copies: Sequence[StoredCopy]) -> None:
         keys = [(copy.table, {"pk": copy.item["pk"], "sk": copy.item["sk"]}) for copy in copies]
         self._batches([(table, {"DeleteRequest": {"Key": key}}) for table, key in keys])
+
+    def put_limit(self, state: LimitState) -> None:
+        """Store the counts of a limit; its other attributes stay."""
+        key = keys.limit(state.limit_name)
+        counts = ("active", "waiters", "head", "starts", "rev", "untracked_start", "last_start", "last_success_start")
+        named = {name: getattr(state, name) for name in (*counts, "last_success_at", "numbered")}
+        values = {f":{name}": items.value(plain) for name, plain in named.items() if plain is not None}
+        changes = ", ".join(f"#{name} = :{name}" for name, plain in named.items() if plain is not None)
+        tried(
+            self._patience,
+            self._client.update_item,
+            TableName=self._names[key.table],
+            Key={"pk": {"S": key.pk}, "sk": {"S": key.sk}},
+            UpdateExpression=f"SET {changes} REMOVE wake_at, wake_shard",
+            ExpressionAttributeNames={f"#{name}": name for name, plain in named.items() if plain is not None},
+            ExpressionAttributeValues=values,
+        )
 
     def _item(self, copy: StoredCopy) -> Item:
         """The item of a row, with the shards of these tables."""

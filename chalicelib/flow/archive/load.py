@@ -40,7 +40,7 @@ def load(
     Raises `SluiceError`, with what to do, if newer code made the export, if a file is missing or was changed, if the
     source still runs the namespaces, or if this installation has them already.
     """
-    made = manifest.read(archive.text(MANIFEST), copies.layout)
+    made = known(copies, archive)
     if not made.closed and not copy:
         message = "expected an export whose source has given the namespaces up, got one whose source still runs them"
         hint = "export with --move; or add --copy if the source is gone or never starts again: otherwise both start"
@@ -62,6 +62,11 @@ def load(
     for part in made.parts:
         copies.wake(list(_arriving(copies, archive, made, part, buckets, now)))
     return made
+
+
+def known(copies: Copies, archive: Archive) -> Manifest:
+    """The manifest of an export, checked as `load` does."""
+    return manifest.read(archive.text(MANIFEST), copies.layout)
 
 
 def _is_door(copy: StoredCopy) -> bool:

@@ -1,0 +1,72 @@
+"""The commands of `sluice.cli.operations`, by the service's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+
+from chalicelib.core.archive.manifest import Manifest, Source
+from chalicelib.core.errors import SluiceError
+from chalicelib.flow.archive import export as exports
+from chalicelib.flow.archive import give_up, load
+from sluice.errors import ApiRefused
+from sluice.operations.archives import archive
+from sluice.operations.installation import Installation
+
+Tell = Callable[[str, int], None]
+
+
+def now() -> int:
+    return round(datetime.now(UTC).timestamp() * 1000)
+
+
+def refused(error: SluiceError) -> ApiRefused:
+    """A refusal of the service, as the command line reports it."""
+    return ApiRefused(error.status, error.code, error.message, error.field, error.hint)
+
+
+def export(
+    stack: str, to: str, namespaces: Sequence[str], move: bool, tables: Mapping[str, str], tell: Tell
+) -> Manifest:
+    session = boto3.Session()
+    installation = Installation.of(stack, session, tables)
+    if move:
+        installation.require_held()
+    settings, files, copies = installation.settings, archive(to, session), installation.copies()
+    source = Source(
+        catalog=settings.catalog_table,
+        jobs=settings.jobs_table,
+        runs=settings.runs_table,
+        lake=settings.lake_bucket,
+        control=settings.control_bucket,
+    )
+    try:
+        made = _unfinished_move(files) if move else None
+        made = made or exports.export(copies, files, namespaces, source, now(), tell)
+        if move:
+            made = give_up.give_up(copies, files, installation.ledger(), installation.jobs(), now())
+        return made
+    except SluiceError as error:
+        raise refused(error) from None
+
+
+def _unfinished_move(files: Any) -> Manifest | None:
+    """The export of a move that broke off while the source gave its rows up."""
+    if files.text(give_up.STARTED) is None:
+        return None
+    return Manifest.model_validate_json(files.text("manifest.json"))
+
+
+def import_(stack: str, address: str, buckets: Mapping[str, str], copy: bool, tell: Tell) -> Manifest:
+    session = boto3.Session()
+    installation = Installation.of(stack, session)
+    files, settings = archive(address, session), installation.settings
+    try:
+        made = load.known(installation.copies(), files)
+        own = {made.source.lake: settings.lake_bucket, made.source.control: settings.control_bucket, **buckets}
+        return load.load(installation.copies(), files, stack, own, now(), copy, tell)
+    except SluiceError as error:
+        raise refused(error) from None
