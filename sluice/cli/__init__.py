@@ -126,8 +126,8 @@ ENTRIES = (
     ),
     Entry("pools", "pools:pools", LOOK, "List pools. ``sluice describe pool NAME`` shows one with its use."),
     Entry("buckets", "buckets:buckets", LOOK, "Show where code, data, run contexts and logs go."),
-    Entry("hold", "operations:hold", OPERATE, "Hold an installation: no Lambda of it begins until release."),
-    Entry("release", "operations:release", OPERATE, "Release a held installation: its Lambdas run again."),
+    Entry("freeze", "operations:freeze", OPERATE, "Freeze an installation: no Lambda of it begins until unfreeze."),
+    Entry("unfreeze", "operations:unfreeze", OPERATE, "Unfreeze an installation: its Lambdas run again."),
     Entry(
         "export",
         "operations:export",
@@ -139,6 +139,12 @@ ENTRIES = (
         "operations:import_",
         OPERATE,
         "Import an export into an installation that has none of its namespaces.",
+    ),
+    Entry(
+        "repair",
+        "operations:repair",
+        OPERATE,
+        "Repair tables that were restored to different instants, and say what differs.",
     ),
 )
 

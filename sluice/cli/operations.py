@@ -1,8 +1,9 @@
-"""``sluice hold``, ``release``, ``export`` and ``import``: what an administrator does with a whole installation."""
+"""What an administrator does with a whole installation: freeze and unfreeze it, export, import, repair."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -16,18 +17,19 @@ Stack = Annotated[
 ]
 Files = Annotated[str, typer.Option("--to", metavar="PLACE", help="A folder, or s3://BUCKET/PREFIX/.")]
 _TABLES = ("catalog", "jobs", "runs")
+UNKNOWN = ("adopt", "cancel", "leave")
 
 
-def hold(stack: Stack) -> None:
-    """Hold an installation: no Lambda of it begins until release."""
-    held = _loaded("installation").Installation.of(stack, _session()).hold()
-    render.note(f"{spell.count(held, 'Lambda')} of {stack} held; sluice release --stack {stack} ends the hold")
+def freeze(stack: Stack) -> None:
+    """Freeze an installation: no Lambda of it begins until unfreeze."""
+    frozen = _loaded("installation").Installation.of(stack, _session()).freeze()
+    render.note(f"{spell.count(frozen, 'Lambda')} of {stack} frozen; sluice unfreeze --stack {stack} ends it")
 
 
-def release(stack: Stack) -> None:
-    """Release a held installation: its Lambdas run again."""
-    count = _loaded("installation").Installation.of(stack, _session()).release()
-    render.note(f"{spell.count(count, 'Lambda')} of {stack} released")
+def unfreeze(stack: Stack) -> None:
+    """Unfreeze an installation: its Lambdas run again."""
+    count = _loaded("installation").Installation.of(stack, _session()).unfreeze()
+    render.note(f"{spell.count(count, 'Lambda')} of {stack} may run again")
 
 
 def export(
@@ -73,6 +75,44 @@ def import_(
     """Import an export into an installation that has none of its namespaces."""
     made = _loaded("commands").import_(stack, place, frame.pairs_of("--bucket", buckets or []), copy, _told(as_json))
     _show(made, as_json, f"imported into {stack}")
+
+
+def repair(
+    stack: Stack,
+    restored_to: Annotated[
+        datetime,
+        typer.Option(
+            "--restored-to",
+            metavar="INSTANT",
+            formats=["%Y-%m-%dT%H:%M:%SZ"],
+            help="The earliest instant to which a table was restored, such as 2026-03-02T12:00:00Z.",
+        ),
+    ],
+    unknown: Annotated[
+        str,
+        typer.Option(
+            "--unknown",
+            metavar="HOW",
+            help="What becomes of job runs of EMR that no table has: adopt, cancel or leave.",
+        ),
+    ] = "adopt",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", metavar="", help="Say what would be done, and do nothing.")
+    ] = False,
+    as_json: frame.Json = False,
+) -> None:
+    """Repair tables that were restored to different instants, and say what differs."""
+    if unknown not in UNKNOWN:
+        raise WrongUsage(f"expected adopt, cancel or leave, got {unknown}", "--unknown", "leave it out to adopt")
+    at = round(restored_to.replace(tzinfo=UTC).timestamp() * 1000)
+    found = _loaded("commands").repair(stack, at, unknown, dry_run)
+    if as_json:
+        items = [{"kind": each.kind, "name": each.name, "done": each.done} for each in found]
+        render.machine({"items": items, "next_cursor": None})
+        return
+    rows: list[tuple[render.Cell, ...]] = [(each.kind, each.name, each.done) for each in found]
+    render.table(render.stdout(), ("WHAT", "NAME", "WOULD BE" if dry_run else "DONE"), rows)
+    render.note(f"{spell.count(len(found), 'finding')}{'; nothing was changed' if dry_run else ''}")
 
 
 def _show(made: Any, as_json: bool, done: str) -> None:

@@ -10,13 +10,16 @@ import boto3
 
 from chalicelib.core.archive.manifest import Manifest, Source
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import MINUTE
 from chalicelib.flow.archive import export as exports
 from chalicelib.flow.archive import give_up, load
+from chalicelib.flow.repair.repair import Finding, Repair, Unknown
 from sluice.errors import ApiRefused
 from sluice.operations.archives import archive
 from sluice.operations.installation import Installation
 
 Tell = Callable[[str, int], None]
+MARGIN = MINUTE  # a restore is exact to the second; clocks and invocations are not
 
 
 def now() -> int:
@@ -34,7 +37,7 @@ def export(
     session = boto3.Session()
     installation = Installation.of(stack, session, tables)
     if move:
-        installation.require_held()
+        installation.require_frozen()
     settings, files, copies = installation.settings, archive(to, session), installation.copies()
     source = Source(
         catalog=settings.catalog_table,
@@ -58,6 +61,19 @@ def _unfinished_move(files: Any) -> Manifest | None:
     if files.text(give_up.STARTED) is None:
         return None
     return Manifest.model_validate_json(files.text("manifest.json"))
+
+
+def repair(stack: str, restored_to: int, unknown: Unknown, dry_run: bool) -> list[Finding]:
+    """Repair the tables of a stack, or say what a repair would do. ``restored_to`` is in ms."""
+    installation = Installation.of(stack, boto3.Session())
+    if not dry_run:
+        installation.require_frozen()
+    ports, since = installation.ports(), restored_to - MARGIN
+    emr: Any = ports.targets.of("emr_serverless")
+    try:
+        return Repair(ports, installation.copies(), since, emr.started_since(since), unknown, dry_run).run()
+    except SluiceError as error:
+        raise refused(error) from None
 
 
 def import_(stack: str, address: str, buckets: Mapping[str, str], copy: bool, tell: Tell) -> Manifest:

@@ -1,4 +1,4 @@
-"""One installation, found by the name of its stack: its settings, its tables, and its Lambdas, held or not."""
+"""One installation, found by the name of its stack: its settings, its tables, and its Lambdas, frozen or not."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from chalicelib import wiring
+from chalicelib.aws.hints import SqsHints
+from chalicelib.aws.s3.lake import S3Lake
+from chalicelib.aws.s3.payloads import S3Payloads
+from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.copies import DynamoCopies
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.aws.tables.prefetch import DynamoPrefetch
+from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
+from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from sluice.errors import WrongUsage
 
-KEPT = "sluice:reserved-concurrency"  # the tag of a held Lambda: what was reserved before, or none
+KEPT = "sluice:reserved-concurrency"  # the tag of a frozen Lambda: what was reserved before, or none
 NONE = "none"
 _CHECK = "CheckFunction"
 
@@ -59,6 +67,24 @@ class Installation:
     def jobs(self) -> DynamoJobs:
         return DynamoJobs(self.ledger())
 
+    def ports(self) -> Ports:
+        """The ports of the service, with this session's rights. Hints reach the queue of the installation."""
+        dynamo, s3, clock = self.ledger(), self.session.client("s3"), wiring.SystemClock()
+        return Ports(
+            clock=clock,
+            ledger=dynamo,
+            catalog=DynamoCatalog(dynamo),
+            jobs=DynamoJobs(dynamo),
+            runs=DynamoRuns(dynamo),
+            wakes=DynamoWakes(dynamo),
+            hints=SqsHints(self.session.client("sqs"), self.settings.hints_queue_url, clock),
+            targets=wiring.targets(self.settings),
+            payloads=S3Payloads(s3, self.settings.control_bucket),
+            lake=S3Lake(s3),
+            settings=self.settings,
+            prefetch=DynamoPrefetch(dynamo),
+        )
+
     def functions(self) -> Iterator[str]:
         """The names of its Lambdas."""
         pages = self.session.client("cloudformation").get_paginator("list_stack_resources")
@@ -67,16 +93,16 @@ class Installation:
                 if found["ResourceType"] == "AWS::Lambda::Function":
                     yield found["PhysicalResourceId"]
 
-    def require_held(self) -> None:
+    def require_frozen(self) -> None:
         """Raises `WrongUsage` if a Lambda of the installation may run."""
         client = self.session.client("lambda")
         free = [name for name in self.functions() if _reserved(client, name) != 0]
         if free:
-            message = f"expected a held installation, got {', '.join(sorted(free))} free to run"
-            raise WrongUsage(message, "--stack", f"hold it first: sluice hold --stack {self.stack}")
+            message = f"expected a frozen installation, got {', '.join(sorted(free))} free to run"
+            raise WrongUsage(message, "--stack", f"freeze it first: sluice freeze --stack {self.stack}")
 
-    def hold(self, wait: Callable[[float], None] = time.sleep) -> int:
-        """Let no Lambda begin, and wait until the running ones must have ended. Returns how many Lambdas are held."""
+    def freeze(self, wait: Callable[[float], None] = time.sleep) -> int:
+        """Let no Lambda begin, and wait until the running ones must have ended. Returns how many Lambdas are frozen."""
         client, longest, names = self.session.client("lambda"), 0, sorted(self.functions())
         for name in names:
             made = client.get_function_configuration(FunctionName=name)
@@ -89,8 +115,8 @@ class Installation:
         wait(longest)
         return len(names)
 
-    def release(self) -> int:
-        """Let the Lambdas run again, with the concurrency that was reserved before. Returns how many were held."""
+    def unfreeze(self) -> int:
+        """Let the Lambdas run again, with the concurrency that was reserved before. Returns how many were frozen."""
         client, count = self.session.client("lambda"), 0
         for name in sorted(self.functions()):
             if _reserved(client, name) != 0:

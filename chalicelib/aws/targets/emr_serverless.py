@@ -46,9 +46,9 @@ class EmrServerlessTarget:
         role_arn: str,
         control_bucket: str,
         pause: Callable[[float], None] = time.sleep,
-        applications: Sequence[str] = (),
+        applications: Sequence[str] | None = None,
     ) -> None:
-        self._applications = applications or (application_id,)
+        self._applications = (application_id,) if applications is None else applications
         self._client = client
         self._pause = pause
         self._application_id = application_id

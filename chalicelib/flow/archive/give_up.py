@@ -43,7 +43,7 @@ def give_up(copies: Copies, archive: Archive, ledger: Ledger, jobs: JobTable, no
     if archive.text(STARTED) is None:
         if digest(copies, wanted).as_text() != made.digest:
             message = "expected the rows as they were exported, got others: they have changed since"
-            hint = "hold the installation as docs/operations.md describes, and export again into an empty folder"
+            hint = "freeze the installation as docs/operations.md describes, and export again into an empty folder"
             raise SluiceError("conflict", message, None, hint)
         archive.put(STARTED, json.dumps({"exported_at": made.exported_at}))
     _delete(copies, wanted, lambda copy: isinstance(copy.row, ScheduleState))
@@ -92,4 +92,4 @@ def _release(ledger: Ledger, jobs: JobTable, row: Job | Run, now: Instant) -> No
         plan += [RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)]
     if len(plan) > 1 and ledger.commit(plan) is not None:
         message = f"expected {waiter.job_id if waiter else 'a row'} as it was exported, got another: the source runs"
-        raise SluiceError("conflict", message, None, "hold the installation, then repeat the command")
+        raise SluiceError("conflict", message, None, "freeze the installation, then repeat the command")

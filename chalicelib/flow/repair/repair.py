@@ -1,4 +1,4 @@
-"""Mend the tables of a held installation, after they were restored to different instants up to ten minutes apart.
+"""Mend the tables of a frozen installation, after they were restored to different instants up to ten minutes apart.
 
 The rows of three tables are compared with each other, with the job runs of EMR, with the contexts of runs in S3, and
 with the objects of datasets. All of these outlive a restore of the tables. `docs/guarantees.md` says what no comparison
@@ -357,7 +357,7 @@ class Repair:
         for _ in range(MAX_RACES):
             if self.ports.ledger.commit(plan) is None:
                 return
-        raise RuntimeError(f"expected a held installation, got a change of {plan[0]}; hold it, and repair again")
+        raise RuntimeError(f"expected a frozen installation, got a change of {plan[0]}; freeze it, and repair again")
 
 
 def _event_of(described: Mapping[str, Any], run: Run) -> Event:

@@ -172,7 +172,7 @@ def test_l14_rows_that_change_meanwhile_refuse_the_export() -> None:
     archive = MemoryArchive()
     with pytest.raises(SluiceError, match="changes while the export read") as refused:
         exports.export(copies, archive, ["demo"], SOURCE, world.clock.now())
-    assert "hold the installation" in str(refused.value.hint)
+    assert "freeze the installation" in str(refused.value.hint)
     assert MANIFEST not in archive.files
     exports.export(copies_of(world), archive, ["demo"], SOURCE, world.clock.now())
     assert MANIFEST in archive.files

@@ -116,7 +116,7 @@ def test_l14_a_source_that_went_on_gives_nothing_up() -> None:
     before = rows(world)
     with pytest.raises(SluiceError, match="they have changed since") as refused:
         given_up(world, archive)
-    assert "hold the installation" in str(refused.value.hint)
+    assert "freeze the installation" in str(refused.value.hint)
     assert rows(world) == before
 
 
