@@ -164,3 +164,22 @@ def test_o4_a_schedule_that_was_closed_since_is_held() -> None:
     world.upload(day(1))
     world.pass_by("5m")
     assert world.runs("daily") == []
+
+
+def test_o4_a_status_is_announced_again_to_a_lost_job() -> None:
+    """The downstream job waits when the tables are lost. The jobs table is older than the end of the upstream run."""
+    world = World(wake_shards=1, history_shards=1)
+    waits = [{"type": "delay", "after": "20m", "since": "met"}]
+    world.deploy(flights({"daily": partitions(), "next": after("clean", "join", constraints=waits)}))
+    world.upload(day(1))
+    world.settle()
+    before, since = world.tables.saved(), world.clock.now()
+    world.clock.pass_by("1m")
+    world.finish()
+    world.settle()
+    assert len(world.jobs("next")) == 1
+    mixed(world, before, "JobsTable")
+    assert len(world.jobs("next")) == 0
+    repaired(world, since)
+    world.pass_by("25m")
+    assert [run.state for run in world.runs("next")] == ["STARTING"]
