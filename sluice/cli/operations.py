@@ -22,13 +22,13 @@ UNKNOWN = ("adopt", "cancel", "leave")
 
 def freeze(stack: Stack) -> None:
     """Freeze an installation: no Lambda of it begins until unfreeze."""
-    frozen = _loaded("installation").Installation.of(stack, _session()).freeze()
+    frozen = _loaded("commands").freeze(stack)
     render.note(f"{spell.count(frozen, 'Lambda')} of {stack} frozen; sluice unfreeze --stack {stack} ends it")
 
 
 def unfreeze(stack: Stack) -> None:
     """Unfreeze an installation: its Lambdas run again."""
-    count = _loaded("installation").Installation.of(stack, _session()).unfreeze()
+    count = _loaded("commands").unfreeze(stack)
     render.note(f"{spell.count(count, 'Lambda')} of {stack} may run again")
 
 
@@ -129,12 +129,6 @@ def _told(quiet: bool) -> Callable[[str, int], None]:
             render.note(f"{table}: {spell.count(rows, 'row')}")
 
     return tell
-
-
-def _session() -> Any:
-    import boto3  # imported here: it takes a second
-
-    return boto3.Session()
 
 
 def _loaded(name: str) -> Any:

@@ -31,6 +31,16 @@ def refused(error: SluiceError) -> ApiRefused:
     return ApiRefused(error.status, error.code, error.message, error.field, error.hint)
 
 
+def freeze(stack: str) -> int:
+    """Let no Lambda of a stack begin. Returns how many there are."""
+    return Installation.of(stack, boto3.Session()).freeze()
+
+
+def unfreeze(stack: str) -> int:
+    """Let the Lambdas of a stack run again. Returns how many were frozen."""
+    return Installation.of(stack, boto3.Session()).unfreeze()
+
+
 def export(
     stack: str, to: str, namespaces: Sequence[str], move: bool, tables: Mapping[str, str], tell: Tell
 ) -> Manifest:
