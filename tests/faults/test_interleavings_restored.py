@@ -183,3 +183,20 @@ def test_o4_a_status_is_announced_again_to_a_lost_job() -> None:
     repaired(world, since)
     world.pass_by("25m")
     assert [run.state for run in world.runs("next")] == ["STARTING"]
+
+
+def test_o4_a_schedule_that_was_replaced_since_is_held() -> None:
+    """The catalog is older than a replacement, for which an event has gathered. The old definition starts nothing."""
+    world = World(wake_shards=1, history_shards=1)
+    world.deploy(flights({"daily": partitions(count=2)}))
+    before, since = world.tables.saved(), world.clock.now()
+    world.clock.pass_by("1m")
+    world.put("daily", partitions(count=3))
+    world.upload(day(1))
+    mixed(world, before, "CatalogTable")
+    [held] = [finding for finding in repaired(world, since) if finding.kind == "schedule"]
+    assert "replaced or enabled again" in held.done
+    for number in (2, 3):
+        world.upload(day(number))
+    world.pass_by("5m")
+    assert world.runs("daily") == []

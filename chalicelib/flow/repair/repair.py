@@ -157,7 +157,9 @@ class Repair:
 
     def closed_schedules(self) -> None:
         """Hold each schedule whose state may be older than a change that another table shows."""
-        newer = {job.schedule: job.generation for job in [*self.stock.tombstones, *self.stock.jobs.values()]}
+        newer: dict[str, int] = {}
+        for job in [*self.stock.tombstones, *self.stock.jobs.values()]:
+            newer[job.schedule] = max(job.generation, newer.get(job.schedule, 0))
         for schedule, row in sorted(self.stock.schedule_states.items()):
             closed = any(
                 job.schedule == schedule and job.generation == row.generation and job.sort_key == sort_keys.GATHERING
@@ -165,7 +167,7 @@ class Repair:
             )
             later = newer.get(schedule, 0) > row.generation
             if row.mode in GATHERING_MODES and row.mode != "hold" and (closed or later):
-                what = "closed" if closed else "replaced or enabled again"
+                what = "replaced or enabled again" if later else "closed"
                 self._found("schedule", schedule, f"held: it was {what} after the instant of the catalog; decide")
                 if not self.dry_run:
                     pauses.pause(self.ports, schedule, "hold", "sluice repair", reason=WHY)
