@@ -30,7 +30,7 @@ from chalicelib.core.rows.spans import RunSpan
 from chalicelib.core.rows.stamps import Stamp
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate
-from chalicelib.core.writes import Conflict, Put, Write
+from chalicelib.core.writes import Conflict, Put, Row, Write
 from chalicelib.settings import Settings
 
 T = TypeVar("T")
@@ -306,6 +306,9 @@ class Lake(Protocol):
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         """The keys of all objects under a prefix."""
 
+    def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
+        """The objects under a prefix that were put at an instant or later."""
+
 
 class Hints(Protocol):
     """Hints: messages that make a step run soon. The sweep replaces lost hints, and a repeated hint changes nothing."""
@@ -356,6 +359,25 @@ class Metrics(Protocol):
     """Measurements of this invocation (O2). ``add`` never raises, so no measurement makes a step fail."""
 
     def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A run as the list of its target has it. ``name`` is the one that Sluice gave, or of somebody else."""
+
+    target_id: str
+    name: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """An object that was put into a bucket."""
+
+    key: str
+    at: Instant
+    size: int
+    etag: str
 
 
 class TargetAdapter(Protocol):
@@ -440,3 +462,47 @@ MAX_RACES = 25
 
 # The maximum delay of a message in SQS, 900 s. A hint that is due later is sent again.
 MAX_DELAY: Millis = 900_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoredCopy:
+    """A row of a table, as an export has it. ``kind`` is the name of its class, ``item`` the stored item as JSON."""
+
+    table: Literal["catalog", "jobs", "runs"]
+    kind: str
+    row: Row | LimitState
+    item: Mapping[str, Any]
+
+
+class Copies(Protocol):
+    """Whole tables, for exports, imports and repairs. No Lambda has it: it needs an administrator's rights."""
+
+    layout: int
+
+    def page(self, table: Literal["catalog", "jobs", "runs"], cursor: Any) -> tuple[tuple[StoredCopy, ...], Any]:
+        """A page of a table in no order, read strongly, and the cursor of the next page; None after the last one."""
+
+    def copy_of(self, table: Literal["catalog", "jobs", "runs"], item: Mapping[str, Any]) -> StoredCopy:
+        """The copy of an item of an export. Raises ValueError if this version cannot read it."""
+
+    def put_asleep(self, copies: Sequence[StoredCopy]) -> None:
+        """Put rows so that no tick finds them. A repeat changes nothing."""
+
+    def create(self, copies: Sequence[StoredCopy]) -> None:
+        """Put those of the rows that do not exist yet."""
+
+    def wake(self, copies: Sequence[StoredCopy]) -> None:
+        """Let ticks find rows that were put asleep, unless another instant was stored since, or the row is deleted."""
+
+    def delete(self, copies: Sequence[StoredCopy]) -> None: ...
+
+    def put_limit(self, state: LimitState) -> None:
+        """Store the counts of a limit, which nothing else writes at present. No job waits there any more."""
+
+
+class Archive(Protocol):
+    """The files of an export, each small enough for the memory."""
+
+    def text(self, name: str) -> str | None: ...
+
+    def put(self, name: str, text: str) -> None: ...

@@ -30,7 +30,7 @@ EPILOG = """[bold]Examples[/bold]
 [bold]Exit codes[/bold]
   0 success, 1 error from the server, 2 wrong usage, 3 server not reachable"""
 
-DEFINE, ACT, LOOK = "Define", "Act", "Look"
+DEFINE, ACT, LOOK, OPERATE = "Define", "Act", "Look", "Operate"
 
 # Every command, in the order of the help. Its module is imported when it is used.
 ENTRIES = (
@@ -128,6 +128,26 @@ ENTRIES = (
     ),
     Entry("pools", "pools:pools", LOOK, "List pools. ``sluice describe pool NAME`` shows one with its use."),
     Entry("buckets", "buckets:buckets", LOOK, "Show where code, data, run contexts and logs go."),
+    Entry("freeze", "operations:freeze", OPERATE, "Freeze an installation: no Lambda of it begins until unfreeze."),
+    Entry("unfreeze", "operations:unfreeze", OPERATE, "Unfreeze an installation: its Lambdas run again."),
+    Entry(
+        "export",
+        "operations:export",
+        OPERATE,
+        "Export namespaces, with what is pending, into files that import reads.",
+    ),
+    Entry(
+        "import",
+        "operations:import_",
+        OPERATE,
+        "Import an export into an installation that has none of its namespaces.",
+    ),
+    Entry(
+        "repair",
+        "operations:repair",
+        OPERATE,
+        "Repair tables that were restored to different instants, and say what differs.",
+    ),
 )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.runs.metrics import Measure
+from chalicelib.ports import Changed
 
 
 class MemoryHints:
@@ -97,6 +98,8 @@ class MemoryLake:
         self.objects: dict[tuple[str, str], str | bytes] = {}
         self.glue: dict[str, str] = {}
         self.reads: list[str] = []
+        self.put_at: dict[tuple[str, str], Instant] = {}
+        self.sizes: dict[tuple[str, str], int] = {}
 
     def text(self, bucket: str, key: str) -> str | None:
         found = self.objects.get((bucket, key))
@@ -112,6 +115,11 @@ class MemoryLake:
 
     def metadata_location(self, table: str) -> str | None:
         return self.glue.get(table)
+
+    def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
+        for (where, key), at in self.put_at.items():
+            if where == bucket and key.startswith(prefix) and at >= since:
+                yield Changed(key, at, self.sizes.get((where, key), 0), "")
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         return frozenset(key for where, key in self.objects if where == bucket and key.startswith(prefix))

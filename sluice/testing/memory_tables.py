@@ -117,6 +117,23 @@ class MemoryTables:
             return {"Items": shown}
         return {"Items": shown, "LastEvaluatedKey": table.keys_of(page[-1], arguments.get("IndexName"))}
 
+    def scan(
+        self,
+        TableName: str,
+        ConsistentRead: bool = False,
+        ExclusiveStartKey: Item | None = None,  # noqa: N803
+        Limit: int = 1_000,  # noqa: N803
+    ) -> dict[str, Any]:
+        self.before_call()
+        with self._lock:
+            keys = sorted(self._tables[TableName].items)
+            after = _key(ExclusiveStartKey) if ExclusiveStartKey is not None else ("", "")
+            page = [key for key in keys if key > after][:Limit]
+            shown = {"Items": [self._tables[TableName].items[key] for key in page]}
+        if len(page) < Limit:
+            return shown
+        return {**shown, "LastEvaluatedKey": {"pk": {"S": page[-1][0]}, "sk": {"S": page[-1][1]}}}
+
     def saved(self) -> dict[str, Any]:
         """All items of all tables, as the argument of `restore`."""
         return {name: table.saved() for name, table in self._tables.items()}

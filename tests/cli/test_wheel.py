@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[2]
 SOURCE = ("sluice", "chalicelib", "pyproject.toml", "setup.py", "MANIFEST.in", "LICENSE", "README.md")
 CLIENT = {"botocore", "pyyaml", "rich", "typer", "tzdata"}
 MODULES = {"botocore": "botocore", "yaml": "pyyaml", "rich": "rich", "typer": "typer"}
-# The plugin of pytest is loaded by pytest alone, and `sluice.testing` needs the extra of its name.
-OF_TESTS = ("sluice/testing/", "sluice/pytest_plugin.py")
+# The plugin of pytest is loaded by pytest alone; `sluice.testing` and `sluice.operations` need the extra ``testing``.
+OF_TESTS = ("sluice/testing/", "sluice/operations/", "sluice/pytest_plugin.py")
 
 
 @pytest.fixture(scope="module")

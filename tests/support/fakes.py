@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,7 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+from chalicelib.ports import Begun
 from tests.support.state_machines import StateMachines
 
 APPLICATION = "00app"
@@ -28,6 +29,7 @@ class EmrRun:
     request: Mapping[str, Any] = field(default_factory=dict)
     billed: tuple[int, ...] = (25, 100, 0)
     reckoned_at: Instant | None = None
+    at: Instant = 0
 
 
 class FakeEmr:
@@ -54,7 +56,8 @@ class FakeEmr:
         token = run.request.client_token
         known = next((made for made in self.runs.values() if made.token == token), None)
         if known is None:
-            known = EmrRun(f"jr{len(self.runs) + 1:05d}", run.request.name, token, request=context)
+            number, at = len(self.runs) + 1, self._clock.now()
+            known = EmrRun(f"jr{number:05d}", run.request.name, token, request=context, at=at)
             self.runs[known.id] = known
         if self.lose_answers:
             self.lose_answers -= 1
@@ -90,6 +93,11 @@ class FakeEmr:
 
     def cancel(self, run: Run) -> None:
         self.runs[(run.target_id or "").partition("/")[2]].state = "CANCELLED"
+
+    def started_since(self, instant: Instant) -> Iterator[Begun]:
+        for made in self.runs.values():
+            if made.at >= instant:
+                yield Begun(f"{APPLICATION}/{made.id}", made.name, made.at)
 
     def run_name(self, target_id: str) -> str | None:
         found = self.runs.get(target_id.partition("/")[2])

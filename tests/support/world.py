@@ -132,6 +132,7 @@ class World(Engine):
     ) -> str:
         """Put an object, and deliver its notification."""
         self.lake.objects[bucket, key] = text
+        self.lake.put_at[bucket, key], self.lake.sizes[bucket, key] = self.clock.now(), size
         return objects.match_object(self.ports, partitions.ObjectCreated(bucket, key, self.clock.now(), size, etag))
 
     def post(self, kind: str, source: str = "", namespace: str = "demo", **payload: Any) -> None:

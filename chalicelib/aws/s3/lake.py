@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+
+from chalicelib.core.instants import SECOND, Instant
+from chalicelib.ports import Changed
 
 # Bytes: some 50,000 names of a manifest, or the longest part of a report in which each line has a long reason.
 MAX_TEXT = 5_000_000
@@ -41,6 +44,13 @@ class S3Lake:
             return None
         location: str | None = found.get("Parameters", {}).get("metadata_location")
         return location
+
+    def changed(self, bucket: str, prefix: str, since: Instant) -> Iterator[Changed]:
+        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+        for entry in (entry for page in pages for entry in page.get("Contents", ())):
+            at = round(entry["LastModified"].timestamp() * 1000)
+            if at + SECOND > since:  # S3 lists whole seconds
+                yield Changed(entry["Key"], at, entry["Size"], entry["ETag"].strip('"'))
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)

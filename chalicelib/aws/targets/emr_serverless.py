@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from chalicelib.core.runs.costs import Usage
 from chalicelib.core.states import EMR_STATE, RunState
 from chalicelib.core.targets import emr_reason
 from chalicelib.core.targets.answers import Answer, NoAnswer, RunUpdate, Started
+from chalicelib.ports import Begun
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -45,7 +46,9 @@ class EmrServerlessTarget:
         role_arn: str,
         control_bucket: str,
         pause: Callable[[float], None] = time.sleep,
+        applications: Sequence[str] | None = None,
     ) -> None:
+        self._applications = (application_id,) if applications is None else applications
         self._client = client
         self._pause = pause
         self._application_id = application_id
@@ -173,6 +176,24 @@ class EmrServerlessTarget:
             request["nextToken"] = page["nextToken"]
         raise RuntimeError(f"expected run {run.request.name} within {MAX_PAGES_FOUND} pages of job runs, got more")
 
+    def started_since(self, instant: Instant) -> Iterator[Begun]:
+        """The job runs of this installation's applications, newest first in each."""
+        for application in self._applications:
+            request = {
+                "applicationId": application,
+                "maxResults": LISTED,
+                "createdAtAfter": _datetime(instant - CLOCKS),
+            }
+            while True:
+                page = self._page(request)
+                for found in page["jobRuns"]:
+                    created = round(found["createdAt"].timestamp() * 1000)
+                    yield Begun(f"{application}/{found['id']}", str(found.get("name") or ""), created)
+                if not page.get("nextToken"):
+                    break
+                request["nextToken"] = page["nextToken"]
+                self._pause(BETWEEN_PAGES)
+
     def _page(self, request: Mapping[str, Any]) -> Any:
         """A page of the listing. A throttled call is repeated with a doubling pause."""
         for number in range(MAX_REFUSALS - 1):
@@ -263,4 +284,10 @@ def _billed(hours: Mapping[str, float] | None) -> tuple[int, ...]:
 def build(clients: Clients, settings: Settings) -> EmrServerlessTarget:
     # The adapter repeats an unanswered call, and the flow repeats it later; the token makes all of them one run.
     emr = clients.make("emr-serverless", **CALL)
-    return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)
+    return EmrServerlessTarget(
+        emr,
+        settings.emr_application_id,
+        settings.emr_job_role_arn,
+        settings.control_bucket,
+        applications=settings.all_emr_applications,
+    )

@@ -69,7 +69,7 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
         elif nominal is not None and nominal < horizon and portion.capacity():
             # A leaf that is evaluated when it is due gets one fire: after an outage the past cannot be evaluated, and
             # the next instant is unknown until this one is due.
-            portion.fires.append(_fire(timer, leaf.id, nominal, nominal))
+            portion.fires.append(fire_of(timer, leaf.id, nominal, nominal))
             nominal = _next(leaf.trigger, schedule, timer, max(nominal, now))
         if nominal is not None:
             upcoming[leaf.id] = nominal
@@ -228,7 +228,7 @@ class _Portion:
             due = spread.due_of(self.schedule, first, written)
             if due >= self.horizon:
                 break
-            fire = _fire(self.timer, leaf, nominal, due, written)
+            fire = fire_of(self.timer, leaf, nominal, due, written)
             # A fire that an outage delayed has its whole timeout from now on.
             prepared_at = self.now if due < self.now - catch_up.MISSED_AFTER else None
             self.fires.append(replace(fire, window_end=end, prepared_at=prepared_at))
@@ -269,7 +269,8 @@ def nominal_of(job: Job) -> Instant:
     return due if job.nominal_at is None else job.nominal_at
 
 
-def _fire(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int = 0) -> Job:
+def fire_of(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int = 0) -> Job:
+    """The job of a fire, as the emitter writes it."""
     job_id = ids.job_id(timer.schedule, timer.generation, f"fire:{nominal}:{leaf}:{index}")
     return Job(
         schedule=timer.schedule,

@@ -52,7 +52,7 @@ def advance(run: Run, update: RunUpdate, now: Instant, retry_delay: Millis | Non
     state = update.state
     retry: Job | None = None
     if state == "FAILED" and retry_delay is not None and run.attempt < run.attempts and not run.cancel:
-        state, retry = "RETRYING", _retry(run, update.reason, now + retry_delay)
+        state, retry = "RETRYING", retry_of(run, update.reason, now + retry_delay)
     if not states.may_move(run.state, state):
         return None
     moved = replace(
@@ -234,7 +234,8 @@ def _hears_anyway(run: Run, row: Subscription) -> bool:
     return row.leaf == WAKE or (ids.is_of_dag(row.schedule) and ids.dag_of(row.schedule) == own)
 
 
-def _retry(run: Run, reason: str, due: Instant) -> Job:
+def retry_of(run: Run, reason: str, due: Instant) -> Job:
+    """The job of the next attempt of a run that failed."""
     return Job(
         schedule=run.schedule,
         generation=run.generation,

@@ -239,3 +239,11 @@ def test_w7_a_run_is_searched_from_its_first_call_on() -> None:
     target, _ = finding(listing)
     assert target.find(unanswered("late", lease_until=None)) == "00app/jr-late"
     assert target.find(unanswered("early", lease_until=None)) is None, "it was created before the first call"
+
+
+def test_o4_the_job_runs_since_an_instant_are_listed(emr: Emr) -> None:
+    names = {emr.started(number).request.name for number in range(3)}
+    found = list(emr.target.started_since(SystemClock().now() - 24 * HOUR))
+    assert {each.name for each in found} == names
+    assert {each.target_id.count("/") for each in found} == {1}
+    assert all(abs(each.at - SystemClock().now()) < 25 * HOUR for each in found)

@@ -1,0 +1,82 @@
+"""The namespace of each stored row, and the kinds of rows that no export contains."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
+from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.reprocess import Reprocess
+from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
+from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
+from chalicelib.core.writes import Row
+
+# Kinds that no export contains, each with the reason.
+LEFT_OUT: dict[type, str] = {
+    DeliveryLease: "it says which jobs an invocation sends at present; no invocation of the source sends any more",
+}
+
+
+def namespace_of(row: Row | LimitState) -> str | None:
+    """The namespace that a row belongs to; None for a row of the whole installation, such as the limit of an EMR
+    application, and for a part of a plan, whose backfill names it."""
+    match row:
+        case AccessRow() | AllowedRow() | GrantsRow() | Reprocess():
+            return row.namespace
+        case Definition():
+            return _first(row.name)
+        case PrefixRow() | Partition() | CountedObject():
+            return _first(row.dataset)
+        case PendingNotice() | NoticeWindow():
+            return _first(row.workflow)
+        case PostedEvent():
+            kind, _, rest = row.event.key.partition(":")
+            return rest.partition(":")[0] if kind == "event" else None
+        case Requested():
+            return _first(row.job_id)
+        case Output() | Pointer() | Offer():
+            return _first(row.run_id)
+        case DagRun():
+            return _first(row.dag_run)
+        case LimitState() | Waiter():
+            return of_limit(row.limit_name)
+        case DeliveryLease() | PlanPart():
+            return None
+        case (
+            ScheduleState()
+            | Version()
+            | Listing()
+            | Subscription()
+            | Timer()
+            | Failures()
+            | Backfill()
+            | LastArrival()
+            | AppliedEvent()
+            | Job()
+            | DeadlineWatch()
+            | Run()
+            | Record()
+            | DeadLetter()
+        ):
+            return _first(row.schedule)
+        case _:
+            assert_never(row)
+
+
+def of_limit(limit_name: str) -> str | None:
+    """The namespace of a limit; None for one that all namespaces share: an EMR application, and EMR's start rate."""
+    kind, _, name = limit_name.partition(":")
+    return None if kind in ("application", "emr") else _first(name)
+
+
+def _first(full_name: str) -> str:
+    return full_name.partition(".")[0]

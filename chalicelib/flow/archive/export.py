@@ -1,0 +1,227 @@
+"""Export the rows of namespaces into files of JSON lines.
+
+DynamoDB has no snapshot of three tables. So the export reads them twice: if both reads give the same rows, all rows had
+these contents at the instant between the reads. A write in between changes the digest, and the export is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chalicelib.core.archive import manifest as manifests
+from chalicelib.core.archive.manifest import MANIFEST, PROGRESS, Manifest, Part, Source, Table
+from chalicelib.core.archive.owner import LEFT_OUT, namespace_of
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.ports import Archive, Copies, StoredCopy
+
+TABLES: tuple[Table, ...] = ("catalog", "jobs", "runs")
+MAX_PART = 4_000_000  # characters of a file of lines, roughly: it is read whole
+Tell = Callable[[str, int], None]  # gets the table, and how many rows of it were read
+
+
+@dataclass
+class Wanted:
+    """Which rows an export has. ``plans`` are the plans of its backfills, which the first read finds."""
+
+    namespaces: frozenset[str]
+    plans: set[str] = field(default_factory=set)
+
+    def has(self, copy: StoredCopy) -> bool:
+        row = copy.row
+        if type(row) in LEFT_OUT:
+            return False
+        if not self.namespaces:
+            return True
+        if isinstance(row, PlanPart):
+            return row.plan in self.plans
+        found = namespace_of(row)
+        if isinstance(row, Backfill) and found in self.namespaces:
+            self.plans.add(row.plan)
+        return found in self.namespaces
+
+
+@dataclass
+class Sum:
+    """A digest of rows that does not depend on their order, and their number."""
+
+    digest: int = 0
+    rows: int = 0
+
+    def add(self, line: str) -> None:
+        self.digest ^= int.from_bytes(hashlib.sha256(line.encode()).digest())
+        self.rows += 1
+
+    def as_text(self) -> str:
+        return f"{self.rows}:{self.digest:064x}"
+
+
+def export(
+    copies: Copies,
+    archive: Archive,
+    namespaces: Collection[str],
+    source: Source,
+    now: Instant,
+    tell: Tell = lambda table, rows: None,
+) -> Manifest:
+    """Write the rows of these namespaces, or of the whole installation if there are none, into an archive.
+
+    An export that broke off goes on at the last file. Raises `SluiceError` if the archive has another export, if a
+    namespace does not exist, or if rows changed while they were read.
+    """
+    known = archive.text(MANIFEST)
+    if known is not None:
+        raise SluiceError(
+            "conflict",
+            f"expected a folder without an export, got one with the export of {_about(known)}",
+            "--to",
+            "name an empty folder",
+        )
+    wanted = Wanted(frozenset(namespaces))
+    first = digest(copies, wanted, tell)
+    progress = _Progress.read(archive, wanted.namespaces, first)
+    for table in TABLES[progress.table :]:
+        progress.write(copies, archive, wanted, table, tell)
+    if progress.total.as_text() != first.as_text():
+        archive.put(PROGRESS, "{}")
+        message = f"expected the same {first.rows} rows in both reads, got changes while the export read the tables"
+        hint = "freeze the installation as docs/operations.md describes (Export and import), then export again"
+        raise SluiceError("conflict", message, None, hint)
+    made = Manifest(
+        layout=copies.layout,
+        exported_at=iso(now),
+        namespaces=tuple(sorted(wanted.namespaces)),
+        source=source,
+        digest=first.as_text(),
+        rows=dict(sorted(progress.kinds.items())),
+        parts=tuple(progress.parts),
+    )
+    put_manifest(archive, made)
+    return made
+
+
+def put_manifest(archive: Archive, manifest: Manifest) -> None:
+    archive.put(MANIFEST, json.dumps(manifests.as_json(manifest), indent=2) + "\n")
+
+
+def _about(text: str) -> str:
+    try:
+        found = json.loads(text)
+        return f"{', '.join(found['namespaces']) or 'an installation'} of {found['exported_at']}"
+    except (ValueError, KeyError, TypeError):
+        return "unknown namespaces"
+
+
+def digest(copies: Copies, wanted: Wanted, tell: Tell = lambda table, rows: None) -> Sum:
+    """The digest of all rows of an export. Parts of plans never change, and are no part of it."""
+    total, names = Sum(), set[str]()
+    for table in TABLES:
+        for copy in pages_of(copies, table):
+            if copy.kind == "Definition" and copy.item["pk"] == {"S": "NAMESPACES"}:
+                names.add(copy.item["sk"]["S"])
+            if wanted.has(copy) and not isinstance(copy.row, PlanPart):
+                total.add(line_of(copy))
+        tell(table, total.rows)
+    if missing := sorted(wanted.namespaces - names):
+        hint = f"the namespaces are {', '.join(sorted(names)) or 'none'}; without one, all are exported"
+        raise SluiceError("not_found", f"expected a namespace, got {', '.join(missing)}", "NAMESPACE", hint)
+    return total
+
+
+def pages_of(copies: Copies, table: Table) -> Iterator[StoredCopy]:
+    """Every row of a table."""
+    cursor: Any = None
+    while True:
+        page, cursor = copies.page(table, cursor)
+        yield from page
+        if cursor is None:
+            return
+
+
+def line_of(copy: StoredCopy) -> str:
+    """The line of a row in a file."""
+    document = {"kind": copy.kind, "item": copy.item}
+    return json.dumps(document, separators=(",", ":"), sort_keys=True) + "\n"
+
+
+@dataclass
+class _Progress:
+    """How far the second read has come: the files that are written, and where it goes on."""
+
+    namespaces: tuple[str, ...]
+    first: str
+    table: int = 0
+    cursor: Any = None
+    total: Sum = field(default_factory=Sum)
+    kinds: Counter[str] = field(default_factory=Counter)
+    parts: list[Part] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, archive: Archive, namespaces: frozenset[str], first: Sum) -> _Progress:
+        """The progress of the same export of the same rows; a new one if the rows have changed since."""
+        fresh = cls(tuple(sorted(namespaces)), first.as_text())
+        stored: Mapping[str, Any] = json.loads(archive.text(PROGRESS) or "{}")
+        if (stored.get("namespaces"), stored.get("first")) != (list(fresh.namespaces), fresh.first):
+            return fresh
+        return cls(
+            fresh.namespaces,
+            fresh.first,
+            stored["table"],
+            stored["cursor"],
+            Sum(int(stored["digest"], 16), stored["rows"]),
+            Counter(stored["kinds"]),
+            [Part.model_validate(part) for part in stored["parts"]],
+        )
+
+    def write(
+        self,
+        copies: Copies,
+        archive: Archive,
+        wanted: Wanted,
+        table: Table,
+        tell: Tell,
+    ) -> None:
+        """Write the files of one table from the cursor on."""
+        lines: list[str] = []
+        while True:
+            page, self.cursor = copies.page(table, self.cursor)
+            lines += self._lines(page, wanted)
+            if self.cursor is None or sum(map(len, lines)) >= MAX_PART:
+                self.table += self.cursor is None
+                self._put(archive, table, lines)
+                lines = []
+                tell(table, self.total.rows)
+            if self.cursor is None:
+                return
+
+    def _lines(self, page: Sequence[StoredCopy], wanted: Wanted) -> Iterator[str]:
+        for copy in page:
+            if wanted.has(copy):
+                line = line_of(copy)
+                self.kinds[copy.kind] += 1
+                if not isinstance(copy.row, PlanPart):
+                    self.total.add(line)
+                yield line
+
+    def _put(self, archive: Archive, table: Table, lines: Sequence[str]) -> None:
+        if lines:
+            name, text = f"{table}-{len(self.parts):06d}.jsonl", "".join(lines)
+            archive.put(name, text)
+            self.parts.append(manifests.part_of(name, table, text))
+        document = {
+            "namespaces": self.namespaces,
+            "first": self.first,
+            "table": self.table,
+            "cursor": self.cursor,
+            "digest": f"{self.total.digest:x}",
+            "rows": self.total.rows,
+            "kinds": self.kinds,
+            "parts": [part.model_dump() for part in self.parts],
+        }
+        archive.put(PROGRESS, json.dumps(document))

@@ -1,0 +1,1 @@
+"""Mend tables that were restored to different instants (O4)."""

@@ -1,0 +1,369 @@
+"""Mend the tables of a frozen installation, after they were restored to different instants up to ten minutes apart.
+
+The rows of three tables are compared with each other, with the job runs of EMR, with the contexts of runs in S3, and
+with the objects of datasets. All of these outlive a restore of the tables. `docs/guarantees.md` says what no comparison
+shows. A repair that broke off is run again: it finds what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from chalicelib.core import ids, states
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.events.build import status_event
+from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.core.fires.timer import fire_event
+from chalicelib.core.instants import SECOND, Instant, iso
+from chalicelib.core.jobs import claim
+from chalicelib.core.limits import names, returns
+from chalicelib.core.repair import fires
+from chalicelib.core.repair.limits import recounted
+from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Pointer, Run
+from chalicelib.core.rows.schedule import HISTORY, WAKE
+from chalicelib.core.runs import complete, queued
+from chalicelib.core.states import GATHERING_MODES, JobKind
+from chalicelib.core.writes import Delete, DeleteJob, Put, Replace, Write
+from chalicelib.flow import facts as facts_of
+from chalicelib.flow import lookup
+from chalicelib.flow.archive.export import pages_of
+from chalicelib.flow.ingest import apply, objects
+from chalicelib.flow.limits import policies
+from chalicelib.flow.repair.stock import Outbox, Stock, attempt_of
+from chalicelib.flow.schedules import pauses
+from chalicelib.ports import MAX_RACES, Begun, Copies, Ports
+
+Unknown = Literal["adopt", "cancel", "leave"]
+WHY = "held by a repair"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One difference: its kind, the name of what differs, and what the repair does about it, in words."""
+
+    kind: str
+    name: str
+    done: str
+
+
+@dataclass
+class Repair:
+    """One repair. ``since`` is an instant up to which all three tables agree; ``began`` are the runs of EMR since then.
+    ``unknown`` says what becomes of those that no table has. A dry run reports and changes nothing."""
+
+    ports: Ports
+    copies: Copies
+    since: Instant
+    began: Iterable[Begun]
+    unknown: Unknown = "adopt"
+    dry_run: bool = False
+    findings: list[Finding] = field(default_factory=list)
+
+    def run(self) -> list[Finding]:
+        """Compare and mend, in an order in which no step needs a later one. Returns what was found."""
+        self.now = self.ports.clock.now()
+        self.stock = Stock.read(self.copies, self.since)
+        self.runs_at_emr()
+        self.next_attempts()
+        self.closed_schedules()
+        self.applied_events()
+        self.permits_of_jobs()
+        self.waiting_jobs()
+        self.missing_fires()
+        self.open_outboxes()
+        self.statuses()
+        self.limits()
+        return self.findings
+
+    def runs_at_emr(self) -> None:
+        """Adopt or cancel the job runs of EMR that no table has, and tell a run its id at EMR."""
+        for begun in self.began:
+            named = attempt_of(begun.name)
+            if named is None:
+                continue
+            run = self.stock.runs.get(named)
+            if run is None and (run := self.ports.runs.run(*named)) is None:
+                self._adopt(begun, *named)
+            elif run.target_id is None and not states.is_terminal(run.state):
+                self._found("id at EMR", begun.name, "stored, so that the run is not called again")
+                self._known(replace(run, target_id=begun.target_id, lease_until=None, queued_in=None, rank=None,
+                                    wake_at=self.now, rev=run.rev + 1), begun)  # fmt: skip
+
+    def _adopt(self, begun: Begun, run_id: str, attempt: int) -> None:
+        made = self._made(begun, run_id, attempt)
+        if made is None:
+            self._found("unknown run", begun.name, f"left alone: its schedule is gone ({begun.target_id})")
+            return
+        if self.unknown == "leave":
+            self._found("unknown run", begun.name, f"left alone, as requested ({begun.target_id})")
+            return
+        done = "adopted" if self.unknown == "adopt" else "to be cancelled"
+        self._found("unknown run", begun.name, f"{done} ({begun.target_id})")
+        if self.unknown == "cancel":
+            made = replace(made, cancel=True, reason="cancelled by a repair: no table had this run")
+        self.stock.ended.add(run_id)
+        self._known(made, begun, new=True)
+
+    def _made(self, begun: Begun, run_id: str, attempt: int) -> Run | None:
+        """The run of a job run, as its claim would have built it at that time. None without a schedule."""
+        parsed = ids.parse_job_id(run_id)
+        if parsed is None:
+            return None
+        context = self.ports.payloads.context(run_id) or {}
+        fired = next((each for each in context.get("events", ()) if each["kind"] == "time"), None)
+        kind: JobKind = "retry" if attempt > 1 else "fire" if fired is not None else "gathering"
+        key, why = (parsed.schedule, parsed.generation, sort_keys.GATHERING), "found at EMR by a repair"
+        job = Job(*key, run_id, kind, "PENDING_LAUNCH", begun.at, attempt=attempt, reason=why)
+        job = replace(job, correlation=context.get("correlation"))
+        if fired is not None:
+            event = Event(fired["id"], "time", f"time:{parsed.schedule}", fired["instant"], fired["instant"])
+            job = replace(job, due_at=event.instant, accepted_at=event.instant, event=event)
+        facts = facts_of.gather(self.ports, job)
+        if facts.schedule_state is None or facts.schedule is None or facts.workflow is None:
+            return None
+        asks = facts.asks(parsed.schedule.partition(".")[0])
+        taken = tuple(ask.limit_name for ask in asks if not names.is_admission(ask.limit_name))
+        uri = self.ports.payloads.context_uri(run_id)
+        run = claim.build_run(job, facts, taken, uri, begun.at, (), returns.units_of(asks, 0))
+        properties = context.get("properties", run.request.properties)
+        return replace(run, generation=parsed.generation, target_id=begun.target_id, calls=1, wake_at=self.now,
+                       start_requested_at=begun.at, request=replace(run.request, properties=properties))  # fmt: skip
+
+    def _known(self, run: Run, begun: Begun, new: bool = False) -> None:
+        self.stock.runs[run.run_id, run.attempt] = run
+        pointer = Pointer(begun.target_id, run.run_id, run.attempt, self.now + HISTORY)
+        self._write(Put(run) if new else Replace(run), Put(pointer))
+
+    def next_attempts(self) -> None:
+        """A run that waits for its next attempt has the job of it, and no other run has one."""
+        for job in [job for job in self.stock.jobs.values() if job.kind == "retry"]:
+            before = self.stock.runs.get((job.job_id, job.attempt - 1))
+            if before is None or before.state != "RETRYING":
+                self._found("next attempt", f"{job.job_id}-{job.attempt}", "deleted: its run has not failed yet")
+                self._drop(job)
+        waiting = {(job.job_id, job.attempt) for job in self.stock.jobs.values() if job.kind == "retry"}
+        for run in list(self.stock.runs.values()):
+            after = (run.run_id, run.attempt + 1)
+            known = after in waiting or after in self.stock.runs or self.ports.runs.run(*after) is not None
+            if run.state == "RETRYING" and not known:
+                self._found("next attempt", f"{run.run_id}-{after[1]}", "created again: its job was lost")
+                self._create(complete.retry_of(run, run.reason, self.now))
+
+    def closed_schedules(self) -> None:
+        """Hold each schedule whose state may be older than a change that another table shows."""
+        newer: dict[str, int] = {}
+        for job in [*self.stock.tombstones, *self.stock.jobs.values()]:
+            newer[job.schedule] = max(job.generation, newer.get(job.schedule, 0))
+        for schedule, row in sorted(self.stock.schedule_states.items()):
+            closed = any(
+                job.schedule == schedule and job.generation == row.generation and job.sort_key == sort_keys.GATHERING
+                for job in self.stock.tombstones
+            )
+            later = newer.get(schedule, 0) > row.generation
+            if row.mode in GATHERING_MODES and row.mode != "hold" and (closed or later):
+                what = "replaced or enabled again" if later else "closed"
+                self._found("schedule", schedule, f"held: it was {what} after the instant of the catalog; decide")
+                if not self.dry_run:
+                    pauses.pause(self.ports, schedule, "hold", "sluice repair", reason=WHY)
+
+    def applied_events(self) -> None:
+        """The marks of events agree with the jobs and runs that counted them."""
+        self.again: list[AppliedEvent] = []
+        for run in list(self.stock.runs.values()):
+            counted = self._counted(run)
+            if counted is None:
+                continue
+            marks = {mark.event.id: mark for mark in self.stock.markers.get(run.run_id, ())}
+            for described in counted:
+                if described["id"] not in marks:
+                    self._mark(run, described)
+            wanted = {described["id"] for described in counted}
+            self._forget([mark for mark in marks.values() if mark.event.id not in wanted], "its run began without it")
+        known = {job.job_id for job in self.stock.jobs.values()}
+        for job_id, marks_of in list(self.stock.markers.items()):
+            if job_id not in self.stock.ended and job_id not in self.stock.records and job_id not in known:
+                self._forget(marks_of, "its job is lost")
+
+    def _counted(self, run: Run) -> list[Mapping[str, Any]] | None:
+        """The events in the context of a run since the instant; None if it has no list of events that it gathered."""
+        if run.claimed_at < self.since or run.event is not None or run.kind not in ("gathering", "detached"):
+            return None
+        context = self.ports.payloads.context(run.run_id)
+        if context is None or context.get("manifest") is not None or run.attempt > 1:
+            return None
+        return list(context.get("events", ()))
+
+    def _mark(self, run: Run, described: Mapping[str, Any]) -> None:
+        event = self.stock.events().get(described["id"]) or _event_of(described, run)
+        self._found("event", event.id, f"marked as counted by run {run.run_id}")
+        mark = AppliedEvent(run.schedule, run.generation, event, run.run_id)
+        self.stock.markers[run.run_id].append(mark)
+        self._write(Put(mark))
+
+    def _forget(self, marks: list[AppliedEvent], why: str) -> None:
+        for mark in marks:
+            self._found("event", mark.event.id, f"counts again for {mark.schedule}: {why}")
+            self.stock.markers[mark.event_job].remove(mark)
+            self.again.append(mark)
+            self._write(Delete(mark))
+
+    def permits_of_jobs(self) -> None:
+        """Jobs leave their queues and hold nothing: they request their permits again."""
+        for job in list(self.stock.jobs.values()):
+            if job.queued_in is not None or job.held:
+                free = replace(job, queued_in=None, rank=None, held=(), units=0, wake_at=self.now, rev=job.rev + 1)
+                self.stock.keep(free)
+                self._write(Replace(free))
+
+    def waiting_jobs(self) -> None:
+        """Delete the jobs that have a run or a record, then apply again the events that count for no job."""
+        for job in list(self.stock.jobs.values()):
+            later = (job.job_id, job.attempt) in self.stock.runs or self.ports.runs.run(job.job_id, job.attempt)
+            recorded = job.kind not in ("retry", "redrive") and job.job_id in self.stock.records
+            if later or recorded:
+                self._found("job", job.job_id, f"deleted: it has {'a run' if later else 'a record'} already")
+                self._drop(job)
+        for mark in sorted(self.again, key=lambda mark: (mark.event.accepted_at, mark.event.id)):
+            if not self.dry_run:
+                rows = self._subscriptions(mark.event.key, mark.schedule, mark.generation)
+                apply.apply_event(self.ports, mark.event, rows, self.now)
+
+    def _subscriptions(self, key: str, schedule: str, generation: int) -> list[Any]:
+        found, cursor = [], None
+        while True:
+            page = self.ports.catalog.subscriptions(key, 200, cursor)
+            found += [row for row in page.items if (row.schedule, row.generation) == (schedule, generation)]
+            if page.cursor is None:
+                return [row for row in found if row.leaf != WAKE]
+            cursor = page.cursor
+
+    def missing_fires(self) -> None:
+        """Write the fires again that a timer has left behind, and that nothing shows."""
+        for timer in self.stock.timers:
+            row = self.stock.schedule_states.get(timer.schedule)
+            schedule = lookup.definition_of(self.ports, row)
+            if row is None or schedule is None or row.generation != timer.generation:
+                continue
+            for fire in fires.since(timer, schedule, max(self.since, row.since)):
+                if not self.stock.has(fire) and not self._is_counted(fire):
+                    self._found("fire", fire.job_id, f"written again: nothing shows the fire of {iso(fire.created_at)}")
+                    self._create(fire)
+
+    def _is_counted(self, fire: Job) -> bool:
+        """Whether a fire was an event of a job, under the mark of its event."""
+        return bool(self.ports.jobs.applied([(fire.schedule, fire.generation, fire_event(fire).id)]))
+
+    def open_outboxes(self) -> None:
+        """Apply every event since the instant again: a schedule that has it is not changed. Register the objects that
+        are in the buckets, and in no table."""
+        for mark in [mark for marks in self.stock.markers.values() for mark in marks]:
+            if mark.event.accepted_at >= self.since and mark.event.id not in self.stock.outboxes:
+                outbox = self._outbox_of(mark.event)
+                if outbox is not None:
+                    self._found("event", mark.event.id, "registered again: only the schedules that counted it had it")
+                    self.stock.outboxes[mark.event.id] = outbox
+        for outbox in self.stock.outboxes.values():
+            opened = replace(outbox, cursor=None, wake_at=self.now)
+            self._write(Put(replace(opened, expires_at=None) if isinstance(opened, PostedEvent) else opened))
+        if self.stock.outboxes:
+            self._found("outboxes", f"{len(self.stock.outboxes)} events", "applied again to the schedules without them")
+        for dataset in self._datasets():
+            for changed in self.ports.lake.changed(dataset.bucket, dataset.prefix, self.since - SECOND):
+                if not self.dry_run:
+                    created = ObjectCreated(dataset.bucket, changed.key, changed.at, changed.size, changed.etag)
+                    objects.match_object(self.ports, created)
+
+    def _datasets(self) -> Iterator[Dataset]:
+        for copy in pages_of(self.copies, "catalog"):
+            row = copy.row
+            if isinstance(row, Definition) and row.kind == "dataset":
+                yield Dataset.model_validate(row.document)
+
+    def _outbox_of(self, event: Event) -> Outbox | None:
+        """The row that registers an event, made from the event itself; None for an event of another kind."""
+        if event.kind == "event":
+            return PostedEvent(event)
+        stored = self.ports.catalog.definition("dataset", event.dataset) if event.dataset else None
+        if stored is None or event.dataset is None:
+            return None
+        dataset = Dataset.model_validate(stored.document)
+        if event.kind == "partition" and event.partition is not None and dataset.format == "files":
+            values = tuple(event.partition[key] for key in dataset.keys)
+            if self.ports.catalog.partition(event.dataset, values) is None:
+                return Partition(event.dataset, values, event, "")
+        if event.kind == "size" and event.path is not None:
+            key = event.path.removeprefix(f"s3://{dataset.bucket}/")
+            return CountedObject(event.dataset, key, "", event)
+        return None
+
+    def statuses(self) -> None:
+        """Announce the statuses of the runs since the instant again."""
+        for run in list(self.stock.runs.values()):
+            said = []
+            if run.running_seen_at is not None and run.running_seen_at >= self.since:
+                said.append("STARTED")
+            status = states.PROGRAM_STATUS.get(run.state)
+            if states.is_terminal(run.state) and status and (run.state_at or 0) >= self.since:
+                said.append(status)
+            said = [each for each in said if each not in run.announce]
+            heard = [
+                each for each in said if self.ports.catalog.subscriptions(status_event(run, each).key, 1, None).items
+            ]
+            if heard:
+                self._found("status", f"{run.run_id}-{run.attempt}", f"announced again: {', '.join(heard)}")
+                later = replace(complete.add_statuses(run, heard, self.now), cursor=None)
+                self.stock.runs[run.run_id, run.attempt] = later
+                self._write(Replace(later))
+
+    def limits(self) -> None:
+        """Empty the queues, and count what runs hold."""
+        for run in list(self.stock.runs.values()):
+            if run.queued_in is not None:
+                self.stock.runs[run.run_id, run.attempt] = off = queued.off_queue(run, self.now)
+                self._write(Replace(off))
+        if not self.dry_run:
+            self.copies.delete(self.stock.waiters)
+        spacings = {}
+        for name in self.stock.limits:
+            policy = policies.policy_of(self.ports, name.partition(":")[2]) if name.startswith("policy:") else None
+            if policy is not None:
+                spacings[name] = policy.pace(name.partition(":")[2]).spacing
+        for state in recounted(self.stock.limits, self.stock.runs.values(), spacings).values():
+            before = self.stock.limits.get(state.limit_name)
+            if before is None or (before.active, set(before.starts)) != (state.active, set(state.starts)):
+                was = 0 if before is None else before.active
+                self._found("limit", state.limit_name, f"recounted: {state.active} in use instead of {was}")
+            if not self.dry_run:
+                self.copies.put_limit(state)
+
+    def _drop(self, job: Job) -> None:
+        self.stock.drop(job)
+        self._write(DeleteJob(job))
+
+    def _create(self, job: Job) -> None:
+        self.stock.keep(job)
+        self._write(Put(job))
+
+    def _found(self, kind: str, name: str, done: str) -> None:
+        self.findings.append(Finding(kind, name, done))
+
+    def _write(self, *plan: Write) -> None:
+        if self.dry_run:
+            return
+        for _ in range(MAX_RACES):
+            if self.ports.ledger.commit(plan) is None:
+                return
+        raise RuntimeError(f"expected a frozen installation, got a change of {plan[0]}; freeze it, and repair again")
+
+
+def _event_of(described: Mapping[str, Any], run: Run) -> Event:
+    """An event as far as the context of its run describes it."""
+    known = {name: described[name] for name in ("partition", "dataset", "path", "size") if name in described}
+    accepted = run.accepted_at if run.accepted_at is not None else run.claimed_at
+    return Event(described["id"], described["kind"], "", described.get("instant", accepted), accepted, **known)

@@ -1,0 +1,98 @@
+"""The commands of `sluice.cli.operations`, by the service's own code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+
+from chalicelib.core.archive.manifest import Manifest, Source
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import MINUTE
+from chalicelib.flow.archive import export as exports
+from chalicelib.flow.archive import give_up, load
+from chalicelib.flow.repair.repair import Finding, Repair, Unknown
+from sluice.errors import ApiRefused
+from sluice.operations.archives import archive
+from sluice.operations.installation import Installation
+
+Tell = Callable[[str, int], None]
+MARGIN = MINUTE  # a restore is exact to the second; clocks and invocations are not
+
+
+def now() -> int:
+    return round(datetime.now(UTC).timestamp() * 1000)
+
+
+def refused(error: SluiceError) -> ApiRefused:
+    """A refusal of the service, as the command line reports it."""
+    return ApiRefused(error.status, error.code, error.message, error.field, error.hint)
+
+
+def freeze(stack: str) -> int:
+    """Let no Lambda of a stack begin. Returns how many there are."""
+    return Installation.of(stack, boto3.Session()).freeze()
+
+
+def unfreeze(stack: str) -> int:
+    """Let the Lambdas of a stack run again. Returns how many were frozen."""
+    return Installation.of(stack, boto3.Session()).unfreeze()
+
+
+def export(
+    stack: str, to: str, namespaces: Sequence[str], move: bool, tables: Mapping[str, str], tell: Tell
+) -> Manifest:
+    session = boto3.Session()
+    installation = Installation.of(stack, session, tables)
+    if move:
+        installation.require_frozen()
+    settings, files, copies = installation.settings, archive(to, session), installation.copies()
+    source = Source(
+        catalog=settings.catalog_table,
+        jobs=settings.jobs_table,
+        runs=settings.runs_table,
+        lake=settings.lake_bucket,
+        control=settings.control_bucket,
+    )
+    try:
+        made = _unfinished_move(files) if move else None
+        made = made or exports.export(copies, files, namespaces, source, now(), tell)
+        if move:
+            made = give_up.give_up(copies, files, installation.ledger(), installation.jobs(), now())
+        return made
+    except SluiceError as error:
+        raise refused(error) from None
+
+
+def _unfinished_move(files: Any) -> Manifest | None:
+    """The export of a move that broke off while the source gave its rows up."""
+    if files.text(give_up.STARTED) is None:
+        return None
+    return Manifest.model_validate_json(files.text("manifest.json"))
+
+
+def repair(stack: str, restored_to: int, unknown: Unknown, dry_run: bool) -> list[Finding]:
+    """Repair the tables of a stack, or say what a repair would do. ``restored_to`` is in ms."""
+    installation = Installation.of(stack, boto3.Session())
+    if not dry_run:
+        installation.require_frozen()
+    ports, since = installation.ports(), restored_to - MARGIN
+    emr: Any = ports.targets.of("emr_serverless")
+    try:
+        return Repair(ports, installation.copies(), since, emr.started_since(since), unknown, dry_run).run()
+    except SluiceError as error:
+        raise refused(error) from None
+
+
+def import_(stack: str, address: str, buckets: Mapping[str, str], copy: bool, tell: Tell) -> Manifest:
+    session = boto3.Session()
+    installation = Installation.of(stack, session)
+    files, settings = archive(address, session), installation.settings
+    try:
+        made = load.known(installation.copies(), files)
+        own = {made.source.lake: settings.lake_bucket, made.source.control: settings.control_bucket, **buckets}
+        return load.load(installation.copies(), files, stack, own, now(), copy, tell)
+    except SluiceError as error:
+        raise refused(error) from None

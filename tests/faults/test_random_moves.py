@@ -1,0 +1,95 @@
+"""Random worlds that stop at a random call, are exported, and go on in an empty installation (L14).
+
+The tables of the source are emptied before the import. So what an export lacks is lost. Both installations share the
+target, which sees what starts twice.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chalicelib.log import logger
+from tests.faults import invariants
+from tests.faults.random_world import RandomWorld
+from tests.faults.test_random_worlds import PEOPLE, patient, schedules, step
+from tests.support.archives import emptied, exported, imported
+
+
+def play(documents: dict[str, Any], steps: list[Any], seed: int, stopped_at: int, everything: bool) -> None:
+    level = logger.log_level
+    logger.setLevel("CRITICAL")
+    try:
+        world = RandomWorld(documents, seed)
+        for kind, *arguments in steps[:-1]:
+            _act(world, kind, arguments)
+        _stopped(world, steps[-1], stopped_at)
+        world.weather.undisturbed(lambda: _moved(world, everything))
+        world.weather.undisturbed(lambda: invariants.check(world))
+        world.rest()
+    finally:
+        logger.setLevel(level)
+
+
+class Stopped(BaseException):
+    """All invocations end at once, in the middle of what they do."""
+
+
+def _stopped(world: RandomWorld, step: Any, calls: int) -> None:
+    """Play a step up to this call of the tables."""
+    kind, *arguments = step
+    before, left = world.tables.before_call, [calls]
+
+    def stops() -> None:
+        left[0] -= 1
+        if left[0] <= 0:
+            raise Stopped
+        before()
+
+    world.tables.before_call = stops
+    with suppress(Stopped):
+        _act(world, kind, arguments)
+    world.tables.before_call = before
+    world.points.die_after = None
+
+
+def _act(world: RandomWorld, kind: str, arguments: list[Any]) -> None:
+    act = getattr(world, kind)
+    if kind in PEOPLE:
+        world.people(lambda: act(*arguments))
+    else:
+        act(*arguments)
+
+
+def _moved(world: RandomWorld, everything: bool) -> None:
+    """Everything that is not in the tables is lost: hints, and what invocations had in their memory."""
+    archive = exported(world, *([] if everything else ["demo"]))
+    emptied(world.tables)
+    world.forget_hints()
+    world.slow, world.stalled, world.old_refs = [], [], []
+    imported(world, archive)
+
+
+everything = given(schedules(), st.lists(step, min_size=8, max_size=30), st.integers(0, 1000), st.integers(1, 40),
+                   st.booleans())  # fmt: skip
+
+
+@settings(max_examples=12, derandomize=True, **patient)
+@everything
+def test_l14_random_worlds_go_on_in_another_installation(
+    documents: dict[str, Any], steps: list[Any], seed: int, stopped_at: int, everything: bool
+) -> None:
+    play(documents, steps, seed, stopped_at, everything)
+
+
+@pytest.mark.long
+@settings(max_examples=1000, **patient)
+@everything
+def test_l14_many_random_worlds_go_on_elsewhere(
+    documents: dict[str, Any], steps: list[Any], seed: int, stopped_at: int, everything: bool
+) -> None:
+    play(documents, steps, seed, stopped_at, everything)

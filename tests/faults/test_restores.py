@@ -1,0 +1,149 @@
+"""Tables that are restored to three instants, up to ten minutes apart, and repaired (O4).
+
+EMR, the contexts in S3 and the objects of datasets outlive a restore. So after the repair, and some hours, all that was
+due has run once: by the run that EMR had, or by another one if EMR had none. EMR forgets its client tokens here, so a
+second start call would be a second run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import MINUTE
+from chalicelib.flow.repair.repair import Finding, Repair
+from tests.faults import invariants
+from tests.support.archives import copies_of
+from tests.support.schedules import after, at_most, partitions
+from tests.support.world import EMR, World, day, flights
+
+RETRIED = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
+EVERY = {"workflow": "join", "trigger": {"type": "time", "expression": "@every 2m"}, "enabled": True}
+FOUR = {"workflow": "join", "trigger": {"type": "time", "expression": "R4/PT3M"}, "enabled": True}
+SCHEDULES = {
+    "daily": partitions(by=["day"], **at_most(2)),
+    "pairs": partitions(dataset="weather", count=2),
+    "next": after("clean", "join"),
+    "every": {**EVERY, "coalesce": False, "constraints": [{"type": "concurrency", "max": 2, "on_unmet": "wait"}]},
+    "four": {**FOUR, "coalesce": False},
+}
+TABLES = ("CatalogTable", "JobsTable", "RunsTable")
+
+
+class Restored(World):
+    """A world that keeps what its tables had at every step."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(wake_shards=1, history_shards=1)
+        self.chance = random.Random(seed)
+        self.deploy(flights(SCHEDULES, clean=RETRIED))
+        self.kept: list[tuple[int, dict[str, Any]]] = []
+        self.uploaded: set[tuple[str, int]] = set()
+
+    def keep(self) -> None:
+        self.kept.append((self.clock.now(), self.tables.saved()))
+
+    def steps(self, minutes: int) -> None:
+        """Minutes in which data comes, EMR's runs end, and time passes, in any order."""
+        end = self.clock.now() + minutes * MINUTE
+        while self.clock.now() < end:
+            match self.chance.randrange(5):
+                case 0 | 1:
+                    dataset, number = self.chance.choice(["flights", "weather"]), self.chance.randint(1, 9)
+                    self.uploaded.add((dataset, number))
+                    self.upload(day(number, dataset, "_SUCCESS" if dataset == "flights" else "a.csv"))
+                case 2:
+                    self.ends(self.chance.choice(["SUCCESS", "SUCCESS", "FAILED"]))
+                case _:
+                    pass
+            if self.chance.random() < 0.8:
+                self.keep()
+                self.settle()
+            self.keep()
+            self.pass_by(self.chance.choice(["7s", "25s", "50s"]))
+            self.keep()
+
+    def ends(self, outcome: str) -> None:
+        live = [made for made in self.targets.emr.runs.values() if made.state in ("SUBMITTED", "RUNNING")]
+        if live:
+            self.emr_says(self.chance.choice(live).id, outcome)
+
+    def restore(self, minutes: int) -> int:
+        """Restore each table to an instant within the last minutes. Returns an instant before all of them."""
+        now = self.clock.now()
+        lately = [kept for kept in self.kept if kept[0] >= now - minutes * MINUTE] or self.kept[-1:]
+        chosen = [self.chance.choice(lately) for _ in TABLES]
+        self.tables.restore({name: saved[name] for name, (_, saved) in zip(TABLES, chosen, strict=True)})
+        self.hints.sent = []
+        for made in self.targets.emr.runs.values():
+            made.token = f"forgotten {made.token}"
+        return min(at for at, _ in chosen) - MINUTE
+
+    def repair(self, since: int, **how: Any) -> list[Finding]:
+        return Repair(self.ports, copies_of(self), since, self.targets.emr.started_since(since), **how).run()
+
+    def rest(self) -> None:
+        for _ in range(14):
+            self.pass_by("2m")
+            self.finish()
+            self.settle()
+        for name in ("every", "four"):
+            self.disable(name)
+        for _ in range(4):
+            self.finish()
+            self.settle()
+            self.clock.pass_by("31m")
+            self.tick()
+
+
+def check(world: Restored, began: int) -> None:
+    """Nothing started twice, nothing that was due is missing, and limits are right."""
+    names = Counter(made.name for made in world.targets.emr.runs.values())
+    assert [name for name, count in names.items() if count > 1] == [], "an attempt was started twice"
+    runs = {(run.run_id, run.attempt) for name in SCHEDULES for run in world.runs(name)}
+    missing = [name for name in names if (name.rpartition("-")[0], int(name.rpartition("-")[2])) not in runs]
+    assert missing == [], "runs of EMR that no table has"
+    first = {name: [run for run in world.runs(name) if run.attempt == 1] for name in SCHEDULES}
+    assert len(first["daily"]) == len({number for dataset, number in world.uploaded if dataset == "flights"})
+    weather = len({number for dataset, number in world.uploaded if dataset == "weather"})
+    assert len(first["pairs"]) == weather // 2
+    assert len(first["four"]) == 4
+    nominals = sorted(run.due_at for run in first["every"])
+    gaps = [late - early for early, late in pairwise(nominals) if late - early != 2 * MINUTE]
+    assert nominals[0] == began + 2 * MINUTE and gaps == [], "each fire ran once"
+    stock = invariants.Stock(world)
+    for state in stock.lines.values():
+        assert (state.active, state.waiters) == (0, 0), state
+    left = [job for job in stock.jobs if not job.closed and job.state != "PENDING_TRIGGER"]
+    assert left == []
+
+
+def play(seed: int, minutes: int) -> None:
+    world = Restored(seed)
+    began = world.clock.now()
+    world.keep()
+    world.steps(12)
+    since = world.restore(minutes)
+    world.clock.pass_by("20m")
+    world.repair(since)
+    invariants._slots_are_counted(invariants.Stock(world))
+    invariants._queues_are_what_jobs_say(invariants.Stock(world))
+    world.rest()
+    check(world, began)
+
+
+@pytest.mark.parametrize("minutes", [0, 1, 3, 10])
+@pytest.mark.parametrize("seed", range(6))
+def test_o4_three_instants_are_mended(seed: int, minutes: int) -> None:
+    play(seed, minutes)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("minutes", [0, 1, 2, 5, 10])
+@pytest.mark.parametrize("seed", range(100, 200))
+def test_o4_hundreds_of_restores_are_mended(seed: int, minutes: int) -> None:
+    play(seed, minutes)

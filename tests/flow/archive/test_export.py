@@ -1,0 +1,278 @@
+"""Exports and imports of whole worlds: what arrives, what is refused, and what a crash leaves (L14, O4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chalicelib.core.archive.manifest import MANIFEST, Manifest
+from chalicelib.core.errors import SluiceError
+from chalicelib.flow.archive import export as exports
+from chalicelib.flow.archive import load as loads
+from tests.faults import invariants
+from tests.support.archives import SOURCE, MemoryArchive, copies_of, emptied, exported, imported
+from tests.support.schedules import at_most, partitions
+from tests.support.world import EMR, World, day, flights
+
+SMALL: dict[str, Any] = {"wake_shards": 1, "history_shards": 1}
+EVERY = {"workflow": "join", "trigger": {"type": "time", "expression": "@every 10m"}, "enabled": True}
+
+
+def busy() -> World:
+    """A world with a run, a job in a queue, a job that gathers, a prepared fire, and a message."""
+    world = World(**SMALL)
+    world.deploy(flights({"daily": partitions(by=["day"], **at_most(1)), "two": partitions(count=2), "every": EVERY}))
+    world.deploy({"workflows": {"clean": {"target": EMR}}}, namespace="other")
+    for number in (1, 2):
+        world.upload(day(number))
+    world.settle()
+    world.pass_by("9m")
+    return world
+
+
+def rows(world: World) -> dict[tuple[str, str, str], Any]:
+    return {(table, row["pk"]["S"], row["sk"]["S"]): row for table, row in world.tables.rows()}
+
+
+def elsewhere(archive: MemoryArchive, world: World, **how: Any) -> World:
+    """Another world at the same instant, with what an archive has."""
+    new = World(**SMALL)
+    new.clock.wait_until(world.clock.now())
+    new.targets, new.payloads = world.targets, world.payloads
+    new.ports = new.with_ports(targets=world.targets, payloads=world.payloads)
+    imported(new, archive, **how)
+    return new
+
+
+def test_l14_every_row_arrives_as_it_was() -> None:
+    world = busy()
+    before = rows(world)
+    assert len(before) > 30
+    archive = exported(world)
+    emptied(world.tables)
+    imported(world, archive)
+    assert rows(world) == before
+
+
+def test_l14_what_was_waiting_goes_on_in_another_installation() -> None:
+    world = busy()
+    new = elsewhere(exported(world, "demo"), world)
+    assert new.ports.catalog.definition("namespace", "other") is None
+    new.pass_by("2m")  # the prepared fire of minute 10 is due
+    new.finish()
+    new.settle()
+    new.finish()
+    new.pass_by("2m")
+    assert [run.state for run in new.runs("daily")] == ["SUCCEEDED", "SUCCEEDED"]
+    assert [run.state for run in new.runs("two")] == ["SUCCEEDED"]
+    assert len(new.runs("every")) == 1
+    new.upload(day(1))
+    new.settle()
+    assert len(new.runs("daily")) == 2, "a known partition counts once, also after an import"
+    invariants.check(new)
+
+
+def test_l14_nothing_starts_before_the_last_door_is_open() -> None:
+    """A tick and an event come after each write of an import: only what is imported completely reacts."""
+    world = busy()
+    archive = exported(world, "demo")
+    new = World(**SMALL)
+    new.clock.wait_until(world.clock.now() + 3_600_000)
+    new.targets = world.targets
+    new.ports = new.with_ports(targets=world.targets)
+    started = len(world.targets.emr.calls)
+    opened: list[bool] = []
+
+    def meanwhile() -> None:
+        if new.ports.catalog.definition("namespace", "demo") is None:
+            new.tables.after_write = lambda: None
+            new.tick()
+            opened.append(len(world.targets.emr.calls) > started)
+            new.tables.after_write = meanwhile
+
+    new.tables.after_write = meanwhile
+    imported(new, archive)
+    new.tables.after_write = lambda: None
+    assert opened and not any(opened)
+    new.tick()
+    assert len(world.targets.emr.calls) > started
+
+
+def test_l14_an_export_that_breaks_off_anywhere_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "MAX_PART", 2_000)
+    world = busy()
+    whole = exported(world, "demo")
+    assert len([name for name in whole.files if name.endswith(".jsonl")]) == 3
+    for number in range(1, 8):
+        archive = Breaking(number)
+        with pytest.raises(InterruptedError):
+            exports.export(copies_of(world), archive, ["demo"], SOURCE, world.clock.now())
+        archive.left = None
+        exports.export(copies_of(world), archive, ["demo"], SOURCE, world.clock.now())
+        assert archive.files == whole.files
+
+
+class Breaking(MemoryArchive):
+    """Files, and a disk that fails at the write of this number."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.left: int | None = number
+
+    def put(self, name: str, text: str) -> None:
+        if self.left is not None:
+            self.left -= 1
+            if self.left <= 0:
+                raise InterruptedError
+        super().put(name, text)
+
+
+def test_l14_an_import_that_breaks_off_anywhere_goes_on() -> None:
+    world = busy()
+    for number in range(1, 200):
+        archive, new = exported(world, "demo"), World(**SMALL)
+        new.clock.wait_until(world.clock.now())
+        left = [number]
+
+        def fails(left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] == 0:
+                raise InterruptedError
+
+        new.tables.after_write = fails
+        try:
+            imported(new, archive)
+            break
+        except InterruptedError:
+            new.tables.after_write = lambda: None
+            new.tick()
+            imported(new, archive)
+            new.pass_by("2m")
+            assert len(new.runs("every")) == 1, f"after a failure at write {number}"
+            assert len(new.runs("two")) == 1
+    assert number > 10
+
+
+def test_l14_rows_that_change_meanwhile_refuse_the_export() -> None:
+    world = busy()
+    copies = copies_of(world)
+    reads = [0]
+    page = copies.page
+
+    def changing(table: Any, cursor: Any) -> Any:
+        reads[0] += 1
+        if reads[0] == 5:  # the second read has begun
+            world.upload(day(3))
+        return page(table, cursor)
+
+    copies.page = changing  # type: ignore[method-assign]
+    archive = MemoryArchive()
+    with pytest.raises(SluiceError, match="changes while the export read") as refused:
+        exports.export(copies, archive, ["demo"], SOURCE, world.clock.now())
+    assert "freeze the installation" in str(refused.value.hint)
+    assert MANIFEST not in archive.files
+    exports.export(copies_of(world), archive, ["demo"], SOURCE, world.clock.now())
+    assert MANIFEST in archive.files
+
+
+def _newer_form(files: dict[str, str]) -> None:
+    files[MANIFEST] = json.dumps({**json.loads(files[MANIFEST]), "version": 2})
+
+
+def _newer_layout(files: dict[str, str]) -> None:
+    files[MANIFEST] = json.dumps({**json.loads(files[MANIFEST]), "layout": 4})
+
+
+def _truncated(files: dict[str, str]) -> None:
+    files["jobs-000001.jsonl"] = files["jobs-000001.jsonl"][:-20]
+
+
+def _changed(files: dict[str, str]) -> None:
+    files["jobs-000001.jsonl"] = files["jobs-000001.jsonl"].replace("demo.flights", "demo.fligths", 1)
+
+
+def _missing(files: dict[str, str]) -> None:
+    del files["jobs-000001.jsonl"]
+
+
+def _incomplete(files: dict[str, str]) -> None:
+    del files[MANIFEST]
+
+
+def _no_manifest(files: dict[str, str]) -> None:
+    files[MANIFEST] = "[]"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message", "hint"),
+    [
+        (_newer_form, "form 1 and layout 3 or lower, got form 2", "deploy the version"),
+        (_newer_layout, "layout 3 or lower, got form 1, layout 4", "deploy the version"),
+        (_truncated, "the file is truncated", "export"),
+        (_changed, "it was changed", "export"),
+        (_missing, "expected jobs-000001.jsonl in the export, got none", "export"),
+        (_incomplete, "the export is not complete", "run `sluice export` with the same --to"),
+        (_no_manifest, "expected the manifest of an export", "export"),
+    ],
+)
+def test_l14_an_export_that_is_not_whole_is_refused(
+    spoil: Callable[[dict[str, str]], None], message: str, hint: str
+) -> None:
+    archive = exported(busy(), "demo")
+    spoil(archive.files)
+    new = World(**SMALL)
+    with pytest.raises(SluiceError, match=message) as refused:
+        imported(new, archive)
+    assert hint in str(refused.value.hint)
+    assert rows(new) == {}
+
+
+@pytest.mark.parametrize(("namespaces", "got"), [(("demo",), "with demo"), ((), "with demo")])
+def test_l14_names_that_exist_already_are_refused(namespaces: tuple[str, ...], got: str) -> None:
+    archive = exported(busy(), *namespaces)
+    new = World(**SMALL)
+    new.deploy(flights({}))
+    before = rows(new)
+    with pytest.raises(SluiceError, match=got) as refused:
+        imported(new, archive)
+    assert "delete them there" in str(refused.value.hint)
+    assert rows(new) == before
+
+
+def test_l14_what_the_source_still_runs_is_refused() -> None:
+    archive = exported(busy(), "demo")
+    with pytest.raises(SluiceError, match="still runs them") as refused:
+        imported(World(**SMALL), archive, copy=False)
+    assert "--move" in str(refused.value.hint)
+
+
+def test_l14_unknown_namespaces_and_used_folders_are_refused() -> None:
+    world = busy()
+    with pytest.raises(SluiceError, match="expected a namespace, got none") as refused:
+        exported(world, "none")
+    assert "demo, other" in str(refused.value.hint)
+    archive = exported(world, "demo")
+    with pytest.raises(SluiceError, match="got one with the export of demo of 2026"):
+        exports.export(copies_of(world), archive, ["other"], SOURCE, world.clock.now())
+
+
+def test_l14_datasets_get_the_buckets_of_the_new_installation() -> None:
+    world = busy()
+    new = elsewhere(exported(world, "demo"), world, buckets={"lake-bucket": "new-lake"})
+    assert new.ports.catalog.dataset_at("new-lake", "raw/flights/") == "demo.flights"
+    assert new.ports.catalog.dataset_at("lake-bucket", "raw/flights/") is None
+    new.upload(day(5), bucket="new-lake")
+    new.settle()
+    assert len(new.runs("two")) == 1
+
+
+def test_l14_the_manifest_counts_rows_by_kind() -> None:
+    archive = exported(busy(), "demo")
+    made = Manifest.model_validate_json(archive.files[MANIFEST])
+    lines = [line for name, text in archive.files.items() if name.endswith("jsonl") for line in text.splitlines()]
+    assert sum(made.rows.values()) == len(lines)
+    assert made.rows["Run"] == 2 and made.rows["Waiter"] == 1
+    assert loads.TABLES == ("catalog", "jobs", "runs")
