@@ -20,6 +20,7 @@ from chalicelib.web import openapi
 from chalicelib.web.routes import (
     access,
     actions,
+    audit,
     backfills,
     dags,
     dead_letters,
@@ -44,6 +45,7 @@ app = Chalice(app_name="sluice")
 app.register_middleware(handlers.measured, "all")
 app.register_blueprint(definitions.routes)
 app.register_blueprint(access.routes)
+app.register_blueprint(audit.routes)
 app.register_blueprint(schedules.routes)
 app.register_blueprint(messages.routes)
 app.register_blueprint(actions.routes)

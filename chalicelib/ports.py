@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -248,6 +250,12 @@ class RunTable(Protocol):
     def dead_letter(self, run_id: str) -> DeadLetter | None:
         """The dead letter of the latest attempt to deliver an event."""
 
+    def audit(self, namespace: str, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
+        """The audit records of a namespace from ``[since, until)``, newest first, by strong reads."""
+
+    def audit_of_all(self, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
+        """The audit records of all namespaces from ``[since, until)``, newest first."""
+
 
 class Wakes(Protocol):
     """The wake indexes: refs of rows by their ``wake_at``. Reads are eventually consistent."""
@@ -388,9 +396,16 @@ class NoMetrics:
     def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
 
 
+def nobody() -> Author | None:
+    """The author of work that no request asks for, such as that of the clock."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything that a step may use. ``ends_at`` is when the runtime stops this invocation, or None if never."""
+    """Everything that a step may use. ``ends_at`` is when the runtime stops this invocation, or None if never.
+
+    ``author`` returns the author of the request in progress; None outside of requests."""
 
     clock: Clock
     ledger: Ledger
@@ -406,6 +421,7 @@ class Ports:
     prefetch: Prefetch
     ends_at: Instant | None = None
     metrics: Metrics = field(default_factory=NoMetrics)
+    author: Callable[[], Author | None] = nobody
 
     def has_time(self, span: Millis) -> bool:
         """Whether work of ``span`` ms ends before the runtime stops this invocation."""

@@ -51,6 +51,8 @@ class Settings:
     update_schedules: bool = True
     # For how many days runs and records are kept, 90 to 180 (H1).
     history_days: int = 180
+    # For how many days audit records are kept in the table.
+    audit_days: int = 400
     # Buckets besides the lake whose notifications of new objects reach this installation through EventBridge (T20).
     watched_buckets: tuple[str, ...] = ()
     # Whether callbacks may use private addresses and plain http: only on a laptop, with the local cloud.
@@ -107,6 +109,7 @@ class Settings:
             "horizon_seconds": int,
             "inline_events": int,
             "history_days": _between("SLUICE_HISTORY_DAYS", 90, 180),
+            "audit_days": _between("SLUICE_AUDIT_DAYS", 1, 3_650),
             "update_schedules": _switch("SLUICE_UPDATE_SCHEDULES"),
             "http_allow_private": _switch("SLUICE_HTTP_ALLOW_PRIVATE"),
             "worker_wait_seconds": float,

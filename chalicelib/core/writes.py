@@ -25,6 +25,7 @@ from chalicelib.core.limits.writes import (
     TrackRates,
 )
 from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -41,6 +42,7 @@ from chalicelib.core.states import Mode
 
 Row = (
     AccessRow
+    | AuditRow
     | NoticeWindow
     | Backfill
     | DagRun
@@ -131,11 +133,14 @@ class CountFailure:
 
 @dataclass(frozen=True, slots=True)
 class PutDefinition:
-    """Put a document over the version that was read (None: there must be none); a pool also over its ``edition``."""
+    """Put a document over the version that was read (None: there must be none); a pool also over its ``edition``.
+
+    ``before`` is the document that was read, for the audit record of the change."""
 
     definition: Definition
     over: int | None
     edition: int | None = None
+    before: Definition | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ lets it pass, ``off`` checks nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 SIGNED: Final = "signed"
 Needs = Right | Literal["signed"]
 
+# Path parameters that begin with a namespace.
+_PLACES = ("ns", "job_id", "run_id", "lease_id", "pool")
 _PRINCIPAL = "sluice.principal"
 _ACCESS = "sluice.access"
 _LOGGED = "sluice.logged"
+_REFUSED = "sluice.refused"
 
 
 def check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
@@ -79,6 +82,15 @@ def require_administrator(request: Request, namespace: str, access: Access | Non
                 raise decision.refused(principal, namespace, "administer")
 
 
+def require_installation_administrator(request: Request) -> None:
+    """Raise ``forbidden`` unless the signer is an administrator of the installation."""
+    from chalicelib.core.access import decision
+
+    with _judged(request) as judged:
+        if judged and not decision.is_administrator(signer(request), ports().settings.administrators):
+            raise decision.refused_installation(signer(request))
+
+
 def require_still_administrator(request: Request, access: Access) -> None:
     """Raise ``invalid`` for an access document that takes the right to change it from the signer itself."""
     from chalicelib.core.access import decision
@@ -102,6 +114,7 @@ def _judged(request: Request) -> Iterator[bool]:
     try:
         yield mode != "off"
     except SluiceError as refusal:
+        _context(request).setdefault(_REFUSED, refusal)
         if mode == "enforce":
             raise
         _log_once(request, refusal)
@@ -150,6 +163,21 @@ def sees(request: Request) -> Callable[[str], bool]:
     from chalicelib.core.access.decision import ANY
 
     return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "read", ANY)
+
+
+def refusal_of(request: Request) -> SluiceError | None:
+    """The first refusal of a request for want of a right, also if the installation only observes roles."""
+    found: SluiceError | None = _context(request).get(_REFUSED)
+    return found
+
+
+def is_known(request: Request, segments: Mapping[str, str]) -> bool:
+    """Whether the namespace that the path of a request names has an access document. Names that a stranger has made up
+    must not become keys of stored rows."""
+    try:
+        return any(segment in segments for segment in _PLACES) and _access(request, _namespace(segments)) is not None
+    except Exception:
+        return False  # the tables do not answer
 
 
 def signer(request: Request) -> Principal:
@@ -209,11 +237,9 @@ def _pool_of(lease_id: str | None) -> str | None:
     return pool_of(run) if run is not None and is_pulled(run) else None
 
 
-def _namespace(segments: dict[str, str]) -> str:
+def _namespace(segments: Mapping[str, str]) -> str:
     """The namespace of a request: that of its path, or of the id or pool in it."""
-    if "ns" in segments:
-        return segments["ns"]
-    for segment in ("job_id", "run_id", "lease_id", "pool"):
+    for segment in _PLACES:
         if segment in segments:
             return segments[segment].partition(".")[0]
     raise RuntimeError("expected a namespace, an id or a pool in the path of a route that needs a right")

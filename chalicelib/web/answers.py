@@ -21,6 +21,7 @@ from chalicelib.core.documents import Described
 from chalicelib.core.jobs.holds import HoldKind
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.rows.audit import AuditOutcome
 from chalicelib.core.rows.backfill import BackfillOrder, BackfillState
 from chalicelib.core.rows.reprocess import ReprocessState, StepState
 from chalicelib.core.rows.run import RecordKind
@@ -110,6 +111,27 @@ class StoredAccess(Access, StoredFields):
     """The members of a namespace and their roles."""
 
     model_config = ConfigDict(extra="allow")
+
+
+class AuditRecord(Answer):
+    """A change, or a refusal. ``by`` is the ARN of the signer. A document above 4,000 bytes is given by its digest."""
+
+    at: At
+    namespace: str
+    operation: str
+    outcome: AuditOutcome
+    kind: str
+    name: str
+    by: str | None
+    account: str | None
+    session: str | None
+    unique_id: str | None
+    source: str | None
+    request_id: str | None
+    before: Properties | None
+    after: Properties | None
+    reason: str | None
+    count: int
 
 
 class StoredSchedule(Schedule, StoredFields):
@@ -1143,6 +1165,8 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "list_pools": Pages(StoredPool),
     "get_pool": StoredPool,
     "get_access": StoredAccess,
+    "list_audit": Pages(AuditRecord),
+    "list_audit_of_all": Pages(AuditRecord),
     "list_schedules": Pages(StoredSchedule),
     **{f"{act}_schedule": StoredSchedule for act in ("get", "put", "enable", "disable", "pause", "resume")},
     "skip_occurrence": StoredSchedule,

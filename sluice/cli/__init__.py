@@ -60,6 +60,7 @@ ENTRIES = (
     Entry("delete", "delete:delete", DEFINE, "Delete definitions; the API refuses while others refer to them."),
     Entry("message", "message:app", DEFINE, "Create, show, list and delete messages."),
     Entry("access", "access:access", DEFINE, "Show the members of a namespace and their roles, or replace them."),
+    Entry("audit", "audit:audit", LOOK, "List who has changed what, and who was refused, newest first."),
     Entry("upload", "upload:upload", DEFINE, "Upload code for the jobs of an app; print the address of each file."),
     Entry("enable", "schedules:enable", ACT, "Enable schedules: their triggers fire from now on."),
     Entry("disable", "schedules:disable", ACT, "Disable schedules; waiting jobs are dropped, active runs continue."),

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from chalicelib.aws.tables import items
 from chalicelib.core import states
 from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -72,6 +73,7 @@ FINAL: dict[type, Place] = {
     Reprocess: Place("Jobs", "REPROCESS#", "", lambda row, _: row.ended_at is not None and row.wake_at is None),
     PlanPart: Place("Jobs", "PLAN#", "", _always),  # `check` compares it with its backfill
     Run: Place("Runs", "RUN#", "A#", _run_is_final),
+    AuditRow: Place("Runs", "AUDIT#", "", _always),  # never changes
     DagRun: Place("Runs", "RUN#", "DAG", lambda row, _: row.wake_at is None),
     Record: Place("Runs", "RUN#", "RECORD", _always),
     DeadLetter: Place("Runs", "DEAD#", "", _always),

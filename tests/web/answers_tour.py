@@ -61,6 +61,8 @@ def _definitions(api: Api) -> None:
     api.post(f"{NS}/datasets/flights/partitions", {"partition": DAY})
     api.put(f"{NS}/access", {"members": [{"member": "arn:aws:iam::123456789012:role/data", "roles": ["admin"]}]})
     api.get(f"{NS}/access")
+    api.get(f"{NS}/audit?kind=access&limit=2")
+    api.get("/v1/audit?name=demo.flights")
     api.get(f"{NS}/datasets/flights/partitions")
     api.get(f"{NS}/datasets/flights/partitions?from=2013&order=desc")
     api.get(f"{NS}/datasets/flights/partition?values=2013/1/1")

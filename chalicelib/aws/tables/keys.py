@@ -40,6 +40,7 @@
 | runs    | RUN#<run id>            | DAG                       | DagRun          | get: re-runs of a DAG's run    |
 | runs    | DEAD#<schedule>         | <run id>#<attempt>        | DeadLetter      | query; list by `by_day`        |
 | runs    | TARGET#<target's id>    | POINTER                   | Pointer         | get                            |
+| runs    | AUDIT#<ns>              | <instant>#<random part>   | AuditRow        | query; list days by `by_day`   |
 
 Indexes: `wake` (wake_shard, wake_at) on each table, sparse; on runs also by_workflow, by_schedule, by_day (.., at).
 Parts `waits#<ns>#<shard>` (jobs) and `paused#<ns>#<shard>` (catalog) of `wake` list rows that no instant wakes.
@@ -55,6 +56,7 @@ from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -86,6 +88,8 @@ def key_of(row: Row) -> Key:
     match row:
         case AccessRow():
             return access(row.namespace)
+        case AuditRow():
+            return audit(row.namespace, row.id)
         case Definition():
             return definition(row.kind, row.name)
         case ScheduleState():
@@ -154,6 +158,10 @@ def key_of(row: Row) -> Key:
 
 def access(namespace: str) -> Key:
     return Key("catalog", ACCESS, namespace)
+
+
+def audit(namespace: str, record_id: str) -> Key:
+    return Key("runs", f"AUDIT#{namespace}", record_id)
 
 
 def definition(kind: str, name: str) -> Key:

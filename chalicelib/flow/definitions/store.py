@@ -76,7 +76,7 @@ def put(
         served: list[LeaseQueue] = []
         if kind == "pool" and old is not None:
             new, served = pools.serve_anew(ports, new, old)
-        plan: list[Write] = [PutDefinition(new, old.version if old else None, old.edition if old else None)]
+        plan: list[Write] = [PutDefinition(new, old.version if old else None, old.edition if old else None, old)]
         if kind == "dataset":
             plan += _prefix_plan(ports, new, old)
         if kind == "workflow":
@@ -107,7 +107,7 @@ def _next_edition(ports: Ports, new: Definition, old: Definition | None) -> tupl
     moved = pool is not None and (state.active > 0 if old is None else pool != old.document.get("pool"))
     new = replace(new, edition=last + 1, uncounted=moved or (old is not None and old.uncounted))
     return new, [
-        PutDefinition(new, old.version if old is not None else None),
+        PutDefinition(new, old.version if old is not None else None, before=old),
         NewEdition(state.limit_name, new.edition),
     ]
 
