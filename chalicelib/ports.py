@@ -423,6 +423,18 @@ class Ports:
     metrics: Metrics = field(default_factory=NoMetrics)
     author: Callable[[], Author | None] = nobody
 
+    @property
+    def requester(self) -> str | None:
+        """The ARN of the signer of the request in progress; None outside of requests, or if no signer is known."""
+        author = self.author()
+        return author.arn or None if author is not None else None
+
+    @property
+    def member(self) -> str | None:
+        """The user or role that signs the request in progress, without its session; None as for ``requester``."""
+        author = self.author()
+        return author.member or None if author is not None else None
+
     def has_time(self, span: Millis) -> bool:
         """Whether work of ``span`` ms ends before the runtime stops this invocation."""
         return self.ends_at is None or self.clock.now() + span <= self.ends_at

@@ -254,6 +254,7 @@ class Job(Answer):
     approvals: list[GivenApproval]
     backfill: str | None
     progress: dict[str, int]
+    requested_by: str | None
     queue: PlaceInQueue | None
 
 
@@ -410,6 +411,7 @@ class Run(Answer):
     billed: Billed | None
     backfill: str | None
     rerun_of: str | None
+    requested_by: str | None
     outcome: Outcome | None
     metrics: dict[str, Any] | None
     priority: int

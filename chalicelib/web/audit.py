@@ -114,7 +114,11 @@ def _record(
 
 def _name(segments: Mapping[str, str]) -> str:
     """The full name, or the id, of what the path of a request names."""
-    for segment in ("job_id", "run_id", "lease_id", "pool"):
+    if "lease_id" in segments:
+        from chalicelib.core.runs.workers import parse_lease_id
+
+        return str(parse_lease_id(segments["lease_id"]))  # without its token, which is a secret
+    for segment in ("job_id", "run_id", "pool"):
         if segment in segments:
             return segments[segment]
     return ".".join(segments[part] for part in ("ns", "app", "name") if part in segments)

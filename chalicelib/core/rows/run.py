@@ -130,6 +130,9 @@ class Run(StoredRow):
     ``number`` counts the runs of its workflow (H1); 0 if the run has none. ``waited_for`` is the last reason why its
     job waited. ``billed`` is the target's bill, in thousandths of vCPU-hours, GB-hours of memory and GB-hours of
     storage. ``bill_checks`` counts the checks of the bill after the end.
+
+    ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
+    ``lease_key`` the digest of the lease's token.
     """
 
     run_id: str
@@ -189,6 +192,9 @@ class Run(StoredRow):
     start_by: Instant | None = None
     end_by: Instant | None = None
     workflow_version: int = 0
+    requested_by: str | None = None
+    leased_by: str | None = None
+    lease_key: str | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

@@ -83,6 +83,25 @@ export interface AtLeastTrigger {
   within?: string | null;
 }
 
+export interface AuditRecord {
+  at: string;
+  namespace: string;
+  operation: string;
+  outcome: "changed" | "refused" | "observed" | "begun";
+  kind: string;
+  name: string;
+  by: string | null;
+  account: string | null;
+  session: string | null;
+  unique_id: string | null;
+  source: string | null;
+  request_id: string | null;
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+  reason: string | null;
+  count: number;
+}
+
 export interface Backfill {
   from?: string | null;
   to?: string | null;
@@ -519,6 +538,7 @@ export interface Job {
   approvals: GivenApproval[];
   backfill: string | null;
   progress: Record<string, number>;
+  requested_by: string | null;
   queue: PlaceInQueue | null;
 }
 
@@ -1097,6 +1117,7 @@ export interface Run {
   billed: Billed | null;
   backfill: string | null;
   rerun_of: string | null;
+  requested_by: string | null;
   outcome: "failed" | "timed_out" | "lost" | null;
   metrics: Record<string, unknown> | null;
   priority: number;
@@ -1139,6 +1160,7 @@ export interface RunInFull {
   billed: Billed | null;
   backfill: string | null;
   rerun_of: string | null;
+  requested_by: string | null;
   outcome: "failed" | "timed_out" | "lost" | null;
   metrics: Record<string, unknown> | null;
   priority: number;
@@ -1733,6 +1755,10 @@ export interface Workflow {
 
 /** Operation -> its answer. */
 export interface Answers {
+  "GET /v1/audit": {
+    items: AuditRecord[];
+    next_cursor: string | null;
+  };
   "GET /v1/health": Health;
   "GET /v1/jobs/{job_id}": Job;
   "POST /v1/jobs/{job_id}/approve": Job;
@@ -1837,6 +1863,10 @@ export interface Answers {
   "PUT /v1/namespaces/{ns}/apps/{app}/workflows/{name}": Change;
   "GET /v1/namespaces/{ns}/apps/{app}/workflows/{name}/runs": {
     items: Run[];
+    next_cursor: string | null;
+  };
+  "GET /v1/namespaces/{ns}/audit": {
+    items: AuditRecord[];
     next_cursor: string | null;
   };
   "GET /v1/namespaces/{ns}/datasets": {
