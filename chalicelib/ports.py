@@ -22,6 +22,7 @@ from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Parti
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
@@ -102,11 +103,20 @@ class Catalog(Protocol):
     def access(self, namespace: str) -> AccessRow | None:
         """The members of a namespace and their roles."""
 
+    def quotas(self, namespace: str) -> QuotasRow | None:
+        """The quotas that a namespace has of its own."""
+
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]: ...
 
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]: ...
 
     def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Page[str]: ...
+
+    def listings(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
+        """The entries in the list of an app's schedules."""
+
+    def count(self, kind: Kind, parent: str) -> int:
+        """How many definitions of a kind a namespace or an app has, by eventually consistent reads."""
 
     def schedules_after(self, app: str, after: str, limit: int) -> Page[str]:
         """The full names of an app's schedules that follow the short name ``after``. The cursor is a short name."""

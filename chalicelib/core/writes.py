@@ -34,6 +34,7 @@ from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival,
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
@@ -62,6 +63,7 @@ Row = (
     | Pointer
     | PostedEvent
     | PrefixRow
+    | QuotasRow
     | Record
     | Reprocess
     | Requested
@@ -90,7 +92,19 @@ class Replace:
     ``over`` is the job that the new job replaces, if that has another id.
     """
 
-    row: AccessRow | NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | Timer | DeadlineWatch
+    row: (
+        AccessRow
+        | NoticeWindow
+        | Backfill
+        | DagRun
+        | Job
+        | PendingNotice
+        | QuotasRow
+        | Reprocess
+        | Run
+        | Timer
+        | DeadlineWatch
+    )
     over: Job | None = None
 
 

@@ -136,7 +136,7 @@ def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
     if needs == SIGNED:
         return
     pool = segments.get("pool") or _pool_of(segments.get("lease_id"))
-    namespace = _namespace(segments) if pool is None else pool.partition(".")[0]
+    namespace = namespace_of(segments) if pool is None else pool.partition(".")[0]
     dataset = segments.get("name") if "/datasets/" in request.path else None
     resource = Resource(dataset=dataset, pool=None if pool is None else pool.partition(".")[2])
     if not _is_allowed(request, principal, namespace, needs, resource):
@@ -175,7 +175,7 @@ def is_known(request: Request, segments: Mapping[str, str]) -> bool:
     """Whether the namespace that the path of a request names has an access document. Names that a stranger has made up
     must not become keys of stored rows."""
     try:
-        return any(segment in segments for segment in _PLACES) and _access(request, _namespace(segments)) is not None
+        return any(segment in segments for segment in _PLACES) and _access(request, namespace_of(segments)) is not None
     except Exception:
         return False  # the tables do not answer
 
@@ -237,7 +237,7 @@ def _pool_of(lease_id: str | None) -> str | None:
     return pool_of(run) if run is not None and is_pulled(run) else None
 
 
-def _namespace(segments: Mapping[str, str]) -> str:
+def namespace_of(segments: Mapping[str, str]) -> str:
     """The namespace of a request: that of its path, or of the id or pool in it."""
     for segment in _PLACES:
         if segment in segments:

@@ -134,6 +134,37 @@ class AuditRecord(Answer):
     count: int
 
 
+class EffectiveQuotas(Answer):
+    """The quotas that hold for a namespace."""
+
+    schedules: int | None
+    fires_per_second: float | None
+    documents: int | None
+    requests_per_second: float | None
+
+
+class UsedQuotas(Answer):
+    """What a namespace has."""
+
+    schedules: int
+    fires_per_second: float
+    documents: int
+
+
+class StoredQuotas(Answer):
+    """The quotas of a namespace, with those that hold and what is used. ``version`` is 0 if it has none of its own."""
+
+    schedules: int | None = None
+    fires_per_second: float | None = None
+    documents: int | None = None
+    requests_per_second: float | None = None
+    name: str
+    kind: str
+    version: int
+    effective: EffectiveQuotas
+    used: UsedQuotas
+
+
 class StoredSchedule(Schedule, StoredFields):
     """A stored schedule, with its mode as ``state``. ``fires_per_day`` is that of its times."""
 
@@ -1147,7 +1178,7 @@ class ByStatus:
 ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "health": Health,
     "openapi": OpenApiDocument,
-    **{f"put_{kind}": Change for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access")},
+    **{f"put_{kind}": Change for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access", "quotas")},
     "list_namespaces": Pages(StoredNamespace),
     "get_namespace": StoredNamespace,
     "list_apps": Pages(StoredApp),
@@ -1167,6 +1198,7 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "list_pools": Pages(StoredPool),
     "get_pool": StoredPool,
     "get_access": StoredAccess,
+    "get_quotas": StoredQuotas,
     "list_audit": Pages(AuditRecord),
     "list_audit_of_all": Pages(AuditRecord),
     "list_schedules": Pages(StoredSchedule),

@@ -23,6 +23,7 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.quotas.document import Quotas
 from chalicelib.core.triggers.payload import Payload
 from chalicelib.core.triggers.registry import AnyGiven
 
@@ -309,6 +310,7 @@ BODIES: dict[str, type[Document]] = {
         Pause,
         Policy,
         Pool,
+        Quotas,
         Redrive,
         Release,
         Report,

@@ -29,6 +29,14 @@ def test_the_template_fits_cloudformation(packaged: Path, template: dict[str, An
     assert len(template["Resources"]) < 300
 
 
+# Only the API checks signers and quotas, and writes audit records.
+OF_THE_API = {
+    *("SLUICE_WATCHED_BUCKETS", "SLUICE_AUTHORIZATION", "SLUICE_ADMINISTRATORS", "SLUICE_AUDIT_DAYS"),
+    *("SLUICE_QUOTA_SCHEDULES", "SLUICE_QUOTA_FIRES_PER_SECOND", "SLUICE_QUOTA_DOCUMENTS"),
+    "SLUICE_QUOTA_REQUESTS_PER_SECOND",
+}
+
+
 @pytest.mark.parametrize(
     ("table", "indexes"),
     [
@@ -167,11 +175,7 @@ def test_every_lambda_has_its_memory_and_timeout(
     assert template["Parameters"][parameter["Ref"]]["Default"] == memory
     assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", {"Ref": "Tracing"})
     assert properties["Role"] == {"Fn::GetAtt": [f"{function}Role", "Arn"]}
-    own = (
-        {"SLUICE_WATCHED_BUCKETS", "SLUICE_AUTHORIZATION", "SLUICE_ADMINISTRATORS"}
-        if function == "APIHandler"
-        else set()
-    )
+    own = OF_THE_API if function == "APIHandler" else set()
     answer = properties.get("Environment", {"Variables": {}})["Variables"]
     assert set(answer) == own, "the environment is set for all Lambdas at once, in Globals"
 

@@ -20,6 +20,7 @@ from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival,
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
@@ -29,7 +30,7 @@ from tests.support.world import World
 # These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
     AccessRow, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer, Partition, PrefixRow, LastArrival,
-    CountedObject, Subscription, Timer, Waiter,
+    CountedObject, Subscription, Timer, Waiter, QuotasRow,
 })  # fmt: skip
 
 

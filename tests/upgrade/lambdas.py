@@ -138,7 +138,7 @@ def class_of(item: dict[str, Any]) -> str:
     by_table = {
         "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",
         "ACCESS": "AccessRow",
-        "AUDIT": "AuditRow",
+        "AUDIT": "AuditRow", "QUOTAS": "QuotasRow",
         "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
         "BACKFILL": "Backfill", "NOTICE": "PendingNotice", "WINDOW": "NoticeWindow", "DEADLINE": "DeadlineWatch",
         "REPROCESS": "Reprocess", "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",

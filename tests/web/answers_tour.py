@@ -61,6 +61,8 @@ def _definitions(api: Api) -> None:
     api.post(f"{NS}/datasets/flights/partitions", {"partition": DAY})
     api.put(f"{NS}/access", {"members": [{"member": "arn:aws:iam::123456789012:role/data", "roles": ["admin"]}]})
     api.get(f"{NS}/access")
+    api.put(f"{NS}/quotas", {"schedules": 1000})
+    api.get(f"{NS}/quotas")
     api.get(f"{NS}/audit?kind=access&limit=2")
     api.get("/v1/audit?name=demo.flights")
     api.get(f"{NS}/datasets/flights/partitions")

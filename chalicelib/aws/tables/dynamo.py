@@ -149,6 +149,22 @@ class Dynamo:
         answer = self._ask(self._client.query, **arguments)
         return answer["Items"], answer.get("LastEvaluatedKey")
 
+    def count(self, table: str, condition: str, values: Mapping[str, Any]) -> int:
+        """How many items a query finds, by eventually consistent reads."""
+        arguments: dict[str, Any] = {
+            "TableName": self._names[table],
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeValues": {f":{name}": items.value(plain) for name, plain in values.items()},
+            "Select": "COUNT",
+        }
+        found = 0
+        while True:
+            answer = self._ask(self._client.query, **arguments)
+            found += int(answer["Count"])
+            if not answer.get("LastEvaluatedKey"):
+                return found
+            arguments["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
+
     def query_all(
         self, table: str, condition: str, values: Mapping[str, Any], index: str | None = None
     ) -> Iterator[Item]:

@@ -13,6 +13,7 @@
 | catalog | SCHEDULE#<full>         | FAILURES                  | Failures        | get, when a run has failed     |
 | catalog | SCHEDULE#<ns.app.~name> | WORKFLOW                  | Definition      | get: a message's own target    |
 | catalog | ACCESS                  | <ns>                      | AccessRow       | get, list                      |
+| catalog | QUOTAS                  | <ns>                      | QuotasRow       | get                            |
 | catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                  | Definition      | get: an app's default target   |
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
@@ -65,6 +66,7 @@ from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival,
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.ref import Ref, reprocess_ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
@@ -90,6 +92,8 @@ def key_of(row: Row) -> Key:
             return access(row.namespace)
         case AuditRow():
             return audit(row.namespace, row.id)
+        case QuotasRow():
+            return quotas(row.namespace)
         case Definition():
             return definition(row.kind, row.name)
         case ScheduleState():
@@ -158,6 +162,10 @@ def key_of(row: Row) -> Key:
 
 def access(namespace: str) -> Key:
     return Key("catalog", ACCESS, namespace)
+
+
+def quotas(namespace: str) -> Key:
+    return Key("catalog", "QUOTAS", namespace)
 
 
 def audit(namespace: str, record_id: str) -> Key:

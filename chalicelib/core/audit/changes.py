@@ -19,6 +19,7 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Partition, PostedEvent
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Record, Run
@@ -143,9 +144,10 @@ def _of_row(write: Write, plan: Sequence[Write]) -> Change | None:
         return _of_dead_letter(write, plan)
     row = write.row if isinstance(write, Create | Replace) else None
     match row:
-        case AccessRow():
+        case AccessRow() | QuotasRow():
             before = {"version": row.rev - 1} if row.rev > 1 else None
-            return Change("access", row.namespace, before, {"version": row.rev, "document": shown(row.document)})
+            kind = "access" if isinstance(row, AccessRow) else "quotas"
+            return Change(kind, row.namespace, before, {"version": row.rev, "document": shown(row.document)})
         case Backfill(namespace=None) if isinstance(write, Create) or row.state == "CANCELLED":
             return Change("backfill", row.schedule, _running(write, row), {**_begun(row), "runs": row.total})
         case Reprocess() if isinstance(write, Create) or row.state == "CANCELLED":

@@ -293,6 +293,13 @@ export interface EdgeOfLineage {
   text: string;
 }
 
+export interface EffectiveQuotas {
+  schedules: number | null;
+  fires_per_second: number | null;
+  documents: number | null;
+  requests_per_second: number | null;
+}
+
 export interface ElapsedTrigger {
   type: "elapsed";
   after: string;
@@ -967,6 +974,13 @@ export interface QuietTrigger {
   after: string;
 }
 
+export interface Quotas {
+  schedules?: number | null;
+  fires_per_second?: number | null;
+  documents?: number | null;
+  requests_per_second?: number | null;
+}
+
 export interface Rate {
   type: "rate";
   max: number;
@@ -1489,6 +1503,18 @@ export interface StoredPool {
   parts?: Record<string, unknown>[] | null;
 }
 
+export interface StoredQuotas {
+  schedules?: number | null;
+  fires_per_second?: number | null;
+  documents?: number | null;
+  requests_per_second?: number | null;
+  name: string;
+  kind: string;
+  version: number;
+  effective: EffectiveQuotas;
+  used: UsedQuotas;
+}
+
 export interface StoredReprocess {
   reprocess_id: string;
   namespace: string;
@@ -1650,6 +1676,12 @@ export interface UseOfLimit {
   held_by: string[] | null;
   waiting: number;
   waits_here: boolean;
+}
+
+export interface UsedQuotas {
+  schedules: number;
+  fires_per_second: number;
+  documents: number;
 }
 
 export interface Verdict {
@@ -1917,6 +1949,8 @@ export interface Answers {
   "DELETE /v1/namespaces/{ns}/pools/{name}": null;
   "GET /v1/namespaces/{ns}/pools/{name}": StoredPool;
   "PUT /v1/namespaces/{ns}/pools/{name}": Change;
+  "GET /v1/namespaces/{ns}/quotas": StoredQuotas;
+  "PUT /v1/namespaces/{ns}/quotas": Change;
   "GET /v1/namespaces/{ns}/records": {
     items: RecordOfWork[];
     next_cursor: string | null;
