@@ -53,6 +53,8 @@ class Settings:
     history_days: int = 180
     # For how many days audit records are kept in the table.
     audit_days: int = 400
+    # The bucket to which audit records are exported; empty for none.
+    audit_bucket: str = ""
     # The quotas of namespaces that have none of their own (O9).
     quota_schedules: int = 100_000
     quota_fires_per_second: float = 1_000
@@ -114,6 +116,7 @@ class Settings:
             "horizon_seconds": int,
             "inline_events": int,
             "history_days": _between("SLUICE_HISTORY_DAYS", 90, 180),
+            "audit_bucket": str,
             "audit_days": _between("SLUICE_AUDIT_DAYS", 1, 3_650),
             "quota_schedules": int,
             "quota_fires_per_second": float,

@@ -17,7 +17,7 @@ from chalicelib.settings import Settings
 if TYPE_CHECKING:
     from chalicelib.aws.failures import FailedMessages
     from chalicelib.aws.metrics import EmfMetrics
-    from chalicelib.aws.s3.history import S3HistoryLake
+    from chalicelib.aws.s3.history import S3AuditLog, S3HistoryLake
     from chalicelib.aws.targets.registry import AwsTargets
 
 
@@ -133,3 +133,12 @@ def history_lake() -> tuple[S3HistoryLake, Prices]:
 
     settings = Settings.from_environment()
     return S3HistoryLake(client("s3"), settings.lake_bucket), settings.prices
+
+
+@cache
+def audit_log() -> S3AuditLog | None:
+    """The bucket of exported audit records for the Lambda `lake`; None if the installation exports none."""
+    from chalicelib.aws.s3.history import S3AuditLog
+
+    bucket = Settings.from_environment().audit_bucket
+    return S3AuditLog(client("s3"), bucket) if bucket else None

@@ -19,6 +19,7 @@ from chalicelib.wiring import ports
 if TYPE_CHECKING:
     from chalicelib.core.access.document import Access, Resource
     from chalicelib.core.access.principal import Principal
+    from chalicelib.ports import Ports
 
 # A route that every signer may use; it answers only what that signer may see.
 SIGNED: Final = "signed"
@@ -122,11 +123,11 @@ def _judged(request: Request) -> Iterator[bool]:
 
 def _log_once(request: Request, refusal: SluiceError) -> None:
     from chalicelib.log import logger
-    from chalicelib.web.http import caller
 
     if not _context(request).get(_LOGGED):
         _context(request)[_LOGGED] = True
-        logger.warning("request would be refused", extra={"by": caller(request), "reason": refusal.message})
+        by = str((_context(request).get("identity") or {}).get("userArn") or "unknown")
+        logger.warning("request would be refused", extra={"by": by, "reason": refusal.message})
 
 
 def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
@@ -163,6 +164,11 @@ def sees(request: Request) -> Callable[[str], bool]:
     from chalicelib.core.access.decision import ANY
 
     return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "read", ANY)
+
+
+def installed() -> Ports:
+    """The ports with which the checks of a request read, so that tests replace them in one place."""
+    return ports()
 
 
 def refusal_of(request: Request) -> SluiceError | None:

@@ -12,7 +12,7 @@ from chalice.app import Request
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.web import access
-from chalicelib.wiring import AUTHOR, ports
+from chalicelib.wiring import AUTHOR
 
 if TYPE_CHECKING:
     from chalicelib.core.audit.author import Author
@@ -98,16 +98,16 @@ def _record(
     from chalicelib.core.writes import Put
     from chalicelib.log import logger
 
-    author, now = _author(request, operation, segments), ports().clock.now()
+    author, now = _author(request, operation, segments), access.installed().clock.now()
     name = _name(segments) if access.is_known(request, segments) else ""
     count = refusals().count((author.member, operation, name.partition(".")[0], outcome), now)
     if count == 0:
         return
     change = Change(next((_KINDS[word] for word in reversed(request.path.split("/")) if word in _KINDS), ""), name)
-    days = ports().settings.audit_days
+    days = access.installed().settings.audit_days
     row = record(author, change, outcome, now, uuid4().hex[:12], days, error.message, count)
     try:
-        ports().ledger.commit([Put(row)])
+        access.installed().ledger.commit([Put(row)])
     except Exception:
         logger.exception("refusal not recorded", extra={"by": author.arn, "operation": operation})
 

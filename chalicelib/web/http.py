@@ -152,9 +152,9 @@ def caller(request: Request) -> str:
     """The ARN of the signer, for the history of versions; ``unknown`` only if nothing enforces roles. Raises
     ``forbidden`` for an unknown signer otherwise."""
     from chalicelib.core.access.principal import identified
-    from chalicelib.wiring import ports
+    from chalicelib.web import access
 
-    if ports().settings.authorization == "enforce":
+    if access.installed().settings.authorization == "enforce":
         return identified(request.context or {}).arn
     identity = (request.context or {}).get("identity") or {}
     return str(identity.get("userArn") or identity.get("caller") or "unknown")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from chalice.app import Request
 
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.wiring import ports
+from chalicelib.web import access
 
 if TYPE_CHECKING:
     from chalicelib.core.definitions.app import App
@@ -49,7 +49,7 @@ def check_rate(request: Request, namespace: str) -> None:
     from chalicelib.core.errors import SluiceError
 
     rate = _quotas(namespace, request.method != "GET").requests_per_second
-    if rate is not None and not memory().rates.take(namespace, rate, ports().clock.now()):
+    if rate is not None and not memory().rates.take(namespace, rate, access.installed().clock.now()):
         hint = f"send fewer requests, or ask an administrator of the installation: sluice quotas {namespace}"
         message = f"expected at most {rate:g} requests a second to namespace {namespace} on average, got more"
         raise SluiceError("throttled", message, None, hint)
@@ -59,14 +59,14 @@ def check_schedule(namespace: str, name: str, schedule: Schedule) -> None:
     """Raise ``over_quota`` for a schedule, by its full name, with which its namespace exceeds a quota."""
     from chalicelib.core.fires.upcoming import counted
 
-    state = ports().catalog.schedule_state(name)
+    state = access.installed().catalog.schedule_state(name)
     new = 0 if state is not None and state.exists else 1
     _check(namespace, new, {name: counted(schedule) or 0}, new)
 
 
 def check_document(namespace: str, kind: Any, name: str) -> None:
     """Raise ``over_quota`` for a new document with which its namespace exceeds a quota."""
-    if ports().catalog.definition(kind, name) is None:
+    if access.installed().catalog.definition(kind, name) is None:
         _check(namespace, 1, {}, 0)
 
 
@@ -76,7 +76,7 @@ def check_app(namespace: str, app: str, document: App) -> None:
     from chalicelib.flow.lookup import schedules_of
 
     full = f"{namespace}.{app}"
-    known = set(schedules_of(ports(), full))
+    known = set(schedules_of(access.installed(), full))
     fires = {f"{full}.{name}": counted(schedule) or 0 for name, schedule in document.schedules.items()}
     left = dict.fromkeys(known - set(fires), 0)  # the deployment deletes these
     new = len(set(fires) - known)
@@ -98,12 +98,12 @@ def _quotas(namespace: str, read: bool) -> Quotas:
     from chalicelib.core.quotas.document import Quotas
     from chalicelib.flow.definitions.quotas import quotas_of
 
-    now, known = ports().clock.now(), memory().quotas.get(namespace)
+    now, known = access.installed().clock.now(), memory().quotas.get(namespace)
     if known is not None and (not read or now - known[0] < REMEMBERED):
         return known[1]
     if not read:
-        return Quotas(requests_per_second=ports().settings.quota_requests_per_second)
-    found = quotas_of(ports(), namespace)
+        return Quotas(requests_per_second=access.installed().settings.quota_requests_per_second)
+    found = quotas_of(access.installed(), namespace)
     _remember(memory().quotas, namespace, (now, found))
     return found
 
@@ -111,9 +111,9 @@ def _quotas(namespace: str, read: bool) -> Quotas:
 def _usage(namespace: str) -> Usage:
     from chalicelib.flow.definitions.quotas import usage_of
 
-    now, known = ports().clock.now(), memory().usages.get(namespace)
+    now, known = access.installed().clock.now(), memory().usages.get(namespace)
     if known is None or now - known[0] >= REMEMBERED:
-        known = (now, usage_of(ports(), namespace))
+        known = (now, usage_of(access.installed(), namespace))
         _remember(memory().usages, namespace, known)
     return known[1]
 

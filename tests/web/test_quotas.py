@@ -95,7 +95,7 @@ def test_requests_above_the_quota_are_throttled(limited: Api, monkeypatch: pytes
         def wait_until(self, instant: int) -> None: ...
 
     stopped = replace(ports(), clock=Stopped())
-    monkeypatch.setattr("chalicelib.web.quotas.ports", lambda: stopped)
+    monkeypatch.setattr("chalicelib.web.access.ports", lambda: stopped)
     quotas.memory.cache_clear()
     statuses = [limited.send("PUT", f"{NS}/policies/calm", {"max_events": 5}).status_code for _ in range(12)]
     assert statuses == [201, *[200] * 9, 429, 429]

@@ -30,6 +30,7 @@ R = TypeVar("R")
 
 # DynamoDB: at most 100 actions in a transaction, 25 puts and 100 gets in a batch.
 MAX_ACTIONS, MAX_PUTS, MAX_GETS = 100, 25, 100
+MAX_COUNTED = 10_000  # items that one query counts; DynamoDB ends it at 1 MB, too
 
 
 class Dynamo:
@@ -155,12 +156,13 @@ class Dynamo:
             "TableName": self._names[table],
             "KeyConditionExpression": condition,
             "ExpressionAttributeValues": {f":{name}": items.value(plain) for name, plain in values.items()},
-            "Select": "COUNT",
+            "ProjectionExpression": "pk",
+            "Limit": MAX_COUNTED,
         }
         found = 0
         while True:
             answer = self._ask(self._client.query, **arguments)
-            found += int(answer["Count"])
+            found += len(answer["Items"])
             if not answer.get("LastEvaluatedKey"):
                 return found
             arguments["ExclusiveStartKey"] = answer["LastEvaluatedKey"]

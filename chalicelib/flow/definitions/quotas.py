@@ -32,8 +32,8 @@ def quotas_of(ports: Ports, namespace: str) -> Quotas:
 
 
 def put(ports: Ports, namespace: str, quotas: Quotas, by: str, if_match: int | None = None) -> Change:
-    """Replace the quotas of a namespace. An identical document changes nothing. Raises ``not_found`` if there is no such
-    namespace."""
+    """Replace the quotas of a namespace. An identical document changes nothing. Raises ``not_found`` for an
+    unknown namespace."""
     document = quotas.model_dump(mode="json", exclude_none=True)
     for _ in range(MAX_RACES):
         require(ports, "namespace", namespace)
