@@ -20,6 +20,7 @@ from chalicelib.web import openapi
 from chalicelib.web.routes import (
     access,
     actions,
+    audit,
     backfills,
     dags,
     dead_letters,
@@ -33,6 +34,7 @@ from chalicelib.web.routes import (
     partitions,
     pools,
     present,
+    quotas,
     reports,
     reprocess,
     runs,
@@ -46,6 +48,8 @@ app.register_middleware(handlers.measured, "all")
 app.register_blueprint(definitions.routes)
 app.register_blueprint(access.routes)
 app.register_blueprint(grants.routes)
+app.register_blueprint(audit.routes)
+app.register_blueprint(quotas.routes)
 app.register_blueprint(schedules.routes)
 app.register_blueprint(messages.routes)
 app.register_blueprint(actions.routes)

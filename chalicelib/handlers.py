@@ -186,19 +186,23 @@ def lake(event: dict[str, Any]) -> dict[str, Any]:
 
     https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
     """
-    from chalicelib.aws.s3.history import change_of, sequence_of
-    from chalicelib.flow.history.export import land
-    from chalicelib.wiring import SystemClock, history_lake
+    from chalicelib.aws.s3.history import audit_record_of, change_of, sequence_of
+    from chalicelib.flow.history.export import keep, land
+    from chalicelib.wiring import SystemClock, audit_log, history_lake
 
-    changes, failed = [], []
+    changes, records, failed = [], [], []
     for record in event["Records"]:
         try:
             changes.append(change_of(record))
+            records.append(audit_record_of(record))
         except Exception:  # one row that cannot be read does not stop the others
             logger.exception("row not read", extra={"keys": record["dynamodb"].get("Keys")})
             failed.append(sequence_of(record))
     store, prices = history_lake()
     failed += land(store, [change for change in changes if change is not None], prices, SystemClock().now())
+    log = audit_log()
+    if log is not None:
+        failed += keep(log, [record for record in records if record is not None])
     first = min(failed, key=int, default=None)
     return {"batchItemFailures": [] if first is None else [{"itemIdentifier": first}]}
 

@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
+from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -21,6 +23,7 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
@@ -112,11 +115,20 @@ class Catalog(Protocol):
     def allowed_lately(self, namespace: str, now: Instant) -> AllowedRow | None:
         """The same, as this process has read it in the last seconds before ``now``."""
 
+    def quotas(self, namespace: str) -> QuotasRow | None:
+        """The quotas that a namespace has of its own."""
+
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]: ...
 
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]: ...
 
     def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Page[str]: ...
+
+    def listings(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
+        """The entries in the list of an app's schedules."""
+
+    def count(self, kind: Kind, parent: str) -> int:
+        """How many definitions of a kind a namespace or an app has, by eventually consistent reads."""
 
     def schedules_after(self, app: str, after: str, limit: int) -> Page[str]:
         """The full names of an app's schedules that follow the short name ``after``. The cursor is a short name."""
@@ -259,6 +271,12 @@ class RunTable(Protocol):
 
     def dead_letter(self, run_id: str) -> DeadLetter | None:
         """The dead letter of the latest attempt to deliver an event."""
+
+    def audit(self, namespace: str, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
+        """The audit records of a namespace from ``[since, until)``, newest first, by strong reads."""
+
+    def audit_of_all(self, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
+        """The audit records of all namespaces from ``[since, until)``, newest first."""
 
 
 class Wakes(Protocol):
@@ -422,9 +440,16 @@ class NoMetrics:
     def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
 
 
+def nobody() -> Author | None:
+    """The author of work that no request asks for, such as that of the clock."""
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything that a step may use. ``ends_at`` is when the runtime stops this invocation, or None if never."""
+    """Everything that a step may use. ``ends_at`` is when the runtime stops this invocation, or None if never.
+
+    ``author`` returns the author of the request in progress; None outside of requests."""
 
     clock: Clock
     ledger: Ledger
@@ -440,6 +465,19 @@ class Ports:
     prefetch: Prefetch
     ends_at: Instant | None = None
     metrics: Metrics = field(default_factory=NoMetrics)
+    author: Callable[[], Author | None] = nobody
+
+    @property
+    def requester(self) -> str | None:
+        """The ARN of the signer of the request in progress; None outside of requests, or if no signer is known."""
+        author = self.author()
+        return author.arn or None if author is not None else None
+
+    @property
+    def member(self) -> str | None:
+        """The user or role that signs the request in progress, without its session; None as for ``requester``."""
+        author = self.author()
+        return author.member or None if author is not None else None
 
     def has_time(self, span: Millis) -> bool:
         """Whether work of ``span`` ms ends before the runtime stops this invocation."""

@@ -53,6 +53,15 @@ class Settings:
     update_schedules: bool = True
     # For how many days runs and records are kept, 90 to 180 (H1).
     history_days: int = 180
+    # For how many days audit records are kept in the table.
+    audit_days: int = 400
+    # The bucket to which audit records are exported; empty for none.
+    audit_bucket: str = ""
+    # The quotas of namespaces that have none of their own (O9).
+    quota_schedules: int = 100_000
+    quota_fires_per_second: float = 1_000
+    quota_documents: int = 200_000
+    quota_requests_per_second: float = 500
     # Buckets besides the lake whose notifications of new objects reach this installation through EventBridge (T20).
     watched_buckets: tuple[str, ...] = ()
     # Whether callbacks may use private addresses and plain http: only on a laptop, with the local cloud.
@@ -112,6 +121,12 @@ class Settings:
             "horizon_seconds": int,
             "inline_events": int,
             "history_days": _between("SLUICE_HISTORY_DAYS", 90, 180),
+            "audit_bucket": str,
+            "audit_days": _between("SLUICE_AUDIT_DAYS", 1, 3_650),
+            "quota_schedules": int,
+            "quota_fires_per_second": float,
+            "quota_documents": int,
+            "quota_requests_per_second": float,
             "update_schedules": _switch("SLUICE_UPDATE_SCHEDULES"),
             "http_allow_private": _switch("SLUICE_HTTP_ALLOW_PRIVATE"),
             "worker_wait_seconds": float,

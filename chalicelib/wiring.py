@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from chalicelib.core.audit.author import Author
 from chalicelib.core.instants import Instant
 from chalicelib.core.runs.costs import Prices
 from chalicelib.ports import Ports
@@ -15,8 +17,12 @@ from chalicelib.settings import Settings
 if TYPE_CHECKING:
     from chalicelib.aws.failures import FailedMessages
     from chalicelib.aws.metrics import EmfMetrics
-    from chalicelib.aws.s3.history import S3HistoryLake
+    from chalicelib.aws.s3.history import S3AuditLog, S3HistoryLake
     from chalicelib.aws.targets.registry import AwsTargets
+
+
+# The author of the request in progress. The API sets it; every transaction of the request then has an audit record.
+AUTHOR: ContextVar[Author | None] = ContextVar("author", default=None)
 
 
 class SystemClock:
@@ -65,6 +71,7 @@ def ports() -> Ports:
     from chalicelib.aws.hints import SqsHints
     from chalicelib.aws.s3.lake import S3Lake
     from chalicelib.aws.s3.payloads import S3Payloads
+    from chalicelib.aws.tables.audited import AuditedLedger
     from chalicelib.aws.tables.catalog import DynamoCatalog
     from chalicelib.aws.tables.dynamo import Dynamo
     from chalicelib.aws.tables.jobs import DynamoJobs
@@ -78,7 +85,7 @@ def ports() -> Ports:
     dynamo = Dynamo(tables, settings, metrics=metrics())
     return Ports(
         clock=clock,
-        ledger=dynamo,
+        ledger=AuditedLedger(dynamo, AUTHOR.get, clock, settings.audit_days),
         catalog=DynamoCatalog(dynamo),
         jobs=DynamoJobs(dynamo),
         runs=DynamoRuns(dynamo),
@@ -90,6 +97,7 @@ def ports() -> Ports:
         settings=settings,
         prefetch=DynamoPrefetch(dynamo),
         metrics=metrics(),
+        author=AUTHOR.get,
     )
 
 
@@ -125,3 +133,12 @@ def history_lake() -> tuple[S3HistoryLake, Prices]:
 
     settings = Settings.from_environment()
     return S3HistoryLake(client("s3"), settings.lake_bucket), settings.prices
+
+
+@cache
+def audit_log() -> S3AuditLog | None:
+    """The bucket of exported audit records for the Lambda `lake`; None if the installation exports none."""
+    from chalicelib.aws.s3.history import S3AuditLog
+
+    bucket = Settings.from_environment().audit_bucket
+    return S3AuditLog(client("s3"), bucket) if bucket else None

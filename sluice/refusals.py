@@ -41,6 +41,10 @@ class Conflict(ApiRefused):
     """The request does not fit the present state, such as the cancellation of a run that has ended."""
 
 
+class OverQuota(Conflict):
+    """The namespace would exceed one of its quotas."""
+
+
 class InUse(Conflict):
     """Other definitions refer to what the request deletes."""
 
@@ -71,6 +75,7 @@ BY_CODE: dict[str, type[ApiRefused]] = {
     "method_not_allowed": NotFound,
     "conflict": Conflict,
     "in_use": InUse,
+    "over_quota": OverQuota,
     "lease_lost": LeaseLost,
     "changed_meanwhile": ChangedMeanwhile,
     "throttled": Unavailable,

@@ -20,7 +20,10 @@ from benchmarks.cost.plant import BEGIN
 from benchmarks.durations import percentile
 from benchmarks.target_queue import figures
 from benchmarks.tick import made_rows
+from chalicelib.core.definitions.app import App
 from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.flow.definitions import store
+from chalicelib.flow.deploy import deploy
 from chalicelib.web import access
 from chalicelib.web.routes import definitions
 
@@ -46,6 +49,36 @@ def burst_one_schedule(setup: Setup, cpu: Cpu, jobs: int) -> Figures:
         many = {"workflow": "notify", "enabled": True, "trigger": once, "spread": {"count": jobs}}
         region.deploy({**NOTIFY, "schedules": {"many": many}})
         return _delivered(region, jobs)
+
+
+def beside(setup: Setup, cpu: Cpu, noisy: int, every_s: int = 5) -> Figures:
+    """A quiet namespace with one schedule, beside a noisy one with so many schedules that are due at one instant: the
+    lateness of the quiet one before that instant, and while the noisy one is served."""
+    with opened(setup, cpu) as region:
+        region.deploy(NOTIFY)
+        _load(region, "shot", noisy, AHEAD_S)
+        beat = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": f"@every {every_s}s"}}
+        store.put(region.free, "namespace", "quiet", {}, "bench")
+        shop = App.model_validate({**NOTIFY, "schedules": {"beat": beat}})
+        deploy.deploy(region.free, "quiet", "shop", shop, "bench")
+        region.tick_every_minute()
+        target, instant = region.target, BEGIN + AHEAD_S * SECOND
+        region.timeline.run(BEGIN + PATIENCE, lambda: len(target.arrivals) >= noisy + AHEAD_S // every_s)
+        region.timeline.run(region.timeline.now + AFTERWARDS)
+        served = [one.sent_at for one in target.arrivals if one.nominal_at == instant]
+        if len({one.event_id for one in target.arrivals if one.nominal_at == instant}) < noisy:
+            raise checks.Broken(f"expected {noisy} arrivals of the noisy namespace, got {len(served)}")
+        end = max(served)
+        quiet = [one for one in target.arrivals if one.nominal_at != instant]
+        before = [one.lateness for one in quiet if one.nominal_at < instant]
+        during = [one.lateness for one in quiet if instant < one.nominal_at <= end]
+        return {
+            "noisy": noisy,
+            "noisy_seconds": round((end - instant) / SECOND, 1),
+            "quiet_before_ms": _shares(before),
+            "quiet_during_ms": _shares(during) if during else None,
+            "quiet_fires_during": len(during),
+        }
 
 
 def steady(setup: Setup, cpu: Cpu, per_second: int, seconds: int = 60) -> Figures:

@@ -33,6 +33,7 @@ STATUS = {
     "method_not_allowed": 405,
     "conflict": 409,
     "in_use": 409,
+    "over_quota": 409,
     "lease_lost": 409,
     "changed_meanwhile": 412,
     "too_large": 413,

@@ -25,6 +25,7 @@ from chalicelib.core.limits.writes import (
     TrackRates,
 )
 from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -34,6 +35,7 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
@@ -43,6 +45,7 @@ from chalicelib.core.states import Mode
 Row = (
     AccessRow
     | AllowedRow
+    | AuditRow
     | NoticeWindow
     | Backfill
     | DagRun
@@ -63,6 +66,7 @@ Row = (
     | Pointer
     | PostedEvent
     | PrefixRow
+    | QuotasRow
     | Record
     | Reprocess
     | Requested
@@ -100,6 +104,7 @@ class Replace:
         | DagRun
         | Job
         | PendingNotice
+        | QuotasRow
         | Reprocess
         | Run
         | Timer
@@ -147,11 +152,14 @@ class CountFailure:
 
 @dataclass(frozen=True, slots=True)
 class PutDefinition:
-    """Put a document over the version that was read (None: there must be none); a pool also over its ``edition``."""
+    """Put a document over the version that was read (None: there must be none); a pool also over its ``edition``.
+
+    ``before`` is the document that was read, for the audit record of the change."""
 
     definition: Definition
     over: int | None
     edition: int | None = None
+    before: Definition | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ lets it pass, ``off`` checks nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -19,14 +19,18 @@ from chalicelib.wiring import ports
 if TYPE_CHECKING:
     from chalicelib.core.access.document import Access, Resource
     from chalicelib.core.access.principal import Principal
+    from chalicelib.ports import Ports
 
 # A route that every signer may use; it answers only what that signer may see.
 SIGNED: Final = "signed"
 Needs = Right | Literal["signed"]
 
+# Path parameters that begin with a namespace.
+_PLACES = ("ns", "job_id", "run_id", "lease_id", "pool")
 _PRINCIPAL = "sluice.principal"
 _ACCESS = "sluice.access"
 _LOGGED = "sluice.logged"
+_REFUSED = "sluice.refused"
 
 
 def check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
@@ -79,6 +83,15 @@ def require_administrator(request: Request, namespace: str, access: Access | Non
                 raise decision.refused(principal, namespace, "administer")
 
 
+def require_installation_administrator(request: Request) -> None:
+    """Raise ``forbidden`` unless the signer is an administrator of the installation."""
+    from chalicelib.core.access import decision
+
+    with _judged(request) as judged:
+        if judged and not decision.is_administrator(signer(request), ports().settings.administrators):
+            raise decision.refused_installation(signer(request))
+
+
 def require_still_administrator(request: Request, access: Access) -> None:
     """Raise ``invalid`` for an access document that takes the right to change it from the signer itself."""
     from chalicelib.core.access import decision
@@ -102,6 +115,7 @@ def _judged(request: Request) -> Iterator[bool]:
     try:
         yield mode != "off"
     except SluiceError as refusal:
+        _context(request).setdefault(_REFUSED, refusal)
         if mode == "enforce":
             raise
         _log_once(request, refusal)
@@ -109,11 +123,11 @@ def _judged(request: Request) -> Iterator[bool]:
 
 def _log_once(request: Request, refusal: SluiceError) -> None:
     from chalicelib.log import logger
-    from chalicelib.web.http import caller
 
     if not _context(request).get(_LOGGED):
         _context(request)[_LOGGED] = True
-        logger.warning("request would be refused", extra={"by": caller(request), "reason": refusal.message})
+        by = str((_context(request).get("identity") or {}).get("userArn") or "unknown")
+        logger.warning("request would be refused", extra={"by": by, "reason": refusal.message})
 
 
 def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
@@ -123,7 +137,7 @@ def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
     if needs == SIGNED:
         return
     pool = segments.get("pool") or _pool_of(segments.get("lease_id"))
-    namespace = _namespace(segments) if pool is None else pool.partition(".")[0]
+    namespace = namespace_of(segments) if pool is None else pool.partition(".")[0]
     dataset = segments.get("name") if "/datasets/" in request.path else None
     resource = Resource(dataset=dataset, pool=None if pool is None else pool.partition(".")[2])
     if not _is_allowed(request, principal, namespace, needs, resource):
@@ -150,6 +164,26 @@ def sees(request: Request) -> Callable[[str], bool]:
     from chalicelib.core.access.decision import ANY
 
     return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "read", ANY)
+
+
+def installed() -> Ports:
+    """The ports with which the checks of a request read, so that tests replace them in one place."""
+    return ports()
+
+
+def refusal_of(request: Request) -> SluiceError | None:
+    """The first refusal of a request for want of a right, also if the installation only observes roles."""
+    found: SluiceError | None = _context(request).get(_REFUSED)
+    return found
+
+
+def is_known(request: Request, segments: Mapping[str, str]) -> bool:
+    """Whether the namespace that the path of a request names has an access document. Names that a stranger has made up
+    must not become keys of stored rows."""
+    try:
+        return any(segment in segments for segment in _PLACES) and _access(request, namespace_of(segments)) is not None
+    except Exception:
+        return False  # the tables do not answer
 
 
 def signer(request: Request) -> Principal:
@@ -209,11 +243,9 @@ def _pool_of(lease_id: str | None) -> str | None:
     return pool_of(run) if run is not None and is_pulled(run) else None
 
 
-def _namespace(segments: dict[str, str]) -> str:
+def namespace_of(segments: Mapping[str, str]) -> str:
     """The namespace of a request: that of its path, or of the id or pool in it."""
-    if "ns" in segments:
-        return segments["ns"]
-    for segment in ("job_id", "run_id", "lease_id", "pool"):
+    for segment in _PLACES:
         if segment in segments:
             return segments[segment].partition(".")[0]
     raise RuntimeError("expected a namespace, an id or a pool in the path of a route that needs a right")

@@ -23,6 +23,7 @@ from chalicelib.core.documents import Described
 from chalicelib.core.jobs.holds import HoldKind
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.rows.audit import AuditOutcome
 from chalicelib.core.rows.backfill import BackfillOrder, BackfillState
 from chalicelib.core.rows.reprocess import ReprocessState, StepState
 from chalicelib.core.rows.run import RecordKind
@@ -124,6 +125,58 @@ class StoredAllowed(Allowed, StoredFields):
     """The allow-list of a namespace."""
 
     model_config = ConfigDict(extra="allow")
+
+
+class AuditRecord(Answer):
+    """A change, or a refusal. ``by`` is the ARN of the signer. A document above 4,000 bytes is given by its digest."""
+
+    at: At
+    namespace: str
+    operation: str
+    outcome: AuditOutcome
+    kind: str
+    name: str
+    by: str | None
+    account: str | None
+    session: str | None
+    unique_id: str | None
+    source: str | None
+    request_id: str | None
+    before: Properties | None
+    after: Properties | None
+    reason: str | None
+    count: int
+
+
+class EffectiveQuotas(Answer):
+    """The quotas that hold for a namespace."""
+
+    schedules: int | None
+    fires_per_second: float | None
+    documents: int | None
+    requests_per_second: float | None
+
+
+class UsedQuotas(Answer):
+    """What a namespace has."""
+
+    schedules: int
+    fires_per_second: float
+    documents: int
+
+
+class StoredQuotas(Answer):
+    """The quotas of a namespace, with those that hold and what is used. ``version`` is 0 if it has none of its own."""
+
+    schedules: int | None = None
+    fires_per_second: float | None = None
+    documents: int | None = None
+    requests_per_second: float | None = None
+    name: str
+    kind: str
+    version: int
+    effective: EffectiveQuotas
+    used: UsedQuotas
 
 
 class StoredSchedule(Schedule, StoredFields):
@@ -255,6 +308,7 @@ class Job(Answer):
     approvals: list[GivenApproval]
     backfill: str | None
     progress: dict[str, int]
+    requested_by: str | None
     queue: PlaceInQueue | None
 
 
@@ -411,6 +465,7 @@ class Run(Answer):
     billed: Billed | None
     backfill: str | None
     rerun_of: str | None
+    requested_by: str | None
     outcome: FailureKind | None
     metrics: dict[str, Any] | None
     priority: int
@@ -1162,7 +1217,7 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "openapi": OpenApiDocument,
     **{
         f"put_{kind}": Change
-        for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access", "allowed", "grants")
+        for kind in ("namespace", "workflow", "dataset", "policy", "pool", "access", "allowed", "grants", "quotas")
     },
     "list_namespaces": Pages(StoredNamespace),
     "get_namespace": StoredNamespace,
@@ -1185,6 +1240,9 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "get_access": StoredAccess,
     "get_grants": StoredGrants,
     "get_allowed": StoredAllowed,
+    "get_quotas": StoredQuotas,
+    "list_audit": Pages(AuditRecord),
+    "list_audit_of_all": Pages(AuditRecord),
     "list_schedules": Pages(StoredSchedule),
     **{f"{act}_schedule": StoredSchedule for act in ("get", "put", "enable", "disable", "pause", "resume")},
     "skip_occurrence": StoredSchedule,

@@ -26,6 +26,7 @@ from chalicelib.core.events.partitions import check_value
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.quotas.document import Quotas
 from chalicelib.core.triggers.payload import Payload
 from chalicelib.core.triggers.registry import AnyGiven
 
@@ -315,6 +316,7 @@ BODIES: dict[str, type[Document]] = {
         Pause,
         Policy,
         Pool,
+        Quotas,
         Redrive,
         Release,
         Report,

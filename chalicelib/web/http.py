@@ -161,7 +161,13 @@ def if_match(request: Request) -> int | None:
 
 
 def caller(request: Request) -> str:
-    """The ARN of the signer, for the history of versions; ``unknown`` only if nothing checks signers."""
+    """The ARN of the signer, for the history of versions; ``unknown`` only if nothing enforces roles. Raises
+    ``forbidden`` for an unknown signer otherwise."""
+    from chalicelib.core.access.principal import identified
+    from chalicelib.web import access
+
+    if access.installed().settings.authorization == "enforce":
+        return identified(request.context or {}).arn
     identity = (request.context or {}).get("identity") or {}
     return str(identity.get("userArn") or identity.get("caller") or "unknown")
 

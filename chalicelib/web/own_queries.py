@@ -13,6 +13,15 @@ STEPS = {"type": "integer", "minimum": 0}
 
 # Last part of the path -> parameter -> schema.
 OWN: dict[str, dict[str, dict[str, Any]]] = {
+    "audit": {
+        "from": AT | {"description": "the first instant; by default the oldest record, or 31 days before `to` for all"},
+        "to": AT | {"description": "the instant at which the span ends; by default now"},
+        "who": {"type": "string", "description": "a part of the signer's ARN"},
+        "name": {"type": "string", "description": "a full name, or the beginning of one up to a point"},
+        "kind": {"type": "string", "description": "such as `schedule`, `job` or `access`"},
+        "outcome": {"type": "string", "enum": ["changed", "refused", "observed", "begun"]},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50},
+    },
     "timeline": {
         "from": AT | {"description": "the first instant; by default an hour before `to`, at most 7 days before it"},
         "to": AT | {"description": "the instant at which the span ends; by default now"},

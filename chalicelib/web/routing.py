@@ -11,7 +11,7 @@ from chalice.app import Blueprint, IAMAuthorizer, MultiDict, Request, Response
 
 from chalicelib.core import errors, ids
 from chalicelib.core.errors import SluiceError
-from chalicelib.web import access
+from chalicelib.web import access, audit, quotas
 from chalicelib.web.access import SIGNED, Needs
 from chalicelib.web.http import answer, body, failure, refusal
 
@@ -79,11 +79,13 @@ def route(
         def view(**segments: str) -> Response:
             def act() -> Any:
                 request = routes.current_request
-                _check(request, takes, segments)
-                try:
-                    return handler(**segments)
-                except SluiceError as error:
-                    raise error.concealing(access.sees(request)) from None
+                with audit.refusals_recorded(request, handler.__name__, segments):
+                    _check(request, takes, segments)
+                    try:
+                        with audit.authored(request, handler.__name__, segments):
+                            return handler(**segments)
+                    except SluiceError as error:
+                        raise error.concealing(access.sees(request)) from None
 
             return _answered(act)
 
@@ -156,6 +158,8 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
         elif segment in OWN:
             OWN[segment](text[:MAX_ID])
     access.check(request, takes.needs, segments)
+    if takes.needs != SIGNED:
+        quotas.check_rate(request, access.namespace_of(segments))
     parameters = request.query_params or MultiDict({})
     for name in parameters:
         if name not in takes.query:

@@ -62,6 +62,8 @@ ENTRIES = (
     Entry("access", "access:access", DEFINE, "Show the members of a namespace and their roles, or replace them."),
     Entry("grants", "grants:grants", DEFINE, "Show what a namespace lets the documents of others use, or replace it."),
     Entry("allowed", "allowed:allowed", DEFINE, "Show what a namespace may name in its definitions, or replace it."),
+    Entry("audit", "audit:audit", LOOK, "List who has changed what, and who was refused, newest first."),
+    Entry("quotas", "quotas:quotas", DEFINE, "Show the quotas of a namespace and what it uses, or replace them."),
     Entry("upload", "upload:upload", DEFINE, "Upload code for the jobs of an app; print the address of each file."),
     Entry("enable", "schedules:enable", ACT, "Enable schedules: their triggers fire from now on."),
     Entry("disable", "schedules:disable", ACT, "Disable schedules; waiting jobs are dropped, active runs continue."),

@@ -107,6 +107,7 @@ def _show_facts(console: Console, run: Document) -> None:
         [
             ("reason", run.get("reason")),
             ("fired by", run.get("fired_by")),
+            ("requested by", run.get("requested_by")),
             ("partition", spell.pairs(run.get("partition") or run.get("correlation"))),
             ("dag", _dag(run.get("dag"))),
             ("number", None if run.get("number") is None else str(run["number"])),

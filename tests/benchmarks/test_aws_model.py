@@ -360,3 +360,23 @@ def test_all_scenarios_of_the_model_are_played_and_shown(recorded: cpu.RecordedC
     [table] = aws_model.tables({"aws_model": {"kind": "predicted", "burst": [entry]}})
     assert "predicted" in str(table.title)
     assert [next(iter(column.cells)) for column in table.columns] == ["10 schedules", "10", "p50 1, max 1,200"]
+
+
+# -- fairness ----------------------------------------------------------------------------------------------------------
+
+LATE_BESIDE_MS = 2_000  # of a quiet namespace
+
+
+def test_o9_a_quiet_namespace_is_in_time_beside_a_noisy_one(recorded: cpu.RecordedCpu) -> None:
+    found = scenarios.beside(Setup(), recorded, 600, every_s=1)
+    assert found["quiet_fires_during"] > 0
+    assert found["quiet_during_ms"]["max"] < LATE_BESIDE_MS
+
+
+@pytest.mark.long
+def test_o9_a_noisy_namespace_delays_others_no_longer_than_itself(recorded: cpu.RecordedCpu) -> None:
+    """The queue of hints is shared: beyond what it takes at once, a quiet namespace waits for the noisy one.
+    `docs/security.md` has the figures."""
+    found = scenarios.beside(Setup(), recorded, 25_000)
+    assert found["quiet_fires_during"] > 5
+    assert found["quiet_during_ms"]["max"] <= 1000 * found["noisy_seconds"]

@@ -29,6 +29,14 @@ def test_the_template_fits_cloudformation(packaged: Path, template: dict[str, An
     assert len(template["Resources"]) < 300
 
 
+# Only the API checks signers and quotas, and writes audit records.
+OF_THE_API = {
+    *("SLUICE_WATCHED_BUCKETS", "SLUICE_ADMINISTRATORS", "SLUICE_AUDIT_DAYS"),
+    *("SLUICE_QUOTA_SCHEDULES", "SLUICE_QUOTA_FIRES_PER_SECOND", "SLUICE_QUOTA_DOCUMENTS"),
+    "SLUICE_QUOTA_REQUESTS_PER_SECOND",
+}
+
+
 @pytest.mark.parametrize(
     ("table", "indexes"),
     [
@@ -119,7 +127,7 @@ def test_only_the_lake_of_this_account_may_send_objects(resources: dict[str, Any
 def test_buckets_are_private_encrypted_and_take_tls_only(resources: dict[str, Any]) -> None:
     buckets = dict(of_type(resources, "AWS::S3::Bucket"))
     policies = {p["Bucket"]["Ref"]: json.dumps(p) for _, p in of_type(resources, "AWS::S3::BucketPolicy")}
-    assert set(buckets) == set(policies) == {"LakeBucket", "ControlBucket"}
+    assert set(buckets) == set(policies) == {"LakeBucket", "ControlBucket", "AuditLog"}
     for name, properties in buckets.items():
         assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
         assert properties["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
@@ -168,7 +176,7 @@ def test_every_lambda_has_its_memory_and_timeout(
     assert template["Parameters"][parameter["Ref"]]["Default"] == memory
     assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", {"Ref": "Tracing"})
     assert properties["Role"] == {"Fn::GetAtt": [f"{function}Role", "Arn"]}
-    own = {"SLUICE_WATCHED_BUCKETS", "SLUICE_ADMINISTRATORS"} if function == "APIHandler" else set()
+    own = {"APIHandler": OF_THE_API, "Lake": {"SLUICE_AUDIT_BUCKET"}}.get(function, set())
     answer = properties.get("Environment", {"Variables": {}})["Variables"]
     assert set(answer) == own, "the environment is set for all Lambdas at once, in Globals"
 
@@ -268,9 +276,10 @@ def test_h3_the_lake_lambda_gets_few_large_batches_of_ended_rows(
     assert answer["BisectBatchOnFunctionError"] is True
     kept = {"Type": "SQS", "Destination": {"Fn::GetAtt": ["LakeDeadLetters", "Arn"]}}
     assert answer["DestinationConfig"]["OnFailure"] == kept
-    ended, records = (json.loads(each["Pattern"]) for each in answer["FilterCriteria"]["Filters"])
+    ended, records, audited = (json.loads(each["Pattern"]) for each in answer["FilterCriteria"]["Filters"])
     assert ended["dynamodb"]["NewImage"]["state"]["S"] == [state for state in RUN_MOVES if is_terminal(state)]
     assert records["dynamodb"]["Keys"]["sk"]["S"] == ["RECORD"]
+    assert audited == {"eventName": ["INSERT"], "dynamodb": {"Keys": {"pk": {"S": [{"prefix": "AUDIT#"}]}}}}
 
 
 def test_the_outputs_name_the_api_the_buckets_and_the_tables(template: dict[str, Any]) -> None:
@@ -325,3 +334,15 @@ def alarms_of(resources: dict[str, Any], function: str, metric: str) -> list[dic
     dimension = [{"Name": "FunctionName", "Value": {"Ref": function}}]
     found = [alarm for _, alarm in of_type(resources, "AWS::CloudWatch::Alarm") if alarm.get("MetricName") == metric]
     return [alarm for alarm in found if alarm["Dimensions"] == dimension]
+
+
+def test_the_audit_bucket_has_object_lock_and_is_kept(template: dict[str, Any], resources: dict[str, Any]) -> None:
+    bucket = resources["AuditLog"]
+    assert bucket["Condition"] == "CreateAuditBucket"
+    assert bucket["DeletionPolicy"] == bucket["UpdateReplacePolicy"] == "Retain"
+    lock = bucket["Properties"]["ObjectLockConfiguration"]["Rule"]["DefaultRetention"]
+    assert lock == {"Mode": "COMPLIANCE", "Days": {"Ref": "AuditDays"}}
+    assert bucket["Properties"]["ObjectLockEnabled"] is True
+    assert bucket["Properties"]["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert template["Parameters"]["AuditBucket"]["Default"] == ""
+    assert template["Conditions"]["CreateAuditBucket"] == {"Fn::Equals": [{"Ref": "AuditBucket"}, "create"]}

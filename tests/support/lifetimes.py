@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from chalicelib.aws.tables import items
 from chalicelib.core import states
 from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -20,6 +21,7 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
@@ -29,7 +31,7 @@ from tests.support.world import World
 # These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
     AccessRow, AllowedRow, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer, Partition, PrefixRow,
-    LastArrival, CountedObject, GrantsRow, Subscription, Timer, Waiter,
+    LastArrival, CountedObject, GrantsRow, QuotasRow, Subscription, Timer, Waiter,
 })  # fmt: skip
 
 
@@ -73,6 +75,7 @@ FINAL: dict[type, Place] = {
     Reprocess: Place("Jobs", "REPROCESS#", "", lambda row, _: row.ended_at is not None and row.wake_at is None),
     PlanPart: Place("Jobs", "PLAN#", "", _always),  # `check` compares it with its backfill
     Run: Place("Runs", "RUN#", "A#", _run_is_final),
+    AuditRow: Place("Runs", "AUDIT#", "", _always),  # never changes
     DagRun: Place("Runs", "RUN#", "DAG", lambda row, _: row.wake_at is None),
     Record: Place("Runs", "RUN#", "RECORD", _always),
     DeadLetter: Place("Runs", "DEAD#", "", _always),

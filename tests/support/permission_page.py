@@ -42,7 +42,7 @@ def rows(policies: Mapping[str, Policy]) -> Iterator[str]:
             )
             found.setdefault(reported, []).append(f"{service}:{action}")
         for resource, actions in sorted(found.items()):
-            yield f"| `{name}` | {resource} | {', '.join(sorted(actions))} |"
+            yield f"| `{name}` | {resource} | {', '.join(sorted(set(actions)))} |"
 
 
 def _named(arn: str, service: str) -> str:

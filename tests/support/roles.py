@@ -94,7 +94,7 @@ def _statements(resources: Mapping[str, Any], role: str, resolve: Resolver) -> I
 
 def _attributes(resources: Mapping[str, Any]) -> dict[str, str]:
     """ARNs of resources that policies name. A table and a queue have their logical ids as names."""
-    buckets = {"LakeBucket": LAKE, "ControlBucket": CONTROL}
+    buckets = {"LakeBucket": LAKE, "ControlBucket": CONTROL, "AuditLog": "audit"}
     found: dict[str, str] = {}
     for name, resource in resources.items():
         match resource["Type"]:

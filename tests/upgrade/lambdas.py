@@ -137,7 +137,8 @@ def class_of(item: dict[str, Any]) -> str:
     }  # fmt: skip
     by_table = {
         "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",
-        "ACCESS": "AccessRow", "GRANTS": "GrantsRow",
+        "ACCESS": "AccessRow", "GRANTS": "GrantsRow", "ALLOWED": "AllowedRow",
+        "AUDIT": "AuditRow", "QUOTAS": "QuotasRow",
         "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
         "BACKFILL": "Backfill", "NOTICE": "PendingNotice", "WINDOW": "NoticeWindow", "DEADLINE": "DeadlineWatch",
         "REPROCESS": "Reprocess", "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
+from app import app
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.core.rows.audit import AuditRow
+from chalicelib.core.writes import Conflict, Put, Write
 from chalicelib.web.answers import ANSWERS
+from chalicelib.wiring import AUTHOR
 from tests.web import answer_schemas, answers_tour
 from tests.web.conftest import NS, Api, installation, settle_in
 
@@ -15,10 +20,30 @@ from tests.web.conftest import NS, Api, installation, settle_in
 OPEN = ("events[]", "items[].runs", "items[].cost_usd")
 
 
+# Operation -> for each of its transactions in the tour, whether it holds an audit record beside a change.
+COMMITTED: dict[str, list[bool]] = {}
+# A claim and what follows belong to each run, also to one made by the clock. The run's row keeps the worker.
+OF_RUNS = {"claim_runs", "beat_heart", "report_end", "release_run"}
+# They read or compute, or only send a message.
+UNCHANGING = {"dry_run", "glance_schedules", "ping_run"}
+
+
+def _commit(self: Dynamo, writes: Sequence[Write]) -> Conflict | None:
+    author, refused = AUTHOR.get(), COMMIT(self, writes)
+    if author is not None and refused is None:
+        recorded = any(isinstance(each, Put) and isinstance(each.row, AuditRow) for each in writes)
+        COMMITTED.setdefault(author.operation, []).append(recorded and len(writes) > 1)
+    return refused
+
+
+COMMIT = Dynamo.commit
+
+
 @pytest.fixture(scope="module")
 def seen() -> Iterator[list[tuple[str, str, int, Any]]]:
     """Every answer of a tour through the API. Each was compared with its schema when it came."""
-    with installation() as api:
+    with installation() as api, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Dynamo, "commit", _commit)
         found: list[tuple[str, str, int, Any]] = []
         plain = api.seen
 
@@ -59,6 +84,20 @@ def test_every_field_of_an_answer_is_described(seen: list[tuple[str, str, int, A
     unknown = {field for answer in seen for field in answer_schemas.undescribed(*answer)}
     left = {field for field in unknown if not any(part in field for part in OPEN)}
     assert left == set(), "describe them in chalicelib/web/answers.py"
+
+
+@pytest.mark.usefixtures("seen")
+def test_each_changing_route_leaves_an_audit_record() -> None:
+    """The tour calls every route. Each request that changes something commits its record in the same transaction."""
+    changing = {
+        entry.view_function.__wrapped__.__name__
+        for methods in app.routes.values()
+        for method, entry in methods.items()
+        if method != "GET"
+    }
+    silent = {operation for operation in changing if not any(COMMITTED.get(operation, []))}
+    assert silent == OF_RUNS | UNCHANGING
+    assert not set(COMMITTED) & UNCHANGING
 
 
 @pytest.mark.parametrize(

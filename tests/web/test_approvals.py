@@ -42,6 +42,11 @@ def says(arn: str, job: str, verdict: str, reason: str = "") -> tuple[int, dict[
     return answer["statusCode"], json.loads(answer["body"])
 
 
+def stored(api: Api) -> list[Any]:
+    """Every stored row but the audit records of refusals."""
+    return [[row for row in table if "AUDIT#" not in row] for table in api.everything()]
+
+
 @pytest.fixture
 def job(api: Api) -> str:
     """A job that waits only for the approval of a data owner."""
@@ -78,12 +83,12 @@ def test_c16_a_person_with_the_role_refuses_and_job_is_aborted(api: Api, job: st
 
 @pytest.mark.parametrize("stranger", [BOB, EVE])
 def test_c16_others_are_refused_and_change_nothing(api: Api, job: str, stranger: str) -> None:
-    before = api.everything()
+    before = stored(api)
     for verdict in ("approve", "refuse"):
         status, answer = says(stranger, job, verdict)
         assert (status, answer["error"]["code"]) == (403, "forbidden")
         assert stranger in answer["error"]["message"]
-    assert api.everything() == before
+    assert stored(api) == before
 
 
 def test_c16_a_named_person_approves_and_two_names_need_both(api: Api) -> None:

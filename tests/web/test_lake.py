@@ -16,6 +16,7 @@ from chalice.test import Client
 from app import app
 from chalicelib import wiring
 from chalicelib.aws.tables import items
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.run import Pointer, Record, Run
 from tests.support import rows
 from tests.support.clock import NOON
@@ -137,3 +138,55 @@ def test_h3_a_late_change_is_announced_after_it_was_written(lake: Any) -> None:
     invoke(change(1, ended("r1")))
     (late,) = [key for key in objects(lake) if key.startswith("history_late/")]
     assert late.startswith("history_late/day=2026-03-02/arrived=") and late.endswith("/late")
+
+
+ENTRY = AuditRow(
+    "demo", "2026-03-02T12:00:00.000Z#a1", NOON, "put_schedule", "changed", "schedule", "demo.flights.s",
+    arn="arn:aws:iam::123456789012:user/ada", document={"after": {"version": 1}}, expires_at=NOON + 1,
+)  # fmt: skip
+
+
+@pytest.fixture
+def audit_bucket(lake: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    lake.create_bucket(Bucket="kept", ObjectLockEnabledForBucket=True)
+    monkeypatch.setenv("SLUICE_AUDIT_BUCKET", "kept")
+    wiring.audit_log.cache_clear()
+    yield lake
+    wiring.audit_log.cache_clear()
+
+
+def exported(s3: Any) -> dict[str, list[Any]]:
+    keys = [each["Key"] for each in s3.list_objects_v2(Bucket="kept").get("Contents", [])]
+    texts = {key: gzip.decompress(s3.get_object(Bucket="kept", Key=key)["Body"].read()).decode() for key in keys}
+    return {key: [json.loads(line) for line in text.splitlines()] for key, text in texts.items()}
+
+
+def test_audit_records_are_exported_once_by_hour(audit_bucket: Any) -> None:
+    second = replace(ENTRY, id="2026-03-02T12:00:00.001Z#a2", operation="delete_schedule", document={})
+    changes = [change(1, ENTRY, "INSERT"), change(2, second, "INSERT"), change(3, ended("r1"))]
+    assert invoke(*changes) == []
+    assert invoke(*changes) == []
+    [(key, found)] = exported(audit_bucket).items()
+    assert key.startswith("audit/day=2026-03-02/hour=12/")
+    assert [(line["operation"], line["by"]) for line in found] == [
+        ("put_schedule", ENTRY.arn), ("delete_schedule", ENTRY.arn),
+    ]  # fmt: skip
+    assert (found[0]["after"], found[0]["namespace"], found[0]["schema"]) == ({"version": 1}, "demo", 1)
+    assert len(lines(audit_bucket)) == 1, "history goes on beside it"
+
+
+def test_an_expired_audit_record_is_not_exported_again(audit_bucket: Any) -> None:
+    assert invoke(change(1, ENTRY, "REMOVE")) == []
+    assert exported(audit_bucket) == {}
+
+
+def test_a_failed_export_is_delivered_again(audit_bucket: Any) -> None:
+    audit_bucket.delete_bucket(Bucket="kept")
+    failed = invoke(change(7, ENTRY, "INSERT"), change(8, ended("r1")))
+    assert failed == [f"{7:030}"]
+
+
+def test_without_a_bucket_no_audit_record_is_exported(lake: Any) -> None:
+    wiring.audit_log.cache_clear()
+    assert invoke(change(1, ENTRY, "INSERT")) == []
+    assert objects(lake) == {}

@@ -8,7 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chalicelib.aws.tables import items
+from chalicelib.core.history.audit import AuditPart, NewRecord
 from chalicelib.core.history.lines import Change, Part, text_of
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.run import Record, Run
 
 
@@ -32,6 +34,15 @@ def change_of(record: Mapping[str, Any]) -> Change | None:
     return Change(sequence_of(record), items.from_item(Record, image)) if sort_key == "RECORD" else None
 
 
+def audit_record_of(record: Mapping[str, Any]) -> NewRecord | None:
+    """The audit record that a change of the runs table has created; None for a change of another row."""
+    stored = record["dynamodb"].get("NewImage")
+    if record["eventName"] != "INSERT" or stored is None or not stored["pk"]["S"].startswith("AUDIT#"):
+        return None
+    image = {name: _plain(content) for name, content in stored.items()}
+    return NewRecord(sequence_of(record), items.from_item(AuditRow, image))
+
+
 def _plain(content: Mapping[str, Any]) -> Mapping[str, Any]:
     """An attribute as boto3 reads it. A stream event is JSON, and carries bytes as base64."""
     binary = content.get("B")
@@ -53,3 +64,18 @@ class S3HistoryLake:
     def tell_late(self, keys: Iterable[str]) -> None:
         for key in keys:
             self._client.put_object(Bucket=self._bucket, Key=key, Body=b"")
+
+
+class S3AuditLog:
+    """Objects of audit records. A repeat writes the same object again, as a further version if the bucket has Object
+    Lock. S3 requires a checksum of objects with a retention."""
+
+    def __init__(self, client: Any, bucket: str) -> None:
+        self._client = client
+        self._bucket = bucket
+
+    def put(self, part: AuditPart) -> None:
+        body = gzip.compress(part.text.encode(), compresslevel=6, mtime=0)
+        self._client.put_object(
+            Bucket=self._bucket, Key=part.key, Body=body, ContentType="application/gzip", ChecksumAlgorithm="SHA256"
+        )

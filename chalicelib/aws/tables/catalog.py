@@ -14,6 +14,7 @@ from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.ports import Kind, Page
 
@@ -92,6 +93,9 @@ class DynamoCatalog:
             known = self._lists[namespace] = now, self.allowed(namespace)
         return known[1]
 
+    def quotas(self, namespace: str) -> QuotasRow | None:
+        return self._dynamo.get(keys.quotas(namespace), QuotasRow)
+
     def accesses(self, limit: int, cursor: str | None) -> Page[AccessRow]:
         page = self._list(keys.ACCESS, "", limit, cursor)
         return Page(tuple(items.from_item(AccessRow, item) for item in page.items), page.cursor)
@@ -105,6 +109,14 @@ class DynamoCatalog:
         pk, prefix = keys.definitions("schedule", app)
         page = self._list(pk, f"{prefix}{beginning}", limit, cursor)
         return Page(tuple(items.from_item(Listing, item).schedule for item in page.items), page.cursor)
+
+    def listings(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
+        page = self._list(*keys.definitions("schedule", app), limit, cursor)
+        return Page(tuple(items.from_item(Listing, item) for item in page.items), page.cursor)
+
+    def count(self, kind: Kind, parent: str) -> int:
+        pk, prefix = keys.definitions(kind, parent)
+        return self._dynamo.count("catalog", "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix})
 
     def schedules_after(self, app: str, after: str, limit: int) -> Page[str]:
         pk, prefix = keys.definitions("schedule", app)

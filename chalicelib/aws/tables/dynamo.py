@@ -30,6 +30,7 @@ R = TypeVar("R")
 
 # DynamoDB: at most 100 actions in a transaction, 25 puts and 100 gets in a batch.
 MAX_ACTIONS, MAX_PUTS, MAX_GETS = 100, 25, 100
+MAX_COUNTED = 10_000  # items that one query counts; DynamoDB ends it at 1 MB, too
 
 
 class Dynamo:
@@ -153,6 +154,23 @@ class Dynamo:
                 raise errors.bad_cursor() from None  # a start outside of the queried part
             raise
         return answer["Items"], answer.get("LastEvaluatedKey")
+
+    def count(self, table: str, condition: str, values: Mapping[str, Any]) -> int:
+        """How many items a query finds, by eventually consistent reads."""
+        arguments: dict[str, Any] = {
+            "TableName": self._names[table],
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeValues": {f":{name}": items.value(plain) for name, plain in values.items()},
+            "ProjectionExpression": "pk",
+            "Limit": MAX_COUNTED,
+        }
+        found = 0
+        while True:
+            answer = self._ask(self._client.query, **arguments)
+            found += len(answer["Items"])
+            if not answer.get("LastEvaluatedKey"):
+                return found
+            arguments["ExclusiveStartKey"] = answer["LastEvaluatedKey"]
 
     def query_all(
         self, table: str, condition: str, values: Mapping[str, Any], index: str | None = None

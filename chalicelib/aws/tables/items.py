@@ -19,6 +19,7 @@ from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from chalicelib.aws.tables import keys, packing
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant, iso, parse_instant
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.notice import NoticeWindow
@@ -123,6 +124,8 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     if isinstance(row, Run | Record | DeadLetter):
         plain |= _history(row, history_shards)
     plain |= {former: plain[name] for name, former in FORMER.get(type(row), {}).items() if name in plain}
+    if isinstance(row, AuditRow):
+        plain |= {"day_key": audit_day(iso(row.recorded_at)[:10]), "at": row.id}
     carried = dict(row.unknown)
     if packs:
         plain = packing.pack(carried.pop(packing.ATTRIBUTE, {}) | plain)
@@ -170,7 +173,12 @@ def _written(kind: type[Any]) -> frozenset[str]:
         names |= {"ttl"}
     if kind is Run:
         names |= {packing.ATTRIBUTE}
-    return names | _HISTORY_KEYS if kind in (Run, Record, DeadLetter) else names
+    return names | _HISTORY_KEYS if kind in (Run, Record, DeadLetter, AuditRow) else names
+
+
+def audit_day(day: str) -> str:
+    """The part of the index `by_day` with the audit records of a day of all namespaces."""
+    return f"AUDIT#{day}"
 
 
 def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:

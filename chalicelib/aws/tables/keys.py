@@ -15,6 +15,7 @@
 | catalog | ACCESS                  | <ns>                      | AccessRow       | get, list                      |
 | catalog | GRANTS                  | <ns>                      | GrantsRow       | get                            |
 | catalog | ALLOWED#<ns>            | ALLOWED                   | AllowedRow      | get: before calls of targets   |
+| catalog | QUOTAS                  | <ns>                      | QuotasRow       | get                            |
 | catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                  | Definition      | get: an app's default target   |
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>   | Subscription    | query: leaves of an event key  |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>           | PrefixRow       | query of a key's folders       |
@@ -42,6 +43,7 @@
 | runs    | RUN#<run id>            | DAG                       | DagRun          | get: re-runs of a DAG's run    |
 | runs    | DEAD#<schedule>         | <run id>#<attempt>        | DeadLetter      | query; list by `by_day`        |
 | runs    | TARGET#<target's id>    | POINTER                   | Pointer         | get                            |
+| runs    | AUDIT#<ns>              | <instant>#<random part>   | AuditRow        | query; list days by `by_day`   |
 
 Indexes: `wake` (wake_shard, wake_at) on each table, sparse; on runs also by_workflow, by_schedule, by_day (.., at).
 Parts `waits#<ns>#<shard>` (jobs) and `paused#<ns>#<shard>` (catalog) of `wake` list rows that no instant wakes.
@@ -57,6 +59,7 @@ from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -66,6 +69,7 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.ref import Ref, grants_ref, reprocess_ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
@@ -94,6 +98,10 @@ def key_of(row: Row) -> Key:
             return grants(row.namespace)
         case AllowedRow():
             return allowed(row.namespace)
+        case AuditRow():
+            return audit(row.namespace, row.id)
+        case QuotasRow():
+            return quotas(row.namespace)
         case Definition():
             return definition(row.kind, row.name)
         case ScheduleState():
@@ -171,6 +179,14 @@ def grants(namespace: str) -> Key:
 def allowed(namespace: str) -> Key:
     """The key of an allow-list. Each has a partition of its own, because Lambdas read it before they call targets."""
     return Key("catalog", f"ALLOWED#{namespace}", "ALLOWED")
+
+
+def quotas(namespace: str) -> Key:
+    return Key("catalog", "QUOTAS", namespace)
+
+
+def audit(namespace: str, record_id: str) -> Key:
+    return Key("runs", f"AUDIT#{namespace}", record_id)
 
 
 def definition(kind: str, name: str) -> Key:

@@ -6,6 +6,7 @@ from typing import Any
 
 from chalicelib.aws.tables.keys import ACCESS, GRANTS, Key
 from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -15,6 +16,7 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
@@ -24,6 +26,7 @@ from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription,
 _PLACES: tuple[tuple[str, str, str, type[Any]], ...] = (
     ("catalog", ACCESS, "", AccessRow),
     ("catalog", GRANTS, "", GrantsRow),
+    ("catalog", "QUOTAS", "", QuotasRow),
     ("catalog", "ALLOWED#", "ALLOWED", AllowedRow),
     ("catalog", "NAMESPACES", "", Definition),
     ("catalog", "NS#", "", Definition),
@@ -53,6 +56,7 @@ _PLACES: tuple[tuple[str, str, str, type[Any]], ...] = (
     ("jobs", "OFFER#", "", Offer),
     ("jobs", "", "ARRIVED#", LastArrival),
     ("jobs", "", "APPLIED#", AppliedEvent),
+    ("runs", "AUDIT#", "", AuditRow),
     ("runs", "RUN#", "A#", Run),
     ("runs", "RUN#", "RECORD", Record),
     ("runs", "RUN#", "OUTPUT#", Output),

@@ -14,8 +14,9 @@ from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, checked_start, decode_cursor, encode_cursor
 from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.core import errors, ids
-from chalicelib.core.instants import Instant, iso, parse_instant
+from chalicelib.core.instants import DAY, Instant, iso, parse_instant
 from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
@@ -103,6 +104,33 @@ class DynamoRuns:
     def has_dead_letter(self, schedule: str) -> bool:
         values = {"pk": keys.dead_letter(schedule, "", 0).pk}
         return bool(self._dynamo.query("runs", "pk = :pk", values, limit=1)[0])
+
+    def audit(self, namespace: str, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
+        values = {"pk": keys.audit(namespace, "").pk, "since": iso(since), "until": decode_cursor(cursor) or iso(until)}
+        condition = "pk = :pk AND sk BETWEEN :since AND :until"
+        found, rest = self._dynamo.query("runs", condition, values, limit=limit + 2, forward=False)
+        # The upper bound is included. No record has a bare instant as its key, but a cursor is the key of the last one.
+        rows = [item for item in found if item["sk"]["S"] < values["until"]]
+        last = rows[:limit][-1]["sk"]["S"] if rows else None
+        more = last if len(rows) > limit or rest else None  # DynamoDB ends a page at 1 MB, too
+        return Page(tuple(items.from_item(AuditRow, item) for item in rows[:limit]), encode_cursor(more))
+
+    def audit_of_all(self, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
+        before = decode_cursor(cursor) or iso(until)
+        found: list[items.Item] = []
+        at = parse_instant(before[: len(iso(until))])
+        while at >= since - since % DAY and len(found) <= limit:
+            values = {"part": items.audit_day(iso(at)[:10]), "since": iso(since), "before": before}
+            condition, names = "#part = :part AND #at BETWEEN :since AND :before", {"#part": "day_key", "#at": "at"}
+            page, _ = self._dynamo.query(
+                "runs", condition, values, limit=limit + 2, index="by_day", forward=False, names=names
+            )
+            found += [item for item in page if item["at"]["S"] < before]
+            at -= DAY
+        more = found[limit - 1]["at"]["S"] if len(found) > limit else None
+        wanted = [Key("runs", item["pk"]["S"], item["sk"]["S"]) for item in found[:limit]]
+        rows = self._dynamo.get_many(wanted) if wanted else {}
+        return Page(tuple(items.from_item(AuditRow, rows[key]) for key in wanted if key in rows), encode_cursor(more))
 
     def _parts(self, name: str) -> list[str]:
         return [f"{name}#{part}" for part in range(self._dynamo.shards.history)]

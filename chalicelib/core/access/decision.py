@@ -47,6 +47,16 @@ def refused_events(principal: Principal, namespace: str, types: Sequence[str]) -
     )
 
 
+def refused_installation(principal: Principal) -> SluiceError:
+    """The error for a request that only administrators of the installation may make."""
+    return SluiceError(
+        "forbidden",
+        f"expected an administrator of the installation; {principal.member} is none",
+        None,
+        "the stack parameter Administrators lists them; for one namespace, send the request of that namespace",
+    )
+
+
 def refused(principal: Principal, namespace: str, right: Right) -> SluiceError:
     """The error for a right that a principal lacks in a namespace that it may see."""
     if not roles_with(right):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
@@ -14,6 +15,7 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
@@ -30,7 +32,7 @@ def namespace_of(row: Row | LimitState) -> str | None:
     """The namespace that a row belongs to; None for a row of the whole installation, such as the limit of an EMR
     application, and for a part of a plan, whose backfill names it."""
     match row:
-        case AccessRow() | AllowedRow() | GrantsRow() | Reprocess():
+        case AccessRow() | AllowedRow() | AuditRow() | GrantsRow() | QuotasRow() | Reprocess():
             return row.namespace
         case Definition():
             return _first(row.name)

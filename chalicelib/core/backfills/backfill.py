@@ -232,6 +232,7 @@ def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created
         properties=row.properties,
         event=event,
         backfill=row.id,
+        requested_by=row.requested_by,
         reason=f"backfill {row.id}",
         wake_at=now,
     )
@@ -252,6 +253,7 @@ def job_of_run(row: Backfill, run: Run, now: Instant) -> Job:
         properties={**run.request.properties, **row.properties},
         event=run.event,
         backfill=row.id,
+        requested_by=row.requested_by,
         rerun_of=run.rerun_of or run.run_id,
         reason=f"runs {run.run_id} again",
         wake_at=now,

@@ -94,6 +94,7 @@ def status_event(run: Run, status: str) -> Event:
         status=status,
         schedule=run.schedule,
         payload={"workflow_version": run.workflow_version} if run.workflow_version else None,
+        by=run.requested_by,
     )
 
 

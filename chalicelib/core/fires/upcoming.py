@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, takewhile
@@ -14,6 +15,8 @@ from chalicelib.core.time import expressions
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf
 from chalicelib.core.triggers.occurrences import Recurrence
+
+COUNTED = 48  # fires a day; a hundred thousand schedules with fewer fire less than once a millisecond together
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,6 +65,12 @@ def per_day(schedule: Schedule) -> float | int:
     daily = [1 if rule.expression is None else expressions.fires_per_day(rule.expression) for rule in rules]
     rates = [rate if rule.repeats is None else min(rate, rule.repeats) for rate, rule in zip(daily, rules, strict=True)]
     return sum(rates) * (schedule.spread.count if schedule.spread else 1)
+
+
+def counted(schedule: Schedule) -> int | None:
+    """The fires a day that count for the quota of the namespace; None for a schedule that fires less often."""
+    found = per_day(schedule)
+    return math.ceil(found) if found >= COUNTED else None
 
 
 def _times(schedule: Schedule, timer: Timer, leaf: str, rule: Recurrence, now: Instant) -> Iterator[Occurrence]:

@@ -91,7 +91,8 @@ def gather(
         _count(progress, touch)
     if not progress:
         return Gathered(None, _arrived(job, now))
-    grown = refresh(replace(job, leaves=progress, rev=job.rev + 1), schedule, now)
+    requester = _requester(touches, subscription) or job.requested_by
+    grown = refresh(replace(job, leaves=progress, requested_by=requester, rev=job.rev + 1), schedule, now)
     if touches and has_expired(grown, schedule, now):
         # The event ends the quiet span of a match whose window is over. The event is too late for this match, so it
         # begins the next one.
@@ -113,7 +114,20 @@ def _begun(
     for touch in touches:
         _count(progress, touch)
     rev = over.rev + 1 if over is not None else first.rev
-    return refresh(replace(first, leaves=progress, rev=rev), schedule, now)
+    requester = _requester(touches, subscription)
+    return refresh(replace(first, leaves=progress, requested_by=requester, rev=rev), schedule, now)
+
+
+def _requester(touches: tuple[Touch, ...], subscription: Subscription) -> str | None:
+    """The signer who posted the last of these events that a signer posted."""
+    found = [event_requester(touch.event, subscription.schedule) for touch in touches]
+    return next((by for by in reversed(found) if by is not None), None)
+
+
+def event_requester(event: Event, schedule: str) -> str | None:
+    """Who has asked for a job of a schedule by an event. The status of a run counts within its DAG alone: a schedule
+    downstream of a run that somebody requested runs by itself."""
+    return event.by if event.kind != "program_status" or ids.is_dag_node(schedule) else None
 
 
 def refresh(job: Job, schedule: Schedule, now: Instant) -> Job:

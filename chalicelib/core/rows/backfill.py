@@ -73,6 +73,11 @@ class Backfill(StoredRow):
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
+    @property
+    def requested_by(self) -> str | None:
+        """The ARN of the signer who began it, for its jobs; None if nothing checked who signed."""
+        return self.by if self.by.startswith("arn:") else None
+
 
 @dataclass(frozen=True, slots=True)
 class PlanPart(StoredRow):

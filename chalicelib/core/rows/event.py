@@ -21,7 +21,8 @@ class Event(StoredRow):
     """A fact that may meet triggers. ``accepted_at`` is when Sluice accepted it: a leaf counts the event if it gathers
     since then or earlier.
 
-    ``kind`` is a type of the leaves that count it, or ``run_now``. A reader keeps a kind that it does not know."""
+    ``kind`` is a type of the leaves that count it, or ``run_now``. A reader keeps a kind that it does not know. ``by``
+    is the ARN of the signer who posted the event, or who requested the run that it is about."""
 
     id: str
     kind: str
@@ -37,6 +38,7 @@ class Event(StoredRow):
     schedule: str | None = None
     size: int | None = None
     payload: Mapping[str, Any] | None = None
+    by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,8 @@ class Job(StoredRow):
     ``measured`` are the last load readings, ``probed`` is the last answer of the probe, and ``approvals`` has the users
     who approved, and when. ``nominal_at`` (None: ``due_at``) identifies a fire, ``index`` one of its several events.
     ``window_end`` is the end of the window of its events; ``prepared_at`` is when the fire was written, if that was
-    late.
+    late. ``requested_by`` is the ARN of the signer who requested the job, or who posted the last of its events that a
+    signer posted.
     """
 
     schedule: str
@@ -103,5 +104,6 @@ class Job(StoredRow):
     inherited: str = ""
     measured: Mapping[str, Any] = field(default_factory=dict)
     approvals: Mapping[str, Any] = field(default_factory=dict)
+    requested_by: str | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None

@@ -131,6 +131,9 @@ class Run(StoredRow):
     job waited. ``billed`` is the target's bill, in thousandths of vCPU-hours, GB-hours of memory and GB-hours of
     storage. ``bill_checks`` counts the checks of the bill after the end. ``uses`` is what the run uses of other
     namespaces (O9).
+
+    ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
+    ``lease_key`` the digest of the lease's token.
     """
 
     run_id: str
@@ -191,6 +194,9 @@ class Run(StoredRow):
     end_by: Instant | None = None
     workflow_version: int = 0
     uses: tuple[str, ...] = ()
+    requested_by: str | None = None
+    leased_by: str | None = None
+    lease_key: str | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

@@ -252,6 +252,7 @@ def retry_of(run: Run, reason: str, due: Instant) -> Job:
         event=run.event,
         backfill=run.backfill,
         rerun_of=run.rerun_of,
+        requested_by=run.requested_by,
         priority=run.priority,
         number=run.number,
         reason=f"attempt {run.attempt} of {run.attempts} failed: {reason}",

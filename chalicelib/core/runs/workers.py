@@ -6,12 +6,13 @@ need not poll workers. With its first heartbeat a worker reports that the work h
 give the lease back.
 
 Leases are numbered. A run that was given back is leased again under the next number, and a report under an earlier
-number is answered with *lost*.
+number is answered with *lost*. A lease is bound to a random token, which ends its id, and to the user or role that
+claimed it: nobody else may report its end.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from chalicelib.core import ids, states
@@ -28,30 +29,55 @@ OFFER_CHECK: Millis = 10 * MINUTE
 MAX_CHECK_PAUSE: Millis = 30 * MINUTE
 
 
+TOKEN = 32  # characters of a token, in hexadecimal; longer than any number of an attempt or lease
+
+
 @dataclass(frozen=True, slots=True)
 class LeaseId:
-    """The id of one lease of one attempt, as text ``<run id>-<attempt>-<number>``."""
+    """The id of one lease of one attempt, as text ``<run id>-<attempt>-<number>-<token>``. `str` leaves out the token,
+    which only the worker may know. Leases that older code has given have none."""
 
     run_id: str
     attempt: int
     number: int
+    token: str = field(default="", repr=False)
 
     def __str__(self) -> str:
         return f"{self.run_id}-{self.attempt}-{self.number}"
 
+    @property
+    def secret(self) -> str:
+        """The whole id, for the worker."""
+        return f"{self}-{self.token}" if self.token else str(self)
+
 
 def parse_lease_id(text: str) -> LeaseId | None:
     """The lease id in a text, or None if the text is malformed."""
-    run_id, _, number = text.rpartition("-")
+    rest, _, token = text.rpartition("-")
+    has_token = len(token) == TOKEN and not set(token) - set("0123456789abcdef")
+    run_id, _, number = (rest if has_token else text).rpartition("-")
     run_id, _, attempt = run_id.rpartition("-")
     small = all(part.isascii() and part.isdigit() and len(part) <= 6 for part in (attempt, number))
     if not small or ids.parse_job_id(run_id) is None:
         return None
-    return LeaseId(run_id, int(attempt), int(number))
+    return LeaseId(run_id, int(attempt), int(number), token if has_token else "")
 
 
-def lease_of(run: Run) -> LeaseId:
-    return LeaseId(run.run_id, run.attempt, run.lease)
+def lease_of(run: Run, token: str = "") -> LeaseId:
+    return LeaseId(run.run_id, run.attempt, run.lease, token)
+
+
+def token_of(run: Run, secret: str) -> str:
+    """The token of a run's present lease, from the random ``secret`` of the claim; empty without a secret."""
+    return ids.digest(secret, run.run_id, run.attempt, run.lease, length=TOKEN) if secret else ""
+
+
+def is_bound_to(run: Run, lease: LeaseId, member: str | None) -> bool:
+    """Whether the token of a lease, and the user or role that reports under it, are those of its claim. Another lease
+    of the run is not compared here: `holder` answers that it is lost."""
+    if run.lease != lease.number:
+        return True
+    return run.lease_key in (None, ids.digest(lease.token, length=TOKEN)) and run.leased_by in (None, member)
 
 
 def is_pulled(run: Run) -> bool:
@@ -106,16 +132,20 @@ def offered_again(run: Run, now: Instant) -> Run:
     return replace(run, wake_at=now + min(max(age, OFFER_CHECK), MAX_CHECK_PAUSE), leases=0, rev=run.rev + 1)
 
 
-def leased(run: Run, worker: str, now: Instant) -> Run:
-    """The run leased to a worker, which has to send its first heartbeat within one heartbeat interval."""
+def leased(run: Run, worker: str, now: Instant, member: str | None = None, secret: str = "") -> Run:
+    """The run leased to a worker, which has to send its first heartbeat within one heartbeat interval. ``member`` is
+    the user or role that claims it, and ``secret`` a random text of the claim. Only a digest of the token is stored."""
     until, why = now + heartbeat_of(run), f"claimed by worker {worker}, which has not begun the work yet"
     taken = replace(run, target_id=worker, lease=run.lease + 1, lease_until=until, reason=why, metrics=None)
+    key = ids.digest(token_of(taken, secret), length=TOKEN) if secret else None
+    taken = replace(taken, leased_by=member, lease_key=key)
     return replace(taken, leases=0, rev=run.rev + 1, wake_at=until)
 
 
 def given_back(run: Run, why: str, now: Instant) -> Run:
     """The run on offer again, because its worker has not begun it. A run to be cancelled keeps the reason for that."""
     free = replace(run, target_id=None, lease_until=None, metrics=None, leases=0, rev=run.rev + 1)
+    free = replace(free, leased_by=None, lease_key=None)
     return replace(free, wake_at=now) if run.cancel else replace(free, reason=why, wake_at=now + OFFER_CHECK)
 
 

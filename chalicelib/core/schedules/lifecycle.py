@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import lifetime
+from chalicelib.core.fires import lifetime, upcoming
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.jobs import permits
@@ -60,7 +60,7 @@ def put(
     after = _state_row(schedule_state, name, generation, mode, now, by)
     after = replace(after, uncounted=counting.is_uncounted(schedule_state, new, old))
     version = Version(name, after.version, _document(new), now, by)
-    plan: list[Write] = [Create(version), Put(Listing(name)), *_counted(new)]
+    plan: list[Write] = [Create(version), Put(Listing(name, fires=upcoming.counted(new))), *_counted(new)]
     if same:
         return after, [PutState(after, schedule_state), *plan]
     if carried and old is not None:

@@ -63,7 +63,7 @@ def put(
         if old is not None:
             new = replace(new, version=old.version + 1, unknown=old.unknown)
         graph = Definition("dag", made.graph, body_of(compile.resolved(dag, name)), 1, now, by)
-        along: list[Write] = [PutDefinition(new, old.version if old else None), Put(graph)]
+        along: list[Write] = [PutDefinition(new, old.version if old else None, before=old), Put(graph)]
         if _put(ports, ids.dag_start(name), made.start, document.enabled, by, along):
             tidy(ports, name, by)
             return Change("replaced" if old else "created", new.version)

@@ -117,7 +117,7 @@ def advance(ports: Ports, run_id: str) -> None:
     states = node_states(ports, run, dag, replace(row, reruns=row.reruns[:-1]))
     for node in sorted(nodes):
         upstream = [states[edge.from_].rows.run for edge in dag.into(node) if edge.from_ not in nodes]
-        _apply_upstreams(ports, run, dag, node, round_, upstream, int(row.reruns[-1]["at"]))
+        _apply_upstreams(ports, run, dag, node, round_, upstream, row.reruns[-1])
         waiting = states[node].rows.job
         if waiting is not None:  # a job of the former round must not time out later and send a notice
             drop_job(ports, waiting, "DROPPED", f"runs again, in round {round_.number}", ports.clock.now(), exact=True)
@@ -159,7 +159,7 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
 
 
 def _apply_upstreams(
-    ports: Ports, begun: Run, dag: Dag, node: str, round_: Round, upstream: list[Run | None], asked: Instant
+    ports: Ports, begun: Run, dag: Dag, node: str, round_: Round, upstream: list[Run | None], rerun: Mapping[str, Any]
 ) -> None:
     """Apply the statuses of the upstream runs to a node, in a new round."""
     name, now = ids.dag_node(begun.workflow, node), ports.clock.now()
@@ -172,19 +172,21 @@ def _apply_upstreams(
     for run in upstream if dag.into(node) else [begun]:
         status = dag_status.status_of(run) if run is not None else None
         if run is not None and status is not None:
-            event = _event_of_round(run, status, round_, asked)
+            event = _event_of_round(run, status, round_, rerun)
             ref = apply_event(ports, event, [row for row in index if row.event_key == event.key], now)
             refs += [ref] if ref is not None else []
     if refs:
         ports.hints.send(refs, now, now)
 
 
-def _event_of_round(run: Run, status: str, round_: Round, asked: Instant) -> Event:
-    """The status event of a run for a later round, accepted at the instant of the re-run request."""
+def _event_of_round(run: Run, status: str, round_: Round, rerun: Mapping[str, Any]) -> Event:
+    """The status event of a run for a later round, accepted at the instant of the re-run request, in the name of who
+    requested it."""
     event = build.status_event(run, status)
     partition = {**(rounds.without(run.partition) or {}), rounds.KEY: str(round_)}
     own = ids.event_id("program_status", run.run_id, status, str(round_))
-    return replace(event, id=own, partition=partition, accepted_at=asked)
+    by = str(rerun["by"]) if str(rerun["by"]).startswith("arn:") else None
+    return replace(event, id=own, partition=partition, accepted_at=int(rerun["at"]), by=by)
 
 
 def _node_view(states: NodeStatus, in_full: bool) -> View:

@@ -17,6 +17,7 @@ from chalicelib.core.limits.writes import LeaseQueue, NewEdition
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
@@ -78,7 +79,7 @@ def put(
         served: list[LeaseQueue] = []
         if kind == "pool" and old is not None:
             new, served = pools.serve_again(ports, new, old)
-        plan: list[Write] = [PutDefinition(new, old.version if old else None, old.edition if old else None)]
+        plan: list[Write] = [PutDefinition(new, old.version if old else None, old.edition if old else None, old)]
         if kind == "dataset":
             plan += _prefix_plan(ports, new, old)
         if kind == "workflow":
@@ -109,7 +110,7 @@ def _next_edition(ports: Ports, new: Definition, old: Definition | None) -> tupl
     moved = pool is not None and (state.active > 0 if old is None else pool != old.document.get("pool"))
     new = replace(new, edition=last + 1, uncounted=moved or (old is not None and old.uncounted))
     return new, [
-        PutDefinition(new, old.version if old is not None else None),
+        PutDefinition(new, old.version if old is not None else None, before=old),
         NewEdition(state.limit_name, new.edition),
     ]
 
@@ -156,7 +157,7 @@ def remove(ports: Ports, row: Definition) -> None:
         plan.append(Delete(PrefixRow(dataset.bucket, dataset.prefix, row.name)))
     if row.kind == "namespace":
         # By their keys, also if they were put meanwhile.
-        plan += [Delete(kind(row.name, {}, 0, 0, "")) for kind in (AccessRow, AllowedRow, GrantsRow)]
+        plan += [Delete(kind(row.name, {}, 0, 0, "")) for kind in (AccessRow, AllowedRow, GrantsRow, QuotasRow)]
     if ports.ledger.commit(plan) is not None and ports.catalog.definition(row.kind, row.name) is not None:
         raise errors.changed_meanwhile(f"{row.kind} {row.name}")
 

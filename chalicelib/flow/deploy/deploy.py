@@ -149,6 +149,6 @@ def _record_deployment(ports: Ports, plan: Plan, by: str) -> None:
             return
         ports.payloads.put_deployment(plan.app, digest, sent)
         new = Definition("app", plan.app, document, row.version + 1, now, by, unknown=row.unknown)
-        if ports.ledger.commit([PutDefinition(new, row.version)]) is None:
+        if ports.ledger.commit([PutDefinition(new, row.version, before=row)]) is None:
             return
     raise errors.changed_meanwhile(f"app {plan.app}")

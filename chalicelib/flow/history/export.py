@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from chalicelib.core.history import lines
+from chalicelib.core.history import audit, lines
+from chalicelib.core.history.audit import AuditPart, NewRecord
 from chalicelib.core.history.lines import Change, Part
 from chalicelib.core.instants import Instant
 from chalicelib.core.runs.costs import Prices
@@ -37,4 +38,22 @@ def land(lake: HistoryLake, changes: Sequence[Change], prices: Prices, now: Inst
             landed.append(part)
     lake.tell_late(lines.late_days(landed, now))
     logger.info("lake", extra={"lines": sum(len(part.lines) for part in landed), "objects": len(landed)})
+    return tuple(failed)
+
+
+class AuditLog(Protocol):
+    """The store of exported audit records."""
+
+    def put(self, part: AuditPart) -> None: ...
+
+
+def keep(log: AuditLog, records: Sequence[NewRecord]) -> tuple[str, ...]:
+    """Export audit records, one object for each hour. Returns the sequence numbers of those that failed."""
+    failed: list[str] = []
+    for part in audit.parts(records):
+        try:
+            log.put(part)
+        except Exception:  # one failure does not stop the other hours, and the stream delivers this one again
+            logger.exception("audit records not written", extra={"key": part.key})
+            failed += part.sequences
     return tuple(failed)

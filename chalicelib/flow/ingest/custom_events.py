@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chalicelib.core.events import build
@@ -29,7 +29,8 @@ def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[E
     An error while an event is applied does not fail the request: a sender without ids would post all events again.
     """
     now = ports.clock.now()
-    return store_and_apply(ports, [_event(namespace, envelope, now) for envelope in envelopes], now)
+    events = [replace(_event(namespace, envelope, now), by=ports.requester) for envelope in envelopes]
+    return store_and_apply(ports, events, now)
 
 
 def _event(namespace: str, envelope: Envelope, now: Instant) -> Event:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import build, partitions
 from chalicelib.core.events.partitions import Located, ObjectCreated
@@ -84,7 +86,7 @@ def register(
 ) -> Partition:
     """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent."""
     now = ports.clock.now()
-    event = build.partition_event(name, dataset, values, at, now)
+    event = replace(build.partition_event(name, dataset, values, at, now), by=ports.requester)
     partition = Partition(name, values, event, object_key, wake_at=now)
     if ports.ledger.commit([Create(partition)]) is not None:
         partition = ports.catalog.partition(name, values) or partition

@@ -34,6 +34,7 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
         now = ports.clock.now()
         job = _found(ports, job_id)
         given = _given(ports, job, by)
+        _check_requesters(ports, job, by)
         missing = [constraint for constraint in given if constraint.key not in job.approvals]
         if not missing:
             return job
@@ -85,6 +86,21 @@ def _given(ports: Ports, job: Job, by: str) -> list[Approval]:
         rules = "; ".join(constraint.describe() for constraint in wanted)
         raise SluiceError("forbidden", f"expected the job to be {rules}, got {by}", None, "ask one of these to do it")
     return given
+
+
+def _check_requesters(ports: Ports, job: Job, by: str) -> None:
+    """Raise ``forbidden`` if the caller has requested the job, or posted an event that it counts. The caller may still
+    refuse it."""
+    requesters = {job.requested_by, job.event.by if job.event is not None else None}
+    if job.requested_by is not None and job.kind in ("gathering", "detached"):
+        # The job names the last of its signers; earlier ones are those of its events.
+        events = ports.jobs.events_of(job.job_id, job.schedule, job.generation)
+        requesters |= {gather.event_requester(event, job.schedule) for event in events}
+    if by in requesters:
+        hint = "ask another person who may approve it; you may still refuse it"
+        raise SluiceError(
+            "forbidden", f"expected an approval by another person, got {by}, who requested it", None, hint
+        )
 
 
 def withdraw(ports: Ports, job_id: str, by: str) -> Record:

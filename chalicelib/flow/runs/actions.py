@@ -61,7 +61,7 @@ def rerun(ports: Ports, run_id: str, request_id: str) -> str:
 
     def make() -> requests.NewRequest:
         schedule_state, _ = again.schedule_of(ports, run)
-        job = _job(run, schedule_state.generation, request_id, ports.clock.now())
+        job = _job(run, schedule_state.generation, request_id, ports.clock.now(), ports.requester)
         return requests.NewRequest(job, [ExpectMode(schedule_state, CLAIMABLE["run_now"])])
 
     return requests.once(ports, request_of("rerun", run_id, request_id), make, f"schedule {run.schedule}")
@@ -72,7 +72,7 @@ def is_followed(run: Run) -> bool:
     return registry.of_run(run).has_lifecycle
 
 
-def _job(run: Run, generation: int, request_id: str, now: int) -> Job:
+def _job(run: Run, generation: int, request_id: str, now: int, by: str | None) -> Job:
     origin = run.rerun_of or run.run_id  # a rerun of a rerun is one of the same first run
     return Job(
         schedule=run.schedule,
@@ -87,6 +87,7 @@ def _job(run: Run, generation: int, request_id: str, now: int) -> Job:
         event=run.event,
         properties=dict(run.request.properties),
         rerun_of=origin,
+        requested_by=by,
         reason=f"runs {run.run_id} again",
         wake_at=now,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chalicelib.core import errors
@@ -60,7 +60,7 @@ def redrive(ports: Ports, namespace: str, run_id: str) -> int:
             raise _refused(f"schedule {letter.schedule} was deleted", "create it again, or drop the dead letter")
         _check_target(ports, run)
         now = ports.clock.now()
-        job = dead_letters.redrive(run, schedule_state.generation, now)
+        job = replace(dead_letters.redrive(run, schedule_state.generation, now), requested_by=ports.requester)
         create = Create(job)
         refused = ports.ledger.commit(
             [create, DeleteDeadLetter(letter), ExpectMode(schedule_state, CLAIMABLE["redrive"])]
@@ -98,7 +98,7 @@ def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
         letter = existing(ports, namespace, run_id)
         run = ports.runs.run(run_id, letter.attempt)
         now = ports.clock.now()
-        reason = f"its dead letter was dropped by {by or 'an unknown caller'}: {letter.reason}"
+        reason = f"its dead letter was dropped by {by}: {letter.reason}"
         generation = run.generation if run else 0
         dropped = new_record(run_id, "DROPPED", letter.schedule, generation, reason, now)
         if ports.ledger.commit([DeleteDeadLetter(letter), Put(dropped)]) is None:

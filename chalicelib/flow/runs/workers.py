@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from chalicelib.core import states
+from chalicelib.core import errors, states
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND, Instant, Millis, iso
 from chalicelib.core.rows.records import new_record
@@ -17,7 +17,7 @@ from chalicelib.core.runs import complete, follow, workers
 from chalicelib.core.runs.workers import LeaseId
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Delete, Put, Replace
-from chalicelib.flow import grants
+from chalicelib.flow import grants, lookup
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import context, launch
 from chalicelib.log import logger
@@ -51,8 +51,9 @@ class Claimed:
     wait: Millis
 
 
-def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0) -> Claimed:
-    """Lease up to ``capacity`` runs of a pool to a worker, the most urgent first.
+def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0, secret: str = "") -> Claimed:
+    """Lease up to ``capacity`` runs of a pool to a worker, the most urgent first. The tokens of the leases follow from
+    ``secret``, a random text.
 
     No two workers get the same run: a conditional write on the run's revision decides. If there is no run, wait for one
     as long as the installation lets a claim wait. Raises ``unavailable`` if every offer that was tried failed.
@@ -60,7 +61,7 @@ def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0)
     longest = min(round(ports.settings.worker_wait_seconds * SECOND), MAX_WAIT)
     end = ports.clock.now() + min(wait, max(longest, MIN_WAIT))
     while True:
-        taken = _take(ports, pool, worker, min(capacity, MAX_BATCH))
+        taken = _take(ports, pool, worker, min(capacity, MAX_BATCH), secret)
         now = ports.clock.now()
         if taken or now >= end:
             waited = 0 < longest <= wait
@@ -69,7 +70,27 @@ def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0)
         ports.clock.wait_until(min(now + POLL_EVERY, end))
 
 
-def _take(ports: Ports, pool: str, worker: str, capacity: int) -> list[dict[str, Any]]:
+def check_pool(ports: Ports, pool: str) -> None:
+    """Raise ``not_found`` for a pool that no workflow names, so that a worker with a misspelt pool does not wait. This
+    process remembers a pool that it has found."""
+    if pool in _known_pools.get(ports.settings.catalog_table, ()):
+        return
+    namespace, _, name = pool.partition(".")
+    for app in lookup.definitions_in(ports, "app", namespace):
+        for workflow in lookup.definitions_in(ports, "workflow", app.name):
+            target = workflow.document.get("target") or {}
+            if target.get("type") == "worker" and target.get("pool") == name:
+                _known_pools.setdefault(ports.settings.catalog_table, set()).add(pool)
+                return
+    if not ports.jobs.offers(pool, 1):  # a deleted workflow may have left runs to claim
+        raise errors.not_found("pool of workers", pool, "check the name; a workflow with this target.pool makes it")
+
+
+# The pools that this process has found, by the name of the table.
+_known_pools: dict[str, set[str]] = {}
+
+
+def _take(ports: Ports, pool: str, worker: str, capacity: int, secret: str) -> list[dict[str, Any]]:
     """The leases taken from the offers of a pool. After an error the leases taken so far are returned nevertheless,
     because no other answer contains them."""
     taken: list[dict[str, Any]] = []
@@ -78,7 +99,7 @@ def _take(ports: Ports, pool: str, worker: str, capacity: int) -> list[dict[str,
         if len(taken) == capacity:
             break
         try:
-            view = _hand_over(ports, offer, worker)
+            view = _hand_over(ports, offer, worker, secret)
         except Exception:
             logger.exception("offer failed", extra={"run": offer.run_id, "attempt": offer.attempt, "pool": pool})
             failed += 1
@@ -90,20 +111,20 @@ def _take(ports: Ports, pool: str, worker: str, capacity: int) -> list[dict[str,
     return taken
 
 
-def _hand_over(ports: Ports, offer: Offer, worker: str) -> dict[str, Any] | None:
+def _hand_over(ports: Ports, offer: Offer, worker: str, secret: str) -> dict[str, Any] | None:
     """Lease the run of an offer. Returns the lease as the worker gets it; None if the run is not available.
 
     A run whose context cannot be read or written is released at once.
     """
-    leased = _lease(ports, offer, worker)
+    leased = _lease(ports, offer, worker, secret)
     if leased is None:
         return None
     run, carried = leased
     logger.info("run leased", extra={"run": run.run_id, "attempt": run.attempt, "worker": worker})
     try:
-        return _lease_view(run, _context(ports, run, rebuild=carried))
+        return _lease_view(run, _context(ports, run, rebuild=carried), secret)
     except Exception:
-        release(ports, workers.lease_of(run), worker, "its context was not available")
+        release(ports, _lease_id(run, secret), worker, "its context was not available")
         raise
 
 
@@ -120,7 +141,7 @@ def _context(ports: Ports, run: Run, rebuild: bool) -> Mapping[str, Any]:
     return built
 
 
-def _lease(ports: Ports, offer: Offer, worker: str) -> tuple[Run, bool] | None:
+def _lease(ports: Ports, offer: Offer, worker: str, secret: str) -> tuple[Run, bool] | None:
     """Delete the offer and lease the run, in one transaction that expects its schedule to be open.
 
     Returns the run and whether an update was carried; None if another worker has it, or if it may no longer start.
@@ -136,7 +157,7 @@ def _lease(ports: Ports, offer: Offer, worker: str) -> tuple[Run, bool] | None:
             launch.start(ports, run.run_id, run.attempt)  # withdraws or holds the run
             return None
         updated, schedule_state = known
-        leased = workers.leased(updated, worker, now)
+        leased = workers.leased(updated, worker, now, ports.member, secret)
         still_open = [*workers.still_open(schedule_state, run), *granted.expected]
         if ports.ledger.commit([Replace(leased), Delete(offer), *still_open]) is None:
             return leased, updated != run
@@ -175,12 +196,12 @@ def heartbeat(
                 continue
             run = _held(ports, lease, worker, "a heartbeat")
             if not message and not follow.ends(run):
-                return _kept(run)
+                return _kept(run, lease)
         later = _renewed(run, message, metrics, now)
         if ports.ledger.commit([Replace(later)]) is None:
             if later.outcome != run.outcome:
                 logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt, "why": later.reason})
-            return _kept(later)
+            return _kept(later, lease)
     raise _too_busy()
 
 
@@ -189,6 +210,7 @@ def report(ports: Ports, lease: LeaseId, worker: str, result: Report) -> dict[st
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = ports.runs.run(lease.run_id, lease.attempt)
+        _check_bound(ports, run, lease)
         hold = workers.holder(run, lease, worker)
         if run is None or hold.state == "lost":
             _refuse(ports, lease, worker, "a report")
@@ -227,9 +249,21 @@ def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> dict[st
 def _held(ports: Ports, lease: LeaseId, worker: str, what: str) -> Run:
     """The run of a lease that the worker still holds. Raises ``lease_lost`` if it does not."""
     run = ports.runs.run(lease.run_id, lease.attempt)
+    _check_bound(ports, run, lease)
     if run is None or workers.holder(run, lease, worker).state != "held":
         _refuse(ports, lease, worker, what)
     return run
+
+
+def _lease_id(run: Run, secret: str) -> LeaseId:
+    return workers.lease_of(run, workers.token_of(run, secret))
+
+
+def _check_bound(ports: Ports, run: Run | None, lease: LeaseId) -> None:
+    """Raise ``forbidden`` for a report under a lease that another user or role has claimed, or with another token."""
+    if run is not None and not workers.is_bound_to(run, lease, ports.member):
+        hint = "use the whole id in the answer to your claim, and the credentials with which you claimed"
+        raise SluiceError("forbidden", f"expected who has claimed lease {lease}, got another signer or id", None, hint)
 
 
 def _refuse(ports: Ports, lease: LeaseId, worker: str, what: str) -> NoReturn:
@@ -257,9 +291,9 @@ def _renewed(run: Run, message: str, metrics: Mapping[str, Any] | None, now: Ins
     return replace(alive, rev=run.rev + 1, wake_at=complete.wake_of(alive, now))
 
 
-def _kept(run: Run) -> dict[str, Any]:
+def _kept(run: Run, lease: LeaseId) -> dict[str, Any]:
     return {
-        "lease": str(workers.lease_of(run)),
+        "lease": lease.secret,
         "state": run.state,
         "expires_at": iso(run.lease_until) if run.lease_until is not None else None,
         "cancel": follow.ends(run),
@@ -271,10 +305,10 @@ def _end(run: Run) -> dict[str, Any]:
     return {"run_id": run.run_id, "attempt": run.attempt, "state": run.state, "reason": run.reason or None}
 
 
-def _lease_view(run: Run, run_context: Mapping[str, Any]) -> dict[str, Any]:
+def _lease_view(run: Run, run_context: Mapping[str, Any], secret: str) -> dict[str, Any]:
     """A lease as the worker gets it, with everything that the work needs."""
     return {
-        "lease": str(workers.lease_of(run)),
+        "lease": _lease_id(run, secret).secret,
         "run_id": run.run_id,
         "attempt": run.attempt,
         "schedule": run.schedule,

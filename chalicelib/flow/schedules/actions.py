@@ -169,6 +169,7 @@ def run_now(
             correlation=correlation,
             event=event,
             properties=dict(properties),
+            requested_by=ports.requester,
             reason=f"due at {iso(due)}" if due > now else "run now",
             wake_at=due,
         )

@@ -107,6 +107,7 @@ def job_view(job: Job) -> View:
         "approvals": [{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approvals.items()],
         "backfill": job.backfill,
         "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
+        "requested_by": job.requested_by,
     }
 
 
@@ -125,6 +126,7 @@ def run_view(run: Run, prices: Prices = LIST) -> View:
         **account(run, prices),
         "backfill": run.backfill,
         "rerun_of": run.rerun_of,
+        "requested_by": run.requested_by,
         "outcome": run.outcome,
         "metrics": dict(run.metrics) if run.metrics else None,
         "priority": run.priority,

@@ -11,6 +11,7 @@ from chalicelib.web import unseen
 from chalicelib.web.access import SIGNED, sees, visibility
 from chalicelib.web.http import caller, document, flag, gone, if_match, parse, query
 from chalicelib.web.paging import PAGING, listing
+from chalicelib.web.quotas import check_app, check_document
 from chalicelib.web.routing import IF_MATCH, own_shape, route
 from chalicelib.wiring import ports
 
@@ -72,6 +73,7 @@ def deploy_app(ns: str, app: str) -> Response:
     if flag(request, "dry_run"):
         report, changes = dry_run(ports(), ns, app, body, update)
         return document({"name": full, **report, "changes": changes})
+    check_app(ns, app, body)
     return document({"name": full, **deploy(ports(), ns, app, body, caller(request), update_schedules=update)})
 
 
@@ -234,6 +236,8 @@ def _put(kind: Any, full: str, model: Any) -> Response:
     request = routes.current_request
     _require_parent(kind, full.rpartition(".")[0])
     content = parse(model, request).model_dump(mode="json")
+    if kind != "namespace":
+        check_document(full.partition(".")[0], kind, full)
     change = put(ports(), kind, full, content, caller(request), if_match(request))
     view = {"name": full, "kind": kind, "did": change.did, "version": change.version}
     return document(view, 201 if change.did == "created" else 200)

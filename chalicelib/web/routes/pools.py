@@ -11,6 +11,7 @@ from chalicelib.web import unseen
 from chalicelib.web.access import sees
 from chalicelib.web.http import caller, document, gone, if_match, parse
 from chalicelib.web.paging import PAGING, listing
+from chalicelib.web.quotas import check_document
 from chalicelib.web.routing import IF_MATCH, route
 from chalicelib.wiring import ports
 
@@ -39,6 +40,7 @@ def put_pool(ns: str, name: str) -> Response:
     request, full = routes.current_request, f"{ns}.{name}"
     require(ports(), "namespace", ns)
     content = parse(Pool, request).model_dump(mode="json")
+    check_document(ns, "pool", full)
     change = put(ports(), "pool", full, content, caller(request), if_match(request))
     view = {"name": full, "kind": "pool", "did": change.did, "version": change.version}
     return document(view, 201 if change.did == "created" else 200)

@@ -12,6 +12,7 @@ from chalicelib.web import unseen
 from chalicelib.web.access import sees
 from chalicelib.web.http import caller, day, document, gone, if_match, number, parse
 from chalicelib.web.paging import MAX_FIRES, PAGING, Read, listing
+from chalicelib.web.quotas import check_schedule
 from chalicelib.web.routes.definitions import APP
 from chalicelib.web.routes.history import in_state
 from chalicelib.web.routing import IF_MATCH, route
@@ -61,7 +62,9 @@ def put_schedule(ns: str, app: str, name: str) -> Response:
 
     request = routes.current_request
     require(ports(), "app", f"{ns}.{app}")
-    _, new = put(ports(), f"{ns}.{app}.{name}", parse(NewSchedule, request), caller(request), if_match(request))
+    sent = parse(NewSchedule, request)
+    check_schedule(ns, f"{ns}.{app}.{name}", sent)
+    _, new = put(ports(), f"{ns}.{app}.{name}", sent, caller(request), if_match(request))
     return shown(ns, app, name, 201 if new else 200)
 
 

@@ -21,11 +21,15 @@ def claim_runs(pool: str) -> dict[str, Any]:
     """Claim runs of a pool, the most urgent first. If there are none, ``retry_after`` is the number of seconds until
     the next request, and ``wait`` the number of seconds that a claim may wait here. Each run is leased to one worker;
     the lease ends if no heartbeat arrives within ``heartbeat_seconds``."""
-    from chalicelib.flow.runs.workers import claim
+    from secrets import token_hex
+
+    from chalicelib.flow.runs.workers import check_pool, claim
     from chalicelib.web.bodies import Claim
 
     request_data = parse(Claim, routes.current_request)
-    made = claim(ports(), pool, request_data.worker, request_data.capacity, round(request_data.wait * 1000))
+    check_pool(ports(), pool)
+    wait = round(request_data.wait * 1000)
+    made = claim(ports(), pool, request_data.worker, request_data.capacity, wait, token_hex(16))
     return {"leases": made.leases, "retry_after": made.retry_after / 1000, "wait": made.wait / 1000}
 
 

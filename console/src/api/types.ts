@@ -100,6 +100,25 @@ export interface AtLeastTrigger {
   within?: string | null;
 }
 
+export interface AuditRecord {
+  at: string;
+  namespace: string;
+  operation: string;
+  outcome: "changed" | "refused" | "observed" | "begun";
+  kind: string;
+  name: string;
+  by: string | null;
+  account: string | null;
+  session: string | null;
+  unique_id: string | null;
+  source: string | null;
+  request_id: string | null;
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+  reason: string | null;
+  count: number;
+}
+
 export interface Backfill {
   from?: string | null;
   to?: string | null;
@@ -289,6 +308,13 @@ export interface EdgeOfLineage {
   from: string;
   to: string;
   text: string;
+}
+
+export interface EffectiveQuotas {
+  schedules: number | null;
+  fires_per_second: number | null;
+  documents: number | null;
+  requests_per_second: number | null;
 }
 
 export interface ElapsedTrigger {
@@ -564,6 +590,7 @@ export interface Job {
   approvals: GivenApproval[];
   backfill: string | null;
   progress: Record<string, number>;
+  requested_by: string | null;
   queue: PlaceInQueue | null;
 }
 
@@ -992,6 +1019,13 @@ export interface QuietTrigger {
   after: string;
 }
 
+export interface Quotas {
+  schedules?: number | null;
+  fires_per_second?: number | null;
+  documents?: number | null;
+  requests_per_second?: number | null;
+}
+
 export interface Rate {
   type: "rate";
   max: number;
@@ -1142,6 +1176,7 @@ export interface Run {
   billed: Billed | null;
   backfill: string | null;
   rerun_of: string | null;
+  requested_by: string | null;
   outcome: "failed" | "timed_out" | "lost" | null;
   metrics: Record<string, unknown> | null;
   priority: number;
@@ -1184,6 +1219,7 @@ export interface RunInFull {
   billed: Billed | null;
   backfill: string | null;
   rerun_of: string | null;
+  requested_by: string | null;
   outcome: "failed" | "timed_out" | "lost" | null;
   metrics: Record<string, unknown> | null;
   priority: number;
@@ -1549,6 +1585,18 @@ export interface StoredPool {
   parts?: Record<string, unknown>[] | null;
 }
 
+export interface StoredQuotas {
+  schedules?: number | null;
+  fires_per_second?: number | null;
+  documents?: number | null;
+  requests_per_second?: number | null;
+  name: string;
+  kind: string;
+  version: number;
+  effective: EffectiveQuotas;
+  used: UsedQuotas;
+}
+
 export interface StoredReprocess {
   reprocess_id: string;
   namespace: string;
@@ -1713,6 +1761,12 @@ export interface UseOfLimit {
   waits_here: boolean;
 }
 
+export interface UsedQuotas {
+  schedules: number;
+  fires_per_second: number;
+  documents: number;
+}
+
 export interface Verdict {
   reason?: string;
 }
@@ -1816,6 +1870,10 @@ export interface Workflow {
 
 /** Operation -> its answer. */
 export interface Answers {
+  "GET /v1/audit": {
+    items: AuditRecord[];
+    next_cursor: string | null;
+  };
   "GET /v1/health": Health;
   "GET /v1/jobs/{job_id}": Job;
   "POST /v1/jobs/{job_id}/approve": Job;
@@ -1924,6 +1982,10 @@ export interface Answers {
     items: Run[];
     next_cursor: string | null;
   };
+  "GET /v1/namespaces/{ns}/audit": {
+    items: AuditRecord[];
+    next_cursor: string | null;
+  };
   "GET /v1/namespaces/{ns}/datasets": {
     items: StoredDataset[];
     next_cursor: string | null;
@@ -1974,6 +2036,8 @@ export interface Answers {
   "DELETE /v1/namespaces/{ns}/pools/{name}": null;
   "GET /v1/namespaces/{ns}/pools/{name}": StoredPool;
   "PUT /v1/namespaces/{ns}/pools/{name}": Change;
+  "GET /v1/namespaces/{ns}/quotas": StoredQuotas;
+  "PUT /v1/namespaces/{ns}/quotas": Change;
   "GET /v1/namespaces/{ns}/records": {
     items: RecordOfWork[];
     next_cursor: string | null;

@@ -250,6 +250,9 @@ function Details({ run }: { run: Run }) {
     ["Must start by", <When key="start" at={run.start_by} as="second" />],
     ["Must end by", <When key="end" at={run.end_by} as="second" />],
     ["Start calls", run.start_calls],
+    ...(run.requested_by
+      ? ([["Requested by", <code key="requester">{run.requested_by}</code>]] as [string, React.ReactNode][])
+      : []),
     ...(run.rerun_of
       ? ([["Runs again", <RunLink key="rerun" id={run.rerun_of} />]] as [string, React.ReactNode][])
       : []),

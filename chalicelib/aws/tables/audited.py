@@ -1,0 +1,43 @@
+"""A ledger that writes an audit record into each transaction with which a request changes something (O5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from uuid import uuid4
+
+from chalicelib.aws.tables.dynamo import MAX_ACTIONS
+from chalicelib.core.audit import author as authors
+from chalicelib.core.audit.author import Author
+from chalicelib.core.audit.changes import Change, change_of
+from chalicelib.core.rows.audit import AuditOutcome
+from chalicelib.core.writes import Conflict, Put, Write
+from chalicelib.ports import Clock, Ledger
+
+
+class AuditedLedger:
+    """Implements `ports.Ledger` on another ledger. ``author`` returns that of the request in progress; without one, as
+    in all Lambdas but `api`, every plan is committed as it is."""
+
+    def __init__(self, ledger: Ledger, author: Callable[[], Author | None], clock: Clock, days: int) -> None:
+        self._ledger, self._author, self._clock, self._days = ledger, author, clock, days
+
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+        author = self._author()
+        change = change_of(writes, author.target) if author is not None else None
+        if author is None or change is None:
+            return self._ledger.commit(writes)
+        if len(writes) < MAX_ACTIONS:
+            return self._ledger.commit([*writes, self._record(author, change, "changed")])
+        # No room in the transaction: a record before it is better than none, also if the change then fails.
+        self._ledger.commit([self._record(author, change, "begun")])
+        return self._ledger.commit(writes)
+
+    def number(self, limit_name: str) -> int:
+        return self._ledger.number(limit_name)
+
+    def put_all(self, writes: Sequence[Put]) -> None:
+        self._ledger.put_all(writes)
+
+    def _record(self, author: Author, change: Change, outcome: AuditOutcome) -> Put:
+        unique = uuid4().hex[:12]
+        return Put(authors.record(author, change, outcome, self._clock.now(), unique, self._days))

@@ -1,0 +1,1 @@
+"""Audit records: what a request changes, who made it, and how many refusals are recorded (O5)."""

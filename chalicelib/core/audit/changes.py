@@ -1,0 +1,222 @@
+"""What the transaction of a request changes, as its audit record says it: kind, name, before and after.
+
+A request commits more transactions than its own change: it wakes jobs, counts runs, drains a closed generation. These
+follow from the change and have no record. `change_of` returns the change of a transaction, or None for such a one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.core import ids
+from chalicelib.core.rows.access import AccessRow, AllowedRow
+from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import Partition, PostedEvent
+from chalicelib.core.rows.grants import GrantsRow
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.quotas import QuotasRow
+from chalicelib.core.rows.reprocess import Reprocess
+from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import ScheduleState, Version
+from chalicelib.core.writes import (
+    Create,
+    DeleteDeadLetter,
+    DeleteJob,
+    Put,
+    PutDefinition,
+    PutState,
+    RemoveDefinition,
+    Replace,
+    Write,
+)
+
+MAX_DOCUMENT = 4_000  # bytes of JSON; a larger document is recorded by its digest and size
+MASK = "***"
+_SECRET = re.compile(r"pass(word|wd|phrase)|secret|token|credential|authorization|cookie|private|api[-_]?key", re.I)
+# The values below these fields are the users' own. They may hold a secret under any name.
+_OWN = frozenset({"headers", "env", "environment", "properties", "data", "data_base64", "payload"})
+
+Side = Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a transaction changes. ``before`` is None for what did not exist, ``after`` for what no longer does."""
+
+    kind: str
+    name: str
+    before: Side = None
+    after: Side = None
+
+    @property
+    def namespace(self) -> str:
+        return self.name.partition(".")[0]
+
+    def document(self) -> Mapping[str, Any]:
+        """The sides that exist, as they are stored."""
+        sides = {"before": self.before, "after": self.after}
+        return {name: side for name, side in sides.items() if side is not None}
+
+
+def change_of(plan: Sequence[Write], target: str = "") -> Change | None:
+    """The change that a transaction makes; None if it only follows from one. ``target`` is the id of the job or run
+    that the request names."""
+    for find in (_of_definition, _of_row, _of_state):
+        for write in plan:
+            found = find(write, plan)
+            if found is not None:
+                return found
+    return _of_target(plan, target) if target else None
+
+
+def shown(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A document as a record has it: without secrets, and a large one by its digest and size."""
+    text = json.dumps(document, sort_keys=True, default=str)
+    if len(text) > MAX_DOCUMENT:
+        return {"digest": ids.digest(text, length=64), "size": len(text)}
+    masked: Mapping[str, Any] = _masked(document)
+    return masked
+
+
+def _masked(value: Any, own: bool = False) -> Any:
+    """A value without what may be a secret. Names stay, so that a record shows which fields were given."""
+    if isinstance(value, Mapping):
+        return {
+            name: MASK
+            if _SECRET.search(str(name)) and part not in (None, "", {})
+            else _masked(part, own or name in _OWN)
+            for name, part in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [_masked(part, own) for part in value]
+    return MASK if own and value not in (None, "") else value
+
+
+def _of_definition(write: Write, plan: Sequence[Write]) -> Change | None:
+    match write:
+        case PutDefinition(definition=row) if row.version != write.over and not ids.is_of_message(row.name):
+            before = _side(write.before) if write.before is not None else None
+            if before is None and write.over is not None:
+                before = {"version": write.over}
+            return Change(row.kind, row.name, before, _side(row))
+        case RemoveDefinition(definition=row):
+            return Change(row.kind, row.name, _side(row))
+        case _:
+            return None
+
+
+def _side(row: Definition) -> Mapping[str, Any]:
+    return {"version": row.version, "document": shown(row.document)}
+
+
+# The kinds of the documents of a namespace whose rows have the version in `rev`.
+_KINDS: dict[type, str] = {AccessRow: "access", AllowedRow: "allowed", QuotasRow: "quotas"}
+
+
+def _versioned(kind: str, namespace: str, version: int, document: Mapping[str, Any]) -> Change:
+    before = {"version": version - 1} if version > 1 else None
+    return Change(kind, namespace, before, {"version": version, "document": shown(document)})
+
+
+def _of_state(write: Write, plan: Sequence[Write]) -> Change | None:
+    """The change of a schedule, a message, or the start of a DAG. The nodes of a DAG change with the DAG alone."""
+    if not isinstance(write, PutState) or ids.is_dag_node(write.schedule_state.schedule):
+        return None
+    after, before = write.schedule_state, write.over if write.over is not None and write.over.exists else None
+    if before is not None and _facts(before) == _facts(after):
+        return None
+    kind, name = "schedule", after.schedule
+    if ids.is_of_message(name):
+        kind, name = "message", name.replace(f".{ids.MESSAGE}", ".")
+    elif ids.is_of_dag(name):
+        kind, name = "dag", ids.dag_of(name)
+    documents = [put.row.definition for put in plan if isinstance(put, Create | Put) and isinstance(put.row, Version)]
+    new = {**_facts(after), **({"document": shown(documents[0])} if documents else {})} if after.exists else None
+    return Change(kind, name, None if before is None else _facts(before), new)
+
+
+def _facts(state: ScheduleState) -> Mapping[str, Any]:
+    """What an operator sees of a schedule state: its mode, version, generation and skips."""
+    skips = {"skips": list(state.skips)} if state.skips else {}
+    stopped = {"timeouts": "stop"} if any(ended is None for _, ended in state.pauses) else {}
+    return {"version": state.version, "state": state.mode, "generation": state.generation, **skips, **stopped}
+
+
+def _of_row(write: Write, plan: Sequence[Write]) -> Change | None:
+    if isinstance(write, DeleteDeadLetter):
+        return _of_dead_letter(write, plan)
+    row = write.row if isinstance(write, Create | Replace) else None
+    match row:
+        case AccessRow() | AllowedRow() | QuotasRow():
+            return _versioned(_KINDS[type(row)], row.namespace, row.rev, row.document)
+        case GrantsRow() if row.wake_at is not None:  # the write that ends the wake-up of its waiters changes nothing
+            return _versioned("grants", row.namespace, row.version, row.document)
+        case Backfill(namespace=None) if isinstance(write, Create) or row.state == "CANCELLED":
+            return Change("backfill", row.schedule, _running(write, row), {**_begun(row), "runs": row.total})
+        case Reprocess() if isinstance(write, Create) or row.state == "CANCELLED":
+            after = {**_begun(row), "dataset": row.dataset, "first": row.first, "last": row.last}
+            return Change("reprocess", row.namespace, _running(write, row), after)
+        case Job() if _is_requested(plan):
+            return Change("job", row.job_id, None, _job(row))
+        case PostedEvent(event=event):
+            return Change("event", event.key.partition(":")[2].replace(":", ".", 1), None, {"id": event.id})
+        case Partition():
+            return Change("partition", row.dataset, None, {"values": list(row.values)})
+        case DagRun() if row.wake_at is not None and row.reruns:
+            last = row.reruns[-1]
+            again = {name: last[name] for name in ("what", "node") if name in last}
+            return Change("dag_run", row.dag_run, None, {"rerun": len(row.reruns), **again})
+        case _:
+            return None
+
+
+def _begun(row: Backfill | Reprocess) -> Mapping[str, Any]:
+    return {"id": row.id, "state": row.state}
+
+
+def _running(write: Write, row: Backfill | Reprocess) -> Side:
+    """What a backfill or re-processing was before a write: running, or nothing if the write creates it."""
+    return None if isinstance(write, Create) else {"id": row.id, "state": "RUNNING"}
+
+
+def _is_requested(plan: Sequence[Write]) -> bool:
+    return any(isinstance(each, Create) and isinstance(each.row, Requested) for each in plan)
+
+
+def _of_dead_letter(write: DeleteDeadLetter, plan: Sequence[Write]) -> Change:
+    """A dead letter that is delivered again, or dropped."""
+    letter = write.letter
+    jobs = [each.row for each in plan if isinstance(each, Create) and isinstance(each.row, Job)]
+    before = {"attempt": letter.attempt, "state": "FAILED"}
+    return Change("dead_letter", letter.run_id, before, _job(jobs[0]) if jobs else None)
+
+
+def _of_target(plan: Sequence[Write], target: str) -> Change | None:
+    """What happens to the job or run that the request names."""
+    puts = [write.row for write in plan if isinstance(write, Create | Put | Replace)]
+    gone = [write.job for write in plan if isinstance(write, DeleteJob) and write.job.job_id == target]
+    for row in puts:
+        if isinstance(row, Job) and row.job_id == target:
+            return Change("job", target, None, _job(row))
+    before = _job(gone[0]) if gone else None
+    for row in puts:
+        if isinstance(row, Record) and row.id == target:
+            return Change("job", target, before, {"state": row.kind, "reason": row.reason})
+        if isinstance(row, Run) and row.run_id == target:
+            after = {"attempt": row.attempt, "state": row.state, "cancel": row.cancel, "reason": row.reason}
+            return Change("run", target, before, after)
+    return Change("job", target, before) if gone else None
+
+
+def _job(job: Job) -> Mapping[str, Any]:
+    given = {"approvals": sorted(job.approvals)} if job.approvals else {}
+    again = {"rerun_of": job.rerun_of} if job.rerun_of is not None else {}
+    named = {"properties": sorted(job.properties)} if job.properties else {}
+    return {"state": job.state, "kind": job.kind, **given, **again, **named}

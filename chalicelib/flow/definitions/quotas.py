@@ -1,0 +1,80 @@
+"""Read and replace the quotas of a namespace, and count what it has (O9)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from chalicelib.core import errors
+from chalicelib.core.quotas.document import Quotas, Usage
+from chalicelib.core.rows.quotas import QuotasRow
+from chalicelib.core.writes import Create, Replace
+from chalicelib.flow.definitions.store import Change
+from chalicelib.flow.lookup import definitions_in, every, require
+from chalicelib.ports import MAX_RACES, Kind, Ports
+
+OF_NAMESPACE: tuple[Kind, ...] = ("dataset", "policy", "pool")
+OF_APP: tuple[Kind, ...] = ("workflow", "dag")
+
+
+def quotas_of(ports: Ports, namespace: str) -> Quotas:
+    """The quotas that hold for a namespace: its own, else those of the installation."""
+    row, settings = ports.catalog.quotas(namespace), ports.settings
+    own = Quotas.model_validate(row.document) if row is not None else Quotas()
+    defaults = Quotas(
+        schedules=settings.quota_schedules,
+        fires_per_second=settings.quota_fires_per_second,
+        documents=settings.quota_documents,
+        requests_per_second=settings.quota_requests_per_second,
+    )
+    return own.over(defaults)
+
+
+def put(ports: Ports, namespace: str, quotas: Quotas, by: str, if_match: int | None = None) -> Change:
+    """Replace the quotas of a namespace. An identical document changes nothing. Raises ``not_found`` for an
+    unknown namespace."""
+    document = quotas.model_dump(mode="json", exclude_none=True)
+    for _ in range(MAX_RACES):
+        require(ports, "namespace", namespace)
+        old = ports.catalog.quotas(namespace)
+        if if_match is not None and if_match != (old.rev if old else None):
+            break
+        if old is not None and dict(old.document) == document:
+            return Change("unchanged", old.rev)
+        new = QuotasRow(namespace, document, old.rev + 1 if old else 1, ports.clock.now(), by)
+        if ports.ledger.commit([Replace(new) if old else Create(new)]) is None:
+            return Change("replaced" if old else "created", new.rev)
+    raise errors.changed_meanwhile(f"the quotas of namespace {namespace}")
+
+
+def usage_of(ports: Ports, namespace: str) -> Usage:
+    """What a namespace has now. This reads the keys of all its documents."""
+    apps = [row.name for row in definitions_in(ports, "app", namespace)]
+    documents = sum(ports.catalog.count(kind, namespace) for kind in OF_NAMESPACE)
+    schedules, fires = 0, {}
+    for app in apps:
+        documents += sum(ports.catalog.count(kind, app) for kind in OF_APP)
+        for listing in every(partial(ports.catalog.listings, app)):
+            schedules += 1
+            if listing.fires is not None:
+                fires[listing.schedule] = listing.fires
+    return Usage(schedules, documents + schedules, fires)
+
+
+def view(ports: Ports, namespace: str) -> Mapping[str, Any]:
+    """The quotas of a namespace as the API returns them: its own fields, what holds, and what is used."""
+    require(ports, "namespace", namespace)
+    row, used = ports.catalog.quotas(namespace), usage_of(ports, namespace)
+    return {
+        "name": namespace,
+        "kind": "quotas",
+        **(row.document if row is not None else {}),
+        "version": row.rev if row is not None else 0,
+        "effective": quotas_of(ports, namespace).model_dump(mode="json"),
+        "used": {
+            "schedules": used.schedules,
+            "fires_per_second": round(used.fires_per_second, 3),
+            "documents": used.documents,
+        },
+    }

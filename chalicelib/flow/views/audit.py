@@ -1,0 +1,68 @@
+"""Lists of audit records: of a namespace, or of all (O5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows.audit import AuditRow
+from chalicelib.ports import Page, Ports
+
+MAX_PAGES = 10  # of the table that one request reads, if a filter leaves out most records
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Records from ``[since, until)`` that match every given filter. ``who`` is a part of the signer's ARN. ``name`` is
+    a full name or the beginning of one, up to a point."""
+
+    since: Instant
+    until: Instant
+    who: str | None = None
+    name: str | None = None
+    kind: str | None = None
+    outcome: str | None = None
+
+    def fits(self, row: AuditRow) -> bool:
+        named = self.name is None or row.name == self.name or row.name.startswith(f"{self.name}.")
+        by = self.who is None or self.who in row.arn
+        return named and by and self.kind in (None, row.kind) and self.outcome in (None, row.outcome)
+
+
+def listed(ports: Ports, namespace: str | None, wanted: Wanted, limit: int, cursor: str | None) -> Page[AuditRow]:
+    """A page of audit records, newest first; of all namespaces with None. It may be shorter than ``limit`` although
+    more pages follow."""
+    found: list[AuditRow] = []
+    for _ in range(MAX_PAGES):
+        left = limit - len(found)
+        if namespace is None:
+            page = ports.runs.audit_of_all(wanted.since, wanted.until, left, cursor)
+        else:
+            page = ports.runs.audit(namespace, wanted.since, wanted.until, left, cursor)
+        found += [row for row in page.items if wanted.fits(row)]
+        cursor = page.cursor
+        if cursor is None or len(found) >= limit:
+            break
+    return Page(tuple(found), cursor)
+
+
+def audit_view(row: AuditRow) -> dict[str, Any]:
+    return {
+        "at": iso(row.recorded_at),
+        "namespace": row.namespace,
+        "operation": row.operation,
+        "outcome": row.outcome,
+        "kind": row.kind,
+        "name": row.name,
+        "by": row.arn or None,
+        "account": row.account or None,
+        "session": row.session or None,
+        "unique_id": row.unique_id or None,
+        "source": row.source or None,
+        "request_id": row.request_id or None,
+        "before": row.document.get("before"),
+        "after": row.document.get("after"),
+        "reason": row.reason or None,
+        "count": row.count,
+    }

@@ -1,0 +1,125 @@
+"""The check of a request against the quotas of its namespace (O9).
+
+A process remembers what a namespace has for `REMEMBERED` ms, and counts what it adds itself. So a namespace may exceed
+a quota by what other processes add within that time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from chalice.app import Request
+
+from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.web import access
+
+if TYPE_CHECKING:
+    from chalicelib.core.definitions.app import App
+    from chalicelib.core.definitions.schedule import Schedule
+    from chalicelib.core.quotas.document import Quotas, Usage
+    from chalicelib.core.quotas.rate import Rates
+
+REMEMBERED: Millis = 30 * SECOND
+MAX_KNOWN = 1_000  # namespaces that a process remembers
+
+T = TypeVar("T")
+
+
+@dataclass
+class Memory:
+    """What one process knows of the namespaces: their quotas, what they have, and the requests that they may send."""
+
+    rates: Rates
+    quotas: dict[str, tuple[Instant, Quotas]] = field(default_factory=dict)
+    usages: dict[str, tuple[Instant, Usage]] = field(default_factory=dict)
+
+
+@cache
+def memory() -> Memory:
+    from chalicelib.core.quotas.rate import Rates
+
+    return Memory(Rates())
+
+
+def check_rate(request: Request, namespace: str) -> None:
+    """Raise ``throttled`` if a namespace sends more requests than its quota lets this process answer."""
+    from chalicelib.core.errors import SluiceError
+
+    rate = _quotas(namespace, request.method != "GET").requests_per_second
+    if rate is not None and not memory().rates.take(namespace, rate, access.installed().clock.now()):
+        hint = f"send fewer requests, or ask an administrator of the installation: sluice quotas {namespace}"
+        message = f"expected at most {rate:g} requests a second to namespace {namespace} on average, got more"
+        raise SluiceError("throttled", message, None, hint)
+
+
+def check_schedule(namespace: str, name: str, schedule: Schedule) -> None:
+    """Raise ``over_quota`` for a schedule, by its full name, with which its namespace exceeds a quota."""
+    from chalicelib.core.fires.upcoming import counted
+
+    state = access.installed().catalog.schedule_state(name)
+    new = 0 if state is not None and state.exists else 1
+    _check(namespace, new, {name: counted(schedule) or 0}, new)
+
+
+def check_document(namespace: str, kind: Any, name: str) -> None:
+    """Raise ``over_quota`` for a new document with which its namespace exceeds a quota."""
+    if access.installed().catalog.definition(kind, name) is None:
+        _check(namespace, 1, {}, 0)
+
+
+def check_app(namespace: str, app: str, document: App) -> None:
+    """Raise ``over_quota`` for the document of an app with which its namespace exceeds a quota."""
+    from chalicelib.core.fires.upcoming import counted
+    from chalicelib.flow.lookup import schedules_of
+
+    full = f"{namespace}.{app}"
+    known = set(schedules_of(access.installed(), full))
+    fires = {f"{full}.{name}": counted(schedule) or 0 for name, schedule in document.schedules.items()}
+    left = dict.fromkeys(known - set(fires), 0)  # the deployment deletes these
+    new = len(set(fires) - known)
+    # Documents other than schedules are counted as they are in the table; a deployment replaces most of its own.
+    _check(namespace, new, {**left, **fires}, new)
+
+
+def _check(namespace: str, documents: int, fires: Mapping[str, int], schedules: int) -> None:
+    from chalicelib.core.quotas.document import check
+
+    before = _usage(namespace)
+    after = before.plus(documents, fires, schedules)
+    check(namespace, _quotas(namespace, True), before, after)
+    memory().usages[namespace] = (memory().usages[namespace][0], after)
+
+
+def _quotas(namespace: str, read: bool) -> Quotas:
+    """The quotas of a namespace. A GET request uses what is known, or the defaults: it must not cost one more read."""
+    from chalicelib.core.quotas.document import Quotas
+    from chalicelib.flow.definitions.quotas import quotas_of
+
+    now, known = access.installed().clock.now(), memory().quotas.get(namespace)
+    if known is not None and (not read or now - known[0] < REMEMBERED):
+        return known[1]
+    if not read:
+        return Quotas(requests_per_second=access.installed().settings.quota_requests_per_second)
+    found = quotas_of(access.installed(), namespace)
+    _remember(memory().quotas, namespace, (now, found))
+    return found
+
+
+def _usage(namespace: str) -> Usage:
+    from chalicelib.flow.definitions.quotas import usage_of
+
+    now, known = access.installed().clock.now(), memory().usages.get(namespace)
+    if known is None or now - known[0] >= REMEMBERED:
+        known = (now, usage_of(access.installed(), namespace))
+        _remember(memory().usages, namespace, known)
+    return known[1]
+
+
+def _remember(known: dict[str, T], namespace: str, what: T) -> None:
+    known.pop(namespace, None)
+    known[namespace] = what
+    if len(known) > MAX_KNOWN:
+        del known[next(iter(known))]

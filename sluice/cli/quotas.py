@@ -1,0 +1,54 @@
+"""``sluice quotas``: the quotas of a namespace, and what it uses (O9)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from sluice import render
+from sluice.cli import frame
+from sluice.client import segment
+
+QUOTAS = ("schedules", "fires_per_second", "documents", "requests_per_second")
+
+
+def quotas(
+    namespace: Annotated[str, typer.Argument(metavar="NAMESPACE", help="The namespace, such as demo.")],
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Replace the quotas by those of this file, YAML or JSON."),
+    ] = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Show the quotas of a namespace and what it uses, or replace them."""
+    client = frame.connect()
+    path = f"/v1/namespaces/{segment(namespace)}/quotas"
+    if file is not None:
+        from sluice import documents  # imported here: it loads the YAML parser
+
+        answer = client.put(path, documents.load_plain(file))
+        if as_json:
+            render.machine(answer)
+        else:
+            render.note(f"{answer['did']} the quotas of {namespace}, now version {answer['version']}")
+        return
+    view = client.get(path)
+    if as_json:
+        render.machine(view)
+        return
+    out = render.stdout()
+    render.title(out, "quotas of namespace", view["name"])
+    rows: list[tuple[render.Cell, ...]] = [
+        (name, _number(view["used"].get(name)), _number(view["effective"].get(name)), _origin(view, name))
+        for name in QUOTAS
+    ]
+    render.table(out, ("QUOTA", "USED", "AT MOST", "FROM"), rows)
+
+
+def _number(value: Any) -> str | None:
+    return None if value is None else f"{value:g}"
+
+
+def _origin(view: Any, name: str) -> str:
+    return "this namespace" if view.get(name) is not None else "the installation"

@@ -1,0 +1,79 @@
+"""The ledger of a request adds its audit record to the plan, within the size of a transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chalicelib.aws.tables.audited import AuditedLedger
+from chalicelib.aws.tables.dynamo import MAX_ACTIONS
+from chalicelib.core.audit.author import Author
+from chalicelib.core.rows.audit import AuditRow
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import Subscription
+from chalicelib.core.writes import Conflict, Put, PutDefinition, Write
+from chalicelib.wiring import SystemClock
+
+NEW = PutDefinition(Definition("policy", "demo.calm", {"max_events": 5}, 1, 1000, "ada"), None)
+AUTHOR = Author(None, "put_policy")
+
+
+class Kept:
+    """A ledger that keeps the plans of its commits, and answers each with a conflict or None."""
+
+    def __init__(self, answer: Conflict | None = None) -> None:
+        self.plans: list[Sequence[Write]] = []
+        self.answer = answer
+
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+        self.plans.append(writes)
+        return self.answer
+
+    def number(self, limit_name: str) -> int:
+        return 1
+
+    def put_all(self, writes: Sequence[Put]) -> None:
+        self.plans.append(writes)
+
+
+def ledger(kept: Kept, author: Author | None = AUTHOR) -> AuditedLedger:
+    return AuditedLedger(kept, lambda: author, SystemClock(), 400)
+
+
+def records(plan: Sequence[Write]) -> list[AuditRow]:
+    return [write.row for write in plan if isinstance(write, Put) and isinstance(write.row, AuditRow)]
+
+
+def others(count: int) -> list[Write]:
+    return [Put(Subscription(f"key{number}", "demo.flights.s", 1, 1, "l", 1, False)) for number in range(count)]
+
+
+def test_a_record_joins_the_plan_of_its_change() -> None:
+    kept = Kept()
+    assert ledger(kept).commit([NEW]) is None
+    [plan] = kept.plans
+    [record] = records(plan)
+    assert (record.outcome, record.name, len(plan)) == ("changed", "demo.calm", 2)
+
+
+def test_a_plan_of_99_writes_gets_its_record() -> None:
+    kept = Kept()
+    ledger(kept).commit([NEW, *others(MAX_ACTIONS - 2)])
+    assert [len(plan) for plan in kept.plans] == [MAX_ACTIONS]
+
+
+def test_a_full_plan_is_recorded_before_it_is_committed() -> None:
+    kept = Kept()
+    ledger(kept).commit([NEW, *others(MAX_ACTIONS - 1)])
+    assert [len(plan) for plan in kept.plans] == [1, MAX_ACTIONS]
+    assert [record.outcome for record in records(kept.plans[0])] == ["begun"]
+
+
+def test_work_without_an_author_is_committed_as_it_is() -> None:
+    kept = Kept()
+    ledger(kept, None).commit([NEW])
+    assert kept.plans == [[NEW]]
+
+
+def test_the_conflict_of_a_recorded_plan_is_returned() -> None:
+    conflict = Conflict((NEW,))
+    assert ledger(Kept(conflict)).commit([NEW]) is conflict
