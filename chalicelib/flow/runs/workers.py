@@ -15,6 +15,7 @@ from chalicelib.core.rows.run import Offer, Output, Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import complete, follow, workers
 from chalicelib.core.runs.workers import LeaseId
+from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Delete, Put, Replace
 from chalicelib.flow import grants, lookup
@@ -79,7 +80,7 @@ def check_pool(ports: Ports, pool: str) -> None:
     for app in lookup.definitions_in(ports, "app", namespace):
         for workflow in lookup.definitions_in(ports, "workflow", app.name):
             target = workflow.document.get("target") or {}
-            if target.get("type") == "worker" and target.get("pool") == name:
+            if registry.of_type(str(target.get("type"))).pulled and target.get("pool") == name:
                 _known_pools.setdefault(ports.settings.catalog_table, set()).add(pool)
                 return
     if not ports.jobs.offers(pool, 1):  # a deleted workflow may have left runs to claim

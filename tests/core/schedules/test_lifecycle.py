@@ -104,7 +104,7 @@ def test_l2_a_new_schedule_is_disabled_and_out_of_the_index(enabled: bool | None
     assert plan == [
         PutState(after, None),
         Create(Version(NAME, 1, document(MIXED), NOON, ME)),
-        Put(Listing(NAME)),
+        Put(Listing(NAME, fires=8_640)),
     ]
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, HOUR, SECOND, iso
 from chalicelib.core.limits.writes import TrackRates
 from chalicelib.core.rows.definition import Definition, Listing
@@ -53,7 +54,7 @@ def put(new: Schedule, old: Schedule | None, before: ScheduleState | None, **fie
     """The plan without the writes that every put has: the schedule state, the version, the listing row."""
     after, plan = lifecycle.put(NAME, new, old, before, fields.pop("enabled", None), NOW, ME, **fields)
     version = Version(NAME, after.version, new.model_dump(mode="json"), NOW, ME)
-    assert plan[:3] == [PutState(after, before), Create(version), Put(Listing(NAME))]
+    assert plan[:3] == [PutState(after, before), Create(version), Put(Listing(NAME, fires=upcoming.counted(new)))]
     return plan[3:]
 
 
