@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -26,6 +27,17 @@ def measured(event: Any, handle: Callable[[Any], Any]) -> Any:
         return handle(event)
     finally:
         metrics().flush()
+
+
+def serves_routes() -> bool:
+    """Whether this process may serve the API. Lambda names the handler of its function, ``app.check`` for example.
+
+    The others do without the routes, whose import delays the first invocation. Outside of Lambda no handler is named:
+    Chalice reads the routes for the template, and tests call them.
+    https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html
+    """
+    handler = os.environ.get("_HANDLER", "app.app")
+    return handler == "app.app" or not handler.startswith("app.")  # a layer may put its own handler before ours
 
 
 def tick() -> dict[str, int]:
