@@ -5,12 +5,15 @@ A child process for each handler reports its modules (`benchmarks/first_invocati
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import pytest
 
 from benchmarks import cold_start
+from benchmarks.machine import ROOT
 from chalicelib import handlers
 
 # The most modules of the service that a first invocation may import: the present number and a small margin. A larger
@@ -62,3 +65,14 @@ def test_only_a_lambda_of_events_has_no_routes(
     else:
         monkeypatch.setenv("_HANDLER", handler)
     assert handlers.serves_routes() is served
+
+
+def test_imports_of_steps_start_few_garbage_collections() -> None:
+    code = """
+import app, gc
+before = gc.get_stats()[0]["collections"]
+import chalicelib.aws.tables.runs, chalicelib.flow.jobs.check, chalicelib.flow.system.dispatch
+print(gc.get_stats()[0]["collections"] - before)"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(done.stdout) <= 12
