@@ -33,6 +33,7 @@ def main(handler: str) -> list[str]:
     # Variables that the template sets; their values are not used.
     for name in ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "HINTS_QUEUE_URL", "LAKE_BUCKET", "CONTROL_BUCKET"):
         os.environ[f"SLUICE_{name}"] = "none"
+    os.environ["_HANDLER"] = "app.app" if handler == "api" else f"app.{handler}"  # as Lambda sets it
     import boto3
 
     boto3.client = lambda *_, **__: Nothing()

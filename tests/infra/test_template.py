@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib import handlers
 from chalicelib.core.states import RUN_MOVES, is_terminal
 
 from .conftest import of_type
@@ -209,6 +210,14 @@ def test_every_lambda_has_its_environment(template: dict[str, Any]) -> None:
         "AWS_ENDPOINT_URL",
         "AWS_ENDPOINT_URL_EMR_SERVERLESS",
     }
+
+
+def test_only_the_handler_of_the_api_serves_routes(resources: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    serving = set()
+    for name, function in of_type(resources, "AWS::Serverless::Function"):
+        monkeypatch.setenv("_HANDLER", function["Handler"])
+        serving |= {name} if handlers.serves_routes() else set()
+    assert serving == {"APIHandler"}
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_w5_two_workers_reading_the_same_offer_never_get_one_run(
 ) -> None:
     run_now(world)
     offer = world.ports.jobs.offers(POOL, 1)[0]
-    first = workers._lease(world.ports, offer, "ann")
-    second = workers._lease(world.ports, offer, "bob")
+    first = workers._lease(world.ports, offer, "ann", "secret of ann")
+    second = workers._lease(world.ports, offer, "bob", "secret of bob")
     assert first is not None
     assert second is None

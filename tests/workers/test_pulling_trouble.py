@@ -82,22 +82,22 @@ def test_w5_a_command_that_cannot_start_is_a_failure(
     ],
 )
 def test_arguments_with_dashes_run_where_they_are_no_options(
-    heard: PlayedApi, words: tuple[str, ...], arguments: list[str], more: dict[str, bool]
+    pool_api: PlayedApi, words: tuple[str, ...], arguments: list[str], more: dict[str, bool]
 ) -> None:
-    work(heard, *words, leases=[{**lease(), "arguments": arguments}], **more)
-    assert reports(heard)[0]["state"] == "succeeded"
+    work(pool_api, *words, leases=[{**lease(), "arguments": arguments}], **more)
+    assert reports(pool_api)[0]["state"] == "succeeded"
 
 
 @pytest.mark.parametrize("aws_keys", [False, True])
 def test_a_command_gets_the_keys_of_its_worker_on_request(
-    heard: PlayedApi, monkeypatch: pytest.MonkeyPatch, aws_keys: bool
+    pool_api: PlayedApi, monkeypatch: pytest.MonkeyPatch, aws_keys: bool
 ) -> None:
     monkeypatch.setenv("AWS_ROLE_SESSION_NAME", "me")
     names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ROLE_SESSION_NAME", "AWS_REGION")
-    work(heard, "sh", "-c", "; ".join(f"echo ${name}" for name in names), aws_keys=aws_keys)
+    work(pool_api, "sh", "-c", "; ".join(f"echo ${name}" for name in names), aws_keys=aws_keys)
     kept = [os.environ[name] if aws_keys or name == "AWS_REGION" else "" for name in names]
     assert os.environ["AWS_SECRET_ACCESS_KEY"]
-    assert reports(heard)[0]["output"].splitlines() == kept
+    assert reports(pool_api)[0]["output"].splitlines() == kept
 
 
 def test_w5_a_worker_without_disk_space_reports_a_failed_attempt(

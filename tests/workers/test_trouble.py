@@ -99,7 +99,7 @@ def test_w5_an_offer_that_returns_during_its_removal_is_not_lost(
     offer = world.ports.jobs.offers(POOL, 1)[0]
     ann.claim()
     before_a_write_of(world, monkeypatch, Delete, ann.release)
-    assert workers._lease(world.ports, offer, "bob") is None
+    assert workers._lease(world.ports, offer, "bob", "secret of bob") is None
     assert [each["run_id"] for each in bob.claim()] == [run_id]
 
 

@@ -1,4 +1,7 @@
-"""Dispatch refs, from hints or the sweep, to the steps that handle them. Each step reads its row strongly first."""
+"""Dispatch refs, from hints or the sweep, to the steps that handle them. Each step reads its row strongly first.
+
+The steps of a kind of ref are imported at the first ref of this kind: most processes meet few kinds.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,14 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.ref import Ref, is_grants, is_reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
-from chalicelib.flow.backfills import backfill, reprocess
-from chalicelib.flow.dags import runs
-from chalicelib.flow.definitions import grants
 from chalicelib.flow.each import run_each
-from chalicelib.flow.fires import emit
-from chalicelib.flow.ingest import objects
 from chalicelib.flow.jobs.batch import prepare
-from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.deliver import lease, send
-from chalicelib.flow.jobs.drop import drain
-from chalicelib.flow.jobs.queue import serve
-from chalicelib.flow.notices import deadlines, notices
-from chalicelib.flow.runs import complete, launch
 from chalicelib.flow.runs import follow as run_follow
-from chalicelib.flow.schedules import carried, lifetime
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
-HANDED_ON = 250  # refs per hint, few enough to be handled one by one
+HANDED_ON = 150  # refs per send: no burst, which one invocation would handle alone
 # How long a job that joins an overdue queue serves it. The rest of its batch waits during this time.
 IN_PASSING: Millis = 2 * SECOND
 TIME_FOR_ONE = 10 * SECOND  # needed for one row that is not a delivery
@@ -105,36 +97,70 @@ def dispatch(ports: Ports, ref: Ref) -> None:
         case "run":
             _run(ports, ref.parts[0], int(ref.parts[1]))
         case "limit":
+            from chalicelib.flow.jobs.queue import serve
+
             serve(ports, ref.parts[0])
+        case "partition" | "object" | "event":
+            _resume(ports, ref)
+        case "schedule" if is_grants(ref):
+            from chalicelib.flow.definitions import grants
+
+            grants.wake_waiting(ports, ref.parts[0])
+        case "schedule":
+            from chalicelib.flow.fires import emit
+            from chalicelib.flow.schedules import carried
+
+            emit.emit_soon(ports, ref.parts[0])
+            carried.refresh_all(ports, ref.parts[0])
+        case "backfill" if is_reprocess(ref):
+            from chalicelib.flow.backfills import reprocess
+
+            reprocess.advance(ports, *ref.parts)
+        case "backfill":
+            from chalicelib.flow.backfills import backfill
+
+            backfill.advance(ports, *ref.parts)
+        case "notice":
+            from chalicelib.flow.notices import notices
+
+            notices.take_in(ports, *ref.parts)
+        case "deadline":
+            from chalicelib.flow.notices import deadlines
+
+            deadlines.judge_deadline(ports, ref.parts[0])
+        case "notice_window":
+            from chalicelib.flow.notices import notices
+
+            notices.close_window(ports, *ref.parts)
+        case "dag_run":
+            from chalicelib.flow.dags import runs
+
+            runs.advance(ports, ref.parts[0])
+        case "timer":
+            from chalicelib.flow.fires import emit
+            from chalicelib.flow.schedules import lifetime
+
+            lifetime.end(ports, ref.parts[0])
+            emit.emit_soon(ports, ref.parts[0])
+
+
+def _resume(ports: Ports, ref: Ref) -> None:
+    from chalicelib.flow.ingest import objects
+
+    match ref.kind:
         case "partition":
             objects.resume(ports, ports.catalog.partition(ref.parts[0], ref.parts[1:]))
         case "object":
             objects.resume(ports, ports.catalog.stored_object(*ref.parts))
         case "event":
             objects.resume(ports, ports.jobs.posted(ref.parts[0]))
-        case "schedule" if is_grants(ref):
-            grants.wake_waiting(ports, ref.parts[0])
-        case "schedule":
-            emit.emit_soon(ports, ref.parts[0])
-            carried.refresh_all(ports, ref.parts[0])
-        case "backfill" if is_reprocess(ref):
-            reprocess.advance(ports, *ref.parts)
-        case "backfill":
-            backfill.advance(ports, *ref.parts)
-        case "notice":
-            notices.take_in(ports, *ref.parts)
-        case "deadline":
-            deadlines.judge_deadline(ports, ref.parts[0])
-        case "notice_window":
-            notices.close_window(ports, *ref.parts)
-        case "dag_run":
-            runs.advance(ports, ref.parts[0])
-        case "timer":
-            lifetime.end(ports, ref.parts[0])
-            emit.emit_soon(ports, ref.parts[0])
 
 
 def _job(ports: Ports, schedule: str, generation: int, key: str) -> None:
+    from chalicelib.flow.jobs.check import check_job
+    from chalicelib.flow.jobs.drop import drain
+    from chalicelib.flow.jobs.queue import serve
+
     job = ports.jobs.job(schedule, generation, key)
     if job is not None and job.closed:
         drain(ports, schedule, generation)
@@ -145,6 +171,8 @@ def _job(ports: Ports, schedule: str, generation: int, key: str) -> None:
 
 
 def _run(ports: Ports, run_id: str, attempt: int) -> None:
+    from chalicelib.flow.runs import complete
+
     run = ports.runs.run(run_id, attempt)
     if run is None:
         return
@@ -160,6 +188,8 @@ def _run(ports: Ports, run_id: str, attempt: int) -> None:
 
 
 def _follow(ports: Ports, run: Run) -> None:
+    from chalicelib.flow.runs import launch
+
     if run.target_id is None:
         launch.start(ports, run.run_id, run.attempt)
     elif follow.ends(run):
