@@ -159,9 +159,7 @@ def why_and_count(ports: Ports, name: str, limit: int, explained: int = MAX_NAME
         last = ended[0]
         why = f"{why}; the last work was {str(last['kind']).lower()} at {last['at']}: {last['reason']}"
     if schedule_state.mode == "enabled":
-        names_in = store.named(schedule.model_dump(mode="json"))
-        datasets = [reference for reference in names_in if _names_a_dataset(reference)]
-        why = "; ".join([why, *buckets.not_watched(ports, datasets)])
+        why = "; ".join([why, *buckets.not_watched(ports, datasets_of(schedule))])
     view = {
         "schedule": name,
         "state": schedule_state.mode,
@@ -203,6 +201,11 @@ def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[View]
     ended = [record_view(record) for record in records] + [ended_view(run) for run in cut]
     ran_at = max((iso(run.claimed_at) for run in runs if run not in cut), default="")
     return sorted(ended, key=lambda view: str(view["at"]), reverse=True)[:MAX_ENDED], ran_at
+
+
+def datasets_of(schedule: Schedule) -> list[str]:
+    """The datasets that a schedule names."""
+    return [name for name in store.named(schedule.model_dump(mode="json")) if _names_a_dataset(name)]
 
 
 def _names_a_dataset(name: str) -> bool:
