@@ -93,9 +93,17 @@ def _startup(found: Mapping[str, Any]) -> str:
 def _console(found: Mapping[str, Any]) -> str:
     names = ("view", "first_rows_ms", "budget_ms", "whole_ms", "longest_task_ms")
     counted = ("requests", "table_calls", "read_units", "kb")
-    rows = [_picked(one, (*names, *counted)) for one in found.get("console", {"views": ()})["views"]]
+    if "console" not in found:
+        return NOT_YET
+    measured, load = found["console"], found["origins"]["console"]
+    size = f"{measured['schedules']:,} schedules, {measured['runs']:,} runs and {measured['waiting']:,} waiting jobs"
+    about = (
+        f"{size}; openings of each view: {measured['times']}; load {load['load']} before, {load['load_after']} after."
+    )
+    rows = [_picked(one, (*names, *counted)) for one in measured["views"]]
     heads = ("view", "first rows, ms", "at most", "whole, ms", "longest task, ms")
-    return _markdown((*heads, "API requests", "table calls", "read units", "kB"), rows)
+    table = _markdown((*heads, "API requests", "table calls", "read units", "kB"), rows)
+    return f"{about}\n\n{table}"
 
 
 def _history(found: Mapping[str, Any]) -> str:

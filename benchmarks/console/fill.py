@@ -28,6 +28,7 @@ RUN = f"RUN#{NAMESPACE}.a1.fed-00001."
 def fill(cloud: Running, size: Size, progress: Progress) -> tuple[str, int]:
     """Store everything. Returns the id of a run that has ended, and the number of items."""
     _stop_tick(cloud)
+    _stop_queues(cloud)
     logging.disable(logging.INFO)  # what the product logs while it plays the seed
     settings = ports_of(cloud).settings
     items = everything(time.time_ns() // 1_000_000, size, Shards(settings.wake_shards, settings.history_shards))
@@ -58,6 +59,14 @@ def _stop_tick(cloud: Running) -> None:
         raise RuntimeError("expected a rule of the tick, got none")
     for name in rules:
         events.disable_rule(Name=name)
+
+
+def _stop_queues(cloud: Running) -> None:
+    """Stop what follows a write: the history of the stored runs would be copied to the lake, and each object there
+    checks the schedules that compact it."""
+    functions = cloud.client("lambda")
+    for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:
+        functions.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
 
 
 def _run_in(batch: list[Stored]) -> str:

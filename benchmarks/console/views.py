@@ -47,5 +47,5 @@ def views(run_id: str) -> tuple[View, ...]:
         View("Backfills", f"{ns}/schedules/seed/{BACKFILLED}?tab=backfills", ".panel table tbody tr"),
         View("Dead letters", f"{ns}/dead-letters", ROWS),
         View("Report", f"{ns}/report", ROWS),
-        View("Palette", ns, '[role="option"] >> text=fed-00077', words="fed-00077"),
+        View("Palette", ns, '[role="option"] >> text=fed-00011', words="fed-00011"),
     )

@@ -165,6 +165,7 @@ def _query(name: str, path: str) -> Json:
     if own is not None:
         return own
     from chalicelib.core.states import RUN_MOVES, JobKind, JobState
+    from chalicelib.flow.views.ahead import MAX_FIRES as MOST_FIRES
     from chalicelib.flow.views.schedule_list import MAX_LIMIT as MAX_ROWS
     from chalicelib.web.filters import STATES
 
@@ -175,6 +176,8 @@ def _query(name: str, path: str) -> Json:
         return {"type": "string", "enum": list(states)}
     if name == "limit" and path == "/v1/namespaces/{ns}/schedules":
         return QUERY[name] | {"maximum": MAX_ROWS, "default": 500}
+    if name == "limit" and path == "/v1/namespaces/{ns}/fires":
+        return QUERY[name] | {"maximum": MOST_FIRES, "default": MOST_FIRES}
     return QUERY[name]
 
 

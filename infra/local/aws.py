@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with ten changes that Sluice needs.
+"""AWS on a laptop: ministack in this process, with eleven changes that Sluice needs.
 
     python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
@@ -10,6 +10,7 @@
   `down` and `up` do not need this.
 - It parses an expression for every item, and each body and number several times, so a query of a large index takes most
   of a second. Here it caches the results, also those of projections; the answers are the same.
+- It sorts and checks a whole partition for each query. Here partitions stay sorted (`sorted_partitions.py`).
 - Over a restart it keeps the position of a mapping in a table's stream, but not the stream, and would skip the first
   changes. Here it reads streams from their beginning, which is the start of the process.
 - It lets Lambdas and queues invoke each other without end. Here a chain ends where Lambda ends it (`hops.py`).
@@ -43,7 +44,7 @@ def main() -> None:
     from ministack.services import dynamodb, eventbridge, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
-    from infra.local import callers, hops, refusals, throttle
+    from infra.local import callers, hops, refusals, sorted_partitions, throttle
     from infra.local.layout import Layout
 
     hops.count(lambda_svc, sqs, provisioners)
@@ -52,6 +53,7 @@ def main() -> None:
     refusals.install(iam_evaluator, Layout().refusals)
     callers.install(sts, Layout().callers)
     _remember(dynamodb, iam_actions)
+    sorted_partitions.install(dynamodb)  # after the caches, which it uses
     _read_streams_from_their_beginning(lambda_svc)
     # ministack holds hundreds of thousands of rows: a full garbage collection every few seconds would pause all
     # requests.

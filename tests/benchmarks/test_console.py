@@ -142,7 +142,7 @@ def test_each_view_of_the_console_is_measured_within_its_bound() -> None:
     assert set(found.values()) == {1_000, 1_500, 2_000}
     wanted = {"Schedules", "Schedule", "Run", "DAG", "Dataset", "Limits", "Backfills", "Dead letters", "Report"}
     assert wanted | {"Palette", "Timeline, 24 h"} <= found.keys()
-    assert [view.words for view in views("r") if view.words] == ["fed-00077"]
+    assert [view.words for view in views("r") if view.words] == ["fed-00011"]
 
 
 def test_figures_of_a_view_add_up_its_requests() -> None:

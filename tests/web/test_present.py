@@ -153,6 +153,17 @@ def test_fires_are_those_of_every_preview_in_order(api: Counting) -> None:
     assert (found["at_least"], found["complete_to"]) == (False, end)
 
 
+def test_the_first_fires_end_where_a_limit_says(api: Counting) -> None:
+    api.world.put("often", {**at("* * * * *", "notify"), "enabled": True})
+    api.world.tick()
+    every = api.get(f"{NS}/fires")["items"]
+
+    for limit in (1, 3, 20):
+        found = api.get(f"{NS}/fires?limit={limit}")
+        assert found["items"] == every[:limit]
+        assert (found["at_least"], found["complete_to"]) == (True, every[limit]["due_at"])
+
+
 def test_a_skipped_fire_says_so(api: Counting) -> None:
     from chalicelib.flow.schedules import pauses
 
@@ -235,6 +246,7 @@ def test_the_version_is_that_of_the_project() -> None:
         ("GET", f"{NS}/jobs?kind=nap", None, 400, "kind"),
         ("GET", f"{NS}/fires?from=2020-01-01T00:00:00Z", None, 400, "from"),
         ("GET", f"{NS}/fires?to=2030-01-01T00:00:00Z", None, 400, "to"),
+        ("GET", f"{NS}/fires?limit=2001", None, 400, "limit"),
         ("GET", f"{NS}/limits?name=pool:other.x", None, 400, "name"),
         ("GET", f"{NS}/limits?name=schedule:flights.gone", None, 404, None),
         ("POST", f"{NS}/glance", {"schedules": []}, 400, "schedules"),

@@ -101,6 +101,17 @@ def test_fires_of_a_day_are_bounded_and_say_so(api: Counting) -> None:
     assert found.size < MEGABYTE
 
 
+def test_ten_fires_are_the_first_of_the_day(api: Counting) -> None:
+    day, found = api.ask(f"{NS}/fires"), api.ask(f"{NS}/fires?limit=10")
+
+    assert [item["due_at"] for item in found.body["items"]] == [item["due_at"] for item in day.body["items"][:10]]
+    assert all(item in day.body["items"] for item in found.body["items"])
+    assert found.body["at_least"]
+    assert found.body["complete_to"] <= found.body["items"][-1]["due_at"]
+    assert found.calls <= 12
+    assert found.units <= 250
+
+
 def test_a_glance_at_fifty_schedules_takes_few_calls(api: Counting) -> None:
     wanted = names()[5_000:5_050]
 

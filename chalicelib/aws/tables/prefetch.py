@@ -90,8 +90,8 @@ def _key(request: RowRequest) -> Key:
             return keys.timer(str(schedule))
         case ("version", schedule, number):
             return keys.version(str(schedule), int(number))
-        case ("workflow", name):
-            return keys.definition("workflow", str(name))
+        case ("workflow" | "dataset" as kind, name):
+            return keys.definition(kind, str(name))
         case ("job", schedule, generation, key):
             return keys.job(str(schedule), int(generation), str(key))
         case ("run", run_id, attempt):

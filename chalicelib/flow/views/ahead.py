@@ -18,16 +18,17 @@ View = dict[str, Any]
 
 MAX_TIMERS = 2_000  # that one request reads, each with the state and the definition of its schedule
 MAX_FIRES = 2_000  # of an answer, about 300 kB
+LEAST_TIMERS = 50  # that a request for few fires reads, if there are so many
 MAX_COMPUTED = 20_000  # fires that one request computes
 
 
-def between(ports: Ports, namespace: str, since: Instant, until: Instant) -> View:
-    """The fires that are due from ``since`` to ``until``, ordered by when they are due.
+def between(ports: Ports, namespace: str, since: Instant, until: Instant, limit: int = MAX_FIRES) -> View:
+    """The first ``limit`` fires that are due from ``since`` to ``until``, ordered by when they are due.
 
     A timer has a ``wake_at`` before its next fire. So the timers that wake by ``until``, and the fires that were
     prepared already, are all that may fire. With ``at_least`` fires after ``complete_to`` may be missing."""
-    timers, complete = _timers(ports, namespace, until)
-    prepared, no_others = _prepared(ports, namespace, since, until)
+    timers, complete = _timers(ports, namespace, until, min(MAX_TIMERS, max(LEAST_TIMERS, 2 * limit)))
+    prepared, no_others = _prepared(ports, namespace, since, until, limit)
     complete = min(complete, no_others)
     known, states = _states(ports, {timer.schedule for timer in timers} | {name for name, _, _ in prepared})
     parsed = Parsed()
@@ -42,21 +43,24 @@ def between(ports: Ports, namespace: str, since: Instant, until: Instant) -> Vie
         found |= {(fire.nominal, fire.due, timer.schedule) for fire in fires}
         complete = min(complete, end)
     ordered = sorted((due, nominal, name) for nominal, due, name in found if since <= due <= until)
-    complete = min(complete, until, *(due for due, _, _ in ordered[MAX_FIRES : MAX_FIRES + 1]))
+    complete = min(complete, until, *(due for due, _, _ in ordered[limit : limit + 1]))
     return {
         "from": iso(since),
         "to": iso(until),
-        "at_least": complete < until or len(ordered) > MAX_FIRES,
+        "at_least": complete < until or len(ordered) > limit,
         "complete_to": iso(complete),
-        "items": [_view(states[name], nominal, due) for due, nominal, name in ordered[:MAX_FIRES]],
+        "items": [_view(states[name], nominal, due) for due, nominal, name in ordered[:limit]],
     }
 
 
-def _timers(ports: Ports, namespace: str, until: Instant) -> tuple[list[Timer], Instant]:
-    """The timers of a namespace that wake by ``until``, and the instant up to which no other one wakes."""
+def _timers(ports: Ports, namespace: str, until: Instant, most: int) -> tuple[list[Timer], Instant]:
+    """The first timers of a namespace that wake by ``until``, and the instant up to which no other one wakes. The index
+    holds the timers of all namespaces, so more of its keys are read than timers."""
     waking = ports.wakes.soonest("catalog", 0, until, MAX_TIMERS)
+    own = [(ref.parts[0], at) for ref, at in waking.refs if _is_timer_of(ref.kind, ref.parts[0], namespace)]
     complete = waking.complete_to if waking.complete_to is not None else waiting.EVER
-    names = [ref.parts[0] for ref, _ in waking.refs if _is_timer_of(ref.kind, ref.parts[0], namespace)]
+    complete = min([complete, *(at for _, at in own[most : most + 1])])
+    names = [name for name, _ in own[:most]]
     wanted: list[RowRequest] = [("timer", name) for name in names]
     known = ports.prefetch.read(ports, wanted)
     found = (known.catalog.timer(name) for name in names)
@@ -68,20 +72,22 @@ def _is_timer_of(kind: str, name: str, namespace: str) -> bool:
 
 
 def _prepared(
-    ports: Ports, namespace: str, since: Instant, until: Instant
+    ports: Ports, namespace: str, since: Instant, until: Instant, most: int
 ) -> tuple[list[tuple[str, Instant, Instant]], Instant]:
-    """The fires that were prepared: schedule, nominal instant, and when they are due; and the instant up to which these
-    are all. Timers have passed them."""
+    """The first fires that were prepared: schedule, nominal instant, and when they are due; and the instant up to which
+    these are all. Timers have passed them."""
     ahead = min(until, ports.clock.now() + 2 * ports.settings.horizon_seconds * 1000)
     waking = ports.wakes.soonest("jobs", since, ahead, MAX_FIRES)
-    fires = [ref for ref, _ in waking.refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
-    jobs = waiting.of_refs(ports, [ref for ref in fires if ref.parts[0].startswith(f"{namespace}.")])
+    fires = [(ref, at) for ref, at in waking.refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
+    own = [(ref, at) for ref, at in fires if ref.parts[0].startswith(f"{namespace}.")]
+    jobs = waiting.of_refs(ports, [ref for ref, _ in own[:most]])
     found = [
         (job.schedule, job.nominal_at if job.nominal_at is not None else job.due_at, job.due_at)
         for job in jobs
         if job.due_at is not None
     ]
-    return found, waking.complete_to if waking.complete_to is not None else waiting.EVER
+    complete = waking.complete_to if waking.complete_to is not None else waiting.EVER
+    return found, min([complete, *(at for _, at in own[most : most + 1])])
 
 
 def _states(ports: Ports, names: set[str]) -> tuple[Ports, dict[str, ScheduleState]]:

@@ -174,9 +174,8 @@ def why_and_count(
         last = ended[0]
         why = f"{why}; the last work was {str(last['kind']).lower()} at {last['at']}: {last['reason']}"
     if schedule_state.mode == "enabled":
-        names_in = store.named(schedule.model_dump(mode="json"))
-        datasets = [reference for reference in names_in if _names_a_dataset(reference)]
-        why = "; ".join([why, *buckets.not_watched(ports, datasets), *_not_granted(ports, name, schedule)])
+        unwatched = buckets.not_watched(ports, datasets_of(schedule))
+        why = "; ".join([why, *unwatched, *_not_granted(ports, name, schedule)])
     view = {
         "schedule": name,
         "state": schedule_state.mode,
@@ -225,6 +224,11 @@ def _ended(ports: Ports, schedule: str, runs: Sequence[Run]) -> tuple[list[View]
     ended = [record_view(record) for record in records] + [ended_view(run) for run in cut]
     ran_at = max((iso(run.claimed_at) for run in runs if run not in cut), default="")
     return sorted(ended, key=lambda view: str(view["at"]), reverse=True)[:MAX_ENDED], ran_at
+
+
+def datasets_of(schedule: Schedule) -> list[str]:
+    """The datasets that a schedule names."""
+    return [name for name in store.named(schedule.model_dump(mode="json")) if _names_a_dataset(name)]
 
 
 def _names_a_dataset(name: str) -> bool:

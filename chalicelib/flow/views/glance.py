@@ -32,9 +32,10 @@ def glance(ports: Ports, names: Sequence[str]) -> View:
          for each in (("version", state.schedule, state.version), ("timer", state.schedule))],
     )  # fmt: skip
     parsed = Parsed()
-    schedules = (parsed.schedule(known, state) for state in states)
-    workflows = sorted({schedule.workflow for schedule in schedules if schedule is not None})
-    known = known.prefetch.read(known, [("workflow", name) for name in workflows])
+    schedules = [schedule for state in states if (schedule := parsed.schedule(known, state)) is not None]
+    named = {("workflow", schedule.workflow) for schedule in schedules}
+    named |= {("dataset", name) for schedule in schedules for name in explain.datasets_of(schedule)}
+    known = known.prefetch.read(known, sorted(named))
     with ThreadPoolExecutor(AT_ONCE) as pool:
         items = list(pool.map(lambda state: _glance(known, state.schedule), states))
     there = {item["schedule"] for item in items}

@@ -9,7 +9,7 @@ from chalice.app import Blueprint, Request
 
 from chalicelib.web import unseen
 from chalicelib.web.access import SIGNED, sees
-from chalicelib.web.http import parse, query
+from chalicelib.web.http import number, parse, query
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routes.definitions import NS
 from chalicelib.web.routing import route
@@ -60,16 +60,17 @@ def show_now(ns: str) -> dict[str, Any]:
     return now_of(ports(), ns)
 
 
-@route(routes, "GET", NS + "/fires", needs="read", query=("from", "to"))
+@route(routes, "GET", NS + "/fires", needs="read", query=("from", "to", "limit"))
 def list_fires(ns: str) -> dict[str, Any]:
-    """List the fires of all schedules between two instants, by when they are due. With ``at_least`` fires after
+    """List the first fires of all schedules between two instants, by when they are due. With ``at_least`` fires after
     ``complete_to`` may be missing."""
     from chalicelib.flow.lookup import require
-    from chalicelib.flow.views.ahead import between
+    from chalicelib.flow.views.ahead import MAX_FIRES, between
 
     since, until = _span(routes.current_request)
+    limit = number(routes.current_request, "limit", MAX_FIRES, MAX_FIRES)
     require(ports(), "namespace", ns)
-    return between(ports(), ns, since, until)
+    return between(ports(), ns, since, until, limit)
 
 
 @route(routes, "GET", NS + "/limits", needs="read", query=("name", *PAGING))

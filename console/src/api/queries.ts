@@ -77,7 +77,7 @@ export function scheduleRows(ns: string) {
       const rows: ScheduleInShort[] = [];
       let cursor: string | null = null;
       do {
-        const query: { limit: number; cursor: string | null } = { limit: rows.length === 0 ? 500 : 2000, cursor };
+        const query: { limit: number; cursor: string | null } = { limit: rows.length === 0 ? 100 : 2000, cursor };
         const page: { items: ScheduleInShort[]; next_cursor: string | null } = await send("GET", path, {
           query,
           signal,
@@ -227,10 +227,10 @@ export const namespace = {
       queryFn: ({ signal }) => get("/v1/namespaces/{ns}/now", { ns }, { signal }),
       refetchInterval: every(5),
     }),
-  fires: (ns: string, from?: string, to?: string) =>
+  fires: (ns: string, asked: { from?: string; to?: string; limit?: number }) =>
     queryOptions({
-      queryKey: [ns, "fires", from, to],
-      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/fires", { ns }, { query: { from, to }, signal }),
+      queryKey: [ns, "fires", asked],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/fires", { ns }, { query: asked, signal }),
       placeholderData: keepPreviousData,
       refetchInterval: every(30),
     }),

@@ -15,13 +15,15 @@ import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Ago, Reason, State, Took, When } from "../parts/text";
 
+const FIRES = 10;
+
 /** Is anything wrong, and what comes next? */
 export function Home() {
   const ns = useNs();
   const now = useQuery(namespace.now(ns));
   const runs = useQuery(namespace.runs(ns, { limit: 500 }, 5));
   const letters = useQuery(namespace.letters(ns));
-  const fires = useQuery(namespace.fires(ns));
+  const fires = useQuery(namespace.fires(ns, { limit: FIRES + 1 }));
   const first = runs.data?.items.length === 0 && now.data?.waiting.count === 0;
   return (
     <div className="page">
@@ -57,7 +59,7 @@ export function Home() {
         </div>
         <div className="grid start">
           <Panel title="Next fires" note="within a day" tools={<Go to={paths.view(ns, "timeline")}>Timeline</Go>}>
-            <Await query={fires}>{(data) => <NextFires fires={data.items} atLeast={data.at_least} />}</Await>
+            <Await query={fires}>{(data) => <NextFires fires={data.items} />}</Await>
           </Panel>
           <Panel
             title="Running"
@@ -343,13 +345,13 @@ function FailedLast({ runs }: { runs: Run[] }) {
   );
 }
 
-function NextFires({ fires, atLeast }: { fires: Fire[]; atLeast: boolean }) {
+function NextFires({ fires }: { fires: Fire[] }) {
   if (fires.length === 0) return <Empty>No clock starts anything within a day.</Empty>;
   return (
     <>
       <table>
         <tbody>
-          {fires.slice(0, 10).map((fire) => (
+          {fires.slice(0, FIRES).map((fire) => (
             <tr key={`${fire.schedule} ${fire.nominal_at}`}>
               <td className="fit">
                 <When at={fire.due_at} as="time" />
@@ -364,7 +366,7 @@ function NextFires({ fires, atLeast }: { fires: Fire[]; atLeast: boolean }) {
           ))}
         </tbody>
       </table>
-      {fires.length > 10 && <p className="faint pad">{number(fires.length - 10, atLeast)} more within a day</p>}
+      {fires.length > FIRES && <p className="faint pad">and more within a day</p>}
     </>
   );
 }

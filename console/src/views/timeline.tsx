@@ -31,7 +31,7 @@ export function TimelineView() {
   const from = new Date(range.from - Math.min(range.minutes, 1440) * 60_000).toISOString();
   const query = useQuery(timelineOf(ns, from, new Date(range.to).toISOString(), range.live, search.schedule));
   const fires = useQuery({
-    ...namespace.fires(ns, undefined, new Date(range.to + 60_000).toISOString()),
+    ...namespace.fires(ns, { to: new Date(range.to + 60_000).toISOString() }),
     enabled: range.to > now,
   });
   const move = (way: -1 | 1) => change({ to: moved(range, way, now) });
