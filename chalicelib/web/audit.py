@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 # The last of these words in the path of a route names the kind of what the request is about.
 _KINDS = {
     "access": "access",
+    "allowed": "allowed",
     "apps": "app",
     "backfills": "backfill",
     "dags": "dag",
     "datasets": "dataset",
     "dead-letters": "dead_letter",
     "events": "event",
+    "grants": "grants",
     "jobs": "job",
     "leases": "lease",
     "messages": "message",
@@ -35,6 +37,7 @@ _KINDS = {
     "partitions": "partition",
     "policies": "policy",
     "pools": "pool",
+    "quotas": "quotas",
     "reprocess": "reprocess",
     "runs": "run",
     "schedules": "schedule",

@@ -17,7 +17,6 @@ from chalicelib.core.limits.writes import LeaseQueue, NewEdition
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.grants import GrantsRow
-from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
@@ -157,7 +156,7 @@ def remove(ports: Ports, row: Definition) -> None:
         plan.append(Delete(PrefixRow(dataset.bucket, dataset.prefix, row.name)))
     if row.kind == "namespace":
         # By their keys, also if they were put meanwhile.
-        plan += [Delete(kind(row.name, {}, 0, 0, "")) for kind in (AccessRow, AllowedRow, GrantsRow, QuotasRow)]
+        plan += [Delete(kind(row.name, {}, 0, 0, "")) for kind in (AccessRow, AllowedRow, GrantsRow)]
     if ports.ledger.commit(plan) is not None and ports.catalog.definition(row.kind, row.name) is not None:
         raise errors.changed_meanwhile(f"{row.kind} {row.name}")
 
