@@ -71,7 +71,7 @@ def beside(setup: Setup, cpu: Cpu, noisy: int, every_s: int = 5) -> Figures:
         end = max(served)
         quiet = [one for one in target.arrivals if one.nominal_at != instant]
         before = [one.lateness for one in quiet if one.nominal_at < instant]
-        during = [one.lateness for one in quiet if instant < one.nominal_at <= end]
+        during = [one.lateness for one in quiet if instant <= one.nominal_at <= max(end, instant + 5 * SECOND)]
         return {
             "noisy": noisy,
             "noisy_seconds": round((end - instant) / SECOND, 1),

@@ -61,8 +61,12 @@ ENTRIES = (
     Entry("message", "message:app", DEFINE, "Create, show, list and delete messages."),
     Entry("access", "access:access", DEFINE, "Show the members of a namespace and their roles, or replace them."),
     Entry("grants", "grants:grants", DEFINE, "Show what a namespace lets the documents of others use, or replace it."),
-    Entry("allowed", "allowed:allowed", DEFINE, "Show what a namespace may name in its definitions, or replace it."),
-    Entry("audit", "audit:audit", LOOK, "List who has changed what, and who was refused, newest first."),
+    Entry(
+        "allowed",
+        "allowed:allowed",
+        DEFINE,
+        "Show the allow-list of a namespace, or replace it. Only administrators of the installation replace it.",
+    ),
     Entry("quotas", "quotas:quotas", DEFINE, "Show the quotas of a namespace and what it uses, or replace them."),
     Entry("upload", "upload:upload", DEFINE, "Upload code for the jobs of an app; print the address of each file."),
     Entry("enable", "schedules:enable", ACT, "Enable schedules: their triggers fire from now on."),
@@ -94,6 +98,7 @@ ENTRIES = (
     Entry("top", "top:top", LOOK, "Show live what runs, what waits and why, and the throughput; q or ctrl-c ends it."),
     Entry("now", "now:now", LOOK, "Show what waits by what holds it, what runs, and what is overdue."),
     Entry("schedules", "schedule_list:app", LOOK, "Find schedules of a namespace, also among thousands."),
+    Entry("audit", "audit:audit", LOOK, "List who has changed what, and who was refused, newest first."),
     Entry("whoami", "whoami:whoami", LOOK, "Show who signs your requests, and which installation answers."),
     Entry(
         "preview",

@@ -94,6 +94,13 @@ class Version:
         prefix = f"{trees.PACKAGE}_{self.name}."
         return next(found for name in names if (found := sys.modules.get(prefix + name)) is not None)
 
+    def has(self, name: str) -> bool:
+        """Whether this version has a class of rows of this name."""
+        try:
+            return self._class(name) is not None
+        except LookupError:
+            return False
+
     def _class(self, name: str) -> Any:
         """The class of a row, in any module."""
         for module in self._modules:
@@ -151,7 +158,8 @@ def class_of(item: dict[str, Any]) -> str:
 def _plain(content: Any) -> Any:
     """Values of two versions have different classes, even if they are equal; returns comparable ones."""
     if is_dataclass(content) and not isinstance(content, type):
-        return {each.name: _plain(getattr(content, each.name)) for each in fields(content) if each.name != "unknown"}
+        plain = {each.name: _plain(getattr(content, each.name)) for each in fields(content) if each.name != "unknown"}
+        return {name: part for name, part in plain.items() if part is not None}  # a field that only one version has
     if isinstance(content, Mapping):
         return {name: _plain(part) for name, part in content.items()}
     return [_plain(part) for part in content] if isinstance(content, tuple | list) else content

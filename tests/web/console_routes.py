@@ -40,7 +40,18 @@ class Bounded:
     def route(self) -> str:
         """The path with `{}` for each name and id, as in `of_page`."""
         path = self.path.partition("?")[0]
-        for kind in ("namespaces", "apps", "schedules", "dags", "datasets", "pools", "policies", "workflows", "jobs"):
+        for kind in (
+            "namespaces",
+            "apps",
+            "schedules",
+            "dags",
+            "datasets",
+            "pools",
+            "policies",
+            "workflows",
+            "jobs",
+            "messages",
+        ):
             path = re.sub(rf"(?<=/{kind}/)[^/]+", "{}", path)
         return re.sub(r"(/dags/\{\}/runs/|/v1/runs/|/reprocess/)[^/]+", r"\1{}", path)
 
@@ -88,6 +99,9 @@ REQUESTS = (
     Bounded(f"{OWN}/backfills?limit=50", 60, 100, 50, "next_cursor"),
     Bounded(f"{NS}/apps/a0/schedules/s0000/jobs?limit=200", 10, 300, 300, "next_cursor"),
     Bounded(f"{NS}/apps/a0/schedules/s0000/why", 25, 450, 150),
+    Bounded(f"{NS}/apps/a2/messages/note", 6, 10, 5),
+    Bounded(f"{NS}/apps/a2/messages/note/why", 15, 30, 10),
+    Bounded(f"{NS}/apps/a2/messages/note/runs?limit=50", 6, 20, 10),
     Bounded(f"/v1/jobs/{JOB}", 10, 250, 5),
     Bounded(f"/v1/jobs/{JOB}/why", 15, 250, 10),
     Bounded(f"/v1/runs/{LAST_RUN}", 10, 20, 20),

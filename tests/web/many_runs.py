@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict
 
 from chalicelib.core.backfills.reprocess import StoredStep
+from chalicelib.core.definitions.message import Message
 from chalicelib.core.events.build import status_event
 from chalicelib.core.instants import HOUR, MINUTE, SECOND, iso
 from chalicelib.core.rows.definition import Definition
@@ -18,6 +19,7 @@ from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.writes import Put
 from chalicelib.flow.history.reports import LINES_A_FILE, ROOT
+from chalicelib.flow.schedules import messages
 from tests.support import dags, rows
 from tests.support.clock import NOON
 from tests.support.world import World, day
@@ -40,6 +42,8 @@ def leave(world: World) -> None:
     puts += [Put(Version(ONE, number, version.definition, NOON)) for number in range(2, VERSIONS + 1)]
     world.dynamo.put_all(puts)
     _report(world)
+    note = Message.model_validate({"schedule": "0 3 * * *", "workflow": "w"})
+    messages.put(world.ports, "demo.a2", "note", note, "ada")
     log = "".join(f"2026-03-02 12:00:00 INFO wrote part {number} of the day\n" for number in range(LOG_LINES))
     world.payloads.logs["logs/applications/00app/jobs/00j/SPARK_DRIVER/stderr"] = log
     world.payloads.logs["logs/applications/00app/jobs/00j/SPARK_DRIVER/stderr.gz"] = log

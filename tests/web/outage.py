@@ -43,7 +43,7 @@ def down(client: Any, how: Callable[..., Any]) -> Iterator[None]:
 @contextmanager
 def tables_down(how: Callable[..., Any] = answers_503) -> Iterator[None]:
     """The tables fail each call, and waiting for them takes no time."""
-    tables: Any = ports().ledger
+    tables: Any = ports().ledger._ledger  # that of DynamoDB, which the audited one wraps
     passed = iter(range(1_000_000))
     patient = tables._patience
     tables._patience = replace(patient, seconds=2, now=lambda: next(passed), sleep=lambda _: None)

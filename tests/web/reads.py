@@ -31,7 +31,7 @@ class Tally:
 @contextmanager
 def counted() -> Iterator[Tally]:
     """Count the reads of this process until the end of the block."""
-    client: Any = ports().ledger._client
+    client: Any = ports().ledger._ledger._client  # that of DynamoDB, which the audited one wraps
     tally, strong = Tally(), [True]
 
     def asked(params: Mapping[str, Any], **_: Any) -> None:

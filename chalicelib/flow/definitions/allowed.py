@@ -74,13 +74,11 @@ def _refusal(
 def _reason(
     ports: Ports, namespace: str, read: Callable[[], Iterable[Named]], lists: dict[str, Allowed | None], now: Instant
 ) -> str | None:
+    if namespace not in lists:
+        # Not in the block below: a table that cannot be read is no refusal.
+        lists[namespace] = _parsed(ports.catalog.allowed_lately(namespace, now))
     try:
-        named = list(read())
-        if not named:
-            return None
-        if namespace not in lists:
-            lists[namespace] = _parsed(ports.catalog.allowed_lately(namespace, now))
-        allowed.check(named, lists[namespace], namespace, ports.settings.account)
+        allowed.check(list(read()), lists[namespace], namespace, ports.settings.account)
     except SluiceError as error:
         return f"not allowed: {error.field}: {error.message}; {error.hint}"
     return None

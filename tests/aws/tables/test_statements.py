@@ -36,8 +36,9 @@ from chalicelib.core.limits.writes import (
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.delivery_lease import lease_of
 from chalicelib.core.rows.event import LastArrival
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.limit import LimitState, Waiter
-from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.rows.schedule import Subscription, Timer
 from chalicelib.core.writes import (
     ClearStateWake,
     CloseGeneration,
@@ -50,6 +51,7 @@ from chalicelib.core.writes import (
     EndLease,
     ExpectBackfillRunning,
     ExpectDefinition,
+    ExpectGrants,
     ExpectMode,
     ExpectNoneGathering,
     ExpectNoRun,
@@ -61,6 +63,7 @@ from chalicelib.core.writes import (
     PutLastArrival,
     PutState,
     RemoveDefinition,
+    RemoveSubscription,
     RemoveWaiter,
     Replace,
     TakeLease,
@@ -144,6 +147,9 @@ OTHERS: list[Write] = [
     TakeLease(LEASE, NOON),
     TakeLease(LEASE, NOON, NOON + SECOND),
     EndLease(LEASE),
+    ExpectGrants("demo", None),
+    ExpectGrants("demo", GrantsRow("demo", {}, 2, NOON, "", rev=3)),
+    RemoveSubscription(Subscription("grants:lake", "demo.flights.clean", 1, 1, "grants", NOON)),
     ExpectDefinition(Definition("pool", "demo.p", {}, 2, NOON)),
     ExpectDefinition(Definition("pool", "demo.p", {}, 2, NOON, edition=3)),
     PutDefinition(Definition("pool", "demo.p", {}, 2, NOON, edition=3), 2, 2),

@@ -278,7 +278,8 @@ class Meeting:
 
 
 class OfThread(MutableMapping[Any, Any]):
-    """The versions that a Lambda has cached: each invocation is another Lambda, so none saves a call of another one."""
+    """What a Lambda has cached: versions and allow-lists. Each invocation is another Lambda, so none saves a call of
+    another one."""
 
     def __init__(self) -> None:
         self._of: dict[int, dict[Any, Any]] = {}
@@ -315,7 +316,7 @@ def _built(key: int, situation: Situation) -> tuple[World, Snapshot]:
     """The world of a situation, which its meetings share, and its snapshot."""
     if key not in _worlds:
         world = situation.world()
-        vars(world.ports.catalog)["_versions"] = OfThread()
+        vars(world.ports.catalog).update(_versions=OfThread(), _lists=OfThread())
         _worlds[key] = situation, world, Snapshot(world)
     _, world, begin = _worlds[key]
     begin.restore()
