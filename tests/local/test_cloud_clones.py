@@ -125,7 +125,7 @@ def test_the_data_of_a_cloud_survives_down_and_up(clone: Clone) -> None:
     assert after.client("s3").get_object(Bucket=bucket, Key="context/kept")["Body"].read() == b"kept"
     assert [m["Body"] for m in _receive(after, dead)] == ["kept"]
     mappings = after.client("lambda").list_event_source_mappings()["EventSourceMappings"]
-    assert [m["State"] for m in mappings] == ["Enabled"] * 4, "four queues and the stream of the runs"
+    assert [m["State"] for m in mappings] == ["Enabled"] * 5, "four queues and the stream of the runs"
     rules = after.client("events").list_rules()["Rules"]
     schedules = [r.get("ScheduleExpression", "pattern") for r in rules]
     assert sorted(schedules) == ["pattern"] * 5 + ["rate(1 minute)"]
