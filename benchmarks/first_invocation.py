@@ -28,12 +28,17 @@ class Nothing:
         return lambda **_: {"Items": [], "Responses": {}, "jobRun": {}}
 
 
+def handler_name(handler: str) -> str:
+    """The value of ``_HANDLER`` in this Lambda. ``app`` decides by it whether to import the routes."""
+    return "app.app" if handler == "api" else f"app.{handler}"
+
+
 def main(handler: str) -> list[str]:
     """The names of the imported modules."""
     # Variables that the template sets; their values are not used.
     for name in ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "HINTS_QUEUE_URL", "LAKE_BUCKET", "CONTROL_BUCKET"):
         os.environ[f"SLUICE_{name}"] = "none"
-    os.environ["_HANDLER"] = "app.app" if handler == "api" else f"app.{handler}"  # as Lambda sets it
+    os.environ["_HANDLER"] = handler_name(handler)
     import boto3
 
     boto3.client = lambda *_, **__: Nothing()
