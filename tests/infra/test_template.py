@@ -85,7 +85,7 @@ def test_data_is_kept_unless_the_stage_is_temporary(template: dict[str, Any], re
     [
         ("ObjectsQueue", "ObjectsDeadLetters", 85, "Objects", 10),
         ("HintsQueue", "HintsDeadLetters", 16, "Check", 10),
-        ("BurstHintsQueue", "HintsDeadLetters", 16, "Check", {"Fn::If": ["ApiIsEmulated", 4, 1]}),
+        ("BurstHintsQueue", "HintsDeadLetters", 16, "Check", {"Fn::If": ["ApiIsEmulated", 10, 1]}),
         ("CustomQueue", "CustomDeadLetters", 85, "Custom", 10),
     ],
 )

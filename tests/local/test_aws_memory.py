@@ -11,7 +11,7 @@ import pytest
 from ministack.core import iam_actions
 from ministack.services import dynamodb
 
-from infra.local.aws import TEXT_FUNCTIONS, _remember
+from infra.local.aws import TEXT_FUNCTIONS, _check_once, _remember
 
 EXPRESSION = "rev = :rev AND (attribute_not_exists(closed) OR closed = :closed)"
 ARGUMENTS = {
@@ -51,6 +51,27 @@ def test_the_tables_of_a_request_are_found_once_and_cached() -> None:
     assert answer == iam_actions.dynamodb_resource_arns(body, "us-east-1", "000000000000")
     assert actions.dynamodb_resource_arns(body, "us-east-1", "000000000000") is answer
     assert isinstance(actions.dynamodb_resource_arns, functools._lru_cache_wrapper)
+
+
+def test_a_transaction_needs_each_permission_once_in_its_order() -> None:
+    items = [
+        {"Put": {"TableName": "jobs"}},
+        {"ConditionCheck": {"TableName": "catalog"}},
+        {"Put": {"TableName": "jobs"}},
+        {"Put": {"TableName": "runs"}},
+        {"ConditionCheck": {"TableName": "catalog"}},
+    ]
+    request = (
+        "dynamodb:TransactWriteItems",
+        json.dumps({"TransactItems": items}).encode(),
+        "us-east-1",
+        "000000000000",
+    )
+    every = iam_actions.dynamodb_transaction_checks(*request)
+    once = _check_once(iam_actions.dynamodb_transaction_checks)(*request)
+    assert len(every) == 5
+    assert once == [every[0], every[1], every[3]]
+    assert _check_once(iam_actions.dynamodb_transaction_checks)("dynamodb:Query", b"{}", "us-east-1", "0") == []
 
 
 @pytest.mark.parametrize(
