@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.writes import Conflict, ExpectDefinition, Put, Write
+from chalicelib.core.rows.run import Run
+from chalicelib.core.writes import Conflict, Create, DeleteJob, ExpectDefinition, Put, TakeLease, Write
+from chalicelib.flow.jobs import deliver
+from chalicelib.flow.jobs.delivery_books import Ready
+from chalicelib.ports import Ports
 from tests.faults.meetings import situations_deliveries, situations_queues, situations_runs
 from tests.faults.meetings.classes import Classes, Event, class_of
 from tests.faults.meetings.footprints import Footprint
@@ -186,6 +190,40 @@ class _Without(LedgerBetween):
         return super().commit([write for write in writes if not isinstance(write, self._guard)])
 
 
+class _DeliveredApart(LedgerBetween):
+    """Keeps the books of a delivery without a condition: no lease before the call, and a run that replaces any other,
+    in a transaction without the job."""
+
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+        kept = [write for write in writes if not isinstance(write, TakeLease)]
+        runs = [Put(write.row) for write in kept if isinstance(write, Create) and isinstance(write.row, Run)]
+        if not runs:
+            return super().commit(kept) if kept else None
+        super().commit(runs)
+        rest = [write for write in kept if not (isinstance(write, Create) and isinstance(write.row, Run))]
+        if rest and super().commit(rest) is not None:
+            for write in (write for write in rest if isinstance(write, DeleteJob)):
+                super().commit([write])
+        return None
+
+
+def _planted(situation: Situation, between: Callable[[Any], Any], acts: Sequence[str]) -> set[str]:
+    """What a search finds broken with a defect, after it found nothing without."""
+
+    def build() -> World:
+        world = situation.build()
+        world.ports = world.with_ports(ledger=between(world.ports.ledger))
+        return world
+
+    with rows_are_cached():
+        intact = Meeting(situation, acts).try_classes("", ALL)
+        assert (intact.whole, intact.broken) == (True, [])
+        meeting = Meeting(replace(situation, build=build), acts)
+        found = meeting.try_classes("", ALL, stop_at=3)
+        assert all(meeting.try_order(parse(str(order)))[0] == why for order, why in found.broken)
+    return {why for _, why in found.broken}
+
+
 def test_a_claim_without_the_guard_of_its_pool_is_found() -> None:
     """A user makes the pool smaller between the read of a check and its claim."""
 
@@ -205,3 +243,32 @@ def test_a_claim_without_the_guard_of_its_pool_is_found() -> None:
             assert meeting.try_order(parse(str(order)))[0] == why
         intact = Meeting(situations_queues.POOL, ("check", "shrink")).try_classes("", ALL)
     assert (intact.whole, intact.broken) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("situation", "acts", "why"),
+    [
+        (situations_deliveries.FIRE_UNANSWERED, ("check", "check"), "this job already has run"),
+        (situations_deliveries.FIRE, ("check", "disable"), "what ran has no record of not having run"),
+    ],
+)
+def test_a_delivery_that_is_recorded_apart_is_found(situation: Situation, acts: tuple[str, ...], why: str) -> None:
+    found = _planted(situation, _DeliveredApart, acts)
+    assert found
+    assert all(why in each for each in found)
+
+
+def test_a_batch_that_reads_no_job_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A user withdraws a job after the batch has decided, and before it sends."""
+
+    def plant(ledger: Any) -> Any:
+        monkeypatch.setattr(deliver, "_unchanged", _as_decided)
+        return ledger
+
+    found = _planted(situations_deliveries.BATCH, plant, ("batch", "withdraw"))
+    assert found
+    assert all("sent after its cancel was acknowledged" in why for why in found)
+
+
+def _as_decided(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
+    return list(part)
