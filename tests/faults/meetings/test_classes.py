@@ -10,7 +10,16 @@ import pytest
 
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
-from chalicelib.core.writes import Conflict, Create, DeleteJob, ExpectDefinition, Put, TakeLease, Write
+from chalicelib.core.writes import (
+    Conflict,
+    Create,
+    DeleteJob,
+    ExpectDefinition,
+    ExpectNotWaiting,
+    Put,
+    TakeLease,
+    Write,
+)
 from chalicelib.flow.jobs import deliver
 from chalicelib.flow.jobs.delivery_books import Ready
 from chalicelib.ports import Ports
@@ -222,6 +231,34 @@ def _planted(situation: Situation, between: Callable[[Any], Any], acts: Sequence
         found = meeting.try_classes("", ALL, stop_at=3)
         assert all(meeting.try_order(parse(str(order)))[0] == why for order, why in found.broken)
     return {why for _, why in found.broken}
+
+
+def _served_unguarded() -> World:
+    world = situations_queues.THROTTLED.build()
+    world.ports = world.with_ports(ledger=_Without(world.ports.ledger, ExpectNotWaiting))
+    return world
+
+
+def test_a_server_that_read_a_run_late_removes_no_new_waiter() -> None:
+    """The lease of the first server expires after it read the waiter. It reads the run while the second server calls
+    the target, which throttles the call: the run queues again under the same key."""
+    orders = [parse(f"a3 ~65s b{calls} a1 b a") for calls in range(1, 30)]
+    with rows_are_cached():
+        unguarded = Meeting(replace(situations_queues.THROTTLED, build=_served_unguarded), ("serve", "serve"))
+        found = {why for order in orders if (why := unguarded.try_order(order)[0])}
+        assert found == {"AssertionError: each place in a queue has its job or run, and each that waits its place"}
+        intact = Meeting(situations_queues.THROTTLED, ("serve", "serve"))
+        assert {intact.try_order(order)[0] for order in orders} == {""}
+
+
+@pytest.mark.long
+def test_a_search_finds_that_a_server_removes_a_new_waiter() -> None:
+    """The first of about 12,000 orders, seven minutes."""
+    with rows_are_cached():
+        meeting = Meeting(replace(situations_queues.THROTTLED, build=_served_unguarded), ("serve", "serve"))
+        found = meeting.try_classes("~65s", 20_000, stop_at=1)
+    (broken,) = found.broken
+    assert "each that waits its place" in broken[1]
 
 
 def test_a_claim_without_the_guard_of_its_pool_is_found() -> None:
