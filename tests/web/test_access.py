@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.access.document import Access
-from chalicelib.flow.definitions import access
+from chalicelib.flow.definitions import access, of_namespace
 from chalicelib.wiring import ports
 from tests.web.conftest import NS, Api
 from tests.web.signed import Signer, authorizing, member, role
@@ -59,14 +59,14 @@ def test_a_removed_admin_does_not_take_the_role_back(monkeypatch: pytest.MonkeyP
     boss, heir = {"member": member("boss"), "roles": ["admin"]}, {"member": member("heir"), "roles": ["admin"]}
     put_members(boss, heir)
     crossing = iter([Access.model_validate({"members": [heir]})])
-    require = access.require
+    require = of_namespace.require
 
     def crossed(*known: Any) -> None:
         require(*known)
         for document in crossing:
             access.put(ports(), "demo", document, "platform")
 
-    monkeypatch.setattr(access, "require", crossed)
+    monkeypatch.setattr(of_namespace, "require", crossed)
     error = Signer(role("boss")).error("PUT", f"{NS}/access", {"members": [boss]})
     assert error["code"] == "forbidden"
     assert Signer(role("heir")).send("GET", f"{NS}/access")[1]["members"] == [heir]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from chalicelib.core import errors
 from chalicelib.core.access.allowed import Allowed
+from chalicelib.core.instants import Instant
 from chalicelib.core.rows.access import AllowedRow
-from chalicelib.core.writes import Create, ExpectDefinition, Replace
-from chalicelib.flow.definitions.store import Change, check_size
+from chalicelib.flow.definitions import of_namespace
+from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.lookup import require
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import Ports
 
 
 def get(ports: Ports, namespace: str) -> AllowedRow:
@@ -22,22 +26,15 @@ def get(ports: Ports, namespace: str) -> AllowedRow:
 
 
 def put(ports: Ports, namespace: str, document: Allowed, by: str, if_match: int | None = None) -> Change:
-    """Replace the allow-list of a namespace. An identical one changes nothing. Raises ``not_found`` if the namespace
-    does not exist. It expects the namespace in the same transaction: the list of a namespace that is deleted in this
-    moment must not return with a new namespace of its name."""
+    """Replace the allow-list of a namespace (`of_namespace.put`)."""
     content = document.model_dump(mode="json", exclude_defaults=True)
-    check_size(content)
-    for _ in range(MAX_RACES):
-        require(ports, "namespace", namespace)
-        space = ports.catalog.definition("namespace", namespace)
-        old = ports.catalog.allowed(namespace)
-        if if_match is not None and if_match != (old.rev if old else None):
-            raise errors.changed_meanwhile(f"the allow-list of namespace {namespace}")
-        if old is not None and dict(old.document) == content:
-            return Change("unchanged", old.rev)
-        if space is None:
-            continue
-        new = AllowedRow(namespace, content, old.rev + 1 if old else 1, ports.clock.now(), by)
-        if ports.ledger.commit([Replace(new) if old else Create(new), ExpectDefinition(space)]) is None:
-            return Change("replaced" if old else "created", new.rev)
-    raise errors.changed_meanwhile(f"the allow-list of namespace {namespace}")
+    return of_namespace.put(ports, ALLOWED, namespace, content, by, if_match)
+
+
+def _next(namespace: str, old: AllowedRow | None, document: Mapping[str, Any], now: Instant, by: str) -> AllowedRow:
+    return AllowedRow(namespace, document, old.rev + 1 if old else 1, now, by)
+
+
+ALLOWED: of_namespace.DocumentOfNamespace[AllowedRow] = of_namespace.DocumentOfNamespace(
+    "the allow-list", lambda ports, name: ports.catalog.allowed(name), _next, lambda row: row.rev
+)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from chalicelib.core import errors
 from chalicelib.core.access.grants import Grants
+from chalicelib.core.instants import Instant
 from chalicelib.core.rows.grants import GrantsRow, waiters_key
 from chalicelib.core.rows.ref import grants_ref
-from chalicelib.core.writes import Create, ExpectDefinition, RemoveSubscription, Replace
+from chalicelib.core.writes import RemoveSubscription, Replace
 from chalicelib.flow import lookup, wake
-from chalicelib.flow.definitions.store import Change, check_size
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.flow.definitions import of_namespace
+from chalicelib.flow.definitions.store import Change
+from chalicelib.ports import Ports
 
 
 def get(ports: Ports, namespace: str) -> GrantsRow:
@@ -26,30 +30,25 @@ def get(ports: Ports, namespace: str) -> GrantsRow:
 
 
 def put(ports: Ports, namespace: str, grants: Grants, by: str, if_match: int | None = None) -> Change:
-    """Replace what a namespace grants to others. Once this returns, nothing starts any more that lacks a grant. An
-    identical document changes nothing. Raises ``not_found`` if the namespace does not exist; it is expected in the same
-    transaction, so that the grants of a namespace that is deleted in this moment do not return with its name."""
+    """Replace what a namespace grants to others (`of_namespace.put`). Once this returns, nothing starts any more that
+    lacks a grant."""
     grants.check_owner(namespace)
     document = grants.model_dump(mode="json", exclude_defaults=True)
-    check_size(document)
-    for _ in range(MAX_RACES):
-        lookup.require(ports, "namespace", namespace)
-        space = ports.catalog.definition("namespace", namespace)
-        old = ports.catalog.grants(namespace)
-        if if_match is not None and if_match != (old.version if old else None):
-            raise errors.changed_meanwhile(f"the grants of namespace {namespace}")
-        if space is None:
-            continue
-        if old is not None and dict(old.document) == document:
-            return Change("unchanged", old.version)
+    change = of_namespace.put(ports, GRANTS, namespace, document, by, if_match)
+    if change.did != "unchanged":
         now = ports.clock.now()
-        new = GrantsRow(namespace, document, 1, now, by, wake_at=now)
-        if old is not None:
-            new = replace(new, version=old.version + 1, rev=old.rev + 1, unknown=old.unknown)
-        if ports.ledger.commit([Replace(new) if old else Create(new), ExpectDefinition(space)]) is None:
-            ports.hints.send([grants_ref(namespace)], now, now)
-            return Change("replaced" if old else "created", new.version)
-    raise errors.changed_meanwhile(f"the grants of namespace {namespace}")
+        ports.hints.send([grants_ref(namespace)], now, now)
+    return change
+
+
+def _next(namespace: str, old: GrantsRow | None, document: Mapping[str, Any], now: Instant, by: str) -> GrantsRow:
+    new = GrantsRow(namespace, document, 1, now, by, wake_at=now)
+    return replace(new, version=old.version + 1, rev=old.rev + 1, unknown=old.unknown) if old is not None else new
+
+
+GRANTS: of_namespace.DocumentOfNamespace[GrantsRow] = of_namespace.DocumentOfNamespace(
+    "the grants", lambda ports, name: ports.catalog.grants(name), _next, lambda row: row.version
+)
 
 
 def wake_waiting(ports: Ports, namespace: str) -> int:

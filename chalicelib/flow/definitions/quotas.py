@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from chalicelib.core import errors
+from chalicelib.core.instants import Instant
 from chalicelib.core.quotas.document import Quotas, Usage
 from chalicelib.core.rows.quotas import QuotasRow
-from chalicelib.core.writes import Create, Replace
+from chalicelib.flow.definitions import of_namespace
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.lookup import definitions_in, every, require
-from chalicelib.ports import MAX_RACES, Kind, Ports
+from chalicelib.ports import Kind, Ports
 
 OF_NAMESPACE: tuple[Kind, ...] = ("dataset", "policy", "pool")
 OF_APP: tuple[Kind, ...] = ("workflow", "dag")
@@ -32,20 +32,18 @@ def quotas_of(ports: Ports, namespace: str) -> Quotas:
 
 
 def put(ports: Ports, namespace: str, quotas: Quotas, by: str, if_match: int | None = None) -> Change:
-    """Replace the quotas of a namespace. An identical document changes nothing. Raises ``not_found`` for an
-    unknown namespace."""
+    """Replace the quotas of a namespace (`of_namespace.put`)."""
     document = quotas.model_dump(mode="json", exclude_none=True)
-    for _ in range(MAX_RACES):
-        require(ports, "namespace", namespace)
-        old = ports.catalog.quotas(namespace)
-        if if_match is not None and if_match != (old.rev if old else None):
-            break
-        if old is not None and dict(old.document) == document:
-            return Change("unchanged", old.rev)
-        new = QuotasRow(namespace, document, old.rev + 1 if old else 1, ports.clock.now(), by)
-        if ports.ledger.commit([Replace(new) if old else Create(new)]) is None:
-            return Change("replaced" if old else "created", new.rev)
-    raise errors.changed_meanwhile(f"the quotas of namespace {namespace}")
+    return of_namespace.put(ports, QUOTAS, namespace, document, by, if_match)
+
+
+def _next(namespace: str, old: QuotasRow | None, document: Mapping[str, Any], now: Instant, by: str) -> QuotasRow:
+    return QuotasRow(namespace, document, old.rev + 1 if old else 1, now, by)
+
+
+QUOTAS: of_namespace.DocumentOfNamespace[QuotasRow] = of_namespace.DocumentOfNamespace(
+    "the quotas", lambda ports, name: ports.catalog.quotas(name), _next, lambda row: row.rev
+)
 
 
 def usage_of(ports: Ports, namespace: str) -> Usage:
