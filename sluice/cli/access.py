@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sluice import render
-from sluice.cli import frame
-from sluice.client import Document, segment
-from sluice.refusals import NotFound
-
-if TYPE_CHECKING:
-    from sluice.client import Client
+from sluice.cli import frame, namespace_document
+from sluice.client import Document
 
 
 def access(
@@ -25,32 +21,13 @@ def access(
     as_json: frame.Json = False,
 ) -> None:
     """Show the members of a namespace and their roles, or replace them."""
-    client = frame.connect()
-    path = f"/v1/namespaces/{segment(namespace)}/access"
-    if file is None:
-        view = client.get(path)
-        render.machine(view) if as_json else _show(view)
-        return
-    from sluice import documents  # imported here: it loads the YAML parser
 
-    document = documents.load_plain(file)
-    current = _current(client, path)
-    removed = [member for member in _names(current) if member not in _names(document)]
-    if removed:
-        frame.confirm(f"{', '.join(removed)} will lose every role in {namespace}. Go on?", yes)
-    answer = client.put(path, document, if_match=None if current is None else f'"{current["version"]}"')
-    if as_json:
-        render.machine(answer)
-    else:
-        render.note(f"{answer['did']} the access of {namespace}, now version {answer['version']}")
+    def confirm(present: Document | None, new: Document) -> None:
+        removed = [member for member in _names(present) if member not in _names(new)]
+        if removed:
+            frame.confirm(f"{', '.join(removed)} will lose every role in {namespace}. Go on?", yes)
 
-
-def _current(client: Client, path: str) -> Document | None:
-    """The present members; None for a namespace without."""
-    try:
-        return client.get(path)
-    except NotFound:
-        return None
+    namespace_document.show_or_replace(namespace, "access", "the access", file, as_json, _show, confirm)
 
 
 def _names(document: Document | None) -> list[str]:

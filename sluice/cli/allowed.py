@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sluice import render
-from sluice.cli import frame
-from sluice.client import Document, segment
-from sluice.refusals import NotFound
-
-if TYPE_CHECKING:
-    from sluice.client import Client
+from sluice.cli import frame, namespace_document
+from sluice.client import Document
 
 OWN = ("name", "kind", "version", "updated_at", "updated_by")  # fields of the answer that are no lists
 
@@ -27,32 +23,13 @@ def allowed(
     as_json: frame.Json = False,
 ) -> None:
     """Show the allow-list of a namespace, or replace it. Only administrators of the installation replace it."""
-    client = frame.connect()
-    path = f"/v1/namespaces/{segment(namespace)}/allowed"
-    if file is None:
-        view = client.get(path)
-        render.machine(view) if as_json else _show(view)
-        return
-    from sluice import documents  # imported here: it loads the YAML parser
 
-    document = documents.load_plain(file)
-    current = _current(client, path)
-    removed = _removed(current or {}, document)
-    if removed:
-        frame.confirm(f"{namespace} may no longer use {', '.join(removed)}: such runs will fail. Go on?", yes)
-    answer = client.put(path, document, if_match=None if current is None else f'"{current["version"]}"')
-    if as_json:
-        render.machine(answer)
-    else:
-        render.note(f"{answer['did']} the allow-list of {namespace}, now version {answer['version']}")
+    def confirm(present: Document | None, new: Document) -> None:
+        removed = _removed(present or {}, new)
+        if removed:
+            frame.confirm(f"{namespace} may no longer use {', '.join(removed)}: such runs will fail. Go on?", yes)
 
-
-def _current(client: Client, path: str) -> Document | None:
-    """The present allow-list; None for a namespace without."""
-    try:
-        return client.get(path)
-    except NotFound:
-        return None
+    namespace_document.show_or_replace(namespace, "allowed", "the allow-list", file, as_json, _show, confirm)
 
 
 def _removed(current: Document, document: Document) -> list[str]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sluice import render
-from sluice.cli import frame
-from sluice.client import Document, segment
-from sluice.refusals import NotFound
-
-if TYPE_CHECKING:
-    from sluice.client import Client
+from sluice.cli import frame, namespace_document
+from sluice.client import Document
 
 # The fields of a grant, in the order in which they are shown, with the verb of each.
 KINDS = {
@@ -37,33 +33,14 @@ def grants(
     as_json: frame.Json = False,
 ) -> None:
     """Show what a namespace lets the documents of others use, or replace it."""
-    client = frame.connect()
-    path = f"/v1/namespaces/{segment(namespace)}/grants"
-    if file is None:
-        view = client.get(path)
-        render.machine(view) if as_json else _show(view)
-        return
-    from sluice import documents  # imported here: it loads the YAML parser
 
-    document = documents.load_plain(file)
-    current = _current(client, path)
-    kept = _granted(document)
-    lost = [f"{to} to {verb} {name}" for to, verb, name in _granted(current) if (to, verb, name) not in kept]
-    if lost:
-        frame.confirm(f"{namespace} will no longer allow {'; '.join(lost)}. What uses it will wait. Go on?", yes)
-    answer = client.put(path, document, if_match=None if current is None else f'"{current["version"]}"')
-    if as_json:
-        render.machine(answer)
-    else:
-        render.note(f"{answer['did']} the grants of {namespace}, now version {answer['version']}")
+    def confirm(present: Document | None, new: Document) -> None:
+        kept = _granted(new)
+        lost = [f"{to} to {verb} {name}" for to, verb, name in _granted(present) if (to, verb, name) not in kept]
+        if lost:
+            frame.confirm(f"{namespace} will no longer allow {'; '.join(lost)}. What uses it will wait. Go on?", yes)
 
-
-def _current(client: Client, path: str) -> Document | None:
-    """The present grants; None for a namespace without."""
-    try:
-        return client.get(path)
-    except NotFound:
-        return None
+    namespace_document.show_or_replace(namespace, "grants", "the grants", file, as_json, _show, confirm)
 
 
 def _granted(document: Document | None) -> list[Granted]:

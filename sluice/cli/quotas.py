@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from sluice import render
-from sluice.cli import frame
-from sluice.client import segment
+from sluice.cli import frame, namespace_document
+from sluice.client import Document
 
 QUOTAS = ("schedules", "fires_per_second", "documents", "requests_per_second")
 
@@ -22,21 +22,10 @@ def quotas(
     as_json: frame.Json = False,
 ) -> None:
     """Show the quotas of a namespace and what it uses, or replace them."""
-    client = frame.connect()
-    path = f"/v1/namespaces/{segment(namespace)}/quotas"
-    if file is not None:
-        from sluice import documents  # imported here: it loads the YAML parser
+    namespace_document.show_or_replace(namespace, "quotas", "the quotas", file, as_json, _show)
 
-        answer = client.put(path, documents.load_plain(file))
-        if as_json:
-            render.machine(answer)
-        else:
-            render.note(f"{answer['did']} the quotas of {namespace}, now version {answer['version']}")
-        return
-    view = client.get(path)
-    if as_json:
-        render.machine(view)
-        return
+
+def _show(view: Document) -> None:
     out = render.stdout()
     render.title(out, "quotas of namespace", view["name"])
     rows: list[tuple[render.Cell, ...]] = [

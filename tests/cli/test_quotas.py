@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
 
@@ -24,11 +26,17 @@ def test_quotas_are_shown_with_their_use_and_origin(api: PlayedApi, sluice: Slui
     assert ["fires_per_second", "0.25", "1000", "the", "installation"] in lines
 
 
-def test_quotas_of_a_file_are_sent(api: PlayedApi, sluice: Sluice, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("version", "expected"), [(2, '"2"'), (0, None)])
+def test_a_file_replaces_the_quotas_that_were_read(
+    api: PlayedApi, sluice: Sluice, tmp_path: Path, version: int, expected: str | None
+) -> None:
+    """Version 0 is that of a namespace without quotas of its own."""
     file = tmp_path / "quotas.yaml"
     file.write_text("schedules: 800\n")
+    api.play("GET", PATH, {**VIEW, "version": version})
     api.play("PUT", PATH, {"name": "demo", "kind": "quotas", "did": "replaced", "version": 3})
     result = sluice("quotas", "demo", "--file", str(file))
     assert result.exit_code == 0 and "replaced the quotas of demo" in result.output
     [request] = api.sent("PUT", PATH)
     assert request.body == {"schedules": 800}
+    assert request.headers.get("if-match") == expected
