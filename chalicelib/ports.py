@@ -348,6 +348,10 @@ class Hints(Protocol):
         raise if the queue does not answer, so that the caller does not postpone its rows.
         """
 
+    def keep_warm(self) -> None:
+        """Send a hint without rows. It keeps one environment of the Lambda for hints, so that the next job does not
+        wait for a cold start."""
+
 
 class Payloads(Protocol):
     """Documents in the control bucket. Keys derive from ids and content from stored rows, so writes are idempotent."""

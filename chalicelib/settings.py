@@ -51,6 +51,8 @@ class Settings:
     inline_events: int = 200
     # Whether a deployment changes schedules if its request has no ``update_schedules`` (L8).
     update_schedules: bool = True
+    # Whether a tick without work sends a hint without rows, so that the next job does not wait for a cold start.
+    keep_warm: bool = False
     # For how many days runs and records are kept, 90 to 180 (H1).
     history_days: int = 180
     # For how many days audit records are kept in the table.
@@ -120,6 +122,7 @@ class Settings:
             "start_burst": int,
             "horizon_seconds": int,
             "inline_events": int,
+            "keep_warm": _switch("SLUICE_KEEP_WARM"),
             "history_days": _between("SLUICE_HISTORY_DAYS", 90, 180),
             "audit_bucket": str,
             "audit_days": _between("SLUICE_AUDIT_DAYS", 1, 3_650),

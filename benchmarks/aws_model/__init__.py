@@ -53,6 +53,7 @@ def predicted(setup: Setup, recorded: Cpu, sizes: tuple[int, ...], progress: Pro
 def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
     """The scenarios by group, each with what it is about."""
     together = replace(setup, assumed=setup.assumed.with_changes(TOGETHER))
+    not_warm = replace(setup, settings={**setup.settings, "keep_warm": False})
     return [
         *(("burst", f"{size:,} schedules", partial(scenarios.burst, setup, recorded, size)) for size in sizes),
         ("burst", f"{sizes[0]:,}, messages together", partial(scenarios.burst, together, recorded, sizes[0])),
@@ -60,6 +61,7 @@ def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
         *(("steady", f"{rate} a second", partial(scenarios.steady, setup, recorded, rate)) for rate in STEADY),
         ("lone", "one a minute", partial(scenarios.lone, setup, recorded)),
         ("lone", "after an idle hour", partial(scenarios.idle_fire, setup, recorded)),
+        ("lone", "the same with KeepWarm=false", partial(scenarios.idle_fire, not_warm, recorded)),
         ("event", "object to StartJobRun", partial(scenarios.event, setup, recorded)),
         *(
             ("policies", f"{most} in {interval} s", partial(scenarios.pace, setup, recorded, most, interval, jobs))

@@ -127,7 +127,7 @@ class Region:
             control_bucket=CONTROL,
             emr_application_id=APPLICATION,
             emr_job_role_arn=ROLE,
-            **dict(setup.settings),
+            **({"keep_warm": True} | dict(setup.settings)),
         )
         self.account = Account(setup.assumed.account_concurrency, list(setup.functions.values()))
         self.lambdas = {

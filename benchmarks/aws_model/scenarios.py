@@ -115,7 +115,7 @@ def lone(setup: Setup, cpu: Cpu, fires: int = 20) -> Figures:
 
 
 def idle_fire(setup: Setup, cpu: Cpu, fires: int = 20) -> Figures:
-    """A fire after an idle hour, so every environment is new: its lateness."""
+    """A fire after an idle hour: its lateness. Every environment but those of ticks and of their hints is new."""
     with opened(setup, cpu) as region:
         hourly = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "0 * * * *"}}
         region.deploy({**NOTIFY, "schedules": {"hourly": hourly}})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -91,6 +92,10 @@ class SqsHints:
                 # The rows are written, and the sweep finds them. The caller has other work to do.
                 logger.exception("hints not sent", extra={"size": len(messages)})
                 return
+
+    def keep_warm(self) -> None:
+        with suppress(BotoCoreError, ClientError):  # the next tick sends another one
+            self._client.send_message(QueueUrl=self._queue_url, MessageBody=encode((), 0))
 
     def _send(self, queue_url: str, entries: list[dict[str, Any]]) -> None:
         """Send a batch. SQS may accept some messages and fail others; the answer lists the failures and is no error.

@@ -34,6 +34,9 @@ class MemoryHints:
         for due, refs in hints:
             self.send(refs, due, now)
 
+    def keep_warm(self) -> None:
+        """Does nothing: no environment has to be started."""
+
     def due(self, now: Instant) -> list[Ref]:
         """Remove the hints that are due, and return their refs without duplicates."""
         ready = [ref for due, ref in sorted(self.sent, key=lambda hint: hint[0]) if due <= now]

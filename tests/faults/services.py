@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -188,6 +189,10 @@ class QueuedHints:
         except ClientError:
             if must:
                 raise
+
+    def keep_warm(self) -> None:
+        with suppress(ClientError):
+            self._queue.send(((), 0), 0)
 
 
 @dataclass

@@ -177,7 +177,7 @@ def test_every_lambda_has_its_memory_and_timeout(
     assert template["Parameters"][parameter["Ref"]]["Default"] == memory
     assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", {"Ref": "Tracing"})
     assert properties["Role"] == {"Fn::GetAtt": [f"{function}Role", "Arn"]}
-    own = {"APIHandler": OF_THE_API, "Lake": {"SLUICE_AUDIT_BUCKET"}}.get(function, set())
+    own = {"APIHandler": OF_THE_API, "Lake": {"SLUICE_AUDIT_BUCKET"}, "Tick": {"SLUICE_KEEP_WARM"}}.get(function, set())
     answer = properties.get("Environment", {"Variables": {}})["Variables"]
     assert set(answer) == own, "the environment is set for all Lambdas at once, in Globals"
 

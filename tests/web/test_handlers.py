@@ -185,6 +185,34 @@ def test_an_early_hint_is_sent_again(api: Api) -> None:
     assert counts == dict(zip(names, ["0", "1"], strict=True))
 
 
+@pytest.mark.parametrize("keep_warm", ["true", "false"])
+def test_a_tick_without_work_keeps_check_warm(api: Api, monkeypatch: pytest.MonkeyPatch, keep_warm: str) -> None:
+    """Its hint has no rows, so it changes nothing."""
+    monkeypatch.setenv("SLUICE_KEEP_WARM", keep_warm)
+    ports.cache_clear()
+    before = api.everything()
+    handlers.tick()
+    messages = api.messages(api.hints_url)
+    assert [hints.decode(message["Body"]) for message in messages] == [((), 0)] * (keep_warm == "true")
+    assert failed(handlers.hints(sqs(*(message["Body"] for message in messages), queue="hints"))) == []
+    assert api.everything() == before
+
+
+def test_a_tick_that_sends_hints_sends_none_without_rows(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KEEP_WARM", "true")
+    ports.cache_clear()
+    monkeypatch.setattr("chalicelib.flow.fires.emit.emit_due", lambda ports: 3)
+    assert handlers.tick()["emitted"] == 3
+    assert api.messages(api.hints_url) == []
+
+
+def test_a_queue_that_is_down_does_not_fail_a_tick(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_KEEP_WARM", "true")
+    ports.cache_clear()
+    api.sqs.delete_queue(QueueUrl=api.hints_url)
+    assert not any(handlers.tick().values())
+
+
 @pytest.mark.parametrize(
     "ref",
     [
