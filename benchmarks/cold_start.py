@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.first_invocation import handler_name
+from benchmarks.first_invocation import environment_of
 from benchmarks.machine import ROOT
 from benchmarks.measurement import Progress, Results
 
@@ -76,7 +76,7 @@ def first_invocation(handler: str) -> list[str]:
 
 
 def _timed(handler: str, names: list[str]) -> tuple[float, float]:
-    # `app` imports the routes unless Lambda names a handler of events: the timed process needs the name, too.
+    # `app` imports the routes unless Lambda names a handler of events.
     wall, cpu = json.loads(_child(["-c", TIMED], json.dumps(names), handler))
     return float(wall), float(cpu)
 
@@ -86,7 +86,7 @@ def _child(arguments: list[str], stdin: str, handler: str = "") -> str:
     # With PYTHONDONTWRITEBYTECODE every child process would compile everything again.
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     if handler in HANDLERS:
-        kept["_HANDLER"] = handler_name(handler)
+        kept |= environment_of(handler)
     done = subprocess.run(
         [sys.executable, *arguments], cwd=ROOT, env=kept, input=stdin, capture_output=True, text=True, check=False
     )

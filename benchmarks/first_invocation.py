@@ -28,9 +28,9 @@ class Nothing:
         return lambda **_: {"Items": [], "Responses": {}, "jobRun": {}}
 
 
-def handler_name(handler: str) -> str:
-    """The value of ``_HANDLER`` in this Lambda. ``app`` decides by it whether to import the routes."""
-    return "app.app" if handler == "api" else f"app.{handler}"
+def environment_of(handler: str) -> dict[str, str]:
+    """The variables of this Lambda that change what it imports: Lambda sets the first, the template the other."""
+    return {"_HANDLER": "app.app" if handler == "api" else f"app.{handler}", "PYDANTIC_DISABLE_PLUGINS": "__all__"}
 
 
 def main(handler: str) -> list[str]:
@@ -38,7 +38,7 @@ def main(handler: str) -> list[str]:
     # Variables that the template sets; their values are not used.
     for name in ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "HINTS_QUEUE_URL", "LAKE_BUCKET", "CONTROL_BUCKET"):
         os.environ[f"SLUICE_{name}"] = "none"
-    os.environ["_HANDLER"] = handler_name(handler)
+    os.environ.update(environment_of(handler))
     import boto3
 
     boto3.client = lambda *_, **__: Nothing()

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from chalicelib import collector  # noqa: F401 - sets how often the garbage collector runs, before other imports
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.rows.ref import Ref
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from chalicelib.core.events.alarms import AlarmChange
     from chalicelib.flow.ingest.custom_events import Envelope
 
-# Imports and boto3's clients create many objects that stay. With Python's threshold of 700 new objects, searches for
-# unreachable ones take a tenth of the CPU of a cold start, and find next to nothing.
-gc.set_threshold(10_000)
 gc.freeze()  # what is imported by now stays, so a full search need not visit it
 
 

@@ -32,7 +32,7 @@ core.access core.quotas core.time core.rows core.limits core.writes core.audit
 core.targets core.triggers core.constraints core.definitions
 core.dags core.events core.fires core.runs core.jobs core.schedules core.notices core.backfills core.history core.system
 core.archive core.repair
-log settings ports
+collector log settings ports
 aws aws.tables aws.s3 aws.targets
 flow flow.limits flow.facts flow.priority flow.wake flow.definitions flow.fires flow.notices flow.ingest flow.runs
 flow.jobs flow.backfills flow.schedules flow.dags flow.deploy flow.views flow.history flow.system

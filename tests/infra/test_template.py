@@ -207,6 +207,7 @@ def test_every_lambda_has_its_environment(template: dict[str, Any]) -> None:
         "SLUICE_WORKER_RETRY_SECONDS",
         "SLUICE_HTTP_ALLOW_PRIVATE",
         "POWERTOOLS_SERVICE_NAME",
+        "PYDANTIC_DISABLE_PLUGINS",
         "AWS_ENDPOINT_URL",
         "AWS_ENDPOINT_URL_EMR_SERVERLESS",
     }

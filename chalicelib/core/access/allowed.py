@@ -196,15 +196,11 @@ class Allowed(Document):
         return found
 
 
-EVERYTHING = Allowed()
-
-
 def check(named: Iterable[Named], allowed: Allowed | None, namespace: str, account: str) -> None:
     """Raise ``invalid`` for the first thing that a namespace may not use. ``allowed`` is None for a namespace without a
     list. ``account`` is that of the stack; empty if unknown, as in tests."""
-    allowed = allowed or EVERYTHING
     for each in named:
-        patterns = _patterns(each, allowed)
+        patterns = _patterns(each, allowed) if allowed is not None else None
         if patterns is None:
             _check_without_list(each, namespace, account)
         elif not any(RULES[each.kind].fits(pattern, _of_account(each, account)) for pattern in patterns):
