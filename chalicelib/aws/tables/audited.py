@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from uuid import uuid4
 
-from chalicelib.aws.tables.dynamo import MAX_ACTIONS
 from chalicelib.core.audit import author as authors
 from chalicelib.core.audit.author import Author
 from chalicelib.core.audit.changes import Change, changes_of
 from chalicelib.core.rows.audit import AuditOutcome
-from chalicelib.core.writes import Conflict, Put, Write
+from chalicelib.core.writes import MAX_WRITES, Conflict, Put, Write
 from chalicelib.ports import Clock, Ledger
 
 
@@ -26,7 +25,7 @@ class AuditedLedger:
         changes = changes_of(writes, author.target) if author is not None else []
         if author is None or not changes:
             return self._ledger.commit(writes)
-        if len(writes) + len(changes) <= MAX_ACTIONS:
+        if len(writes) + len(changes) <= MAX_WRITES:
             return self._ledger.commit([*writes, *(self._record(author, change, "changed") for change in changes)])
         # No room in the transaction: a record before it is better than none, also if the change then fails.
         self._ledger.commit([self._record(author, change, "begun") for change in changes])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core import errors, ids
@@ -15,7 +16,7 @@ from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle, past
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
-from chalicelib.core.writes import ExpectMode
+from chalicelib.core.writes import ExpectMode, Write
 from chalicelib.flow import lookup, priority, requests, wake
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import data, references
@@ -52,25 +53,52 @@ def put(
         references.check(ports, name, new, with_disabled=True)
     data.keep(ports, name, document, bucket)
     for _ in range(MAX_RACES):
-        schedule_state = ports.catalog.schedule_state(name)
-        alive = schedule_state if schedule_state is not None and schedule_state.exists else None
-        _expect(if_match, alive, name)
-        stored = lookup.stored(ports, alive)
-        old, enabled = stored.definition if stored else None, document.enabled
-        if alive and lookup.is_same(stored, name, sent) and (enabled is None or enabled == (alive.mode != "disabled")):
-            return _counted(ports, alive, new), False
-        carry = document.on_update == "carry"
-        timer = ports.catalog.timer(name) if carry else None
-        now = ports.clock.now()
-        new = sent.resolved(namespace, app, now)
-        if not checked:
-            past.check(new, now, None if is_started_by(alive, enabled) else old)
-        after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry, timer)
-        if ports.ledger.commit(plan) is None:
-            after = _counted(ports, after, new)
-            wake_changed(ports, alive, after)
-            return after, alive is None
+        change = planned(ports, name, document, sent, by, if_match, checked)
+        if not change.plan:
+            return counted(ports, change), False
+        if ports.ledger.commit(change.plan) is None:
+            after = counted(ports, change)
+            wake_changed(ports, change.before, after)
+            return after, change.before is None
     raise errors.changed_meanwhile(f"schedule {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a put does to a schedule. ``before`` is None for a new one; ``plan`` is empty if nothing changes."""
+
+    before: ScheduleState | None
+    after: ScheduleState
+    schedule: Schedule
+    plan: tuple[Write, ...] = ()
+
+
+def planned(
+    ports: Ports,
+    name: str,
+    document: NewSchedule,
+    sent: Schedule,
+    by: str,
+    if_match: int | None = None,
+    checked: bool = False,
+) -> Change:
+    """The change that a put makes to the schedule as it is now. ``sent`` is the document with large data by reference;
+    the other arguments and the errors are those of `put`. Writes nothing."""
+    namespace, app, _ = name.split(".")
+    schedule_state = ports.catalog.schedule_state(name)
+    alive = schedule_state if schedule_state is not None and schedule_state.exists else None
+    _expect(if_match, alive, name)
+    stored = lookup.stored(ports, alive)
+    old, enabled, now = stored.definition if stored else None, document.enabled, ports.clock.now()
+    new = sent.resolved(namespace, app, now)
+    if alive and lookup.is_same(stored, name, sent) and (enabled is None or enabled == (alive.mode != "disabled")):
+        return Change(alive, alive, new)
+    carry = document.on_update == "carry"
+    timer = ports.catalog.timer(name) if carry else None
+    if not checked:
+        past.check(new, now, None if is_started_by(alive, enabled) else old)
+    after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry, timer)
+    return Change(alive, after, new, tuple(plan))
 
 
 def is_started_by(alive: ScheduleState | None, enabled: bool | None) -> bool:
@@ -78,10 +106,11 @@ def is_started_by(alive: ScheduleState | None, enabled: bool | None) -> bool:
     return alive is None or (enabled is True and alive.mode == "disabled")
 
 
-def _counted(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> ScheduleState:
+def counted(ports: Ports, change: Change) -> ScheduleState:
     """Count active runs in the groups and pools that the put names, before the put is answered (C9, W3)."""
-    workflow = lookup.workflow_of(ports, schedule.workflow) if schedule_state.uncounted else None
-    return counting.of_schedule(ports, schedule_state, schedule, workflow) if workflow is not None else schedule_state
+    after, schedule = change.after, change.schedule
+    workflow = lookup.workflow_of(ports, schedule.workflow) if after.uncounted else None
+    return counting.of_schedule(ports, after, schedule, workflow) if workflow is not None else after
 
 
 def enable(ports: Ports, name: str, by: str) -> ScheduleState:
