@@ -13,10 +13,10 @@ from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.request import request_of
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle, past
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
-from chalicelib.core.writes import ExpectMode, Write
+from chalicelib.core.writes import ExpectMode, Put, Write
 from chalicelib.flow import lookup, priority, requests, wake
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import data, references
@@ -57,9 +57,7 @@ def put(
         if not change.plan:
             return counted(ports, change), False
         if ports.ledger.commit(change.plan) is None:
-            after = counted(ports, change)
-            wake_changed(ports, change.before, after)
-            return after, change.before is None
+            return settle(ports, {name: change})[name], change.before is None
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
@@ -226,6 +224,28 @@ def _correlation(schedule: Schedule, partition: Mapping[str, str] | None) -> dic
 def _expect(if_match: int | None, schedule_state: ScheduleState | None, name: str) -> None:
     if if_match is not None and if_match != (schedule_state.version if schedule_state else None):
         raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def settle(ports: Ports, done: Mapping[str, Change]) -> dict[str, ScheduleState]:
+    """Do what follows from acknowledged puts, by the names of their schedules. Returns the states after that.
+
+    The plan of a new schedule shows whether it has fires to prepare, so nothing is read for one that has none."""
+    states = {name: counted(ports, change) for name, change in done.items()}
+    gather: dict[str, Change] = {}
+    for name, change in done.items():
+        if change.before is not None:
+            wake_changed(ports, change.before, states[name])
+        elif states[name].mode in GATHERING_MODES:
+            gather[name] = change
+    horizon = emit.horizon_of(ports)
+    emit.emit_these(ports, [name for name, change in gather.items() if _has_fires(change, horizon)])
+    priority.reprioritize_for(ports, [change.schedule for change in gather.values()])
+    return states
+
+
+def _has_fires(change: Change, horizon: Instant) -> bool:
+    timers = [write.row for write in change.plan if isinstance(write, Put) and isinstance(write.row, Timer)]
+    return any(emit.is_due(timer, change.schedule, horizon) for timer in timers)
 
 
 def wake_changed(ports: Ports, before: ScheduleState | None, after: ScheduleState) -> None:

@@ -6,16 +6,13 @@ delays no other one. A repeat of the same puts finishes what a crash has left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from chalicelib.core.definitions.schedule import NewSchedule, Schedule
+from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.limits.writes import TrackRates
-from chalicelib.core.rows.schedule import Timer
-from chalicelib.core.states import GATHERING_MODES
-from chalicelib.core.writes import MAX_WRITES, Put, TrackStarts, Write
-from chalicelib.flow import many, priority
+from chalicelib.core.writes import MAX_WRITES, TrackStarts, Write
+from chalicelib.flow import many
 from chalicelib.flow.definitions import data
-from chalicelib.flow.fires import emit
 from chalicelib.flow.schedules import actions
 from chalicelib.flow.schedules.actions import Change
 from chalicelib.ports import Ports
@@ -44,7 +41,7 @@ def _put(ports: Ports, documents: Mapping[str, NewSchedule], by: str, data_bucke
     done: Changes = {}
     for group in _groups({name: change for name, change in changes.items() if change.plan}):
         done |= _commit(ports, group)
-    _settle(ports, done)
+    actions.settle(ports, done)
     for name, change in changes.items():
         if not change.plan:
             actions.counted(ports, change)
@@ -96,25 +93,3 @@ def _commit(ports: Ports, group: Changes) -> Changes:
         }
         group = left if len(left) < len(group) else {}
     return {}
-
-
-def _settle(ports: Ports, done: Changes) -> None:
-    """Do what follows from the puts. For a new schedule the plan shows whether it has fires to prepare."""
-    new: dict[str, Schedule] = {}
-    due: list[str] = []
-    horizon = emit.horizon_of(ports)
-    for name, change in done.items():
-        after = actions.counted(ports, change)
-        if change.before is not None:
-            actions.wake_changed(ports, change.before, after)
-        elif after.mode in GATHERING_MODES:
-            new[name] = change.schedule
-            if _is_due(change.plan, change.schedule, horizon):
-                due.append(name)
-    emit.emit_these(ports, due)
-    priority.reprioritize_for(ports, new.values())
-
-
-def _is_due(plan: Sequence[Write], schedule: Schedule, horizon: int) -> bool:
-    timers = [write.row for write in plan if isinstance(write, Put) and isinstance(write.row, Timer)]
-    return any(emit.is_due(timer, schedule, horizon) for timer in timers)
