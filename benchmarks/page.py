@@ -178,6 +178,16 @@ def _registered_predicted(one: Mapping[str, Any]) -> Row:
     return (f"{one['schedules']:,}", *_picked(one, ("seconds", "per_second", "requests", "unchanged_seconds")))
 
 
+def _puts_predicted(one: Mapping[str, Any]) -> Row:
+    late = one["put_ms"]
+    return (
+        one["clients"],
+        f"{one['puts']:,}",
+        one["per_second"],
+        *(f"{late[name]:,}" for name in ("p50", "p99", "max")),
+    )
+
+
 def _assumed_calls(found: Mapping[str, Any]) -> str:
     calls: Mapping[str, Mapping[str, float]] = found.get("aws_model", {}).get("assumed", {}).get("calls", {})
     names = ("ms", "ms_per_item", "cpu_ms", "cpu_ms_per_item")
@@ -223,6 +233,9 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         "registration",
         ("schedules", "s", "schedules a second", "requests", "again, unchanged, s"),
         _registered_predicted,
+    ),
+    "predicted_puts": _predicted(
+        "puts", ("clients", "puts", "puts a second", "a put: p50 ms", "p99 ms", "max ms"), _puts_predicted
     ),
     "assumed_calls": _assumed_calls,
     "assumed": _assumed,

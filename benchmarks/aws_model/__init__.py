@@ -68,6 +68,7 @@ def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
             for most, interval, jobs in PACES
         ),
         ("registration", f"{SCHEDULES:,} in one PUT", partial(scenarios.registration, setup, recorded, SCHEDULES)),
+        ("puts", "10 clients", partial(scenarios.puts, setup, recorded, 10, 100)),
         *(("memory", f"{memory} MB", partial(of_memory, setup, recorded, memory)) for memory in MEMORY),
     ]
 

@@ -4,7 +4,9 @@ python -m benchmarks.aws_model burst 10000
 python -m benchmarks.aws_model steady 120 --seed 7 --assume '{"sigma": 0.6, "calls": {"dynamodb:GetItem": {"ms": 8}}}'
 python -m benchmarks.aws_model lone --memory 1769
 python -m benchmarks.aws_model burst 10000 --calibrate smoke.json     the last line that `make smoke` prints
+python -m benchmarks.aws_model puts 10 100                            10 clients put 100 schedules each
 python -m benchmarks.aws_model --record                               record the CPU of product code again
+python -m benchmarks.aws_model registration --record                  record that of the API alone
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import results, tick
-from benchmarks.aws_model import cpu, scenarios
+from benchmarks.aws_model import SCHEDULES, cpu, scenarios
 from benchmarks.aws_model.assumptions import Assumptions
 from benchmarks.aws_model.calibrate import calibrated, read
 from benchmarks.aws_model.region import Setup
 
 REFERENCE = 1_000  # schedules of the tick that measures the machine
-NAMES = ("burst", "burst_one_schedule", "steady", "lone", "idle_fire", "event", "pace", "registration")
+NAMES = ("burst", "burst_one_schedule", "steady", "lone", "idle_fire", "event", "pace", "registration", "puts")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--record", action="store_true", help="record the CPU of product code into cpu.json")
     options = parser.parse_args(argv)
     if options.record:
-        record()
+        record(options.scenario)
         return 0
     if options.scenario is None:
         parser.error("expected a scenario or --record")
@@ -58,16 +60,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def record() -> None:
-    """Play every scenario at a small size, and keep the CPU time of each segment.
+def record(scenario: str | None = None) -> None:
+    """Play every scenario at a small size, and keep the CPU time of each segment. With the scenario ``registration``
+    play requests to the API alone, and keep what is recorded of other functions.
 
     A busy machine gives a thread less work for each ms of its CPU. So the times are scaled by a reference: the CPU of a
     tick, which `make bench ONLY=tick` has measured on a quiet machine."""
     setup = Setup()
-    _play(setup, cpu.RecordingCpu(), 20)  # validators are built at first use, which belongs to a cold start
+    play = _play_api if scenario == "registration" else _play
+    play(setup, cpu.RecordingCpu(), 20)  # validators are built at first use, which belongs to a cold start
     known = float(results.read()["tick"]["sizes"][0]["cpu_ms"])
     recording, references = cpu.RecordingCpu(), [tick.of_size(REFERENCE)["cpu_ms"]]
-    _play(setup, recording, 1)
+    play(setup, recording, 1)
     references.append(tick.of_size(REFERENCE)["cpu_ms"])
     scale = known / (sum(references) / len(references))
     about = {
@@ -76,7 +80,15 @@ def record() -> None:
         "scale": round(scale, 3),
         "reference": {"tick_cpu_ms": known, "while_recording": references},
     }
-    cpu.save(recording, scale, about)
+    if scenario == "registration":
+        cpu.save_api(recording, scale, about)
+    else:
+        cpu.save(recording, scale, about)
+
+
+def _play_api(setup: Setup, recording: cpu.RecordingCpu, part: int) -> None:
+    scenarios.registration(setup, recording, SCHEDULES // part)
+    scenarios.puts(setup, recording, 10, 20 // part)
 
 
 def _play(setup: Setup, recording: cpu.RecordingCpu, part: int) -> None:
@@ -88,7 +100,7 @@ def _play(setup: Setup, recording: cpu.RecordingCpu, part: int) -> None:
     scenarios.event(setup, recording, 12)
     for most, interval, jobs in ((1, 5, 5), (10, 1, 30), (100, 1, 60)):
         scenarios.pace(setup, recording, most, interval, jobs)
-    scenarios.registration(setup, recording, 200 // part)
+    _play_api(setup, recording, part)
 
 
 if __name__ == "__main__":

@@ -76,9 +76,11 @@ class Lambda(Generic[E]):
         self._running = 0
         self._made: deque[float] = deque()
 
-    def invoke(self, work: Callable[[E, Context], None], items: int, then: Callable[[bool], None]) -> bool:
-        """Begin an invocation; ``then`` is called at its end, with whether it ended by itself. Returns False if Lambda
-        throttles it."""
+    def invoke(
+        self, work: Callable[[E, Context], None], items: int, then: Callable[[bool], None], kind: str = ""
+    ) -> bool:
+        """Begin an invocation; ``then`` is called at its end, with whether it ended by itself. ``kind`` names its CPU
+        times apart from those of other invocations of the function. Returns False if Lambda throttles it."""
         timeline, assumed = self._path.timeline, self._path.assumed
         now = timeline.local
         self._free = [one for one in self._free if now - one.free_since <= assumed.environment_kept_ms]
@@ -101,7 +103,7 @@ class Lambda(Generic[E]):
         def body() -> None:
             task = timeline.current
             assert task is not None
-            timed = Invocation(self.function.name, self.function.memory, timeline, assumed, self._cpu)
+            timed = Invocation(kind or self.function.name, self.function.memory, timeline, assumed, self._cpu)
             self._path.of_task[id(task)] = timed
             whole = False
             try:

@@ -29,6 +29,7 @@ from chalicelib.aws.failures import FailedMessages
 from chalicelib.aws.hints import SqsHints
 from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.aws.s3.payloads import S3Payloads
+from chalicelib.aws.tables.audited import AuditedLedger
 from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
@@ -44,10 +45,11 @@ from chalicelib.flow.deploy import deploy
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
+from chalicelib.wiring import AUTHOR
 
 # As in .chalice/config.json and the defaults of infra/resources/parameters.yaml; a test compares them.
 FUNCTIONS = {
-    "api": Function("api", 1024, 29_000),
+    "api": Function("api", 1769, 29_000),
     "tick": Function("tick", 1024, 60_000),
     "objects": Function("objects", 512, 60_000),
     "check": Function("check", 512, 120_000),
@@ -169,15 +171,17 @@ class Region:
         self.noticed.append(self.timeline.local + delay)
         self.objects.enqueue(OBJECTS, json.dumps({"Records": [record]}), delay)
 
-    def invoke(self, name: str, act: Callable[[], Any], then: Callable[[bool], None] = lambda whole: None) -> None:
-        """An invocation of a function that no queue drives."""
+    def invoke(
+        self, name: str, act: Callable[[], Any], then: Callable[[bool], None] = lambda whole: None, kind: str = ""
+    ) -> None:
+        """An invocation of a function that no queue drives; ``kind`` as in `Lambda.invoke`."""
 
         def work(ports: Ports, context: Context) -> None:
             self._run(ports, act)
 
-        if not self.lambdas[name].invoke(work, 1, then):
+        if not self.lambdas[name].invoke(work, 1, then, kind):
             retry = self.setup.assumed.throttled_retry_ms
-            self.timeline.at(self.timeline.local + retry, lambda: self.invoke(name, act, then))
+            self.timeline.at(self.timeline.local + retry, lambda: self.invoke(name, act, then, kind))
 
     @property
     def present(self) -> Ports:
@@ -239,7 +243,7 @@ class Region:
         )
         return Ports(
             clock=self._clock,
-            ledger=dynamo,
+            ledger=AuditedLedger(dynamo, AUTHOR.get, self._clock, self._settings.audit_days),
             catalog=DynamoCatalog(dynamo),
             jobs=DynamoJobs(dynamo),
             runs=DynamoRuns(dynamo),
@@ -250,6 +254,7 @@ class Region:
             lake=S3Lake(self._s3),
             settings=self._settings,
             prefetch=DynamoPrefetch(dynamo),
+            author=AUTHOR.get,
         )
 
 

@@ -5,14 +5,10 @@ Each function plays one scenario and returns its figures. All raise `checks.Brok
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 from benchmarks import registration as measured
-from benchmarks.aws_model import checks
+from benchmarks.aws_model import api, checks
 from benchmarks.aws_model.invocation import Cpu
 from benchmarks.aws_model.region import Region, Setup, opened
 from benchmarks.cost.paths import APP, CLEAN, KEYS, SQS
@@ -24,12 +20,11 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
-from chalicelib.web import access
-from chalicelib.web.routes import definitions
 
 AHEAD_S = 150  # from the load to the instant: two ticks lie between
 AFTERWARDS = 2 * MINUTE  # played after the last arrival, in which repeats would come
 PATIENCE = 20 * MINUTE
+DAILY = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "0 5 * * *"}}
 NOTIFY = {"workflows": {"notify": {"target": SQS}}}
 Figures = dict[str, Any]
 
@@ -194,63 +189,38 @@ def pace(setup: Setup, cpu: Cpu, most: int, interval_s: int, jobs: int) -> Figur
 def registration(setup: Setup, cpu: Cpu, schedules: int) -> Figures:
     """One app with so many schedules in a PUT through the API, repeated while the API's time is not enough, and once
     more unchanged."""
-    daily = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "0 5 * * *"}}
-    app = {**NOTIFY, "schedules": {f"daily-{number:04d}": daily for number in range(schedules)}}
-    with opened(setup, cpu) as region:
+    app = {**NOTIFY, "schedules": {f"daily-{number:04d}": DAILY for number in range(schedules)}}
+    with opened(setup, cpu) as region, api.served(region):
         region.deploy({})
-        seconds, requests = _put(region, app)
-        again, _ = _put(region, app)
+        seconds, requests = api.put_app(region, app)
+        again, _ = api.put_app(region, app)
         states = sum(1 for name, row in region.tables.rows() if name == "CatalogTable" and row["sk"]["S"] == "STATE")
     if states != schedules:
         raise checks.Broken(f"expected {schedules} schedules, got {states}")
     return measured.figures(schedules, seconds, requests, again)
 
 
-def _put(region: Region, app: Mapping[str, Any], most: int = 20) -> tuple[float, int]:
-    """The seconds and the number of requests of a deployment by one client."""
-    from app import app as chalice_app
-
-    timeline, assumed = region.timeline, region.setup.assumed
-    begun, answers = timeline.now, list[dict[str, Any]]()
-    request = _request("PUT", "/v1/namespaces/{ns}/apps/{app}", {"ns": "demo", "app": "flights"}, app)
-
-    def act() -> None:
-        with (
-            patch.object(definitions, "ports", lambda: region.present),
-            patch.object(access, "ports", lambda: region.present),
-        ):
-            answers.append(chalice_app(request, None))
-
-    for requests in range(1, most + 1):
-        ended: list[bool] = []
-        region.invoke("api", act, ended.append)
-        timeline.run(timeline.now + assumed.api_timeout_ms + MINUTE, partial(bool, ended))
-        if answers:
-            if answers[-1]["statusCode"] != 200:
-                raise checks.Broken(f"expected 200 from the API, got {answers[-1]}")
-            return (timeline.now - begun + assumed.api_overhead_ms) / 1000, requests
-    raise checks.Broken(f"expected an answer within {most} requests, got none")
-
-
-def _request(method: str, path: str, names: Mapping[str, str], body: Mapping[str, Any]) -> dict[str, Any]:
-    """The event of an API Gateway request.
-
-    https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html"""
+def puts(setup: Setup, cpu: Cpu, clients: int, each: int) -> Figures:
+    """So many clients, each of which puts so many schedules, one after the other: how many are put a second, and how
+    long a put takes."""
+    with opened(setup, cpu) as region, api.served(region):
+        region.deploy(NOTIFY)
+        took: list[tuple[float, float]] = []
+        begun = region.timeline.now
+        for client in range(clients):
+            api.put_each(region, DAILY, [f"c{client:02d}-{number:04d}" for number in range(each + 1)], took)
+        region.timeline.run(begun + PATIENCE, lambda: len(took) >= clients * (each + 1))
+        warm = sorted(took, key=lambda one: one[0])[clients:]
+        stored = sum(1 for name, row in region.tables.rows() if name == "CatalogTable" and row["sk"]["S"] == "STATE")
+    if stored != clients * (each + 1):
+        raise checks.Broken(f"expected {clients * (each + 1)} schedules, got {stored}")
+    seconds = (max(end for _, end in warm) - min(start for start, _ in warm)) / SECOND
     return {
-        "requestContext": {
-            "httpMethod": method,
-            "resourcePath": path,
-            "path": path.format(**names),
-            "identity": {"sourceIp": "10.0.0.1", "userArn": "arn:aws:iam::123456789012:user/bench"},
-            "requestId": "r",
-        },
-        "headers": {"content-type": "application/json"},
-        "multiValueHeaders": {"content-type": ["application/json"]},
-        "multiValueQueryStringParameters": None,
-        "pathParameters": dict(names),
-        "stageVariables": None,
-        "body": json.dumps(body),
-        "isBase64Encoded": False,
+        "clients": clients,
+        "puts": len(warm),
+        "per_second": round(len(warm) / seconds, 1),
+        "put_ms": _shares([end - start for start, end in warm]),
+        "throttled": dict(sorted(region.dynamo.throughput.refused.items())),
     }
 
 

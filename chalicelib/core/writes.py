@@ -42,6 +42,8 @@ from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record,
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.states import Mode
 
+MAX_WRITES = 100  # of a plan: DynamoDB takes so many in a transaction
+
 Row = (
     AccessRow
     | AllowedRow

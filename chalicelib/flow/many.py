@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow import lookup
-from chalicelib.ports import Ports
+from chalicelib.ports import Ports, RowRequest
 
 Found = tuple[ScheduleState, Schedule]
 
@@ -24,9 +24,15 @@ def read_ahead(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Fou
     return read.prefetch.read(read, [("workflow", name) for name in workflows]), found
 
 
-def _found(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Found]]:
-    read = ports.prefetch.read(ports, [("schedule_state", name) for name in names])
+def rows_of(ports: Ports, names: Sequence[str], more: Sequence[RowRequest] = ()) -> Ports:
+    """The ports with the states and versions of these schedules read ahead, and ``more`` rows."""
+    read = ports.prefetch.read(ports, [*(("schedule_state", name) for name in names), *more])
     states = [state for name in names if (state := read.catalog.schedule_state(name)) is not None and state.exists]
-    read = read.prefetch.read(read, [("version", state.schedule, state.version) for state in states])
+    return read.prefetch.read(read, [("version", state.schedule, state.version) for state in states])
+
+
+def _found(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Found]]:
+    read = rows_of(ports, names)
+    states = [state for name in names if (state := read.catalog.schedule_state(name)) is not None and state.exists]
     pairs = ((state, lookup.definition_of(read, state)) for state in states)
     return read, {state.schedule: (state, schedule) for state, schedule in pairs if schedule is not None}

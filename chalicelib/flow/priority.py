@@ -5,7 +5,7 @@ The downstreams are read from the subscriptions when a job queues, so no stored 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from chalicelib.core.definitions import overrides
@@ -103,9 +103,17 @@ def reprioritize(ports: Ports, name: str) -> None:
     schedule = lookup.definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None or schedule_state.mode not in GATHERING_MODES:
         return
-    upstreams: dict[str, set[str | None]] = {name: {None} for name in schedule.fresh_upstreams}
-    for upstream in tree.upstreams(schedule.trigger):
-        upstreams.setdefault(upstream.workflow, set()).add(upstream.schedule)
+    reprioritize_for(ports, [schedule])
+
+
+def reprioritize_for(ports: Ports, schedules: Iterable[Schedule]) -> None:
+    """The same for several schedules that gather, each upstream workflow once."""
+    upstreams: dict[str, set[str | None]] = {}
+    for schedule in schedules:
+        for name in schedule.fresh_upstreams:
+            upstreams.setdefault(name, set()).add(None)
+        for upstream in tree.upstreams(schedule.trigger):
+            upstreams.setdefault(upstream.workflow, set()).add(upstream.schedule)
     for upstream_name, by in sorted(upstreams.items()):
         workflow = lookup.workflow_of(ports, upstream_name)
         if workflow is not None:

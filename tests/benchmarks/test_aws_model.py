@@ -82,13 +82,30 @@ def test_e9_a_policy_is_kept_and_its_pace_is_reported(recorded: cpu.RecordedCpu)
 
 
 def test_e9_an_unfinished_put_is_repeated_until_all_is_stored(recorded: cpu.RecordedCpu) -> None:
-    whole = scenarios.registration(Setup(), recorded, 40)
+    whole = scenarios.registration(Setup(), recorded, 200)
     assert whole["requests"] == 1
-    hurried = replace(FUNCTIONS["api"], timeout_ms=2_000)
-    broken_off = scenarios.registration(Setup(functions={**FUNCTIONS, "api": hurried}), recorded, 40)
+    hurried = replace(FUNCTIONS["api"], timeout_ms=500)
+    broken_off = scenarios.registration(Setup(functions={**FUNCTIONS, "api": hurried}), recorded, 200)
     assert broken_off["requests"] > 1
-    assert broken_off["schedules"] == 40
+    assert broken_off["schedules"] == 200
     assert broken_off["unchanged_seconds"] < broken_off["seconds"]
+
+
+def test_e9_clients_put_schedules_beside_each_other(recorded: cpu.RecordedCpu) -> None:
+    alone, together = (scenarios.puts(with_changes(**SURE), recorded, clients, 5) for clients in (1, 4))
+    assert (alone["puts"], together["puts"]) == (5, 20)
+    assert together["per_second"] > 3 * alone["per_second"]
+
+
+def test_the_cpu_of_the_api_is_recorded_apart(tmp_path: Path) -> None:
+    file = tmp_path / "cpu.json"
+    file.write_text(json.dumps({"segments": {"api|a|b|1|1": 1.0, "tick|a|b|1|1": 2.0}}))
+    recording = cpu.RecordingCpu()
+    recording.begin()
+    recording.end(cpu.Segment("api", "a", "c", 1, 1))
+    cpu.save_api(recording, 1.0, {"recorded_at": "now"}, file)
+    found = json.loads(file.read_text())
+    assert (sorted(found["segments"]), found["api"]) == (["api|a|c|1|1", "tick|a|b|1|1"], {"recorded_at": "now"})
 
 
 # -- Lambda ------------------------------------------------------------------------------------------------------------
@@ -355,7 +372,7 @@ def test_the_command_of_the_model_prints_a_prediction(capsys: pytest.CaptureFixt
 def test_all_scenarios_of_the_model_are_played_and_shown(recorded: cpu.RecordedCpu) -> None:
     played = aws_model.plays(Setup(), recorded, (10_000, 60_000))
     groups = {group for group, _, _ in played}
-    assert groups == {"burst", "steady", "lone", "event", "policies", "registration", "memory"}
+    assert groups == {"burst", "steady", "lone", "event", "policies", "registration", "puts", "memory"}
     entry = {"about": "10 schedules", "jobs": 10, "lateness_ms": {"p50": 1, "max": 1_200}}
     [table] = aws_model.tables({"aws_model": {"kind": "predicted", "burst": [entry]}})
     assert "predicted" in str(table.title)

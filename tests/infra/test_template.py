@@ -159,7 +159,7 @@ def test_tls_is_required_unless_the_api_is_an_emulator(template: dict[str, Any])
 @pytest.mark.parametrize(
     ("function", "memory", "timeout"),
     [
-        ("APIHandler", 1024, 29),
+        ("APIHandler", 1769, 29),
         ("Tick", 1024, 60),
         ("Objects", 512, 60),
         ("Check", 512, 120),

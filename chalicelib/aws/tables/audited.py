@@ -1,16 +1,15 @@
-"""A ledger that writes an audit record into each transaction with which a request changes something (O5)."""
+"""A ledger that writes audit records into each transaction with which a request changes something (O5)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from uuid import uuid4
 
-from chalicelib.aws.tables.dynamo import MAX_ACTIONS
 from chalicelib.core.audit import author as authors
 from chalicelib.core.audit.author import Author
-from chalicelib.core.audit.changes import Change, change_of
+from chalicelib.core.audit.changes import Change, changes_of
 from chalicelib.core.rows.audit import AuditOutcome
-from chalicelib.core.writes import Conflict, Put, Write
+from chalicelib.core.writes import MAX_WRITES, Conflict, Put, Write
 from chalicelib.ports import Clock, Ledger
 
 
@@ -23,13 +22,13 @@ class AuditedLedger:
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
         author = self._author()
-        change = change_of(writes, author.target) if author is not None else None
-        if author is None or change is None:
+        changes = changes_of(writes, author.target) if author is not None else []
+        if author is None or not changes:
             return self._ledger.commit(writes)
-        if len(writes) < MAX_ACTIONS:
-            return self._ledger.commit([*writes, self._record(author, change, "changed")])
+        if len(writes) + len(changes) <= MAX_WRITES:
+            return self._ledger.commit([*writes, *(self._record(author, change, "changed") for change in changes)])
         # No room in the transaction: a record before it is better than none, also if the change then fails.
-        self._ledger.commit([self._record(author, change, "begun")])
+        self._ledger.commit([self._record(author, change, "begun") for change in changes])
         return self._ledger.commit(writes)
 
     def number(self, limit_name: str) -> int:

@@ -22,14 +22,14 @@ from chalicelib.core.instants import DAY
 from chalicelib.core.rows.run import DeadLetter
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import metrics as run_metrics
-from chalicelib.core.writes import Conflict, Put, Write
+from chalicelib.core.writes import MAX_WRITES, Conflict, Put, Write
 from chalicelib.ports import Metrics, NoMetrics
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
 
-# DynamoDB: at most 100 actions in a transaction, 25 puts and 100 gets in a batch.
-MAX_ACTIONS, MAX_PUTS, MAX_GETS = 100, 25, 100
+# DynamoDB: at most 25 puts and 100 gets in a batch.
+MAX_PUTS, MAX_GETS = 25, 100
 MAX_COUNTED = 10_000  # items that one query counts; DynamoDB ends it at 1 MB, too
 
 
@@ -65,8 +65,8 @@ class Dynamo:
         statements = [statement(write, self._names, self.shards) for write in writes]
         if len({made.key for made in statements}) < len(statements):
             raise ValueError(f"expected each key once in a plan, got {[tuple(made.key) for made in statements]}")
-        if len(statements) > MAX_ACTIONS:
-            raise ValueError(f"expected at most {MAX_ACTIONS} writes in a plan, got {len(statements)}")
+        if len(statements) > MAX_WRITES:
+            raise ValueError(f"expected at most {MAX_WRITES} writes in a plan, got {len(statements)}")
         only = statements[0] if len(writes) == 1 and statements[0].action != "ConditionCheck" else None
         if only is not None and not own_writes.is_relative(only.action, only.arguments):
             return self._single(only, writes)

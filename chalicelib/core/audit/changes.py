@@ -1,7 +1,7 @@
 """What the transaction of a request changes, as its audit record says it: kind, name, before and after.
 
 A request commits more transactions than its own change: it wakes jobs, counts runs, drains a closed generation. These
-follow from the change and have no record. `change_of` returns the change of a transaction, or None for such a one.
+follow from the change and have no record. `changes_of` returns the changes of a transaction; none for such a one.
 """
 
 from __future__ import annotations
@@ -65,15 +65,19 @@ class Change:
         return {name: side for name, side in sides.items() if side is not None}
 
 
-def change_of(plan: Sequence[Write], target: str = "") -> Change | None:
-    """The change that a transaction makes; None if it only follows from one. ``target`` is the id of the job or run
-    that the request names."""
-    for find in (_of_definition, _of_row, _of_state):
+def changes_of(plan: Sequence[Write], target: str = "") -> list[Change]:
+    """The changes that a transaction makes: one, or one of each schedule that it puts. Empty if it only follows from a
+    change. ``target`` is the id of the job or run that the request names."""
+    for find in (_of_definition, _of_row):
         for write in plan:
             found = find(write, plan)
             if found is not None:
-                return found
-    return _of_target(plan, target) if target else None
+                return [found]
+    schedules = _of_states(plan)
+    if schedules or not target:
+        return schedules
+    found = _of_target(plan, target)
+    return [found] if found is not None else []
 
 
 def shown(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -125,9 +129,18 @@ def _versioned(kind: str, namespace: str, version: int, document: Mapping[str, A
     return Change(kind, namespace, before, {"version": version, "document": shown(document)})
 
 
-def _of_state(write: Write, plan: Sequence[Write]) -> Change | None:
-    """The change of a schedule, a message, or the start of a DAG. The nodes of a DAG change with the DAG alone."""
-    if not isinstance(write, PutState) or ids.is_dag_node(write.schedule_state.schedule):
+def _of_states(plan: Sequence[Write]) -> list[Change]:
+    """The changes of schedules. A put of several schedules in one transaction changes each of them."""
+    rows = [write.row for write in plan if isinstance(write, Create | Put)]
+    documents = {row.schedule: row.definition for row in rows if isinstance(row, Version)}
+    found = [_of_state(write, documents) for write in plan if isinstance(write, PutState)]
+    return [change for change in found if change is not None]
+
+
+def _of_state(write: PutState, documents: Mapping[str, Mapping[str, Any]]) -> Change | None:
+    """The change of a schedule, a message, or the start of a DAG. The nodes of a DAG change with the DAG alone.
+    ``documents`` are the new documents of schedules, by their names."""
+    if ids.is_dag_node(write.schedule_state.schedule):
         return None
     after, before = write.schedule_state, write.over if write.over is not None and write.over.exists else None
     if before is not None and _facts(before) == _facts(after):
@@ -137,8 +150,8 @@ def _of_state(write: Write, plan: Sequence[Write]) -> Change | None:
         kind, name = "message", name.replace(f".{ids.MESSAGE}", ".")
     elif ids.is_of_dag(name):
         kind, name = "dag", ids.dag_of(name)
-    documents = [put.row.definition for put in plan if isinstance(put, Create | Put) and isinstance(put.row, Version)]
-    new = {**_facts(after), **({"document": shown(documents[0])} if documents else {})} if after.exists else None
+    own = documents.get(after.schedule)
+    new = {**_facts(after), **({"document": shown(own)} if own is not None else {})} if after.exists else None
     return Change(kind, name, None if before is None else _facts(before), new)
 
 

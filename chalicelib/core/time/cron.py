@@ -15,8 +15,9 @@ from __future__ import annotations
 import calendar as gregorian
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from functools import cache, lru_cache
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -111,8 +112,7 @@ class Cron:
 
     def fires_per_day(self) -> float:
         """The average number of fires a day, over 28 years."""
-        begin = date(2001, 1, 1).toordinal()
-        days = sum(self.fires_on(date.fromordinal(begin + number)) for number in range(_DAYS_OF_A_CYCLE))
+        days = _days_of_a_cycle(replace(self, seconds=(0,), minutes=(0,), hours=(0,)))
         return len(self.seconds) * len(self.minutes) * len(self.hours) * days / _DAYS_OF_A_CYCLE
 
     def __str__(self) -> str:
@@ -122,6 +122,30 @@ class Cron:
         fields = [_listed(MINUTES, self.minutes), _listed(HOURS, self.hours), days, _listed(MONTH, self.months)]
         seconds = [] if self.seconds == (0,) else [_listed(SECONDS, self.seconds)]
         return " ".join([*seconds, *fields, _weekdays(self.weekdays, nth)])
+
+
+@lru_cache(maxsize=1024)
+def _days_of_a_cycle(cron: Cron) -> int:
+    """On how many days of 28 years it fires. Many expressions differ in the time of the day alone, so the counts are
+    kept."""
+    return sum(
+        many * sum(cron.fires_on(first.replace(day=day)) for day in range(1, _length(first) + 1))
+        for first, many in _months_of_a_cycle()
+        if first.month in cron.months
+    )
+
+
+@cache
+def _months_of_a_cycle() -> tuple[tuple[date, int], ...]:
+    """The first day of a month of each kind, and how many months of 28 years are of that kind. Months of one kind have
+    the same number, length, and day of the week at their begin."""
+    found: dict[tuple[int, int, int], tuple[date, int]] = {}
+    for number in range(12 * 28):
+        first = date(2001 + number // 12, number % 12 + 1, 1)
+        kind = (first.month, _length(first), first.weekday())
+        known, many = found.get(kind, (first, 0))
+        found[kind] = (known, many + 1)
+    return tuple(found.values())
 
 
 def parse(text: str) -> Cron:

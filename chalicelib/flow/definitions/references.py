@@ -150,8 +150,11 @@ def _space(name: str) -> str:
 
 def _check_rates(ports: Ports, schedule: Schedule) -> None:
     """Check the number of rates of a workflow: one transaction counts each start in all of them."""
+    own = rates_of(schedule)
+    if not own:
+        return
     known = ports.jobs.limit_state(names.workflow_limit(schedule.workflow)).rates
-    rules = {*known, *rates_of(schedule)}
+    rules = {*known, *own}
     if len(rules) > MAX_RATES and not rules <= set(known):
         hint = "use a rate that another schedule of this workflow has: every start is counted in each different rate"
         raise errors.invalid("constraints", f"at most {MAX_RATES} different rates of one workflow", len(rules), hint)

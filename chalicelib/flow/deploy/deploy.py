@@ -8,6 +8,7 @@ then the record of the deployment. So the same request finishes a deployment tha
 from __future__ import annotations
 
 import json
+from itertools import groupby
 
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.app import App
@@ -21,7 +22,7 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import changes, validate
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.flow.schedules import actions as schedule_actions
-from chalicelib.flow.schedules import messages
+from chalicelib.flow.schedules import messages, together
 from chalicelib.ports import MAX_RACES, Ports
 
 
@@ -89,19 +90,23 @@ def _check_names(namespace: str, app: str, document: App) -> None:
 
 
 def _carry_out(ports: Ports, plan: Plan, by: str) -> None:
-    for part in plan.parts:
-        if part.action == "deleted":
-            _remove(ports, part, by)
-        elif part.action in ("created", "replaced"):
-            _put(ports, plan, part, by)
+    for kind, parts in groupby(plan.parts, key=lambda part: (part.kind, part.action == "deleted")):
+        if kind == ("schedule", False):
+            changed = [part for part in parts if part.action in ("created", "replaced")]
+            documents = {part.name: part.schedule for part in changed if part.schedule is not None}
+            together.put_all(ports, documents, by, plan.document.data_bucket)
+            continue
+        for part in parts:
+            if part.action == "deleted":
+                _remove(ports, part, by)
+            elif part.action in ("created", "replaced"):
+                _put(ports, plan, part, by)
     _record_deployment(ports, plan, by)
 
 
 def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
     if part.dag is not None:
         actions.put(ports, part.name, part.dag, by, checked=True)
-    elif part.schedule is not None:
-        schedule_actions.put(ports, part.name, part.schedule, by, checked=True, data_bucket=plan.document.data_bucket)
     elif part.kind in ("dataset", "policy", "pool", "workflow") and part.document is not None:
         store.put(ports, part.kind, part.name, part.document, by)
     elif part.action == "created" and part.document is not None:

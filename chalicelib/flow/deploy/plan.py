@@ -13,9 +13,10 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.schedule import NewSchedule, Schedule
 from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.instants import Instant
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.flow import lookup
+from chalicelib.flow import lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import data, store
 from chalicelib.flow.lookup import Stored
@@ -60,6 +61,8 @@ class Plan:
     document: App
     update_schedules: bool
     parts: tuple[Part, ...]
+    made_at: Instant = 0
+    _resolved: dict[str, Schedule] = field(default_factory=dict, compare=False, repr=False)
 
     def report(self) -> Report:
         """The parts by action, each as ``kind full.name``. Without the default target, which is a field of the app."""
@@ -70,12 +73,15 @@ class Plan:
         }
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
-        """The schedule of a part as it will be stored: with full names, and relative instants counted from now."""
+        """The schedule of a part as it will be stored: with full names, and relative instants counted from the instant
+        of the plan."""
         if part.schedule is None:
             raise ValueError(f"expected a schedule that was sent, got {part.name}")
-        namespace, app, _ = part.name.split(".")
-        sent = stored(ports, part.name, part.schedule, self.document)
-        return sent.resolved(namespace, app, ports.clock.now())
+        if part.name not in self._resolved:
+            namespace, app, _ = part.name.split(".")
+            sent = stored(ports, part.name, part.schedule, self.document)
+            self._resolved[part.name] = sent.resolved(namespace, app, self.made_at)
+        return self._resolved[part.name]
 
     def of(self, kind: str, *actions: PartAction) -> list[Part]:
         return [part for part in self.parts if part.kind == kind and part.action in actions]
@@ -106,7 +112,7 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     parts += _schedule_parts(ports, name, document, absent, update_schedules, _is_first(app))
     parts += _dag_parts(ports, name, document, absent, update_schedules or _is_first(app))
     parts += [Part("workflow", full, "deleted", row=stored[full]) for full in absent]
-    return Plan(name, document, update_schedules, tuple(parts))
+    return Plan(name, document, update_schedules, tuple(parts), ports.clock.now())
 
 
 def _workflows(name: str, document: App) -> dict[str, Mapping[str, Any]]:
@@ -181,11 +187,11 @@ def _becomes(ports: Ports, made: Compiled, action: PartAction) -> dict[str, Part
 
 
 def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, Stored]]]:
-    for name in lookup.schedules_of(ports, app):
-        if ids.is_of_dag(name):
-            continue
-        schedule_state = ports.catalog.schedule_state(name)
-        stored = lookup.stored(ports, schedule_state)
+    names = [name for name in lookup.schedules_of(ports, app) if not ids.is_of_dag(name)]
+    read = many.rows_of(ports, names)
+    for name in names:
+        schedule_state = read.catalog.schedule_state(name)
+        stored = lookup.stored(read, schedule_state)
         if schedule_state is not None and stored is not None and schedule_state.exists:
             yield name, (schedule_state, stored)
 

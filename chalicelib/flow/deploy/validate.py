@@ -12,7 +12,7 @@ from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import lifecycle, past
-from chalicelib.flow import lookup
+from chalicelib.flow import lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import addresses, buckets, references, store
 from chalicelib.flow.deploy.plan import AS_SENT, Part, PartAction, Plan
@@ -29,6 +29,8 @@ def check(ports: Ports, plan: Plan) -> None:
         with problems.caught(_field(part)):
             _ = plan.resolved(ports, part) if part.schedule is not None else None
     problems.end()  # bounds that leave no instant; without instants nothing else can be checked
+    ports = many.rows_of(ports, [part.name for part in plan.of("schedule", "replaced")])
+    ports = replace(ports, catalog=ReadOnce(ports.catalog), jobs=ReadOnce(ports.jobs))
     seen = replace(ports, catalog=PlannedCatalog(ports, plan))
     _check_prefixes(ports, plan, problems)
     removed = {part.name for part in plan.of("workflow", "deleted")}
@@ -94,8 +96,7 @@ def _check_past(seen: Ports, name: str, new: Schedule, action: PartAction, enabl
     """Check that a schedule that changes is not over already. One that stays as it is may be."""
     if action == "kept":
         return
-    schedule_state = seen.catalog.schedule_state(name)
-    alive = schedule_state if action == "replaced" else None
+    alive = seen.catalog.schedule_state(name) if action == "replaced" else None
     before = None if schedule_actions.is_started_by(alive, enabled) else lookup.definition_of(seen, alive)
     past.check(new, seen.clock.now(), before)
 
@@ -161,6 +162,26 @@ def _field(part: Part) -> str:
     return f"{group}.{part.name.rpartition('.')[2]}"
 
 
+class ReadOnce:
+    """A table whose rows are read once: a repeated read has the answer of the first. The parts of one document share
+    most of what they refer to."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+        self._answers: dict[tuple[Any, ...], Any] = {}
+
+    def __getattr__(self, attribute: str) -> Any:
+        read = getattr(self._table, attribute)
+
+        def once(*arguments: Any, **named: Any) -> Any:
+            asked = (attribute, arguments, *sorted(named.items()))
+            if asked not in self._answers:
+                self._answers[asked] = read(*arguments, **named)
+            return self._answers[asked]
+
+        return once
+
+
 class PlannedCatalog:
     """The catalog as it will be after a plan is carried out: with the definitions that the plan puts, and without those
     that it deletes. Everything else is read from the real catalog."""
@@ -183,11 +204,11 @@ class PlannedCatalog:
             own = {name: schedule.resolved(namespace, app, now) for name, schedule in part.compiled.schedules.items()}
             self._schedules |= own
             on += own
-        self._index = [
-            row
-            for name in on
-            for row in lifecycle.subscriptions(ScheduleState(name, 0, 0, "enabled", now), self._schedules[name], 0)
-        ]
+        self._index: dict[str, list[Subscription]] = {}
+        for name in on:
+            state = ScheduleState(name, 0, 0, "enabled", now)
+            for row in lifecycle.subscriptions(state, self._schedules[name], 0):
+                self._index.setdefault(row.event_key, []).append(row)
 
     def definition(self, kind: Kind, name: str) -> Definition | None:
         if (kind, name) in self._gone:
@@ -207,7 +228,7 @@ class PlannedCatalog:
         page = self._catalog.subscriptions(event_key, limit, cursor)
         kept = [row for row in page.items if row.schedule not in self._schedules]
         kept = [row for row in kept if ("schedule", row.schedule) not in self._gone]
-        own = [row for row in self._index if row.event_key == event_key] if cursor is None else []
+        own = self._index.get(event_key, []) if cursor is None else []
         return Page((*kept, *own), page.cursor)
 
     def schedule_state(self, schedule: str) -> ScheduleState | None:

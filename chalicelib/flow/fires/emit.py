@@ -99,11 +99,7 @@ def emit_due(ports: Ports) -> int:
     failed: list[Exception] = []
     timers = _due_timers(ports, now, horizon)
     while part := [timer.parts[0] for timer in islice(timers, BATCH_SIZE)]:
-        try:
-            _round(ports, part, now, horizon, hints, many=seen_timers >= MANY_TIMERS)
-        except Exception:  # these timers are handled one by one then, so only the one that caused the error fails
-            logger.exception("round failed", extra={"timers": len(part)})
-            failed += _one_by_one(ports, part, now, horizon)
+        failed += _round_or_each(ports, part, now, horizon, hints, many=seen_timers >= MANY_TIMERS)
         seen_timers += len(part)
     hints.flush(ports.clock.now(), patient=True)
     if failed:
@@ -114,8 +110,30 @@ def emit_due(ports: Ports) -> int:
 def emit_soon(ports: Ports, schedule: str) -> int:
     """Prepare the fires of one schedule whose timer changed within the horizon that the last tick covered (E4).
     Returns how many fires were written."""
-    now = ports.clock.now()
-    return emit_timer(ports, schedule, now, now + ports.settings.horizon_seconds * SECOND)
+    return emit_timer(ports, schedule, ports.clock.now(), horizon_of(ports))
+
+
+def emit_these(ports: Ports, schedules: Sequence[str]) -> None:
+    """The same for many schedules, a hundred at a time. One failure does not stop the others; the errors are raised at
+    the end."""
+    hints = Hints(ports)
+    failed: list[Exception] = []
+    for start in range(0, len(schedules), BATCH_SIZE):
+        part, now = schedules[start : start + BATCH_SIZE], ports.clock.now()
+        failed += _round_or_each(ports, part, now, horizon_of(ports), hints, many=True)
+    hints.flush(ports.clock.now())
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} of {len(schedules)} timers failed", failed)
+
+
+def horizon_of(ports: Ports) -> Instant:
+    """The instant up to which fires are prepared now."""
+    return ports.clock.now() + ports.settings.horizon_seconds * SECOND
+
+
+def is_due(timer: Timer, schedule: Schedule, horizon: Instant) -> bool:
+    """Whether a timer has a step before the horizon, or its repeats are used up."""
+    return lifetime.is_used_up(timer, schedule) or (timer.wake_at is not None and timer.wake_at < horizon)
 
 
 def emit_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> int:
@@ -145,6 +163,19 @@ def _portions(ports: Ports, schedule: str, now: Instant, horizon: Instant, hints
         if not moved or step.emission is None or not step.emission.more:
             return made, False
     return made, True
+
+
+def _round_or_each(
+    ports: Ports, schedules: Sequence[str], now: Instant, horizon: Instant, hints: Hints, many: bool
+) -> list[Exception]:  # fmt: skip
+    """Handle timers together. If that fails, each is handled alone, so only the one that caused the error fails.
+    Returns the errors."""
+    try:
+        _round(ports, schedules, now, horizon, hints, many)
+    except Exception:
+        logger.exception("round failed", extra={"timers": len(schedules)})
+        return _one_by_one(ports, schedules, now, horizon)
+    return []
 
 
 def _round(

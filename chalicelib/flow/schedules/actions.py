@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core import errors, ids
@@ -12,10 +13,10 @@ from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.request import request_of
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle, past
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
-from chalicelib.core.writes import ExpectMode
+from chalicelib.core.writes import ExpectMode, Put, Write
 from chalicelib.flow import lookup, priority, requests, wake
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import data, references
@@ -52,25 +53,50 @@ def put(
         references.check(ports, name, new, with_disabled=True)
     data.keep(ports, name, document, bucket)
     for _ in range(MAX_RACES):
-        schedule_state = ports.catalog.schedule_state(name)
-        alive = schedule_state if schedule_state is not None and schedule_state.exists else None
-        _expect(if_match, alive, name)
-        stored = lookup.stored(ports, alive)
-        old, enabled = stored.definition if stored else None, document.enabled
-        if alive and lookup.is_same(stored, name, sent) and (enabled is None or enabled == (alive.mode != "disabled")):
-            return _counted(ports, alive, new), False
-        carry = document.on_update == "carry"
-        timer = ports.catalog.timer(name) if carry else None
-        now = ports.clock.now()
-        new = sent.resolved(namespace, app, now)
-        if not checked:
-            past.check(new, now, None if is_started_by(alive, enabled) else old)
-        after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry, timer)
-        if ports.ledger.commit(plan) is None:
-            after = _counted(ports, after, new)
-            wake_changed(ports, alive, after)
-            return after, alive is None
+        change = planned(ports, name, document, sent, by, if_match, checked)
+        if not change.plan:
+            return counted(ports, change), False
+        if ports.ledger.commit(change.plan) is None:
+            return settle(ports, {name: change})[name], change.before is None
     raise errors.changed_meanwhile(f"schedule {name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a put does to a schedule. ``before`` is None for a new one; ``plan`` is empty if nothing changes."""
+
+    before: ScheduleState | None
+    after: ScheduleState
+    schedule: Schedule
+    plan: tuple[Write, ...] = ()
+
+
+def planned(
+    ports: Ports,
+    name: str,
+    document: NewSchedule,
+    sent: Schedule,
+    by: str,
+    if_match: int | None = None,
+    checked: bool = False,
+) -> Change:
+    """The change that a put makes to the schedule as it is now. ``sent`` is the document with large data by reference;
+    the other arguments and the errors are those of `put`. Writes nothing."""
+    namespace, app, _ = name.split(".")
+    schedule_state = ports.catalog.schedule_state(name)
+    alive = schedule_state if schedule_state is not None and schedule_state.exists else None
+    _expect(if_match, alive, name)
+    stored = lookup.stored(ports, alive)
+    old, enabled, now = stored.definition if stored else None, document.enabled, ports.clock.now()
+    new = sent.resolved(namespace, app, now)
+    if alive and lookup.is_same(stored, name, sent) and (enabled is None or enabled == (alive.mode != "disabled")):
+        return Change(alive, alive, new)
+    carry = document.on_update == "carry"
+    timer = ports.catalog.timer(name) if carry else None
+    if not checked:
+        past.check(new, now, None if is_started_by(alive, enabled) else old)
+    after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry, timer)
+    return Change(alive, after, new, tuple(plan))
 
 
 def is_started_by(alive: ScheduleState | None, enabled: bool | None) -> bool:
@@ -78,10 +104,11 @@ def is_started_by(alive: ScheduleState | None, enabled: bool | None) -> bool:
     return alive is None or (enabled is True and alive.mode == "disabled")
 
 
-def _counted(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> ScheduleState:
+def counted(ports: Ports, change: Change) -> ScheduleState:
     """Count active runs in the groups and pools that the put names, before the put is answered (C9, W3)."""
-    workflow = lookup.workflow_of(ports, schedule.workflow) if schedule_state.uncounted else None
-    return counting.of_schedule(ports, schedule_state, schedule, workflow) if workflow is not None else schedule_state
+    after, schedule = change.after, change.schedule
+    workflow = lookup.workflow_of(ports, schedule.workflow) if after.uncounted else None
+    return counting.of_schedule(ports, after, schedule, workflow) if workflow is not None else after
 
 
 def enable(ports: Ports, name: str, by: str) -> ScheduleState:
@@ -197,6 +224,28 @@ def _correlation(schedule: Schedule, partition: Mapping[str, str] | None) -> dic
 def _expect(if_match: int | None, schedule_state: ScheduleState | None, name: str) -> None:
     if if_match is not None and if_match != (schedule_state.version if schedule_state else None):
         raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def settle(ports: Ports, done: Mapping[str, Change]) -> dict[str, ScheduleState]:
+    """Do what follows from acknowledged puts, by the names of their schedules. Returns the states after that.
+
+    The plan of a new schedule shows whether it has fires to prepare, so nothing is read for one that has none."""
+    states = {name: counted(ports, change) for name, change in done.items()}
+    gather: dict[str, Change] = {}
+    for name, change in done.items():
+        if change.before is not None:
+            wake_changed(ports, change.before, states[name])
+        elif states[name].mode in GATHERING_MODES:
+            gather[name] = change
+    horizon = emit.horizon_of(ports)
+    emit.emit_these(ports, [name for name, change in gather.items() if _has_fires(change, horizon)])
+    priority.reprioritize_for(ports, [change.schedule for change in gather.values()])
+    return states
+
+
+def _has_fires(change: Change, horizon: Instant) -> bool:
+    timers = [write.row for write in change.plan if isinstance(write, Put) and isinstance(write.row, Timer)]
+    return any(emit.is_due(timer, change.schedule, horizon) for timer in timers)
 
 
 def wake_changed(ports: Ports, before: ScheduleState | None, after: ScheduleState) -> None:

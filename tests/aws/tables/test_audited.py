@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chalicelib.aws.tables.audited import AuditedLedger
-from chalicelib.aws.tables.dynamo import MAX_ACTIONS
 from chalicelib.core.audit.author import Author
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import Subscription
-from chalicelib.core.writes import Conflict, Put, PutDefinition, Write
+from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
+from chalicelib.core.writes import MAX_WRITES, Conflict, Create, Put, PutDefinition, PutState, Write
 from chalicelib.wiring import SystemClock
 
 NEW = PutDefinition(Definition("policy", "demo.calm", {"max_events": 5}, 1, 1000, "ada"), None)
@@ -57,15 +56,24 @@ def test_a_record_joins_the_plan_of_its_change() -> None:
 
 def test_a_plan_of_99_writes_gets_its_record() -> None:
     kept = Kept()
-    ledger(kept).commit([NEW, *others(MAX_ACTIONS - 2)])
-    assert [len(plan) for plan in kept.plans] == [MAX_ACTIONS]
+    ledger(kept).commit([NEW, *others(MAX_WRITES - 2)])
+    assert [len(plan) for plan in kept.plans] == [MAX_WRITES]
 
 
 def test_a_full_plan_is_recorded_before_it_is_committed() -> None:
     kept = Kept()
-    ledger(kept).commit([NEW, *others(MAX_ACTIONS - 1)])
-    assert [len(plan) for plan in kept.plans] == [1, MAX_ACTIONS]
+    ledger(kept).commit([NEW, *others(MAX_WRITES - 1)])
+    assert [len(plan) for plan in kept.plans] == [1, MAX_WRITES]
     assert [record.outcome for record in records(kept.plans[0])] == ["begun"]
+
+
+def test_schedules_put_together_get_a_record_each() -> None:
+    states = [ScheduleState(f"demo.flights.{name}", 1000, 1, "enabled", 1000) for name in ("a", "b")]
+    versions = [Version(state.schedule, 1, {"workflow": f"of-{state.schedule}"}, 1000) for state in states]
+    kept = Kept()
+    ledger(kept).commit([*(PutState(state, None) for state in states), *map(Create, versions)])
+    found = {row.name: row.document["after"]["document"] for row in records(kept.plans[0])}
+    assert found == {version.schedule: version.definition for version in versions}
 
 
 def test_work_without_an_author_is_committed_as_it_is() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from chalicelib.core.audit.changes import MASK, MAX_DOCUMENT, change_of, shown
+from chalicelib.core.audit.changes import MASK, MAX_DOCUMENT, changes_of, shown
 from chalicelib.core.limits.writes import LeaseQueue
 from chalicelib.core.rows.access import AccessRow
 from chalicelib.core.rows.definition import Definition
@@ -20,7 +20,7 @@ ROW = Definition("workflow", "demo.flights.w", {"priority": 5}, 3, 1000, "ada")
 
 def test_a_record_of_a_definition_has_both_documents() -> None:
     new = replace(ROW, document={"priority": 6}, version=4)
-    change = change_of([PutDefinition(new, 3, before=ROW)])
+    [change] = changes_of([PutDefinition(new, 3, before=ROW)])
     assert change is not None
     assert (change.kind, change.name, change.namespace) == ("workflow", "demo.flights.w", "demo")
     assert change.before == {"version": 3, "document": {"priority": 5}}
@@ -28,30 +28,30 @@ def test_a_record_of_a_definition_has_both_documents() -> None:
 
 
 def test_a_deleted_definition_is_recorded_as_it_was() -> None:
-    change = change_of([RemoveDefinition(ROW)])
+    [change] = changes_of([RemoveDefinition(ROW)])
     assert change is not None and change.after is None
     assert change.before == {"version": 3, "document": {"priority": 5}}
 
 
 def test_a_mode_of_a_schedule_is_recorded() -> None:
-    change = change_of([PutState(replace(STATE, mode="enabled", generation=8, rev=2), STATE)])
+    [change] = changes_of([PutState(replace(STATE, mode="enabled", generation=8, rev=2), STATE)])
     assert change is not None and change.before is not None and change.after is not None
     assert (change.kind, change.before["state"], change.after["state"]) == ("schedule", "disabled", "enabled")
 
 
 def test_a_write_that_follows_from_a_change_is_no_change() -> None:
     woken = Job("demo.flights.clean", 7, "RUNNOW#1", "demo.flights.clean.7.aa", "run_now", "PENDING_CONSTRAINTS", 1000)
-    assert change_of([LeaseQueue("pool:demo.spark", 1, 2)]) is None
-    assert change_of([Replace(woken)]) is None
-    assert change_of([PutState(replace(STATE, wake_at=5, rev=2), STATE)]) is None
-    assert change_of([PutDefinition(replace(ROW, uncounted=False), ROW.version)]) is None
+    assert changes_of([LeaseQueue("pool:demo.spark", 1, 2)]) == []
+    assert changes_of([Replace(woken)]) == []
+    assert changes_of([PutState(replace(STATE, wake_at=5, rev=2), STATE)]) == []
+    assert changes_of([PutDefinition(replace(ROW, uncounted=False), ROW.version)]) == []
 
 
 def test_only_the_job_that_a_request_names_is_recorded() -> None:
     job = Job("demo.flights.clean", 7, "RUNNOW#1", "demo.flights.clean.7.aa", "run_now", "PENDING_CONSTRAINTS", 1000)
     approved = replace(job, approvals={"owner": {"by": "bob", "at": 1, "why": ""}}, rev=2)
-    assert change_of([Replace(approved)], target="demo.flights.clean.7.bb") is None
-    change = change_of([Replace(approved)], target=job.job_id)
+    assert changes_of([Replace(approved)], target="demo.flights.clean.7.bb") == []
+    [change] = changes_of([Replace(approved)], target=job.job_id)
     assert change is not None and change.after is not None
     assert change.after["approvals"] == ["owner"]
 
@@ -61,7 +61,7 @@ def test_a_requested_job_is_recorded_with_the_names_of_its_properties() -> None:
         "demo.flights.clean", 7, "RUNNOW#1", "demo.flights.clean.7.aa", "run_now", "PENDING_CONSTRAINTS", 1000,
         properties={"password": "hunter2"},
     )  # fmt: skip
-    change = change_of([Create(job), Create(Requested("r", job.job_id, 9))])
+    [change] = changes_of([Create(job), Create(Requested("r", job.job_id, 9))])
     assert change is not None and change.name == job.job_id
     assert change.after == {"state": "PENDING_CONSTRAINTS", "kind": "run_now", "properties": ["password"]}
 
@@ -89,8 +89,8 @@ def test_a_large_document_is_recorded_by_its_digest() -> None:
 
 def test_members_are_recorded_with_their_version() -> None:
     members = {"members": [{"member": "123456789012", "roles": ["admin"]}]}
-    first = change_of([Create(AccessRow("demo", members, 1, 5, "ada"))])
+    [first] = changes_of([Create(AccessRow("demo", members, 1, 5, "ada"))])
     assert first is not None and first.before is None
-    second = change_of([Replace(AccessRow("demo", members, 2, 5, "ada"))])
+    [second] = changes_of([Replace(AccessRow("demo", members, 2, 5, "ada"))])
     assert second is not None and second.after is not None
     assert (second.kind, second.before, second.after["document"]) == ("access", {"version": 1}, members)

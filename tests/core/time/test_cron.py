@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chalicelib.core.time import cron
-from chalicelib.core.time.cron import CronError
+from chalicelib.core.time.cron import Cron, CronError
 from tests.core.builders import brief, thorough
 from tests.core.walk import MONTHS, Meaning, expressions
 
@@ -214,3 +214,25 @@ def test_t1_fires_a_day_are_an_average_over_years(expression: str, rate: float) 
 @pytest.mark.parametrize("number", range(12))
 def test_t1_months_are_named_by_their_english_abbreviations(number: int) -> None:
     assert cron.parse(f"0 0 1 {MONTHS[number].upper()} *").months == (number + 1,)
+
+
+@pytest.mark.parametrize(
+    "text", ["0 5 29 2 *", "1 2 L * fri", "*/5 * 1-7 jan,feb mon#1", "0 0 31 */2 *", "0 0 * * friL"]
+)
+def test_t1_the_fires_a_day_are_those_of_28_years(text: str) -> None:
+    parsed = cron.parse(text)
+    days = [date(2001, 1, 1) + timedelta(days=number) for number in range(10_227)]
+    fires = len(parsed.minutes) * len(parsed.hours) * sum(map(parsed.fires_on, days))
+    assert parsed.fires_per_day() == fires / 10_227
+
+
+def test_t1_times_of_equal_days_count_their_days_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[date] = []
+    real = Cron.fires_on
+    monkeypatch.setattr(Cron, "fires_on", lambda self, day: asked.append(day) or real(self, day))
+    first = cron.parse("0 5 3,17 * tue").fires_per_day()
+    assert len(asked) < 3_000
+
+    asked.clear()
+    assert cron.parse("15,45 6 3,17 * tue").fires_per_day() == 2 * first
+    assert asked == []
