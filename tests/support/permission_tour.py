@@ -22,7 +22,7 @@ from chalicelib.aws.tables.catalog import NEAR_PREFIXES
 from chalicelib.aws.targets.secrets import Secrets
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.history.lines import Part
-from chalicelib.flow.fires import emit
+from chalicelib.flow import shards
 from chalicelib.flow.ingest.objects import match_object
 from chalicelib.flow.runs import actions
 from chalicelib.flow.schedules.actions import run_now
@@ -188,10 +188,14 @@ def _granted() -> None:
 
 
 def _many_timers() -> None:
-    """The tick hands a shard on."""
+    """The tick hands shards on: of timers, and of jobs whose hints were lost."""
     world = World(wake_shards=1)
-    world.deploy(flights({"beat": at("@every 100s", "notify")}))
-    with patch.object(emit, "PAGE", 1):
+    world.deploy(flights({"beat": at("@every 100s", "notify"), "a": on(partition(), "clean")}))
+    with patch.object(shards, "PAGE", 1):
+        world.hints.lose = True
+        for number in (1, 2, 3):
+            world.upload(day(number))
+        world.hints.lose = False
         world.pass_by("2m")
 
 

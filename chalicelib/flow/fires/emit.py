@@ -17,11 +17,12 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.timer import Emission
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, ShardPart, ref_of, shard_ref, timer_ref
+from chalicelib.core.rows.ref import Ref, ShardPart, ref_of, timer_ref
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.writes import ExpectMode, Put, Replace, Write
+from chalicelib.flow import shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
 from chalicelib.ports import Page, Ports, RowRequest
@@ -30,8 +31,6 @@ from chalicelib.ports import Page, Ports, RowRequest
 # than a minute ahead, so that delay makes none late.
 MAX_ROUND: Millis = 40 * SECOND
 TIME_FOR_ROUND: Millis = 10 * SECOND  # needed for a batch of timers
-# The rows of a shard that one invocation reads and handles, and the most that a tick handles itself.
-PAGE = 500
 # How many portions of one timer are prepared at once. The timer is hinted for the rest, so another Lambda continues.
 MAX_PORTIONS = 10
 BATCH_SIZE = 100  # timers that are read together
@@ -101,54 +100,45 @@ def emit_due(ports: Ports) -> int:
     now = ports.clock.now()
     horizon = now + ports.settings.horizon_seconds * SECOND
     pages = [
-        (ShardPart("catalog", shard, horizon), ports.wakes.due("catalog", shard, horizon, PAGE, None))
+        (ShardPart("catalog", shard, horizon), ports.wakes.due("catalog", shard, horizon, shards.PAGE, None))
         for shard in range(ports.settings.wake_shards)
     ]
     here: list[tuple[Ref, Instant]] = []
     away: list[tuple[ShardPart, Page[tuple[Ref, Instant]]]] = []
     for part, page in sorted(pages, key=lambda found: len(found[1].items)):
-        if page.cursor is None and len(here) + len(page.items) <= PAGE:
+        if page.cursor is None and len(here) + len(page.items) <= shards.PAGE:
             here += page.items
         else:
             away.append((part, page))
-    many = bool(away) and not _handed_on(ports, [part for part, _ in away], now)
+    many = bool(away) and not shards.hand_on(ports, [part for part, _ in away])
     if many:  # the queue is down: this invocation does what it can
         here += [row for _, page in away for row in page.items]
     timers = [ref for ref, _ in sorted(here, key=lambda row: row[1]) if ref.kind == "timer"]
     return _emit_all(ports, timers, now, horizon, many)
 
 
-def emit_part(ports: Ports, part: ShardPart) -> int:
+def emit_part(ports: Ports, part: ShardPart) -> tuple[Ref, ...]:
     """Prepare the fires of a part of a shard that the tick handed on: of its first `PAGE` rows. The rest of the shard
-    is handed on first, so that several invocations work at once. Returns how many timers were handled.
+    is handed on first, so that several invocations work at once. Returns the refs of the rows that are no timers.
 
     If the time is used up, the part is handed on again: a timer that moved has left it. Lost, repeated and overlapping
     parts do no harm: ids are computed, the write that moves a timer decides who hints its fires, and the next tick
     finds what is left.
     """
     now = ports.clock.now()
-    page = ports.wakes.due("catalog", part.shard, part.until, PAGE, part.cursor)
+    page = ports.wakes.due("catalog", part.shard, part.until, shards.PAGE, part.cursor)
     if page.cursor is not None:
-        _handed_on(ports, [replace(part, cursor=page.cursor)], now)
+        shards.hand_on(ports, [replace(part, cursor=page.cursor)])
+    others = tuple(ref for ref, _ in page.items if ref.kind != "timer")
     refs = [ref for ref, _ in page.items if ref.kind == "timer"]
     try:
         handled = _emit_all(ports, refs, now, part.until, many=True)
     except ExceptionGroup:  # repeating the message would hand on the rest again; the next tick repeats these timers
         logger.exception("timers failed", extra={"shard": part.shard})
-        return len(refs)
+        return others
     if handled < len(refs):
-        _handed_on(ports, [part], ports.clock.now())
-    return handled
-
-
-def _handed_on(ports: Ports, parts: Sequence[ShardPart], now: Instant) -> bool:
-    """Send a hint for each part. Returns False if the queue does not answer."""
-    try:
-        ports.hints.send_all([(now, [shard_ref(part) for part in parts])], now, False, False, True)
-    except Exception:
-        logger.exception("shards not handed on", extra={"shards": [part.shard for part in parts]})
-        return False
-    return True
+        shards.hand_on(ports, [part])
+    return others
 
 
 def _emit_all(ports: Ports, refs: Sequence[Ref], now: Instant, horizon: Instant, many: bool) -> int:

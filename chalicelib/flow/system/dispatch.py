@@ -137,9 +137,9 @@ def dispatch(ports: Ports, ref: Ref) -> None:
 
             runs.advance(ports, ref.parts[0])
         case "timer" if is_shard(ref):
-            from chalicelib.flow.fires import emit
+            from chalicelib.flow.system import sweep
 
-            emit.emit_part(ports, shard_part(ref))
+            sweep.handle_part(ports, shard_part(ref))
         case "timer":
             from chalicelib.flow.fires import emit
             from chalicelib.flow.schedules import lifetime

@@ -11,6 +11,7 @@ from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.writes import Put
+from chalicelib.flow import shards
 from chalicelib.flow.fires import emit
 from chalicelib.flow.views import views
 from tests.acceptance.words import concurrency, dues, kinds, on, reasons, time, to_queue, window
@@ -39,8 +40,8 @@ def test_e1_one_tick_prepares_more_timers_than_an_index_page(world: World) -> No
     seen: list[Ref] = []
     until, cursor, more = NOON + 2 * MINUTE, None, True
     while more:
-        page = world.ports.wakes.due("catalog", 0, until, emit.PAGE, cursor)
-        assert len(page.items) <= emit.PAGE
+        page = world.ports.wakes.due("catalog", 0, until, shards.PAGE, cursor)
+        assert len(page.items) <= shards.PAGE
         seen += [ref for ref, _ in page.items]
         cursor, more = page.cursor, page.cursor is not None
     assert len({ref.parts for ref in seen if ref.kind == "timer"}) == 1_200
