@@ -47,17 +47,20 @@ def serves_routes() -> bool:
 def tick() -> dict[str, int]:
     """One tick: prepare the fires of the next minute, hint the jobs that wake soon, then sweep overdue rows.
 
-    Returns the counts of the three steps. One failure does not stop the others; the errors are raised at the end.
+    Returns the counts of the three steps, which share what they read of the wake indexes. One failure does not stop the
+    others; the errors are raised at the end.
     """
     from chalicelib.flow.each import run_each
     from chalicelib.flow.fires.emit import emit_due
+    from chalicelib.flow.shards import read_once
     from chalicelib.flow.system.sweep import hint_soon, sweep_all
 
     done: dict[str, int] = {}
-    began = ports().clock.now()
+    shared = read_once(ports())
+    began = shared.clock.now()
     run_each(
         (("emitted", emit_due), ("soon", hint_soon), ("hinted", lambda ports: sweep_all(ports, began))),
-        lambda step: done.update({step[0]: step[1](ports())}),
+        lambda step: done.update({step[0]: step[1](shared)}),
     )
     if ports().settings.keep_warm and not any(done.values()):
         ports().hints.keep_warm()

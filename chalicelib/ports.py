@@ -285,8 +285,11 @@ class Wakes(Protocol):
     def overdue(self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int) -> tuple[Ref, ...]:
         """The refs of a table with a ``wake_at`` up to an instant, oldest first. Re-read each row before acting."""
 
-    def each_overdue(self, table: Literal["catalog", "jobs", "runs"], until: Instant) -> Iterator[Ref]:
-        """All such refs, oldest first, read page by page during the iteration."""
+    def due(
+        self, table: Literal["catalog", "jobs", "runs"], shard: int, until: Instant, limit: int, cursor: str | None
+    ) -> Page[tuple[Ref, Instant]]:
+        """The refs of one shard with a ``wake_at`` up to an instant, and that instant; oldest first. A page reads at
+        most ``limit`` rows of the index. Raises ``bad_cursor``."""
 
     def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
         """The jobs with a ``wake_at`` in an interval, without prepared fires, which have already been hinted."""

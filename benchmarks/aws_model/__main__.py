@@ -25,7 +25,10 @@ from benchmarks.aws_model.calibrate import calibrated, read
 from benchmarks.aws_model.region import Setup
 
 REFERENCE = 1_000  # schedules of the tick that measures the machine
-NAMES = ("burst", "burst_one_schedule", "steady", "lone", "idle_fire", "event", "pace", "registration", "puts")
+NAMES = (
+    *("burst", "burst_one_schedule", "emission", "steady", "lone", "idle_fire", "event", "pace", "registration"),
+    "puts",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

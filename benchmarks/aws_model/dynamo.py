@@ -31,6 +31,8 @@ class ModelDynamo:
         self._path = path
         self.throughput = Throughput(path.assumed)
         self.conflicts = 0
+        # Called with the table, the key and the instant of each row that is written.
+        self.on_write: Callable[[RowKey, float], None] = lambda row, at: None
         self._held: dict[RowKey, float] = {}  # rows of transactions, until when
         self._sizes: dict[int, tuple[Item, int]] = {}
 
@@ -222,6 +224,7 @@ class ModelDynamo:
         self._take(table, key["pk"]["S"], "w", units)
         if old is new:
             return
+        self.on_write(_row(write), self._now)
         for index in self._schema[table].indexes:
             name = table if index.local else f"{table}/{index.name}"
             for partition, units in _entries(index, old, new, transactional):

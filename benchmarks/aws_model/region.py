@@ -188,6 +188,10 @@ class Region:
         """The ports of the running invocation."""
         return self._ports_of_task[id(self.timeline.current)]
 
+    @property
+    def wake_shards(self) -> int:
+        return self._settings.wake_shards
+
     def usd_of_lambda(self) -> float:
         """Dollars of the functions so far."""
         return sum(

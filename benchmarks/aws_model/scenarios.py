@@ -5,6 +5,7 @@ Each function plays one scenario and returns its figures. All raise `checks.Brok
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from benchmarks import registration as measured
@@ -16,6 +17,7 @@ from benchmarks.cost.plant import BEGIN
 from benchmarks.durations import percentile
 from benchmarks.target_queue import figures
 from benchmarks.tick import made_rows
+from chalicelib import handlers
 from chalicelib.core.definitions.app import App
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.flow.definitions import store
@@ -44,6 +46,45 @@ def burst_one_schedule(setup: Setup, cpu: Cpu, jobs: int) -> Figures:
         many = {"workflow": "notify", "enabled": True, "trigger": once, "spread": {"count": jobs}}
         region.deploy({**NOTIFY, "schedules": {"many": many}})
         return _delivered(region, jobs)
+
+
+def emission(setup: Setup, cpu: Cpu, timers: int, emitters: int) -> Figures:
+    """So many schedules that fire once within a minute: how long it takes, from a tick on, to prepare their fires if at
+    most so many invocations of ``check`` do it at once, beside the tick. The ramp of pollers is left out."""
+    bounded = {name: replace(source, most_pollers=emitters) for name, source in setup.sources.items()}
+    assumed = setup.assumed.with_changes({"pollers_at_first": emitters, "tick_twice_share": 0.0})
+    with opened(replace(setup, sources={**setup.sources, **bounded}, assumed=assumed), cpu) as region:
+        region.deploy(NOTIFY)
+        for second in range(60):
+            _load(region, f"s{second:02d}x", timers // 60 + (second < timers % 60), 60 + second)
+        moved: dict[str, float] = {}
+        written: set[str] = set()
+
+        def note(row: tuple[str, str, str], at: float) -> None:
+            _, pk, sk = row
+            if sk == "TIMER":
+                moved[pk] = at
+            elif sk.startswith("FIRE#"):
+                written.add(pk)
+
+        region.dynamo.on_write = note
+        begun = region.timeline.now
+        for minute in range(20):
+            region.timeline.at(begun + minute * MINUTE, lambda: region.invoke("tick", lambda: handlers.tick()))
+        region.timeline.run(begun + PATIENCE, lambda: len(moved) >= timers)
+        if len(moved) < timers or len(written) < timers:
+            raise checks.Broken(f"expected {timers} timers to move, got {len(moved)} and fires of {len(written)}")
+        seconds = (max(moved.values()) - begun) / SECOND
+        return {
+            "timers": timers,
+            "emitters": emitters,
+            "seconds": round(seconds, 2),
+            "per_second": round(timers / seconds, 1),
+            "tick_at_once": region.lambdas["tick"].usage.most_at_once,
+            "check_at_once": region.lambdas["check"].usage.most_at_once,
+            "throttled": dict(sorted(region.dynamo.throughput.refused.items())),
+            "conflicts": region.dynamo.conflicts,
+        }
 
 
 def beside(setup: Setup, cpu: Cpu, noisy: int, every_s: int = 5) -> Figures:
@@ -245,7 +286,7 @@ def _delivered(region: Region, jobs: int) -> Figures:
 
 def _load(region: Region, prefix: str, count: int, seconds: int) -> None:
     """Store schedules that fire once, with the rows that a PUT writes."""
-    for row in made_rows(prefix, count, {"type": "time", "expression": f"R1/PT{seconds}S"}):
+    for row in made_rows(prefix, count, {"type": "time", "expression": f"R1/PT{seconds}S"}, region.wake_shards):
         region.tables.put_item(TableName="CatalogTable", Item=row)
 
 

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
-from chalicelib.core.rows.ref import Ref, RefKind
+from chalicelib.core.rows.ref import Ref, RefKind, is_shard
 from chalicelib.log import logger
 from chalicelib.ports import MAX_DELAY, Clock
 
@@ -112,6 +112,11 @@ class SqsHints:
         self, refs: Sequence[Ref], due: Instant, now: Instant, min_delay: Millis
     ) -> Iterator[_Message]:  # fmt: skip
         """The messages of the hints for one instant."""
+        shards = [ref for ref in refs if is_shard(ref)]
+        for ref in shards:
+            # Each is work of about a second for hundreds of rows, so it needs an invocation of its own.
+            yield _Message(encode([ref], due), max(min_delay, min(due - now, MAX_DELAY)) // SECOND, True)
+        refs = [ref for ref in refs if ref not in shards] if shards else refs
         is_burst = len(refs) >= BURST
         # Equal parts, so that no message of a burst is as small as an ordinary one.
         size = -(-len(refs) // -(-len(refs) // BURST_REFS)) if is_burst else MAX_REFS

@@ -17,6 +17,7 @@ from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.instants import MINUTE, Instant, duration
 from chalicelib.core.rows.ref import Ref
+from chalicelib.flow import shards
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs import batch, deliver
 from chalicelib.flow.system import dispatch, sweep
@@ -103,9 +104,10 @@ class Engine:
         return left
 
     def tick(self) -> None:
-        emit.emit_due(self.ports)
-        sweep.hint_soon(self.ports)
-        sweep.sweep_all(self.ports)
+        ports = shards.read_once(self.ports)
+        emit.emit_due(ports)
+        sweep.hint_soon(ports)
+        sweep.sweep_all(ports)
         self.settle()
 
     def pass_by(self, span: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from chalicelib.aws import hints as aw_hints
 from chalicelib.aws.hints import HEAD_START, SqsHints
 from chalicelib.core.instants import MINUTE, SECOND
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import Ref, ShardPart, shard_ref
 from tests.support.clock import NOON, HandClock
 
 A_JOB = Ref("job", ("demo.flights.clean", "1", "FIRE#x"))
@@ -152,3 +152,11 @@ def test_o3_a_message_that_fails_each_time_is_left_to_the_sweep() -> None:
     queue.fails = [{"0"}] * 3
     hints.send([A_JOB], NOON, NOON)
     assert (queue.calls, queue.comes) == (aw_hints.MAX_TRIES, [])
+
+
+def test_e9_each_part_of_a_shard_is_a_message_of_the_burst_queue() -> None:
+    hints, queue, clock = made()
+    parts = [shard_ref(ShardPart("catalog", shard, NOON, "x" * 300)) for shard in range(3)]
+    hints.send_all([(NOON, [*parts, A_JOB])], clock.now())
+    assert sorted(queue.queues) == ["bursts", "bursts", "bursts", "hints"]
+    assert queue.comes == [(clock.now(), NOON, 1)] * 4

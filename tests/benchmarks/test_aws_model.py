@@ -69,6 +69,12 @@ def test_e9_a_spread_fire_and_a_steady_load_all_arrive_in_time(recorded: cpu.Rec
     assert steady["lateness_ms"]["p50"] < many["lateness_ms"]["max"] < 5_000
 
 
+def test_e9_the_fires_of_all_timers_are_prepared_and_counted(recorded: cpu.RecordedCpu) -> None:
+    found = scenarios.emission(Setup(), recorded, 90, 3)
+    assert (found["timers"], found["emitters"]) == (90, 3)
+    assert found["per_second"] == pytest.approx(90 / found["seconds"], rel=0.02)
+
+
 def test_e9_an_object_starts_a_run_and_the_wait_for_s3_is_apart(recorded: cpu.RecordedCpu) -> None:
     found = scenarios.event(with_changes(**SURE, s3_notification_sigma=0.0), recorded, 3)
     between = found["put_to_start_ms"]["p50"] - found["notified_to_start_ms"]["p50"]

@@ -6,7 +6,7 @@ Every step is one or a few invocations; the invariants are checked after each st
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -29,6 +29,7 @@ from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.system import dispatch
+from chalicelib.ports import Page
 from tests.faults import dying, invariants
 from tests.faults.weather import MAX_SKEW, Weather
 from tests.support import backfills
@@ -57,8 +58,14 @@ class StaleWakes:
         self._hinted += found
         return tuple(dict.fromkeys([*(ref for ref in found if self._chance.random() < 0.8), *stale]))
 
-    def each_overdue(self, table: str, until: int) -> Iterator[Ref]:
-        return iter(self.overdue(table, until, 1_000))
+    def due(self, table: str, shard: int, until: int, limit: int, cursor: str | None) -> Page[tuple[Ref, int]]:
+        page: Page[tuple[Ref, int]] = self._inner.due(table, shard, until, limit, cursor)
+        if self.honest:
+            return page
+        stale = [(ref, until) for ref in self._hinted[-20:] if self._chance.random() < 0.2]
+        self._hinted += [ref for ref, _ in page.items]
+        found = [row for row in page.items if self._chance.random() < 0.8]
+        return replace(page, items=tuple(dict([*found, *stale]).items()))
 
     def upcoming(self, since: int, until: int, limit: int) -> Any:
         return self._inner.upcoming(since, until, limit)

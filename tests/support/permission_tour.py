@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 import boto3
 
@@ -21,6 +22,7 @@ from chalicelib.aws.tables.catalog import NEAR_PREFIXES
 from chalicelib.aws.targets.secrets import Secrets
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.history.lines import Part
+from chalicelib.flow import shards
 from chalicelib.flow.ingest.objects import match_object
 from chalicelib.flow.runs import actions
 from chalicelib.flow.schedules.actions import run_now
@@ -34,7 +36,7 @@ from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
 from tests.support.permissions import acting, reported
 from tests.support.pull_workers import PULLED, PullWorker
 from tests.support.requests_of_ports import Recorded, RecordingClient
-from tests.support.schedules import BY_DAY
+from tests.support.schedules import BY_DAY, at
 from tests.support.state_machines import TARGET
 from tests.support.world import EMR, World, day, flights, full
 from tests.web.conftest import APP, NS, Api, installation, settle_in
@@ -55,7 +57,7 @@ def play() -> None:
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
     steps = (_ready_datasets, _many_datasets, _delivered_late, _gathered, _statuses_arrive, _joined_again)
-    steps += (_failed_without_event, _claimed_late, _granted)
+    steps += (_failed_without_event, _claimed_late, _granted, _many_timers)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -183,6 +185,18 @@ def _granted() -> None:
         world.settle()
         world.finish()
         world.settle()
+
+
+def _many_timers() -> None:
+    """The tick hands shards on: of timers, and of jobs whose hints were lost."""
+    world = World(wake_shards=1)
+    world.deploy(flights({"beat": at("@every 100s", "notify"), "a": on(partition(), "clean")}))
+    with patch.object(shards, "PAGE", 1):
+        world.hints.lose = True
+        for number in (1, 2, 3):
+            world.upload(day(number))
+        world.hints.lose = False
+        world.pass_by("2m")
 
 
 def _failed_without_event() -> None:

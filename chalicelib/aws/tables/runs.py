@@ -201,16 +201,10 @@ class DynamoWakes:
         refs = (keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])) for item in found[:limit])
         return tuple(ref for ref in refs if ref is not None)
 
-    def each_overdue(self, table: TableName, until: Instant) -> Iterator[Ref]:
-        parts = [self._shard(table, shard, until) for shard in range(self._dynamo.shards.wake)]
-        for item in heapq.merge(*parts, key=lambda item: str(item["wake_at"]["S"])):
-            ref = keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"]))
-            if ref is not None:
-                yield ref
-
-    def _shard(self, table: TableName, shard: int, until: Instant) -> Iterator[items.Item]:
-        values = {"shard": str(shard), "until": iso(until)}
-        yield from self._dynamo.query_all(table, "wake_shard = :shard AND wake_at <= :until", values, index="wake")
+    def due(
+        self, table: TableName, shard: int, until: Instant, limit: int, cursor: str | None
+    ) -> Page[tuple[Ref, Instant]]:
+        return self._page(table, [str(shard)], iso(until), limit, cursor)
 
     def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
         found: list[tuple[Ref, Instant]] = []

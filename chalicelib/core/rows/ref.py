@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chalicelib.core import ids
+from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
 
 RefKind = Literal[
@@ -48,6 +49,35 @@ def limit_ref(limit_name: str) -> Ref:
 
 def timer_ref(schedule: str) -> Ref:
     return Ref("timer", (schedule,))
+
+
+@dataclass(frozen=True, slots=True)
+class ShardPart:
+    """A part of a shard of a wake index: the rows that wake up to ``until``, from a position on. ``cursor`` is the
+    position, None for the first row."""
+
+    table: str
+    shard: int
+    until: Instant
+    cursor: str | None = None
+
+
+def shard_ref(part: ShardPart) -> Ref:
+    """The ref of a part of a shard: that of a timer, with a table in place of the schedule.
+
+    So older code, which has no such row, finds nothing and does nothing (O11)."""
+    return Ref("timer", (part.table, str(part.shard), str(part.until), part.cursor or ""))
+
+
+def is_shard(ref: Ref) -> bool:
+    """Whether the ref of a timer names a part of a shard."""
+    return ref.kind == "timer" and "." not in ref.parts[0]
+
+
+def shard_part(ref: Ref) -> ShardPart:
+    """The part of a shard that a ref names."""
+    table, shard, until, cursor = ref.parts
+    return ShardPart(table, int(shard), int(until), cursor or None)
 
 
 def backfill_ref(schedule: str, backfill_id: str) -> Ref:

@@ -21,8 +21,8 @@ from chalicelib.core.targets import backoff
 GRACE: Millis = 5 * SECOND
 
 
-# The number of overdue rows of a table that one tick handles; the next tick handles the others.
-MAX_ROWS = 500
+# The number of runs that one tick asks EMR about; the next tick asks about the others.
+MAX_POLLS = 500
 
 
 # Rows that are first hinted and then leased together. If a tick crashes in between, Sluice hints these rows again.
@@ -31,6 +31,10 @@ SLICE = 25
 
 # The sweep begins no slice later than this after its tick began: the Lambda has 60 s, and prepares fires first.
 MAX_TICK: Millis = 45 * SECOND
+
+
+# How long one invocation sweeps a part of a shard that was handed on.
+MAX_PART: Millis = 40 * SECOND
 
 
 PARKED_AFTER = 12  # hints without effect

@@ -1,5 +1,6 @@
 """Emit: write the fires of timers ahead of their instants, and hint them for these instants.
 
+A shard with many due timers is handed on, part by part, to other invocations; the tick handles few timers itself.
 Timers are handled a hundred at a time: one read for their rows, one batch for all fires, one message for the hints of
 an instant. The timers of a failed batch, and a timer with more fires than one portion, go through `emit_timer`.
 """
@@ -8,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import groupby
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import lifetime
@@ -16,25 +17,26 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.timer import Emission
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, ref_of, timer_ref
+from chalicelib.core.rows.ref import Ref, ShardPart, ref_of, timer_ref
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.writes import ExpectMode, Put, Replace, Write
+from chalicelib.flow import shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.ports import Page, Ports, RowRequest
 
-# How long one tick handles timers. It leaves those that are due last to the next tick. Fires are prepared more than a
-# minute ahead, so that delay makes none late.
+# How long one invocation handles timers. It leaves those that are due last to the next one. Fires are prepared more
+# than a minute ahead, so that delay makes none late.
 MAX_ROUND: Millis = 40 * SECOND
+TIME_FOR_ROUND: Millis = 10 * SECOND  # needed for a batch of timers
 # How many portions of one timer are prepared at once. The timer is hinted for the rest, so another Lambda continues.
 MAX_PORTIONS = 10
 BATCH_SIZE = 100  # timers that are read together
-# From this many timers in a tick on, several are moved in one transaction. That costs one more write unit per timer but
-# saves calls: such a tick is short of time, not of units.
-MANY_TIMERS = 500
-MAX_MOVES = 25  # timers per transaction, with the other writes of their plans
+# How many timers of a part that was handed on are moved in one transaction, with the other writes of their plans. That
+# costs one more write unit per timer but saves calls: such a part is short of time, not of units.
+MAX_MOVES = 25
 # Hints are collected over the timers of a tick, so that one message carries many refs of one instant. They are sent
 # when they are many, or when their instant is near: preparing many fires takes seconds.
 MAX_KEPT, SOON = 5_000, 20 * SECOND
@@ -89,22 +91,76 @@ class Hints:
 
 
 def emit_due(ports: Ports) -> int:
-    """Prepare the fires of all timers due before the horizon. Concurrent emitters do no harm (E1).
+    """Prepare the fires of all timers due before the horizon, or hand them on. Concurrent emitters do no harm (E1).
 
-    Returns how many timers were handled. One failure does not stop the other timers; the errors are raised at the end.
+    Returns how many timers were handled here. The shards with few due rows are handled at once, up to `PAGE` rows; each
+    other one is handed on to an invocation of its own. One failure does not stop the other timers; the errors are
+    raised at the end.
     """
     now = ports.clock.now()
     horizon = now + ports.settings.horizon_seconds * SECOND
-    hints, seen_timers = Hints(ports), 0
+    pages = [
+        (ShardPart("catalog", shard, horizon), ports.wakes.due("catalog", shard, horizon, shards.PAGE, None))
+        for shard in range(ports.settings.wake_shards)
+    ]
+    here: list[tuple[Ref, Instant]] = []
+    away: list[tuple[ShardPart, Page[tuple[Ref, Instant]]]] = []
+    for part, page in sorted(pages, key=lambda found: len(found[1].items)):
+        if page.cursor is None and len(here) + len(page.items) <= shards.PAGE:
+            here += page.items
+        else:
+            away.append((part, page))
+    many = bool(away) and not shards.hand_on(ports, [part for part, _ in away])
+    if many:  # the queue is down: this invocation does what it can
+        here += [row for _, page in away for row in page.items]
+    timers = [ref for ref, _ in sorted(here, key=lambda row: row[1]) if ref.kind == "timer"]
+    return _emit_all(ports, timers, now, horizon, many)
+
+
+def emit_part(ports: Ports, part: ShardPart) -> tuple[Ref, ...]:
+    """Prepare the fires of a part of a shard that the tick handed on: of its first `PAGE` rows. The rest of the shard
+    is handed on first, so that several invocations work at once. Returns the refs of the rows that are no timers.
+
+    If the time is used up, the part is handed on again: a timer that moved has left it. Lost, repeated and overlapping
+    parts do no harm: ids are computed, the write that moves a timer decides who hints its fires, and the next tick
+    finds what is left.
+    """
+    now = ports.clock.now()
+    page = ports.wakes.due("catalog", part.shard, part.until, shards.PAGE, part.cursor)
+    if page.cursor is not None:
+        shards.hand_on(ports, [replace(part, cursor=page.cursor)])
+    others = tuple(ref for ref, _ in page.items if ref.kind != "timer")
+    refs = [ref for ref, _ in page.items if ref.kind == "timer"]
+    try:
+        handled = _emit_all(ports, refs, now, part.until, many=True)
+    except ExceptionGroup:  # repeating the message would hand on the rest again; the next tick repeats these timers
+        logger.exception("timers failed", extra={"shard": part.shard})
+        return others
+    if handled < len(refs):
+        shards.hand_on(ports, [part])
+    return others
+
+
+def _emit_all(ports: Ports, refs: Sequence[Ref], now: Instant, horizon: Instant, many: bool) -> int:
+    """Prepare the fires of these timers, a hundred at a time, while there is time."""
+    hints, handled = Hints(ports), 0
     failed: list[Exception] = []
-    timers = _due_timers(ports, now, horizon)
-    while part := [timer.parts[0] for timer in islice(timers, BATCH_SIZE)]:
-        failed += _round_or_each(ports, part, now, horizon, hints, many=seen_timers >= MANY_TIMERS)
-        seen_timers += len(part)
+    for start in range(0, len(refs), BATCH_SIZE):
+        if start and not _has_time(ports, now):
+            hint = "the rest is handed on, or left to the next tick; the tables are slow"
+            logger.warning("emission out of time", extra={"left": len(refs) - start, "hint": hint})
+            break
+        part = [ref.parts[0] for ref in refs[start : start + BATCH_SIZE]]
+        failed += _round_or_each(ports, part, now, horizon, hints, many)
+        handled += len(part)
     hints.flush(ports.clock.now(), patient=True)
     if failed:
-        raise ExceptionGroup(f"{len(failed)} of {seen_timers} timers failed", failed)
-    return seen_timers
+        raise ExceptionGroup(f"{len(failed)} of {handled} timers failed", failed)
+    return handled
+
+
+def _has_time(ports: Ports, since: Instant) -> bool:
+    return ports.clock.now() - since <= MAX_ROUND and ports.has_time(TIME_FOR_ROUND)
 
 
 def emit_soon(ports: Ports, schedule: str) -> int:
@@ -197,17 +253,6 @@ def _one_by_one(ports: Ports, schedules: Sequence[str], now: Instant, horizon: I
     except ExceptionGroup as group:
         return list(group.exceptions)
     return []
-
-
-def _due_timers(ports: Ports, now: Instant, horizon: Instant) -> Iterator[Ref]:
-    """The refs of due timers, oldest first, read page by page. Ends when the time of the tick is used up."""
-    for ref in ports.wakes.each_overdue("catalog", horizon):
-        if ref.kind == "timer":
-            yield ref
-        if ports.clock.now() - now > MAX_ROUND:
-            hint = "the next tick continues; there are very many timers, or the tables are slow"
-            logger.warning("tick full", extra={"hint": hint})
-            return
 
 
 def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> TimerStep | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows.ref import Ref, is_grants, is_reprocess
+from chalicelib.core.rows.ref import Ref, is_grants, is_reprocess, is_shard, shard_part
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.flow.each import run_each
@@ -136,6 +136,10 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             from chalicelib.flow.dags import runs
 
             runs.advance(ports, ref.parts[0])
+        case "timer" if is_shard(ref):
+            from chalicelib.flow.system import sweep
+
+            sweep.handle_part(ports, shard_part(ref))
         case "timer":
             from chalicelib.flow.fires import emit
             from chalicelib.flow.schedules import lifetime

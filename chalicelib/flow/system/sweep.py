@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.backfill import Backfill
@@ -16,60 +16,118 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref, is_grants, is_reprocess
+from chalicelib.core.rows.ref import Ref, ShardPart, is_grants, is_reprocess
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import metrics
 from chalicelib.core.system import sweep
 from chalicelib.core.writes import Put, Replace
+from chalicelib.flow import shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
-from chalicelib.ports import Ports
+from chalicelib.ports import Ports, RowRequest
 
 T = TypeVar("T")
 Row = NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox
 Found = Row | GrantsRow | LimitState | ScheduleState
 NEXT_TICK = 75 * SECOND  # a minute, and a margin for a late tick
-TABLES: tuple[tuple[Literal["jobs", "runs", "catalog"], Millis], ...] = (
-    ("jobs", sweep.GRACE),
-    ("runs", 0),  # rows with a grace are filtered when they are read
-    ("catalog", sweep.GRACE),
-)
+GRACES: dict[shards.TableName, Millis] = {
+    "jobs": sweep.GRACE,
+    "runs": 0,  # rows with a grace are filtered when they are read
+    "catalog": sweep.GRACE,
+}
+LEASES = 25  # rows that are leased in one transaction
+FEW = 4  # so many rows are leased one by one, for half of the write units
+SLOW: Millis = 5 * SECOND  # needed for one slice
 
 
 def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
-    """Hint and lease overdue rows, oldest first, slice by slice, up to a maximum. Returns how many were hinted.
+    """Hint and lease overdue rows, oldest first, slice by slice, up to a page of each shard. Returns how many were
+    hinted.
 
-    Rows that a slow or crashing tick does not reach are hinted by the next one. The first slice is handled in any case.
-    Raises an ExceptionGroup of all errors at the end.
+    The rest of a full shard is handed on. Rows that nothing reaches are hinted by the next tick. The first slice is
+    handled in any case. Raises an ExceptionGroup of all errors at the end.
     """
     now = ports.clock.now()
     ends_at = (now if tick_began is None else tick_began) + sweep.MAX_TICK
-    # Refs of an eventually consistent index: each row is read strongly before it counts as overdue.
-    refs = [ref for table, grace in TABLES for ref in ports.wakes.overdue(table, now - grace, sweep.MAX_ROWS)]
-    failed: list[Exception] = []
-    hinted = asked = oldest = 0
+    found: list[Ref] = []
+    rest: list[ShardPart] = []
+    for table, grace in GRACES.items():
+        of_table: list[tuple[Ref, Instant]] = []
+        for shard in range(ports.settings.wake_shards):
+            page = ports.wakes.due(table, shard, now - grace, shards.PAGE, None)
+            of_table += page.items
+            if page.cursor is not None and table != "catalog":  # emission hands on the catalog, with its timers
+                rest.append(ShardPart(table, shard, now - grace, page.cursor))
+        found += [ref for ref, _ in sorted(of_table, key=lambda row: row[1])]
+    if rest:
+        shards.hand_on(ports, rest)
+    swept = _sweep(ports, found, now, ends_at, sweep.MAX_POLLS)
+    ports.metrics.add(metrics.OVERDUE_AGE, swept.oldest)
+    if swept.failed:
+        raise ExceptionGroup(f"{len(swept.failed)} of {swept.hinted} overdue rows failed", swept.failed)
+    return swept.hinted
+
+
+def handle_part(ports: Ports, part: ShardPart) -> None:
+    """Handle a part of a shard that was handed on: prepare the fires of its timers, hint and lease its overdue rows.
+
+    The rest of the shard is handed on first. If the time is used up, the part is handed on again: the lease of a row
+    moves it out of the part. Lost and repeated parts do no harm, as those of timers.
+    """
+    now = ports.clock.now()
+    if part.table == "catalog":
+        from chalicelib.flow.fires import emit
+
+        refs = emit.emit_part(ports, part)
+        refs = refs if part.cursor is not None else ()  # the tick sweeps the first page itself
+    else:
+        table: shards.TableName = "jobs" if part.table == "jobs" else "runs"
+        page = ports.wakes.due(table, part.shard, part.until, shards.PAGE, part.cursor)
+        if page.cursor is not None:
+            shards.hand_on(ports, [replace(part, cursor=page.cursor)])
+        refs = tuple(ref for ref, _ in page.items)
+    swept = _sweep(ports, refs, ports.clock.now(), now + sweep.MAX_PART, 0)
+    if swept.left and part.table != "catalog":
+        shards.hand_on(ports, [part])
+    for error in swept.failed:
+        logger.error("overdue row failed", exc_info=error, extra={"table": part.table, "shard": part.shard})
+
+
+@dataclass
+class Swept:
+    """What was swept: the rows that were hinted, the oldest age in ms, the refs that were not reached, the errors."""
+
+    hinted: int = 0
+    oldest: Millis = 0
+    left: int = 0
+    failed: list[Exception] = field(default_factory=list)
+
+
+def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, polls: int) -> Swept:
+    """Hint and lease the overdue rows among these refs of an eventually consistent index. ``polls``: about how many
+    runs EMR may be asked. The tick alone sends such hints, because all of them share EMR's rate."""
+    swept, asked = Swept(), 0
     for start in range(0, len(refs), sweep.SLICE):
-        if start and ports.clock.now() >= ends_at:
-            logger.warning("sweep broken off", extra={"left": len(refs) - start})
+        if start and (ports.clock.now() >= ends_at or not ports.has_time(SLOW)):
+            swept.left = len(refs) - start
+            logger.warning("sweep broken off", extra={"left": swept.left})
             break
-        found: list[tuple[Ref, Found]] = []
-        failed += _failures(refs[start : start + sweep.SLICE], partial(_examine, ports, now, found))
-        oldest = max([oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
-        polls = [ref for ref, row in found if sweep.is_question(row, now)]
-        plain = [ref for ref, _ in found if ref not in polls]
-        hints = [*([(now, plain)] if plain else []), *sweep.in_slices(polls, now, asked)]
+        found = _examine(ports, now, refs[start : start + sweep.SLICE], swept.failed)
+        swept.oldest = max([swept.oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
+        questions = [ref for ref, row in found if sweep.is_question(row, now)]
+        asks = questions[: max(0, polls - asked)]
+        found = [(ref, row) for ref, row in found if ref in asks or ref not in questions]
+        plain = [ref for ref, _ in found if ref not in asks]
+        hints = [*([(now, plain)] if plain else []), *sweep.in_slices(asks, now, asked)]
         if hints:
             # Hints are sent before the leases, so no row is leased without a hint. They are delayed until after them.
             # While the queue is down this raises and no row is leased, so the first tick after that finds all rows.
             ports.hints.send_all(hints, now, False, True, True)
-        failed += _failures(found, partial(_lease, ports, now))
-        hinted, asked = hinted + len(found), asked + len(polls)
-    ports.metrics.add(metrics.OVERDUE_AGE, oldest)
-    if failed:
-        raise ExceptionGroup(f"{len(failed)} of {hinted} overdue rows failed", failed)
-    return hinted
+        swept.failed += _lease_all(ports, now, found)
+        swept.hinted, asked = swept.hinted + len(found), asked + len(asks)
+    return swept
 
 
 def hint_soon(ports: Ports) -> int:
@@ -78,37 +136,91 @@ def hint_soon(ports: Ports) -> int:
     Returns how many jobs were hinted. A wait longer than the maximum delay of a message needs no other hint.
     """
     now = ports.clock.now()
-    upcoming = ports.wakes.upcoming(now - sweep.GRACE, now + NEXT_TICK, sweep.MAX_ROWS)
+    upcoming = ports.wakes.upcoming(now - sweep.GRACE, now + NEXT_TICK, shards.PAGE)
     groups = groupby(upcoming, key=lambda found: found[1])
     if hints := [(due, [ref for ref, _ in group]) for due, group in groups]:
         ports.hints.send_all(hints, now)
     return len(upcoming)
 
 
-def _examine(ports: Ports, now: Instant, found: list[tuple[Ref, Found]], ref: Ref) -> None:
-    """Read the row strongly, and add it to ``found`` if it is overdue."""
-    row = _read(ports, ref)
-    if row is not None and sweep.overdue(row.wake_at, now, sweep.grace_of(row)):
-        found.append((ref, row))
+def _examine(ports: Ports, now: Instant, refs: Sequence[Ref], failed: list[Exception]) -> list[tuple[Ref, Found]]:
+    """Read rows strongly, a hundred per call where that is possible. Returns those that are overdue."""
+    found: list[tuple[Ref, Found]] = []
+
+    def examine(seen: Ports, ref: Ref) -> None:
+        row = _read(seen, ref)
+        if row is not None and sweep.overdue(row.wake_at, now, sweep.grace_of(row)):
+            found.append((ref, row))
+
+    wanted = [request for ref in refs if (request := _request(ref)) is not None]
+    try:
+        seen = ports.prefetch.read(ports, wanted) if len(wanted) > 1 else ports
+    except Exception:  # the rows are read one by one then, so only the one that caused the error fails
+        logger.exception("rows not read together", extra={"size": len(wanted)})
+        seen = ports
+    failed += _failures(refs, partial(examine, seen))
+    return found
+
+
+def _request(ref: Ref) -> RowRequest | None:
+    """What to read ahead for a ref; None if its row is read alone."""
+    match ref.kind:
+        case "job":
+            return ("job", ref.parts[0], int(ref.parts[1], 36), ref.parts[2])
+        case "run":
+            return ("run", ref.parts[0], int(ref.parts[1]))
+        case "schedule" if not is_grants(ref):
+            return ("schedule_state", ref.parts[0])
+        case "dag_run":
+            return ("dag_run", ref.parts[0])
+        case _:
+            return None
+
+
+def _lease_all(ports: Ports, now: Instant, found: Sequence[tuple[Ref, Found]]) -> Sequence[Exception]:
+    """Lease rows that were hinted: many in transactions, few one by one. Returns the errors.
+
+    A row that changed is left out of its transaction. After any other error each row is leased alone.
+    """
+    if len(found) <= FEW:
+        return _failures(found, partial(_lease, ports, now))
+    together = [one for one in found if not isinstance(one[1], Outbox)]
+    alone = [one for one in found if isinstance(one[1], Outbox)]
+    for start in range(0, len(together), LEASES):
+        part = together[start : start + LEASES]
+        writes = [write for one in part if (write := _leased(ports, one, now)) is not None]
+        try:
+            while writes and (refused := ports.ledger.commit(writes)) is not None:
+                writes = [write for write in writes if write not in refused.writes]
+        except Exception:
+            logger.exception("rows not leased together", extra={"size": len(part)})
+            alone += part
+    return _failures(alone, partial(_lease, ports, now))
 
 
 def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:
-    """Lease a row that was hinted, so that the next sweep skips it. A lost race means that a step already handles it.
+    """Lease a row that was hinted, so that the next sweep skips it. After a lost race a step already handles it."""
+    write = _leased(ports, found, now)
+    if isinstance(write, Put):
+        ports.ledger.put_all([write])
+    elif write is not None:
+        ports.ledger.commit([write])
 
-    The receiver of the hint leases a limit itself, and clears the ``wake_at`` of a schedule state and of grants.
-    """
+
+def _leased(ports: Ports, found: tuple[Ref, Found], now: Instant) -> Put | Replace | None:
+    """The write that leases a row. None for a limit, a schedule state and grants: the receiver of the hint leases a
+    limit itself, and clears the ``wake_at`` of the others."""
     ref, row = found
     if isinstance(row, GrantsRow | LimitState | ScheduleState):
-        return
+        return None
     lease = sweep.lease(row, now)
     if lease.parked:
         hint = "this row keeps failing; see its reason"
         logger.error("parked", extra={"ref": ref, "leases": row.leases, "hint": hint})
         ports.metrics.add(metrics.ROWS_PARKED, 1)
     if isinstance(row, Outbox):
-        ports.ledger.put_all([Put(replace(row, wake_at=lease.until, leases=row.leases + 1))])
-    else:
-        ports.ledger.commit([Replace(replace(row, wake_at=lease.until, leases=row.leases + 1, rev=row.rev + 1))])
+        return Put(replace(row, wake_at=lease.until, leases=row.leases + 1))
+    return Replace(replace(row, wake_at=lease.until, leases=row.leases + 1, rev=row.rev + 1))
 
 
 def _failures(things: Sequence[T], act: Callable[[T], None]) -> Sequence[Exception]:

@@ -1,0 +1,190 @@
+"""A shard with many due timers is handed on part by part; no loss, repeat or death skips or doubles a fire (E1, E9)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import MINUTE
+from chalicelib.core.rows.ref import Ref, ShardPart, is_shard, shard_part, shard_ref, timer_ref
+from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.writes import Replace, Write
+from chalicelib.flow import shards
+from chalicelib.flow.fires import emit
+from chalicelib.flow.system import dispatch
+from tests.support.crash import lost, wrap
+from tests.support.ledgers import LedgerBetween
+from tests.support.schedules import at
+from tests.support.world import World, flights
+
+MANY = 23
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five rows are many."""
+    monkeypatch.setattr(shards, "PAGE", 5)
+
+
+def many(shards: int = 1, count: int = MANY) -> World:
+    """Schedules that fire once each, in 100 s."""
+    world = World(wake_shards=shards, history_shards=1)
+    world.deploy(flights({f"s{number:02d}": at("R1/PT200S", "notify") for number in range(count)}))
+    world.clock.pass_by("100s")
+    world.hints.sent = []
+    return world
+
+
+def parts(world: World) -> list[ShardPart]:
+    return [shard_part(ref) for _, ref in world.hints.sent if is_shard(ref)]
+
+
+def delivered(world: World, minutes: int = 3) -> Counter[str]:
+    """How many messages of each run arrived within some minutes."""
+    world.pass_by(f"{minutes}m")
+    return Counter(run_id for run_id, _ in world.targets.queue.messages)
+
+
+def all_once(world: World, minutes: int = 3) -> bool:
+    return sorted(delivered(world, minutes).values()) == [1] * MANY
+
+
+class Moves(LedgerBetween):
+    """Counts the timers that each commit moves."""
+
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
+        self.moved: list[int] = []
+
+    def before(self, writes: Sequence[Write]) -> None:
+        self.moved.append(sum(isinstance(write, Replace) and isinstance(write.row, Timer) for write in writes))
+
+
+def test_e9_the_tick_hands_full_shards_on_and_handles_the_others() -> None:
+    world = many(shards=4)
+    sizes = [len(world.ports.wakes.due("catalog", shard, 10**14, 100, None).items) for shard in range(4)]
+
+    handled = emit.emit_due(world.ports)
+
+    here = sorted(size for size in sizes if size < shards.PAGE)
+    assert handled == (here[0] if here else 0)
+    assert len(parts(world)) == 4 - (1 if here else 0)
+    assert all_once(world)
+
+
+def test_e9_each_part_hands_on_the_rest_before_it_writes_any_fire() -> None:
+    world = many()
+    emit.emit_due(world.ports)
+    worked = []
+    while ready := [ref for ref in world.hints.due(world.clock.now()) if is_shard(ref)]:
+        [ref] = ready
+        moves = Moves(world.ports.ledger)
+
+        class NotYet(LedgerBetween):
+            def before_puts(self, writes: Any) -> None:
+                worked.append((len(writes), len(parts(world))))
+
+        dispatch.dispatch(world.with_ports(ledger=NotYet(moves)), ref)
+        assert moves.moved == [worked[-1][0]], "the timers of a part are moved in one transaction"
+    assert worked == [(5, 1), (5, 1), (5, 1), (5, 1), (3, 0)]
+    assert all_once(world)
+
+
+def test_e9_a_part_whose_hint_is_lost_is_found_by_the_next_tick() -> None:
+    world = many()
+    world.hints.lose = True
+    emit.emit_due(world.ports)
+    world.hints.lose = False
+    assert parts(world) == []
+    assert all_once(world)
+
+
+def test_e9_parts_that_come_twice_or_overlap_prepare_no_fire_twice() -> None:
+    world = many()
+    emit.emit_due(world.ports)
+    [part] = parts(world)
+    emit.emit_due(world.ports)
+    for _ in range(2):
+        emit.emit_part(world.ports, part)
+    fires = [ref for _, ref in world.hints.sent if ref.kind == "job"]
+    assert len(fires) == len(set(fires)), "one emitter hints a fire"
+    assert all_once(world)
+
+
+def test_e9_a_part_out_of_time_is_handed_on_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = many()
+    emit.emit_due(world.ports)
+    [part] = parts(world)
+    world.hints.sent = []
+    monkeypatch.setattr(emit, "BATCH_SIZE", 2)
+    ends = world.clock.now() + emit.TIME_FOR_ROUND - 1
+
+    emit.emit_part(world.with_ports(ends_at=ends), part)
+
+    assert len([ref for _, ref in world.hints.sent if ref.kind == "job"]) == 2
+    rest = parts(world)
+    assert rest[1] == part
+    assert rest[0].cursor is not None
+    assert all_once(world)
+
+
+def test_e9_while_the_queue_is_down_the_tick_prepares_fires_itself() -> None:
+    world = many()
+
+    class DownForShards:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(world.hints, name)
+
+        def send_all(
+            self, hints: Any, now: int, patient: bool = False, ahead: bool = False, must: bool = False
+        ) -> None:
+            if must:
+                raise ConnectionError("the queue does not answer")
+            world.hints.send_all(hints, now)
+
+    assert emit.emit_due(world.with_ports(hints=DownForShards())) == shards.PAGE
+    assert all_once(world)
+
+
+def test_e9_a_timer_that_fails_stops_no_other_timer_of_its_part() -> None:
+    world = many()
+    part = ShardPart("catalog", 0, world.clock.now() + 2 * MINUTE)
+
+    class Broken(LedgerBetween):
+        def before_puts(self, writes: Any) -> None:
+            if any(write.row.schedule.endswith("s03") for write in writes):
+                raise ValueError("broken")
+
+    dispatch.dispatch(world.with_ports(ledger=Broken(world.ports.ledger)), shard_ref(part))
+    moved = {ref.parts[0] for _, ref in world.hints.sent if ref.kind == "job"}
+    assert len(moved) == shards.PAGE - 1
+    assert all_once(world)
+
+
+def test_e9_a_death_after_any_effect_skips_and_doubles_no_fire() -> None:
+    effects = _deaths(many(), 0)
+    assert effects == 20, "a hint to begin with, and three or four effects of each of five parts"
+    for number in range(1, effects + 1):
+        _deaths(many(), number)
+
+
+def _deaths(world: World, number: int) -> int:
+    """Play with a death after this effect. Returns how many effects there were."""
+    points = wrap(world)
+    points.die_after, points.armed = number, True
+    lost(lambda: emit.emit_due(world.ports))
+    world.settle(lost)
+    points.armed = False
+    assert all_once(world), f"after effect {number}: {points.names[-3:]}"
+    return points.count
+
+
+def test_a_shard_is_no_timer_and_its_ref_names_all_of_its_part() -> None:
+    part = ShardPart("jobs", 3, 1_700_000_000_000, "abc")
+    assert shard_part(shard_ref(part)) == part
+    assert shard_part(shard_ref(ShardPart("jobs", 3, 5))).cursor is None
+    assert not is_shard(timer_ref("demo.flights.daily"))
+    assert not is_shard(Ref("job", ("demo.flights.daily", "1", "JOB#1")))
