@@ -16,12 +16,15 @@ LAST ?= 50
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-REQUIREMENTS := requirements.txt requirements-dev.txt requirements.lock pyproject.toml
+REQUIREMENTS := requirements.lock pyproject.toml
 DOCS_VENV := build/docs-venv
 CONSOLE_VENV := build/console-venv
 NPM := PATH="$(abspath $(CONSOLE_VENV))/bin:$$PATH" npm --prefix console --silent
 CONSOLE := sluice/console/static/index.html
 CONSOLE_SOURCES := $(shell find console/src console/public -type f) console/index.html console/vite.config.ts
+# It keeps the versions that a list has, if the requirements allow them.
+LOCK = $(BIN)/python -m piptools compile --quiet --generate-hashes --allow-unsafe --no-strip-extras --no-header \
+	--no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 TYPED := chalicelib sluice infra jobs job_library benchmarks examples app.py
 
 export PATH := $(abspath $(BIN)):$(PATH)
@@ -41,18 +44,22 @@ help: ## this list
 
 venv: $(STAMP) ## install the pinned requirements into .venv
 
-# pip runs only if a requirement file is newer than the stamp.
+# pip runs only if the list of pins is newer than the stamp. It refuses each file whose hash is not in the list. What
+# builds other packages is installed first, so that no build downloads anything.
 $(STAMP): $(REQUIREMENTS)
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing. Install Python 3.11, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	awk '/^[a-z]/ {builds = /^(packaging|pip|setuptools|wheel)==/} builds && !/#/' requirements.lock > $(VENV)/builders.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --no-deps -r $(VENV)/builders.lock
+	$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-lock: $(STAMP) ## write requirements.lock from .venv, after a requirement has changed
-	@{ sed -n '/^#/p' requirements.lock; $(BIN)/python -m pip freeze --all --exclude-editable | grep -v '^pip=='; } > requirements.lock.new
-	@mv requirements.lock.new requirements.lock
-	@touch $(STAMP)
+lock: $(STAMP) ## write the pins and hashes of all requirements, after a requirement has changed
+	$(LOCK) --output-file requirements-lambda.lock requirements.txt
+	$(LOCK) --output-file requirements.lock requirements-dev.txt
+	$(LOCK) --output-file docs/requirements.lock docs/requirements.txt
+	$(LOCK) --output-file console/requirements.lock console/requirements.txt
 
 demo: $(STAMP) ## the flights pipeline on the local cloud, from nothing to a finished day
 	$(BIN)/python -m examples.flights.demo
@@ -120,15 +127,15 @@ console/node_modules/.package-lock.json: $(CONSOLE_VENV)/.installed console/pack
 	@touch $@
 
 # Node is a wheel in an environment of its own: `make demo` and `make up` do not need it.
-$(CONSOLE_VENV)/.installed: console/requirements.txt
+$(CONSOLE_VENV)/.installed: console/requirements.lock
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing. Install Python 3.11, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	test -x $(CONSOLE_VENV)/bin/python || $(PYTHON) -m venv $(CONSOLE_VENV)
-	$(CONSOLE_VENV)/bin/python -m pip install --quiet -r console/requirements.txt
+	$(CONSOLE_VENV)/bin/python -m pip install --quiet --require-hashes -r console/requirements.lock
 	@touch $@
 
 # An environment of its own: no other command needs what builds the site.
-$(DOCS_VENV)/.installed: docs/requirements.txt
+$(DOCS_VENV)/.installed: docs/requirements.lock
 	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing. Install Python 3.11, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
 	test -x $(DOCS_VENV)/bin/python || $(PYTHON) -m venv $(DOCS_VENV)
-	$(DOCS_VENV)/bin/python -m pip install --quiet -r docs/requirements.txt
+	$(DOCS_VENV)/bin/python -m pip install --quiet --require-hashes -r docs/requirements.lock
 	@touch $@

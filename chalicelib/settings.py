@@ -64,6 +64,7 @@ class Settings:
     quota_fires_per_second: float = 1_000
     quota_documents: int = 200_000
     quota_requests_per_second: float = 500
+    quota_waiting_jobs: int = 50_000
     # Buckets besides the lake whose notifications of new objects reach this installation through EventBridge (T20).
     watched_buckets: tuple[str, ...] = ()
     # Whether callbacks may use private addresses and plain http: only on a laptop, with the local cloud.
@@ -130,6 +131,7 @@ class Settings:
             "quota_fires_per_second": float,
             "quota_documents": int,
             "quota_requests_per_second": float,
+            "quota_waiting_jobs": _between("SLUICE_QUOTA_WAITING_JOBS", 0, 50_000),
             "update_schedules": _switch("SLUICE_UPDATE_SCHEDULES"),
             "http_allow_private": _switch("SLUICE_HTTP_ALLOW_PRIVATE"),
             "worker_wait_seconds": float,

@@ -4,6 +4,10 @@
 
 Chalice works on a copy of the packaged files, never in the checkout. So the package contains exactly `app.py`,
 `chalicelib/` and the pinned runtime requirements, and two simultaneous runs do not disturb each other.
+
+pip downloads the requirements itself, into the folder `vendor` of that copy, which Chalice packs. It takes only wheels
+for Lambda whose hashes are in requirements-lambda.lock. Chalice would download them without hashes on machines other
+than Linux on x86-64.
 """
 
 import argparse
@@ -20,7 +24,10 @@ from infra.bytecode import add_bytecode
 ROOT = Path(__file__).resolve().parent.parent
 CODE = "deployment.zip"
 TEMPLATE = "template.yaml"
-_PACKED = ("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock")
+PINS = "requirements-lambda.lock"
+_PACKED = ("app.py", "chalicelib", ".chalice/config.json")
+# Lambda's Python 3.11 runs on Amazon Linux 2, on x86-64.
+_OF_LAMBDA = ("--platform", "manylinux2014_x86_64", "--implementation", "cp", "--python-version", "3.11")
 _LINES_OF_ERROR = 3
 _NOT_PACKED = shutil.ignore_patterns("__pycache__", "*.pyc", "*.md", ".DS_Store")
 
@@ -38,8 +45,9 @@ def package(out: Path, *, with_dependencies: bool = True, root: Path = ROOT) -> 
     with tempfile.TemporaryDirectory(prefix="sluice-package-") as scratch:
         project = Path(scratch) / "project"
         _copy_sources(root, project)
-        if not with_dependencies:
-            (project / "requirements.txt").write_text("")
+        (project / "requirements.txt").write_text("")
+        if with_dependencies:
+            download(root / PINS, project / "vendor")
         built = Path(scratch) / "built"
         _run_chalice(project, built)
         merged = merged_template((built / "sam.yaml").read_text(), root)
@@ -55,6 +63,21 @@ def merged_template(chalice_template: str, root: Path = ROOT) -> template.Templa
     fragments = [yaml_tags.load(p.read_text()) for p in sorted((root / "infra/resources").glob("*.yaml"))]
     policies = {p.stem: yaml_tags.load(p.read_text()) for p in sorted((root / "infra/policies").glob("*.yaml"))}
     return template.assemble(yaml_tags.load(chalice_template), fragments, policies)
+
+
+def download(pins: Path, folder: Path) -> None:
+    """Install the wheels of a list of pins for Lambda into a folder. Raises PackageError if a pin has no wheel for
+    Lambda, no hash, or another hash than the downloaded file."""
+    command = [
+        *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"),
+        *("--no-deps", "--only-binary=:all:", *_OF_LAMBDA, "--no-compile", "--target", str(folder), "-r", str(pins)),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise PackageError(
+            f"pip did not install {pins.name} for Lambda (Linux, x86-64). Output:\n{done.stderr.strip()}"
+        )
+    shutil.rmtree(folder / "bin", ignore_errors=True)  # commands of the machine that packages
 
 
 def _copy_sources(root: Path, project: Path) -> None:
@@ -86,11 +109,6 @@ def _run_chalice(project: Path, built: Path) -> None:
         # The last lines name the error; the lines before are Chalice's own frames.
         end = "\n".join(output.splitlines()[-_LINES_OF_ERROR:]).replace(f"{project}/", "")
         raise PackageError(f"`chalice package` failed, usually because app.py cannot be imported. Output:\n{end}")
-    # Chalice only warns if a requirement has no wheel for Lambda; the package would fail at its first import.
-    if "Could not install dependencies" in output:
-        raise PackageError(
-            f"A runtime requirement has no wheel for Lambda (Linux, x86-64). Output of Chalice:\n{output}"
-        )
 
 
 def main(argv: list[str] | None = None) -> int:

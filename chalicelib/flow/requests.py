@@ -9,7 +9,7 @@ from typing import Any
 from chalicelib.core import errors
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of
-from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.request import Requested, request_of
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.writes import Create, Write
 from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
@@ -46,6 +46,11 @@ def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) 
             _hint(ports, job)
             return job.job_id
     raise errors.changed_meanwhile(what)
+
+
+def has_made(ports: Ports, kind: str, name: str, request_id: str) -> bool:
+    """Whether a request with this id has made its job before. ``kind`` is what it does with ``name``: run or rerun."""
+    return ports.jobs.requested(request_of(kind, name, request_id)) is not None
 
 
 def became(ports: Ports, job_id: str) -> dict[str, Any]:

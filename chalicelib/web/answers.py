@@ -155,6 +155,7 @@ class EffectiveQuotas(Answer):
     fires_per_second: float | None
     documents: int | None
     requests_per_second: float | None
+    waiting_jobs: int | None
 
 
 class UsedQuotas(Answer):
@@ -163,6 +164,7 @@ class UsedQuotas(Answer):
     schedules: int
     fires_per_second: float
     documents: int
+    waiting_jobs: int
 
 
 class StoredQuotas(Answer):
@@ -172,6 +174,7 @@ class StoredQuotas(Answer):
     fires_per_second: float | None = None
     documents: int | None = None
     requests_per_second: float | None = None
+    waiting_jobs: int | None = None
     name: str
     kind: str
     version: int

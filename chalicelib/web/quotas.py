@@ -6,7 +6,7 @@ a quota by what other processes add within that time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -35,6 +35,7 @@ class Memory:
     rates: Rates
     quotas: dict[str, tuple[Instant, Quotas]] = field(default_factory=dict)
     usages: dict[str, tuple[Instant, Usage]] = field(default_factory=dict)
+    waiting: dict[str, tuple[Instant, int]] = field(default_factory=dict)
 
 
 @cache
@@ -82,6 +83,24 @@ def check_app(namespace: str, app: str, document: App) -> None:
     new = len(set(fires) - known)
     # Documents other than schedules are counted as they are in the table; a deployment replaces most of its own.
     _check(namespace, new, {**left, **fires}, new)
+
+
+def check_waiting(namespace: str, repeated: Callable[[], bool] = lambda: False) -> None:
+    """Raise ``over_quota`` for a request that makes a job, if as many jobs wait in its namespace as the quota allows.
+    A request that was ``repeated`` made its job before, so it is answered."""
+    from chalicelib.core.quotas.document import check_waiting
+    from chalicelib.flow.views.backlog import count
+
+    quota = _quotas(namespace, True).waiting_jobs
+    if quota is None:
+        return
+    now, known = access.installed().clock.now(), memory().waiting.get(namespace)
+    if known is None or now - known[0] >= REMEMBERED:
+        known = (now, count(access.installed(), namespace, quota + 1))
+        _remember(memory().waiting, namespace, known)
+    if known[1] < quota or not repeated():
+        check_waiting(namespace, quota, known[1])
+        memory().waiting[namespace] = (known[0], known[1] + 1)
 
 
 def _check(namespace: str, documents: int, fires: Mapping[str, int], schedules: int) -> None:

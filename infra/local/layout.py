@@ -12,7 +12,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 # The sources of a local cloud: all that a copy of a checkout needs to start one.
 SOURCES = (
-    *("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock"),
+    *("app.py", "chalicelib", ".chalice/config.json", "requirements-lambda.lock"),
     *("infra", "sluice", "jobs", "job_library"),
 )
 

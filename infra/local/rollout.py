@@ -18,7 +18,7 @@ _WITHOUT_EMULATOR = "emulator-missing"
 _JOB_ROLE = "arn:aws:iam::000000000000:role/sluice-local-jobs"
 # Everything that changes the template or the code.
 _SOURCES = (
-    *("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock"),
+    *("app.py", "chalicelib", ".chalice/config.json", "requirements-lambda.lock"),
     *("infra/resources", "infra/policies", "infra/package.py", "infra/template.py", "infra/yaml_tags.py"),
 )
 

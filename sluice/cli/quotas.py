@@ -10,7 +10,7 @@ from sluice import render
 from sluice.cli import frame, namespace_document
 from sluice.client import Document
 
-QUOTAS = ("schedules", "fires_per_second", "documents", "requests_per_second")
+QUOTAS = ("schedules", "fires_per_second", "documents", "waiting_jobs", "requests_per_second")
 
 
 def quotas(

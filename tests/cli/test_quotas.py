@@ -12,8 +12,9 @@ from tests.cli.played_api import PlayedApi
 PATH = "/v1/namespaces/demo/quotas"
 VIEW = {
     "name": "demo", "kind": "quotas", "version": 2, "schedules": 500,
-    "effective": {"schedules": 500, "fires_per_second": 1000.0, "documents": 200_000, "requests_per_second": 500.0},
-    "used": {"schedules": 12, "fires_per_second": 0.25, "documents": 40},
+    "effective": {"schedules": 500, "fires_per_second": 1000.0, "documents": 200_000, "requests_per_second": 500.0,
+                  "waiting_jobs": 50_000},
+    "used": {"schedules": 12, "fires_per_second": 0.25, "documents": 40, "waiting_jobs": 3},
 }  # fmt: skip
 
 

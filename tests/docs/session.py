@@ -130,7 +130,8 @@ class Session:
             self.world.tick()
         elif act == "driver prints":
             last = list(self.world.targets.emr.runs.values())[-1]
-            folder = f"logs/applications/{self.world.ports.settings.emr_application_id}/jobs/{last.id}/SPARK_DRIVER"
+            application = self.world.ports.settings.emr_application_id
+            folder = f"logs/{last.name.partition('.')[0]}/applications/{application}/jobs/{last.id}/SPARK_DRIVER"
             self.world.payloads.logs[f"{folder}/stdout.gz"] = text + "\n"
         else:
             how = re.fullmatch(r"runs? (start|succeed|fail)s?( \w+)?", act)

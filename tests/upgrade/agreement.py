@@ -44,9 +44,17 @@ def rows_read_alike(world: RollingWorld) -> None:
         both = by_old.keys() & by_new.keys()
         assert both, f"no field of {item} is known to both"
         known = LISTED if _is_listed(item) else frozenset()
-        differ = {name: (by_old[name], by_new[name]) for name in both - known if by_old[name] != by_new[name]}
+        differ = {name: (by_old[name], by_new[name]) for name in both - known if _reads_differ(by_old, by_new, name)}
         assert not differ, f"{item} is read in two ways: {differ}"
         world.read_alike.add(class_of(answer))
+
+
+def _reads_differ(by_old: dict[str, Any], by_new: dict[str, Any], name: str) -> bool:
+    """Whether two versions read a field differently. A start request is a row inside a row, with fields of its own."""
+    one, other = by_old[name], by_new[name]
+    if name == "request" and isinstance(one, dict) and isinstance(other, dict):
+        return any(one[field] != other[field] for field in one.keys() & other.keys())
+    return bool(one != other)
 
 
 def answers_are_alike(world: RollingWorld) -> int:

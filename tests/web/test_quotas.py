@@ -100,3 +100,64 @@ def test_requests_above_the_quota_are_throttled(limited: Api, monkeypatch: pytes
     statuses = [limited.send("PUT", f"{NS}/policies/calm", {"max_events": 5}).status_code for _ in range(12)]
     assert statuses == [201, *[200] * 9, 429, 429]
     assert limited.get("/v1/namespaces/quiet")["name"] == "quiet"
+
+
+def wait_for_ever(api: Api, *keys: str, name: str = "held") -> list[str]:
+    """Jobs that wait for an approval: one for each key."""
+    api.put(*put(name, constraints=[{"type": "approval", "people": ["arn:aws:iam::123456789012:role/lead"]}]))
+    return [api.post(f"{APP}/schedules/{name}/run", {}, idempotency_key=key)["job_id"] for key in keys]
+
+
+def refused_for_waiting(api: Api, path: str, body: Any = None, **headers: str) -> None:
+    error = api.refused(409, "POST", path, body, **headers)
+    assert (error["code"], error["message"]) == (
+        "over_quota", "expected at most 2 waiting jobs in namespace demo, got 2 before this request",
+    )  # fmt: skip
+    assert "sluice quotas demo" in error["hint"]
+
+
+def test_requests_make_no_jobs_above_the_quota_of_waiting(limited: Api) -> None:
+    wait_for_ever(limited, "a", "b")
+    limited.work()
+    limited.put(f"{NS}/quotas", {"waiting_jobs": 2})
+    quotas.memory.cache_clear()
+    assert limited.get(f"{NS}/quotas")["used"]["waiting_jobs"] == 2
+    before = limited.everything()
+    interval = {"from": "2026-01-05T00:00:00Z", "to": "2026-01-09T00:00:00Z"}
+    refused_for_waiting(limited, f"{APP}/schedules/held/run", {})
+    refused_for_waiting(limited, f"{APP}/schedules/held/backfills", interval)
+    refused_for_waiting(limited, "/v1/runs/demo.flights.held.x.y/rerun")
+    refused_for_waiting(limited, f"{NS}/dead-letters/redrive", {"schedule": "flights.held"})
+    refused_for_waiting(limited, f"{NS}/dead-letters/demo.flights.held.x.y/redrive")
+    refused_for_waiting(limited, f"{NS}/reprocess", {"run": "demo.flights.held.x.y"})
+    assert limited.everything() == before
+
+
+def test_a_process_counts_the_jobs_that_it_lets_in(limited: Api) -> None:
+    limited.put(f"{NS}/quotas", {"waiting_jobs": 2})
+    wait_for_ever(limited, "a", "b")
+    refused_for_waiting(limited, f"{APP}/schedules/held/run", {}, idempotency_key="c")
+
+
+def test_a_repeat_above_the_quota_finds_its_first_job(limited: Api) -> None:
+    limited.put(f"{NS}/quotas", {"waiting_jobs": 2})
+    first, _ = wait_for_ever(limited, "a", "b")
+    quotas.memory.cache_clear()
+    assert limited.post(f"{APP}/schedules/held/run", {}, idempotency_key="a")["job_id"] == first
+
+
+def test_jobs_that_are_dropped_make_room_for_others(limited: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited.put(f"{NS}/quotas", {"waiting_jobs": 2})
+    wait_for_ever(limited, "a", "b")
+    limited.work()
+    limited.delete(f"{APP}/schedules/held")
+    limited.work()
+    monkeypatch.setattr(quotas, "REMEMBERED", 0)
+    assert wait_for_ever(limited, "c", name="other")
+
+
+def test_waiting_jobs_of_other_namespaces_do_not_count(limited: Api) -> None:
+    wait_for_ever(limited, "a", "b")
+    limited.put("/v1/namespaces/quiet")
+    limited.put("/v1/namespaces/quiet/quotas", {"waiting_jobs": 1})
+    assert limited.get("/v1/namespaces/quiet/quotas")["used"]["waiting_jobs"] == 0

@@ -68,7 +68,7 @@ def test_w15_the_logs_of_an_emr_driver_are_its_last_lines(api: Api) -> None:
     run_id = start(api, "clean", "clean")
     assert "EMR has uploaded no log yet" in api.get(f"/v1/runs/{run_id}/logs")["why"]
     application, job_run = api.get(f"/v1/runs/{run_id}")["target_id"].split("/")
-    key = f"logs/applications/{application}/jobs/{job_run}/SPARK_DRIVER/stdout.gz"
+    key = f"logs/demo/applications/{application}/jobs/{job_run}/SPARK_DRIVER/stdout.gz"
     members = gzip.compress(b"one\n") + gzip.compress("two\nzwölf\n".encode())
     boto3.client("s3").put_object(Bucket="control", Key=key, Body=members)
 

@@ -90,7 +90,7 @@ class EmrServerlessTarget:
         if parameters:
             driver["sparkSubmitParameters"] = " ".join(parameters)
         limit = {} if run.run_timeout is None else {"executionTimeoutMinutes": _limit(run.run_timeout)}
-        logs = {"s3MonitoringConfiguration": {"logUri": f"s3://{self._control_bucket}/logs/"}}
+        logs = {"s3MonitoringConfiguration": {"logUri": f"s3://{self._control_bucket}/logs/{run.request.logs}"}}
         return {
             "applicationId": target["application_id"] or self._application_id,
             "executionRoleArn": target["execution_role_arn"] or self._role_arn,

@@ -85,6 +85,7 @@ def build_run(
         client_token=ids.client_token(job.job_id, job.attempt),
         name=f"{job.job_id}-{job.attempt}"[-256:],
         data=again.request.data if again is not None else data.request_data(schedule),
+        logs=target.log_folder(schedule.workflow.partition(".")[0]),
     )
     return Run(
         run_id=job.job_id,

@@ -1,4 +1,4 @@
-"""The quotas of a namespace: how many schedules, fires, documents and requests it may have.
+"""The quotas of a namespace: how many schedules, fires, documents, waiting jobs and requests it may have.
 
 Example:
 
@@ -18,18 +18,21 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, SECOND
 
 SECONDS_A_DAY = DAY // SECOND
+MAX_WAITING = 50_000  # jobs that a process counts in about a second
 
 
 class Quotas(Document):
     """The quotas of a namespace. A quota that is left out is that of the installation. ``fires_per_second`` is the
     average over a day of all time triggers, with the events of a spread, whether their schedules are enabled or not.
     ``documents`` counts workflows, schedules (also those of DAGs), DAGs, datasets, policies and pools; not messages,
-    whose number follows from data."""
+    whose number follows from data. ``waiting_jobs`` holds for requests that make jobs: a run now, a rerun, a redrive, a
+    backfill, a re-processing. Events and fires make jobs all the same."""
 
     schedules: int | None = Field(default=None, ge=0, le=10_000_000)
     fires_per_second: float | None = Field(default=None, ge=0, le=1_000_000)
     documents: int | None = Field(default=None, ge=0, le=10_000_000)
     requests_per_second: float | None = Field(default=None, gt=0, le=100_000)
+    waiting_jobs: int | None = Field(default=None, ge=0, le=MAX_WAITING)
 
     def over(self, defaults: Quotas) -> Quotas:
         """These quotas, and those of the installation where there are none."""
@@ -66,6 +69,13 @@ def check(namespace: str, quotas: Quotas, before: Usage, after: Usage) -> None:
         if quota is not None and new > quota and new > old:
             got = f"{new:.1f}".rstrip("0").rstrip(".") if isinstance(new, float) else str(new)
             raise exceeded(namespace, f"expected at most {quota:g} {what} in namespace {namespace}, got {got}")
+
+
+def check_waiting(namespace: str, quota: int, waiting: int) -> None:
+    """Raise ``over_quota`` for a request that makes a job, if its namespace has as many as the quota allows."""
+    if waiting >= quota:
+        message = f"expected at most {quota} waiting jobs in namespace {namespace}, got {waiting} before this request"
+        raise exceeded(namespace, message)
 
 
 def exceeded(namespace: str, message: str) -> SluiceError:

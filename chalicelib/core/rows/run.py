@@ -94,7 +94,8 @@ class StartRequest(StoredRow):
     """The arguments of the start call, fixed at the claim, so that a repeated call is the same call.
 
     ``data`` is the data that a delivery carries instead of the run context: its ``content_type``, and its content as
-    ``text``, as ``base64``, or by reference as ``uri``.
+    ``text``, as ``base64``, or by reference as ``uri``. ``logs`` is the folder below ``logs/`` to which the target
+    uploads logs, such as ``demo/``; empty for runs that are older than these folders.
     """
 
     target: Mapping[str, Any]
@@ -103,6 +104,7 @@ class StartRequest(StoredRow):
     client_token: str
     name: str
     data: Mapping[str, Any] | None = None
+    logs: str = ""
 
 
 @dataclass(frozen=True, slots=True)

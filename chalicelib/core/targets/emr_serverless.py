@@ -122,12 +122,17 @@ class EmrServerlessTarget(Target):
         return StateChange("emr_serverless", target_id, detail["state"], update)
 
     @classmethod
+    def log_folder(cls, namespace: str) -> str:
+        """One folder for each namespace, so that the job role of a namespace writes no log of another."""
+        return f"{namespace}/"
+
+    @classmethod
     def log_of(cls, run: Run) -> Log:
         """The streams of the driver. EMR uploads them about once a minute during a run, and after its end."""
         application_id, _, job_run_id = (run.target_id or "").partition("/")
         if not job_run_id:
             return NoLog("the target has no run yet", "the run never started at the target")
-        folder = f"logs/applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER"
+        folder = f"logs/{run.request.logs}applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER"
         return Uploaded(folder, ("stderr", "stdout"), "EMR has uploaded no log yet; it does so while the run is active")
 
     @classmethod

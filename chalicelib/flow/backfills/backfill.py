@@ -44,9 +44,14 @@ def preview(ports: Ports, name: str, request_data: NewRequest) -> Plan:
     return backfill_plan.make(ports, schedule_state, schedule, request_data, ports.clock.now())
 
 
+def id_of(name: str, request_id: str) -> str:
+    """The id of the backfill of a schedule that a request begins."""
+    return ids.digest(name, request_id, length=16)
+
+
 def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id: str) -> Backfill:
     """Store a backfill and create its first jobs. A repeat with the same request id returns the same backfill."""
-    backfill_id = ids.digest(name, request_id, length=16)
+    backfill_id = id_of(name, request_id)
     for _ in range(MAX_RACES):
         schedule_state, schedule = lookup.existing(ports, name)
         if ports.jobs.backfill(name, backfill_id) is not None:

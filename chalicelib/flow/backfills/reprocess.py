@@ -137,6 +137,11 @@ def _follower_of(ports: Ports, schedule_state: ScheduleState, schedule: Schedule
     return Follower(name, schedule, (), generation, version, _sources(ports, name, schedule))
 
 
+def id_of(namespace: str, request_id: str) -> str:
+    """The id of the re-processing that a request begins."""
+    return ids.digest("reprocess", namespace, request_id, length=16)
+
+
 def begin(
     ports: Ports,
     namespace: str,
@@ -147,7 +152,7 @@ def begin(
 ) -> Reprocess:
     """Store a re-processing and begin its first step, unless ``check`` raises an error for its plan. A repeat with the
     same request id returns the same one."""
-    reprocess_id = ids.digest("reprocess", namespace, request_id, length=16)
+    reprocess_id = id_of(namespace, request_id)
     if ports.jobs.reprocess(namespace, reprocess_id) is None:
         now, plan = ports.clock.now(), preview(ports, namespace, request_data)
         check(plan)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ def quotas_of(ports: Ports, namespace: str) -> Quotas:
         fires_per_second=settings.quota_fires_per_second,
         documents=settings.quota_documents,
         requests_per_second=settings.quota_requests_per_second,
+        waiting_jobs=settings.quota_waiting_jobs,
     )
     return own.over(defaults)
 
@@ -60,8 +60,9 @@ def usage_of(ports: Ports, namespace: str) -> Usage:
     return Usage(schedules, documents + schedules, fires)
 
 
-def view(ports: Ports, namespace: str) -> Mapping[str, Any]:
-    """The quotas of a namespace as the API returns them: its own fields, what holds, and what is used."""
+def view(ports: Ports, namespace: str) -> dict[str, Any]:
+    """The quotas of a namespace as the API returns them: its own fields, what holds, and what is used, without its
+    waiting jobs."""
     require(ports, "namespace", namespace)
     row, used = ports.catalog.quotas(namespace), usage_of(ports, namespace)
     return {

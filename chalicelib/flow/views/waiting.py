@@ -70,13 +70,11 @@ def of_waiters(ports: Ports, waiters: Iterable[Waiter]) -> list[Job]:
 def limits_with_waiters(ports: Ports, namespace: str) -> tuple[list[str], bool]:
     """The names of the limits at which jobs of a namespace may wait, and whether there may be more."""
     found = ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS)
-    names = sorted(
-        {ref.parts[0] for ref, _ in found.refs if ref.kind == "limit" and _may_hold(ref.parts[0], namespace)}
-    )
+    names = sorted({ref.parts[0] for ref, _ in found.refs if ref.kind == "limit" and may_hold(ref.parts[0], namespace)})
     return names[:MAX_LIMITS], len(names) > MAX_LIMITS or found.complete_to is not None
 
 
-def _may_hold(limit_name: str, namespace: str) -> bool:
+def may_hold(limit_name: str, namespace: str) -> bool:
     """Whether jobs of a namespace may wait at a limit: at its own, or at those of all namespaces."""
     kind, _, name = limit_name.partition(":")
     return kind in ("emr", "application") or name.startswith(f"{namespace}.")

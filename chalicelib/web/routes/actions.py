@@ -7,6 +7,7 @@ from typing import Any
 from chalice.app import Blueprint, Response
 
 from chalicelib.web.http import answer, caller, parse, request_id
+from chalicelib.web.quotas import check_waiting
 from chalicelib.web.routes.schedules import ONE, shown
 from chalicelib.web.routing import IDEMPOTENCY_KEY, route
 from chalicelib.wiring import ports
@@ -72,7 +73,7 @@ def run_now(ns: str, app: str, name: str) -> Response:
     """Run a schedule now or at an instant. The run skips the trigger, but not the constraints. Requests with the same
     Idempotency-Key create one job; a repeat returns that job and its current state."""
     from chalicelib.core.instants import parse_when
-    from chalicelib.flow.requests import became
+    from chalicelib.flow.requests import became, has_made
     from chalicelib.flow.schedules.actions import run_now as start
     from chalicelib.web.bodies import RunNow
 
@@ -80,6 +81,7 @@ def run_now(ns: str, app: str, name: str) -> Response:
     request_data = parse(RunNow, request)
     at = None if request_data.at is None else parse_when(request_data.at, ports().clock.now(), "at")
     full = f"{ns}.{app}.{name}"
+    check_waiting(ns, lambda: has_made(ports(), "run", full, request_id(request)))
     job_id = start(ports(), full, request_data.properties, request_id(request), at, request_data.partition)
     return answer(became(ports(), job_id), 202)
 

@@ -8,6 +8,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib.web.http import answer, caller, parse, query, request_id
 from chalicelib.web.paging import PAGING, listing
+from chalicelib.web.quotas import check_waiting
 from chalicelib.web.routes.schedules import ONE
 from chalicelib.web.routing import IDEMPOTENCY_KEY, route
 from chalicelib.wiring import ports
@@ -23,13 +24,14 @@ def begin_backfill(ns: str, app: str, name: str) -> Response:
     dry run returns the number of runs, and the first and last of them. Requests with the same Idempotency-Key start
     one backfill."""
     from chalicelib.core.backfills.request import Backfill
-    from chalicelib.flow.backfills.backfill import begin, preview
+    from chalicelib.flow.backfills.backfill import begin, id_of, preview
     from chalicelib.flow.backfills.view import plan_view, shown_view
 
     request, full = routes.current_request, f"{ns}.{app}.{name}"
     request_data = parse(Backfill, request)
     if request_data.dry_run:
         return answer(plan_view(full, preview(ports(), full, request_data)))
+    check_waiting(ns, lambda: ports().jobs.backfill(full, id_of(full, request_id(request))) is not None)
     row = begin(ports(), full, request_data, caller(request), request_id(request))
     return answer(shown_view(ports(), row), 201)
 

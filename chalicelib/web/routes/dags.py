@@ -9,7 +9,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib.web.http import answer, caller, document, gone, if_match, parse, request_id
 from chalicelib.web.paging import PAGING, listing
-from chalicelib.web.quotas import check_document
+from chalicelib.web.quotas import check_document, check_waiting
 from chalicelib.web.routes.definitions import APP
 from chalicelib.web.routing import IDEMPOTENCY_KEY, IF_MATCH, route
 from chalicelib.wiring import ports
@@ -84,6 +84,7 @@ def run_dag(ns: str, app: str, name: str) -> Response:
     from chalicelib.core.ids import dag_start
     from chalicelib.core.instants import parse_when
     from chalicelib.flow.dags.actions import existing
+    from chalicelib.flow.requests import has_made
     from chalicelib.flow.schedules.actions import run_now
     from chalicelib.web.bodies import RunNow
 
@@ -92,6 +93,7 @@ def run_dag(ns: str, app: str, name: str) -> Response:
     request_data = parse(RunNow, request)
     at = None if request_data.at is None else parse_when(request_data.at, ports().clock.now(), "at")
     started_by, partition = dag_start(full), request_data.partition
+    check_waiting(ns, lambda: has_made(ports(), "run", started_by, request_id(request)))
     run_id = run_now(ports(), started_by, request_data.properties, request_id(request), at, partition)
     return answer({"run_id": run_id, "dag": full}, 202)
 
@@ -122,6 +124,7 @@ def rerun_dag(ns: str, app: str, name: str, run_id: str) -> dict[str, Any]:
     request = routes.current_request
     request_data = parse(Rerun, request)
     full = _known(ns, app, name)
+    check_waiting(ns)
     return rerun(ports(), full, run_id, request_data.what, request_data.node, caller(request), request_id(request))
 
 

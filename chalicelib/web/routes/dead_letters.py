@@ -10,6 +10,7 @@ from chalice.app import Blueprint, Response
 from chalicelib.core.errors import invalid
 from chalicelib.web.http import answer, caller, gone, parse, query
 from chalicelib.web.paging import PAGING, listing
+from chalicelib.web.quotas import check_waiting
 from chalicelib.web.routes.definitions import NS
 from chalicelib.web.routing import route
 from chalicelib.wiring import ports
@@ -38,6 +39,7 @@ def redrive_dead_letter(ns: str, run_id: str) -> Response:
     """Deliver an event again, with the same id, as its next attempt. Repeated requests deliver it once."""
     from chalicelib.flow.runs.dead_letters import redrive
 
+    check_waiting(ns)
     return answer({"run_id": run_id, "attempt": redrive(ports(), ns, run_id)}, 202)
 
 
@@ -50,6 +52,7 @@ def redrive_dead_letters(ns: str) -> Response:
 
     request_data = parse(Redrive, routes.current_request)
     require(ports(), "namespace", ns)
+    check_waiting(ns)
     done = redrive_all(ports(), ns, _full(ns, request_data.schedule), request_data.limit)
     refused = [{"run_id": run_id, "why": why} for run_id, why in done.refused]
     return answer({"redriven": list(done.run_ids), "refused": refused, "more": done.more}, 202)

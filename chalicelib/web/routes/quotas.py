@@ -17,9 +17,13 @@ routes = Blueprint(__name__)
 @route(routes, "GET", NS + "/quotas", needs="read")
 def get_quotas(ns: str) -> Response:
     """Read the quotas of a namespace: its own, those that hold, and what is used."""
+    from chalicelib.core.quotas.document import MAX_WAITING
     from chalicelib.flow.definitions.quotas import view
+    from chalicelib.flow.views.backlog import count
 
-    return document(dict(view(ports(), ns)))
+    found = view(ports(), ns)
+    found["used"]["waiting_jobs"] = count(ports(), ns, MAX_WAITING + 1)
+    return document(found)
 
 
 @route(routes, "PUT", NS + "/quotas", needs="administer", body="Quotas", headers=(IF_MATCH,), status=(200, 201))

@@ -12,6 +12,7 @@ from chalicelib.web import unseen
 from chalicelib.web.access import require_right, sees
 from chalicelib.web.http import answer, caller, parse, query, request_id
 from chalicelib.web.paging import PAGING, listing
+from chalicelib.web.quotas import check_waiting
 from chalicelib.web.routing import IDEMPOTENCY_KEY, route
 from chalicelib.wiring import ports
 
@@ -27,7 +28,7 @@ def begin_reprocess(ns: str) -> Response:
     namespace of each schedule that runs."""
     from chalicelib.core.backfills.request import Reprocess
     from chalicelib.core.names import dataset_name
-    from chalicelib.flow.backfills.reprocess import Plan, begin, preview
+    from chalicelib.flow.backfills.reprocess import Plan, begin, id_of, preview
     from chalicelib.flow.backfills.reprocess_view import plan_view, shown_view
 
     request = routes.current_request
@@ -43,6 +44,7 @@ def begin_reprocess(ns: str) -> Response:
         plan = preview(ports(), ns, request_data)
         check(plan)
         return answer(plan_view(ns, plan))
+    check_waiting(ns, lambda: ports().jobs.reprocess(ns, id_of(ns, request_id(request))) is not None)
     row = begin(ports(), ns, request_data, caller(request), request_id(request), check)
     return answer(unseen.reprocess(shown_view(ports(), row), sees(request)), 201)
 

@@ -7,6 +7,7 @@ from typing import Any
 from chalice.app import Blueprint, Response
 
 from chalicelib.web.http import answer, caller, number, query, request_id
+from chalicelib.web.quotas import check_waiting
 from chalicelib.web.routing import IDEMPOTENCY_KEY, route
 from chalicelib.wiring import ports
 
@@ -39,10 +40,12 @@ def rerun_run(run_id: str) -> Response:
     """Run a finished run again, with its properties, data and context. The new job skips the trigger, but not the
     constraints. Requests with the same Idempotency-Key create one job; a repeat returns that job and its current state.
     """
-    from chalicelib.flow.requests import became
+    from chalicelib.flow.requests import became, has_made
     from chalicelib.flow.runs.actions import rerun
 
-    job_id = rerun(ports(), run_id, request_id(routes.current_request))
+    request = request_id(routes.current_request)
+    check_waiting(run_id.partition(".")[0], lambda: has_made(ports(), "rerun", run_id, request))
+    job_id = rerun(ports(), run_id, request)
     return answer(became(ports(), job_id), 202)
 
 

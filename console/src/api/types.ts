@@ -315,6 +315,7 @@ export interface EffectiveQuotas {
   fires_per_second: number | null;
   documents: number | null;
   requests_per_second: number | null;
+  waiting_jobs: number | null;
 }
 
 export interface ElapsedTrigger {
@@ -1024,6 +1025,7 @@ export interface Quotas {
   fires_per_second?: number | null;
   documents?: number | null;
   requests_per_second?: number | null;
+  waiting_jobs?: number | null;
 }
 
 export interface Rate {
@@ -1590,6 +1592,7 @@ export interface StoredQuotas {
   fires_per_second?: number | null;
   documents?: number | null;
   requests_per_second?: number | null;
+  waiting_jobs?: number | null;
   name: string;
   kind: string;
   version: number;
@@ -1765,6 +1768,7 @@ export interface UsedQuotas {
   schedules: number;
   fires_per_second: number;
   documents: number;
+  waiting_jobs: number;
 }
 
 export interface Verdict {

@@ -28,7 +28,7 @@ def failed(details: str, attempts: int = 1) -> World:
 def logs(world: World, output: str = OUTPUT) -> None:
     """EMR uploads the log of the driver."""
     for number in range(1, len(world.runs("a")) + 1):
-        folder = f"logs/applications/00app/jobs/jr{number:05d}/SPARK_DRIVER"
+        folder = f"logs/demo/applications/00app/jobs/jr{number:05d}/SPARK_DRIVER"
         world.payloads.logs |= {f"{folder}/stdout.gz": output, f"{folder}/stderr.gz": "26/11/20 WARN x\n"}
 
 

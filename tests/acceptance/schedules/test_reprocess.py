@@ -520,7 +520,7 @@ def test_l21_the_error_of_a_failed_run_comes_from_its_log(world: World) -> None:
     world.settle()
     world.finish("FAILED", "exit code 1")
     world.settle()
-    folder = "logs/applications/00app/jobs/jr00004/SPARK_DRIVER"
+    folder = "logs/demo/applications/00app/jobs/jr00004/SPARK_DRIVER"
     world.payloads.logs[f"{folder}/stderr.gz"] = "Traceback (most recent call last):\n  File x\nKeyError: 'flights'\n"
 
     row = reprocess.existing(world.ports, "demo", reprocess_id)

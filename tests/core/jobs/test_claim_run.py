@@ -104,6 +104,7 @@ def test_h1_a_run_has_all_known_facts_of_its_job_and_workflow() -> None:
             client_token=ids.client_token(JOB_ID, 2),
             name=f"{JOB_ID}-2",
             data={"content_type": "text/plain; charset=utf-8", "text": "hello"},
+            logs="demo/",
         ),
         permits=(LIMIT, EMR_LIMIT),
         units=12,
@@ -142,7 +143,9 @@ def test_h1_a_run_of_a_plain_job_has_no_fields_it_does_not_need() -> None:
         generation=7,
         workflow=NAME,
         state="STARTING",
-        request=StartRequest(PLAIN_TARGET, {}, "s3://c/x.json", ids.client_token(JOB_ID, 1), f"{JOB_ID}-1"),
+        request=StartRequest(
+            PLAIN_TARGET, {}, "s3://c/x.json", ids.client_token(JOB_ID, 1), f"{JOB_ID}-1", logs="demo/"
+        ),
         permits=(),
         fired_by="gathering",
         claimed_at=NOON + 5,
