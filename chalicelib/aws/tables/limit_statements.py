@@ -271,9 +271,12 @@ def _lease_queue(write: LeaseQueue, shards: Shards) -> Built:
     key = keys.limit(write.limit_name)
     read, until = items.wake(write.read, key.pk, shards.wake), items.wake(write.until, key.pk, shards.wake)
     values: dict[str, Any] = {"until": until["wake_at"], "read": read["wake_at"]}
-    if write.asked is None:
-        return update(key, "SET wake_at = :until", "wake_at = :read", **values)
-    return update(key, "SET wake_at = :until, asked_at = :asked", "wake_at = :read", **values, asked=write.asked)
+    sets = "SET wake_at = :until"
+    if write.asked is not None:
+        sets, values["asked"] = f"{sets}, asked_at = :asked", write.asked
+    if write.in_block:
+        sets, values["block"] = f"{sets}, block_at = :block", write.until
+    return update(key, sets, "wake_at = :read", **values)
 
 
 def _clear_queue_wake(write: ClearQueueWake, _: Shards) -> Built:

@@ -116,12 +116,14 @@ class NewEdition:
 class LeaseQueue:
     """Move the ``wake_at`` of a limit, on condition that it is as read: the caller that succeeds serves the queue.
 
-    ``asked`` is the instant at which Sluice polls the runs that hold the slots; None: it does not poll them."""
+    ``asked`` is the instant at which Sluice polls the runs that hold the slots; None: it does not poll them.
+    ``in_block``: the queue is served in blocks, and the caller hints the next service with the jobs on their way."""
 
     limit_name: str
     read: Instant
     until: Instant
     asked: Instant | None = None
+    in_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)

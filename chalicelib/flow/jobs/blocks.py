@@ -186,7 +186,7 @@ def send(ports: Ports, slots: Sequence[Slot], tolerance: Millis) -> list[Waiter]
     for kind in {str(target_of(each)["type"]) for each in ready}:
         ports.targets.of(kind)
     allowed.read_ahead(ports, [each.run for each in ready])
-    busy = leases.take([each.job for each in ready], longest_of(ready), slots[-1].at + tolerance)
+    busy = leases.take_alone([each.job for each in ready], longest_of(ready), slots[-1].at + tolerance)
     due = [
         Due(slot.at, slot.waiter, prepared[slot.waiter])
         for slot in slots

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits import blocks
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import JoinQueue
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, limit_ref
+from chalicelib.core.rows.ref import Ref, block_ref, limit_ref
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import ExpectDefinition, ExpectGrants, ExpectMode, Write
 from chalicelib.flow import priority
@@ -53,6 +54,21 @@ def join(ports: Ports, joining: Sequence[Joining]) -> list[Ref]:
             continue
         left += _join(ports, limit_name, jobs)
     return left
+
+
+def announce(ports: Ports, joining: Sequence[Joining]) -> None:
+    """Prepare for the instant at which these jobs join the queues of their policies."""
+    for pace in {each.pace for each in joining}:
+        jobs = sum(each.pace == pace for each in joining)
+        if jobs >= FEWEST and blocks.is_fast(pace):
+            _warm_up(ports, pace)
+
+
+def _warm_up(ports: Ports, pace: Pace) -> None:
+    """Hint as many empty parts of blocks as this pace will have at a time. So Lambda starts environments before the
+    jobs join: a cold start takes longer than a block is acquired ahead."""
+    now, parts = ports.clock.now(), 2 * -(-blocks.most(pace) // blocks.PART) + 2
+    ports.hints.send_all([(now, [block_ref(pace.limit_name, str(pace.tolerance))])] * parts, now)
 
 
 def _join(ports: Ports, limit_name: str, joining: Sequence[Joining]) -> list[Ref]:

@@ -41,6 +41,8 @@ RENEWED_BEFORE: Millis = 3 * SECOND
 # When the queue is read again after a block, at the earliest, and if the blocks of all jobs are on their way.
 SOON: Millis = 50
 AGAIN: Millis = 200
+# The hint of a block that is later than this is lost: any other hint, or the tick, serves the queue then.
+HINT_LOST: Millis = 2 * SECOND
 # So long after a change of a policy, jobs that were to be sent in a block may still be on their way.
 CAREFUL_AFTER_CHANGE: Millis = MINUTE
 
@@ -60,9 +62,10 @@ class _Service:
     careful: bool = False
 
 
-def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Sequence[str] = ()) -> int:
+def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Sequence[str] | None = None) -> int:
     """Launch from the head of a queue until no permit is left. Returns how many waiters left the queue, or acquired a
-    permit of a block. ``sent`` names the jobs whose blocks are on their way (`blocks.OnTheirWay`).
+    permit of a block. ``sent`` names the jobs whose blocks are on their way (`blocks.OnTheirWay`); None: the caller does
+    not know.
 
     If this invocation crashes, another one serves the queue when the lease ends, a few seconds later. Raises an
     ExceptionGroup with the errors of single waiters, after the others were served.
@@ -76,7 +79,9 @@ def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Se
         return 0
     if state.wake_at > now:
         return 0  # too early: the write that set this instant sent a hint for it, and the sweep finds it otherwise
-    service = _Service(limit_name, now + permits.SERVER_LEASE, now + longest, blocks.OnTheirWay(sent, now))
+    if sent is None and state.wake_at == state.block_at and now - state.wake_at < HINT_LOST:
+        return 0  # the hint of the last block is on its way, and knows which jobs have permits
+    service = _Service(limit_name, now + permits.SERVER_LEASE, now + longest, blocks.OnTheirWay(sent or (), now))
     if ports.ledger.commit([LeaseQueue(limit_name, state.wake_at, service.lease)]) is not None:
         return 0  # another invocation serves it
     try:
@@ -128,7 +133,7 @@ def _serve_in_block(
         service.sent.add(slots, slots[-1].at + request.tolerance + blocks.RECORDED)
     ports.metrics.add(metrics.QUEUE_LENGTH, state.waiters, metrics.wait_reason_of(service.limit_name))
     hints = [(now, [blocks.ref_of_part(request, part)]) for part in parts[1:]]
-    if ports.ledger.commit([LeaseQueue(service.limit_name, service.lease, served_at)]) is None:
+    if ports.ledger.commit([LeaseQueue(service.limit_name, service.lease, served_at, in_block=True)]) is None:
         hints.append((served_at, [queue_ref(service.limit_name, *service.sent.texts)]))
     if hints:
         ports.hints.send_all(hints, now)

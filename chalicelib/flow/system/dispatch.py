@@ -15,7 +15,7 @@ from chalicelib.core.runs import follow
 from chalicelib.flow.each import run_each
 from chalicelib.flow.jobs.batch import prepare
 from chalicelib.flow.jobs.deliver import lease, send
-from chalicelib.flow.jobs.joining import Joining, join
+from chalicelib.flow.jobs.joining import Joining, announce, join
 from chalicelib.flow.runs import follow as run_follow
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -48,6 +48,7 @@ def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[R
     """
     try:
         batch = prepare(ports, refs, due)
+        announce(ports, batch.joining)
         leased = lease(ports, batch.ready, due)
     except Exception:  # nothing was sent; the rows are handled one by one, so only the one with the error fails
         logger.exception("batch not prepared", extra={"size": len(refs)})
