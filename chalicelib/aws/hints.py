@@ -18,13 +18,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
-from chalicelib.core.rows.ref import Ref, RefKind, is_shard
+from chalicelib.core.rows.ref import Ref, RefKind, is_of_block, is_shard
 from chalicelib.log import logger
 from chalicelib.ports import MAX_DELAY, Clock
 
 MAX_REFS = 50  # per message: as many as one Lambda handles one by one
 # So many rows for one instant are a burst. Its messages go to a queue of their own, whose messages are never handled
 # together: each invocation prepares the rows of one message before the instant, and all invocations send at once.
+# The messages of blocks of permits go there, too: other messages of one invocation would delay their starts.
 BURST, BURST_REFS = 200, 250
 MAX_TRIES = 3  # tries to send a message of a batch
 MAX_MESSAGES, MAX_BYTES = 10, 240_000  # per batch; SQS allows 256 KB including its overhead
@@ -117,7 +118,7 @@ class SqsHints:
             # Each is work of about a second for hundreds of rows, so it needs an invocation of its own.
             yield _Message(encode([ref], due), max(min_delay, min(due - now, MAX_DELAY)) // SECOND, True)
         refs = [ref for ref in refs if ref not in shards] if shards else refs
-        is_burst = len(refs) >= BURST
+        is_burst = len(refs) >= BURST or any(map(is_of_block, refs))
         # Equal parts, so that no message of a burst is as small as an ordinary one.
         size = -(-len(refs) // -(-len(refs) // BURST_REFS)) if is_burst else MAX_REFS
         early = max(head_start(len(refs)), SECOND if due - self._sent_for > COLD_AFTER else 0)

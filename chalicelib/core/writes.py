@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits.writes import (
+    AcquireBlock,
     AcquirePermit,
     AdvancePace,
     ClearQueueWake,
@@ -366,6 +367,7 @@ Write = (
     | ReleasePermit
     | LeaseQueue
     | DelayPace
+    | AcquireBlock
     | AdvancePace
     | ClearQueueWake
     | WakeBackfill

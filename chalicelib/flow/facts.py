@@ -15,6 +15,7 @@ from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import names, permits
+from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.writes import NewEdition
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
@@ -30,9 +31,12 @@ from chalicelib.ports import Ports
 
 
 class Parsed:
-    """The documents that one batch has parsed, so that many jobs of one schedule cost one parsing."""
+    """The documents that one batch has parsed, and the states of limits that it has read, so that many jobs of one
+    schedule cost one read and one parsing."""
 
     def __init__(self) -> None:
+        self._policies: dict[str, Policy | None] = {}
+        self._limits: dict[str, LimitState] = {}
         self._schedules: dict[tuple[str, int], Schedule | None] = {}
         self._workflows: dict[str, tuple[Workflow | None, Definition | None]] = {}
         self._grants: grants.Rows = {}
@@ -53,6 +57,16 @@ class Parsed:
             found = ports.catalog.definition("workflow", name)
             self._workflows[name] = (Workflow.model_validate(found.document) if found else None, found)
         return self._workflows[name]
+
+    def policy(self, ports: Ports, name: str) -> Policy | None:
+        if name not in self._policies:
+            self._policies[name] = policy_of(ports, name)
+        return self._policies[name]
+
+    def limit_state(self, ports: Ports, name: str) -> LimitState:
+        if name not in self._limits:
+            self._limits[name] = ports.jobs.limit_state(name)
+        return self._limits[name]
 
     def granted(self, ports: Ports, name: str, schedule: Schedule, workflow: Workflow) -> Standing:
         """How the grants stand for what a schedule uses of other namespaces."""
@@ -89,10 +103,10 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         return known
     known = replace(known, granted=parsed.granted(ports, job.schedule, schedule, workflow))
     if schedule.policy is not None:
-        known = replace(known, policy=policy_of(ports, schedule.policy))
+        known = replace(known, policy=parsed.policy(ports, schedule.policy))
     pooled = pools.ask_of(ports, workflow, schedule)
     known = replace(known, pool=pooled[0], pool_row=pooled[1]) if pooled is not None else known
-    states = _of_edition(ports, _limits(ports, job, known, schedule, workflow), schedule.workflow, row)
+    states = _of_edition(ports, _limits(ports, job, known, schedule, workflow, parsed), schedule.workflow, row)
     return replace(known, limit_states=states, successes=_successes(ports, schedule))
 
 
@@ -130,17 +144,19 @@ def _waiting(ports: Ports, job: Job, schedule_state: ScheduleState | None, sched
     return ports.jobs.job(job.schedule, job.generation, waits)
 
 
-def _limits(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> dict[str, LimitState]:
+def _limits(
+    ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow, parsed: Parsed
+) -> dict[str, LimitState]:
     """The limits of a job's permit requests. The workflow's own limit is read first, because it names the rates in
     which every start is counted."""
     tracked = known.counted or is_tracked(schedule, workflow) or bool(schedule.constraints)
     if not tracked and known.policy is None:
         return {}
     own = names.workflow_limit(schedule.workflow)
-    states = {own: ports.jobs.limit_state(own)} if tracked else {}
+    states = {own: parsed.limit_state(ports, own)} if tracked else {}
     asks = replace(known, limit_states=states).asks(job.schedule.partition(".")[0])
     named = dict.fromkeys((*(ask.limit_name for ask in permits.with_fallbacks(asks)), *claim.admissions_of(job)))
-    return states | {limit_name: ports.jobs.limit_state(limit_name) for limit_name in named if limit_name != own}
+    return states | {limit_name: parsed.limit_state(ports, limit_name) for limit_name in named if limit_name != own}
 
 
 def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:

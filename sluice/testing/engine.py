@@ -19,7 +19,7 @@ from chalicelib.core.instants import MINUTE, Instant, duration
 from chalicelib.core.rows.ref import Ref
 from chalicelib.flow import shards
 from chalicelib.flow.fires import emit
-from chalicelib.flow.jobs import batch, deliver
+from chalicelib.flow.jobs import batch, deliver, joining
 from chalicelib.flow.system import dispatch, sweep
 from chalicelib.ports import Ports, Targets
 from chalicelib.settings import Settings
@@ -97,7 +97,7 @@ class Engine:
             now = self.clock.now()
             ready = batch.prepare(self.ports, fires, now)
             sent = deliver.send(self.ports, deliver.lease(self.ports, ready.ready, now))
-            left.extend([*ready.others, *sent.changed])
+            left.extend([*ready.others, *joining.join(self.ports, ready.joining), *sent.changed])
 
         if fires:
             invoke(together)

@@ -111,3 +111,10 @@ class _SlowTarget:
         answer: Answer = self._inner.start(run, context)
         self._slow.takes(START)
         return answer
+
+    def start_many(self, calls: Any) -> list[Answer]:
+        """One call for all of them, as to a queue that takes batches."""
+        self._slow.started_at += [self._slow.clock.now()] * len(calls)
+        answers: list[Answer] = self._inner.start_many(calls)
+        self._slow.takes(START)
+        return answers

@@ -12,13 +12,14 @@ from typing import Any
 
 from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.expressions import NOBODY, Built, Shards, update
-from chalicelib.aws.tables.pace_statements import advance_pace, hold_back, take_pace
+from chalicelib.aws.tables.pace_statements import acquire_block, advance_pace, hold_back, take_pace
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import permits, rate_window, slots
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import (
+    AcquireBlock,
     AcquirePermit,
     AdvancePace,
     ClearQueueWake,
@@ -183,7 +184,7 @@ def _join_queue(write: JoinQueue, shards: Shards) -> Built:
     expression = (
         "SET waiters = if_not_exists(waiters, :zero) + :one, wake_shard = :shard, wake_at = if_not_exists(wake_at, :at)"
     )
-    values: dict[str, Any] = {"zero": 0, "one": 1, "shard": wake["wake_shard"], "at": wake["wake_at"]}
+    values: dict[str, Any] = {"zero": 0, "one": write.count, "shard": wake["wake_shard"], "at": wake["wake_at"]}
     if write.behind:
         return update(key, expression, None, **values)
     expected, bound = _no_permit(write.ask, write)
@@ -203,7 +204,7 @@ def _no_permit(request: PermitRequest, write: JoinQueue) -> tuple[str, dict[str,
 
 
 def _leave_queue(write: LeaveQueue, _: Shards) -> Built:
-    return update(keys.limit(write.limit_name), "SET waiters = waiters - :one", "waiters > :zero", one=1, zero=0)
+    return update(keys.limit(write.limit_name), "SET waiters = waiters - :one", "waiters >= :one", one=write.count)
 
 
 def _release_permit(write: ReleasePermit, shards: Shards) -> Built:
@@ -270,9 +271,12 @@ def _lease_queue(write: LeaseQueue, shards: Shards) -> Built:
     key = keys.limit(write.limit_name)
     read, until = items.wake(write.read, key.pk, shards.wake), items.wake(write.until, key.pk, shards.wake)
     values: dict[str, Any] = {"until": until["wake_at"], "read": read["wake_at"]}
-    if write.asked is None:
-        return update(key, "SET wake_at = :until", "wake_at = :read", **values)
-    return update(key, "SET wake_at = :until, asked_at = :asked", "wake_at = :read", **values, asked=write.asked)
+    sets = "SET wake_at = :until"
+    if write.asked is not None:
+        sets, values["asked"] = f"{sets}, asked_at = :asked", write.asked
+    if write.in_block:
+        sets, values["block"] = f"{sets}, block_at = :block", write.until
+    return update(key, sets, "wake_at = :read", **values)
 
 
 def _clear_queue_wake(write: ClearQueueWake, _: Shards) -> Built:
@@ -310,6 +314,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     ReleasePermit: _release_permit,
     LeaseQueue: _lease_queue,
     DelayPace: hold_back,
+    AcquireBlock: acquire_block,
     AdvancePace: advance_pace,
     ClearQueueWake: _clear_queue_wake,
 }

@@ -8,7 +8,7 @@ from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.expressions import NOBODY, Built, Shards, update
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import AcquirePermit, AdvancePace, DelayPace
+from chalicelib.core.limits.writes import AcquireBlock, AcquirePermit, AdvancePace, DelayPace
 
 
 def take_pace(write: AcquirePermit) -> Built:
@@ -28,6 +28,11 @@ def take_pace(write: AcquirePermit) -> Built:
     elif not write.passing:
         free, values["zero"] = f"{free} AND {NOBODY}", 0
     return update(key, f"SET head = {base} + :spacing{leaving}", free, **values)
+
+
+def acquire_block(write: AcquireBlock, _: Shards) -> Built:
+    expected = "head = :read" if write.read else "attribute_not_exists(head) OR head = :read"
+    return update(keys.limit(write.limit_name), "SET head = :head", expected, head=write.head, read=write.read)
 
 
 def hold_back(write: DelayPace, shards: Shards) -> Built:

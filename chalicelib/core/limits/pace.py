@@ -33,7 +33,8 @@ class Pace:
     """A request for the next permit of a pace. Permits are ``spacing`` ms apart; at most ``burst`` of them at once.
 
     A permit is an appointment. Its start begins at that instant or at most ``tolerance`` ms later; else it needs
-    another permit. ``rule`` describes the pace to users.
+    another permit. ``rule`` describes the pace to users. ``cycle`` is a number of permits and the ms that these take
+    together: ``spacing`` is rounded up to a whole ms, and permits in a block are not rounded one by one (`after`).
     """
 
     limit_name: str
@@ -41,6 +42,7 @@ class Pace:
     burst: int
     tolerance: Millis = LATE_START
     rule: str = ""
+    cycle: tuple[int, Millis] | None = None
 
     @property
     def order(self) -> tuple[int, int, str]:
@@ -50,6 +52,15 @@ class Pace:
     def slack(self) -> Millis:
         """How many ms ``head`` may lie ahead of ``now`` while the pace still has a permit."""
         return (self.burst - 1) * self.spacing
+
+    def after(self, count: int) -> Millis:
+        """How many ms after an appointment the one ``count`` permits later is, rounded up once for the whole distance.
+
+        However many blocks of such permits follow each other, ``cycle[0] + 1`` appointments in a row span at least
+        ``cycle[1]`` ms. The distance to the end of the first block is less than 1 ms short, all others are not short,
+        and the sum is a whole number."""
+        permits, span = self.cycle or (1, self.spacing)
+        return -(-count * span // permits)
 
     @property
     def room(self) -> Millis:

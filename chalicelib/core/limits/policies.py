@@ -30,7 +30,7 @@ TOLERANCE_SHARE = 50  # 2 % of the interval
 MIN_TOLERANCE: Millis = 50
 
 
-MIN_SPACING: Millis = 10  # a limit is one row, which yields about a hundred permits a second
+MIN_SPACING: Millis = 1  # instants are whole ms
 
 
 class Policy(Described):
@@ -46,7 +46,7 @@ class Policy(Described):
             raise invalid("interval", "an interval of at least 1s", self.interval)
         if self.max_events > most:
             hint = "omit the policy to start more than that"
-            expected = f"at most {most} events in {self.interval}, which is 100 a second"
+            expected = f"at most {most} events in {self.interval}, which is 1,000 a second"
             raise invalid("max_events", expected, self.max_events, hint)
         return self
 
@@ -67,7 +67,8 @@ class Policy(Described):
     def pace(self, name: str) -> Pace:
         """The permit request of a job under this policy. ``name`` is the policy's full name."""
         rule = f"at most {self.max_events} starts in any {format_duration(self.span)}"
-        return Pace(policy_limit(name), self.spacing, 1, self.tolerance, rule)
+        cycle = (self.max_events, self.span + self.tolerance)
+        return Pace(policy_limit(name), self.spacing, 1, self.tolerance, rule, cycle)
 
 
 @dataclass(frozen=True, slots=True)

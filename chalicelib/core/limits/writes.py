@@ -47,20 +47,23 @@ class JoinQueue:
     """Count one more waiter, on condition that the limit would not grant the permit now: the exact negation of the
     condition of `AcquirePermit`. ``now`` is the latest instant for which the job could have acquired one. ``rev`` is
     that of the limit as it was read; a rate window must not have changed since, as its entries only age. ``behind``:
-    the limit has a permit, but another pace of the job has none yet, and will have one with time."""
+    the limit has a permit, but another pace of the job has none yet, and will have one with time; or many jobs join
+    together, and are served at once. ``count``: so many jobs join."""
 
     ask: PermitRequest
     now: Instant
     wake_at: Instant
     rev: int = 0
     behind: bool = False
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class LeaveQueue:
-    """Count one waiter less; the job acquires no permit."""
+    """Count one waiter less, or ``count`` of them; the write acquires no permit."""
 
     limit_name: str
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +116,14 @@ class NewEdition:
 class LeaseQueue:
     """Move the ``wake_at`` of a limit, on condition that it is as read: the caller that succeeds serves the queue.
 
-    ``asked`` is the instant at which Sluice polls the runs that hold the slots; None: it does not poll them."""
+    ``asked`` is the instant at which Sluice polls the runs that hold the slots; None: it does not poll them.
+    ``in_block``: the queue is served in blocks, and the caller hints the next service with the jobs on their way."""
 
     limit_name: str
     read: Instant
     until: Instant
     asked: Instant | None = None
+    in_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,16 @@ class DelayPace:
 
     ask: Pace
     until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class AcquireBlock:
+    """Move the ``head`` of a pace over a block of permits, on condition that it is as it was read. The jobs stay in the
+    queue until they have started: if their invocation crashes, these permits are lost, and no other is affected."""
+
+    limit_name: str
+    read: Instant
+    head: Instant
 
 
 @dataclass(frozen=True, slots=True)

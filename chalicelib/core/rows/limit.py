@@ -18,7 +18,8 @@ class LimitState:
     these fields. ``rates`` are the rate windows that count every start of this workflow. ``numbered`` is the number of
     the workflow's last start (H1). ``asked_at`` is when Sluice last polled the runs that hold slots, as jobs wait.
     ``edition`` is that of the workflow's definition: each start expects it as it was read. ``admits`` of a policy are
-    the limits with whose permits jobs have queued for admission.
+    the limits with whose permits jobs have queued for admission. ``block_at`` is the ``wake_at`` that the invocation of
+    the last block has set: while both are equal, its hint serves the queue, and knows which jobs are on their way.
     """
 
     limit_name: str
@@ -37,6 +38,7 @@ class LimitState:
     asked_at: Instant = 0
     edition: int = 0
     admits: tuple[str, ...] = ()
+    block_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,27 @@ def limit_ref(limit_name: str) -> Ref:
     return Ref("limit", (limit_name,))
 
 
+# What follows the name of a limit in the ref of a block, and in that of a queue with blocks on their way.
+BLOCK, ON_THEIR_WAY = "block", "next"
+
+
+def block_ref(limit_name: str, *parts: str) -> Ref:
+    """The ref of a block of permits: that of its limit, with the appointments and the jobs.
+
+    So older code, which knows no blocks, serves the queue of the limit if that is due (O11)."""
+    return Ref("limit", (limit_name, BLOCK, *parts))
+
+
+def queue_ref(limit_name: str, *sent: str) -> Ref:
+    """The ref of a queue that is served in blocks, with the marks of the jobs whose blocks are on their way."""
+    return Ref("limit", (limit_name, ON_THEIR_WAY, *sent))
+
+
+def is_of_block(ref: Ref) -> bool:
+    """Whether a ref concerns blocks of permits, which no other work may delay."""
+    return ref.kind == "limit" and len(ref.parts) > 1
+
+
 def timer_ref(schedule: str) -> Ref:
     return Ref("timer", (schedule,))
 

@@ -7,7 +7,7 @@ the check of single jobs. That check delivers by the same code (`flow/jobs/deliv
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from chalicelib.core.definitions import overrides
@@ -15,14 +15,19 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits import names
+from chalicelib.core.limits.pace import Pace
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.runs import queued
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs.deliver import called_run
 from chalicelib.flow.jobs.delivery_books import Ready
+from chalicelib.flow.jobs.joining import Joining
 from chalicelib.flow.runs.context import build
 from chalicelib.ports import Ports, RowRequest
 
@@ -34,10 +39,12 @@ MIN_BATCH = 2  # a single job gets the ordinary check: if it is not delivered, a
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The deliveries that are ready to be sent, and the refs that need a check one by one."""
+    """The deliveries that are ready to be sent, the jobs that wait for permits of their policies, and the refs that
+    need a check one by one."""
 
     ready: tuple[Ready, ...]
     others: tuple[Ref, ...]
+    joining: tuple[Joining, ...] = ()
 
 
 def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
@@ -45,20 +52,22 @@ def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     fires_only = [ref for ref in refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
     if len(fires_only) < MIN_BATCH:
         return Batch((), tuple(refs))
-    ready: list[Ready] = []
+    found: list[Ready | Joining] = []
     parsed, at = Parsed(), max(due, ports.clock.now())
     for part in _parts(fires_only, BATCH_SIZE):
-        ready += _prepare(ports, part, at, parsed)
-    ready_refs = {delivery.ref for delivery in ready}
-    return Batch(tuple(ready), tuple(ref for ref in refs if ref not in ready_refs))
+        found += _prepare(ports, part, at, parsed)
+    known = {each.ref for each in found}
+    others = tuple(ref for ref in refs if ref not in known)
+    ready = tuple(each for each in found if isinstance(each, Ready))
+    return Batch(ready, others, tuple(each for each in found if isinstance(each, Joining)))
 
 
-def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> Iterable[Ready]:
-    queued = {ref: (ref.parts[0], int(ref.parts[1], 36), ref.parts[2]) for ref in refs}
-    wanted: list[RowRequest] = [("job", *key) for key in queued.values()]
-    wanted += [("schedule_state", schedule) for schedule, _, _ in queued.values()]
+def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> Iterable[Ready | Joining]:
+    named = {ref: (ref.parts[0], int(ref.parts[1], 36), ref.parts[2]) for ref in refs}
+    wanted: list[RowRequest] = [("job", *key) for key in named.values()]
+    wanted += [("schedule_state", schedule) for schedule, _, _ in named.values()]
     seen = ports.prefetch.read(ports, wanted)
-    jobs = {ref: job for ref, key in queued.items() if (job := seen.jobs.job(*key)) is not None and not job.closed}
+    jobs = {ref: job for ref, key in named.items() if (job := seen.jobs.job(*key)) is not None and not job.closed}
     seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
     seen = seen.prefetch.read(seen, _waiting(seen, jobs.values(), parsed))
     for ref, job in jobs.items():
@@ -67,6 +76,9 @@ def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> 
         if isinstance(decision, Launch) and _is_plain(job, facts, decision):
             run = called_run(ports, job, facts, decision.why, at)
             yield Ready(ref, job, facts, run, build(ports, run))
+        elif isinstance(decision, Launch) and job.queued_in is None and is_paced(job, facts, decision):
+            (pace,) = (ask for ask in decision.asks if isinstance(ask, Pace))
+            yield Joining(ref, job, facts, pace, decision.why)
 
 
 def _needs(seen: Ports, jobs: Iterable[Job]) -> list[RowRequest]:
@@ -86,21 +98,55 @@ def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[RowReques
         schedule_state = seen.catalog.schedule_state(job.schedule)
         schedule = parsed.schedule(seen, schedule_state)
         if schedule_state is not None and schedule is not None:
-            queued = claim.keys_of_copy(job, schedule, schedule_state, seen.clock.now())
-            wanted += [("job", job.schedule, job.generation, key) for key in queued]
+            copies = claim.keys_of_copy(job, schedule, schedule_state, seen.clock.now())
+            wanted += [("job", job.schedule, job.generation, key) for key in copies]
             wanted.append(("workflow", schedule.workflow))
     return wanted
 
 
+def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list[tuple[Waiter, Ready]]:
+    """The same for jobs in the queue of a policy, as if they had their permits for the instant ``at``. Returns those
+    that may be delivered without a claim, in the given order."""
+    named = {waiter: (waiter.job_schedule, waiter.job_generation, waiter.job_sort_key) for waiter in waiters}
+    wanted: list[RowRequest] = [("job", *key) for key in named.values()]
+    wanted += [("schedule_state", waiter.job_schedule) for waiter in waiters]
+    seen = ports.prefetch.read(ports, wanted)
+    found = ((waiter, seen.jobs.job(*key)) for waiter, key in named.items())
+    jobs = {waiter: job for waiter, job in found if job is not None and queued.waiter_of(job) == waiter}
+    seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
+    ready: list[tuple[Waiter, Ready]] = []
+    parsed = Parsed()
+    for waiter, job in jobs.items():
+        facts = facts_of.gather(seen, job, parsed)
+        decision = None if job.closed else check.decide(job, facts, at, waiter.limit_name)
+        if isinstance(decision, Launch) and is_paced(job, facts, decision):
+            run = replace(called_run(ports, job, facts, decision.why, at), waited_for=claim.waited_for(job, at))
+            ready.append((waiter, Ready(ref_of(job), job, facts, run, build(ports, run), waiter.limit_name)))
+    return ready
+
+
 def _is_plain(job: Job, facts: Facts, decision: Launch) -> bool:
     """Whether the job needs and holds no permit, and its target has no lifecycle: then Sluice delivers it without a
-    claim. A job with a probe is never plain: the probe is called at the instant itself, job by job."""
+    claim."""
+    return not decision.asks and job.tries == 0 and _is_delivered(job, facts)
+
+
+def is_paced(job: Job, facts: Facts, decision: Launch) -> bool:
+    """Whether the job needs a permit of its policy and no other, and would be delivered without a claim otherwise."""
+    policy = facts.schedule.policy if facts.schedule is not None else None
+    asked = [ask.limit_name for ask in decision.asks]
+    return policy is not None and asked == [names.policy_limit(policy)] and _is_delivered(job, facts)
+
+
+def _is_delivered(job: Job, facts: Facts) -> bool:
+    """Whether the job is a fire for a target without a lifecycle, and holds no permit. A job with a probe is left out:
+    the probe is called at the instant itself, job by job."""
     if facts.schedule is None or not all(constraint.decidable_ahead for constraint in facts.schedule.constraints):
         return False
     if overrides.deadline_of(facts.schedule, facts.workflow) is not None:
         return False
     untracked = facts.workflow is not None and not facts.workflow.target.has_lifecycle
-    return untracked and not decision.asks and not job.held and job.kind == "fire" and job.tries == 0
+    return untracked and not job.held and job.kind == "fire"
 
 
 def _parts(things: Sequence[T], size: int) -> Iterable[Sequence[T]]:

@@ -145,6 +145,7 @@ def _launch(
     before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
     fired_by = before.fired_by if before is not None else made.fired_by
     run = replace(made, waited_for=claim.waited_for(job, now), fired_by=fired_by)
+    run = replace(run, calls=job.tries, start_requested_at=job.first_try_at)  # of a fire that was tried without a claim
     last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
     if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:
         return None

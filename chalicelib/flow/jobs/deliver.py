@@ -116,10 +116,10 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
     if not ready:
         return Leased((), leases)
     # The first use of a target imports and creates its client: 20 ms of CPU, better spent before the instant.
-    for kind in {str(_target(each)["type"]) for each in ready}:
+    for kind in {str(target_of(each)["type"]) for each in ready}:
         ports.targets.of(kind)
     allowed.read_ahead(ports, [each.run for each in ready])
-    longest = _longest(ready)
+    longest = longest_of(ready)
     busy = leases.take([each.job for each in ready], longest, begin)
     later: dict[Instant, list[Ref]] = {}
     for each in ready:
@@ -156,7 +156,7 @@ def send(ports: Ports, leased: Leased) -> Sent:
             if number and not batch.may_send(sub_batch, call):
                 batch.put_back(sub_batch.calls[number:], made=number)
                 break
-            books.add(_send(ports, call, sub_batch.refused))
+            books.add(send_call(ports, call, sub_batch.refused))
     books.keep()
     if changed and not books.failed:
         leases.end()
@@ -192,7 +192,7 @@ class _Batch:
     def __init__(self, ports: Ports, leases: Leases, ready: Sequence[Ready]) -> None:
         self._ports = ports
         self._leases = leases
-        self.calls = deque(sub_batches.split(ready, _target))
+        self.calls = deque(sub_batches.split(ready, target_of))
         self._width = sub_batches.MAX_BATCHES
         self._slow_since: Instant | None = None
 
@@ -207,7 +207,7 @@ class _Batch:
         """
         calls = list(islice(takewhile(self._is_like_first, self.calls), min(self._width, _calls_of(self.calls[0]))))
         part = [each for call in calls for each in call]
-        longest = _longest(part)
+        longest = longest_of(part)
         if not self._has_time(longest):
             raise _NoTime(self._ports.clock.now())
         lost = self._leases.keep([each.job for each in part], longest + FRESH)
@@ -215,7 +215,7 @@ class _Batch:
         reasons = allowed.refusals(self._ports, [each.run for each in held])
         refused = {each.ref: why for each, why in zip(held, reasons, strict=True) if why is not None}
         before = self._ports.clock.now()
-        found = _unchanged(self._ports, held)
+        found = unchanged(self._ports, held)
         now = self._ports.clock.now()
         for _ in calls:
             self.calls.popleft()
@@ -237,13 +237,13 @@ class _Batch:
 
     def may_send(self, sub_batch: _SubBatch, call: Sequence[Ready]) -> bool:
         """Whether another call may begin now. Otherwise its rows are read again."""
-        return self._ports.clock.now() - sub_batch.read_at <= FRESH and self._has_time(_longest(call))
+        return self._ports.clock.now() - sub_batch.read_at <= FRESH and self._has_time(longest_of(call))
 
     def _has_time(self, longest: Millis) -> bool:
         return self._ports.has_time(longest + BOOKS_TIME)
 
     def _is_like_first(self, call: Sequence[Ready]) -> bool:
-        return bool(_target(call[0])["type"] == _target(self.calls[0][0])["type"])
+        return bool(target_of(call[0])["type"] == target_of(self.calls[0][0])["type"])
 
     def _pause(self, now: Instant, size: int) -> None:
         self._width = 1
@@ -254,19 +254,19 @@ class _Batch:
         self._ports.clock.wait_until(now + PAUSE)
 
 
-def _target(each: Ready) -> Mapping[str, Any]:
+def target_of(each: Ready) -> Mapping[str, Any]:
     return each.run.request.target
 
 
 def _calls_of(call: Sequence[Ready]) -> int:
-    return sub_batches.calls_of(_target(call[0]))
+    return sub_batches.calls_of(target_of(call[0]))
 
 
-def _longest(part: Sequence[Ready]) -> Millis:
-    return max(sub_batches.longest_call(_target(each)) for each in part)
+def longest_of(part: Sequence[Ready]) -> Millis:
+    return max(sub_batches.longest_call(target_of(each)) for each in part)
 
 
-def _unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
+def unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     """The deliveries whose schedule state and job are still those of the decision.
 
     Equal stamps prove that in most cases. Rows whose stamp has changed are read in full, since a sweep's lease changes
@@ -278,7 +278,7 @@ def _unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     seen = ports.prefetch.read(ports, _wanted(others)) if others else ports
     found = (each if each.ref in stamped else _still(seen, each) for each in part)
     granted = _Grants(ports)
-    return [each for each in found if each is not None and granted.are_unchanged(each)]
+    return [each for each in found if each is not None and granted.areunchanged(each)]
 
 
 class _Grants:
@@ -288,7 +288,7 @@ class _Grants:
         self._ports = ports
         self._read: dict[str, GrantsRow | None] = {}
 
-    def are_unchanged(self, each: Ready) -> bool:
+    def areunchanged(self, each: Ready) -> bool:
         """Whether the grants on which a delivery relies are those of its decision."""
         return all(self._of(owner) == row for owner, row in each.facts.granted.rows.items())
 
@@ -298,7 +298,7 @@ class _Grants:
         return self._read[owner]
 
 
-def _send(ports: Ports, going: Sequence[Ready], refused: Mapping[Ref, str]) -> list[Answered]:
+def send_call(ports: Ports, going: Sequence[Ready], refused: Mapping[Ref, str]) -> list[Answered]:
     """Make one call for the deliveries that are not refused. Returns the answers, each with its instant."""
     now = ports.clock.now()
     called = [_called_at(each.run, each.job, now) for each in going]
@@ -364,10 +364,16 @@ def _identity(job: Job) -> tuple[object, ...]:
     return job.job_id, job.attempt, job.tries, job.queued_in, job.held, job.units
 
 
-def _decided(each: Ready, now: Instant) -> Ready | None:
-    """The delivery if the same facts still launch it at ``now``: a window or timeout can end while others are sent."""
+def still_launches(each: Ready, now: Instant) -> Launch | None:
+    """The decision if the same facts still launch the job at ``now``: a window or timeout can end while others are
+    sent."""
     decision = check.decide(each.job, each.facts, now, each.serving)
-    return each if isinstance(decision, Launch) and not decision.asks else None
+    return decision if isinstance(decision, Launch) else None
+
+
+def _decided(each: Ready, now: Instant) -> Ready | None:
+    decision = still_launches(each, now)
+    return each if decision is not None and not decision.asks else None
 
 
 def _hand_on(ports: Ports, leases: Leases, books: Books, refs: Sequence[Ref], until: Instant) -> None:

@@ -8,6 +8,7 @@ nevertheless and replaces the record of a job that never ran.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,20 +16,22 @@ from typing import Any
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits.writes import LeaveQueue
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.runs import complete, dead_letters
+from chalicelib.core.runs import complete, dead_letters, queued
 from chalicelib.core.targets import delivery
 from chalicelib.core.targets.answers import Answer, Never, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
-from chalicelib.core.writes import Create, Delete, DeleteJob, Put, Replace, Write
+from chalicelib.core.writes import Create, Delete, DeleteJob, Put, RemoveWaiter, Replace, Write
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
 from chalicelib.ports import MAX_RACES, Ports
 
-BATCH_SIZE = 50  # jobs per transaction, which takes 100 writes
+MAX_WRITES = 100  # per transaction
+PLAIN_WRITES, QUEUED_WRITES = 2, 4  # of a delivery, and of one from a queue, which may need one for its queue alone
 MAX_BYTES = 3_000_000  # per transaction; DynamoDB allows 4 MB
 ROW_BYTES = 4_000  # of a run and its job, without data and properties
 # Results of quick sends are recorded together, so that recording does not delay a burst. A result waits at most
@@ -104,10 +107,13 @@ class Books:
         plans = [(each, _plan(each)) for each in group]
         left_out: list[Answered] = []
         while plans:
-            conflict = self._ports.ledger.commit([write for _, plan in plans for write in plan])
+            left = _left_queues([each for each, _ in plans])
+            conflict = self._ports.ledger.commit([*(write for _, plan in plans for write in plan), *left])
             if conflict is None:
                 break
             refused = {id(write) for write in conflict.writes}
+            if any(id(write) in refused for write in left):
+                return [*left_out, *(each for each, _ in plans)]
             left_out += [each for each, plan in plans if any(id(write) in refused for write in plan)]
             plans = [(each, plan) for each, plan in plans if not any(id(write) in refused for write in plan)]
         self.ends |= {each.ready.ref: None for each, _ in plans}
@@ -126,8 +132,9 @@ class Books:
 
 
 def _is_plain(each: Answered) -> bool:
-    """Whether the target accepted the delivery and the job holds no permit: then two writes record it."""
-    return isinstance(each.answer, Started) and not each.ready.job.held and each.ready.job.queued_in is None
+    """Whether the target accepted the delivery and the job holds no permit: then two writes record it, and of a job
+    that waited for a permit of its policy a third one, which takes it out of the queue."""
+    return isinstance(each.answer, Started) and not each.ready.job.held
 
 
 def ended(run: Run, answer: Started | Never, now: Instant) -> Run:
@@ -140,8 +147,16 @@ def ended(run: Run, answer: Started | Never, now: Instant) -> Run:
     return complete.without_announcement(replace(step.run, target_id=target_id))
 
 
-def _plan(each: Answered) -> tuple[Write, Write]:
-    return Create(_delivered(each)), DeleteJob(each.ready.job)
+def _plan(each: Answered) -> list[Write]:
+    waiter = queued.waiter_of(each.ready.job)
+    left: list[Write] = [RemoveWaiter(waiter)] if waiter is not None else []
+    return [Create(_delivered(each)), DeleteJob(each.ready.job), *left]
+
+
+def _left_queues(group: Sequence[Answered]) -> list[LeaveQueue]:
+    """The writes that count the jobs of a group out of their queues: one for each queue."""
+    left = Counter(each.ready.job.queued_in for each in group if each.ready.job.queued_in is not None)
+    return [LeaveQueue(limit_name, count) for limit_name, count in left.items()]
 
 
 def _delivered(each: Answered) -> Run:
@@ -225,28 +240,31 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
             rev=job.rev + 1,
         )
         later = claim.detached_from_emitter(job, later)
-        if ports.ledger.commit(claim.moved(job, later)) is None:
+        # A job that waits for its next try waits in no queue: others would wait behind it.
+        plan = claim.moved(job, later) if job.queued_in is None else claim.yield_queue(job, later, {}, now)
+        if ports.ledger.commit(plan) is None:
             ports.hints.send([ref_of(later)], after.at, now)
             break
         # The sweep may have leased the job during the call; the try must be counted nevertheless.
         found = ports.jobs.job(job.schedule, job.generation, job.sort_key)
         if found is None or found.closed or (found.job_id, found.tries) != (job.job_id, job.tries):
             break
-        job = replace(job, rev=found.rev)
+        job = replace(job, rev=found.rev, queued_in=found.queued_in, rank=found.rank)
     return after.why
 
 
 def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
     """The deliveries in groups that fit into one DynamoDB transaction, by number and by bytes."""
     group: list[Answered] = []
-    size = 0
+    size = writes = 0
     for each in answered:
         more = _bytes(each)
-        if group and (len(group) == BATCH_SIZE or size + more > MAX_BYTES):
+        needed = QUEUED_WRITES if each.ready.job.queued_in is not None else PLAIN_WRITES
+        if group and (writes + needed > MAX_WRITES or size + more > MAX_BYTES):
             yield group
-            group, size = [], 0
+            group, size, writes = [], 0, 0
         group.append(each)
-        size += more
+        size, writes = size + more, writes + needed
     if group:
         yield group
 

@@ -43,6 +43,25 @@ class Leases:
             busy |= {mark: others[mark] for mark in map(core.mark, group) if mark in others}
         return busy
 
+    def take_alone(self, jobs: Sequence[Job], longest: Millis, begin: Instant) -> frozenset[str]:
+        """Lease jobs that other invocations may be leasing in this moment, in other batches. Returns the marks of those
+        that another one has, or may have.
+
+        The leases of others are read after the own one is written. So of two invocations at least one sees the lease of
+        the other, and then does not deliver what both of them have."""
+        busy: set[str] = set()
+        for due, group in _by_due(jobs).items():
+            now = self._ports.clock.now()
+            lease = core.lease_of(group, max(now, begin) + longest + MARGIN)
+            if self._ports.ledger.commit([TakeLease(lease, now)]) is not None:
+                busy |= set(map(core.mark, group))
+                continue
+            self._held[due] = lease
+            found = self._ports.jobs.delivery_leases(due)
+            others = (other for other in found if other.id != lease.id and other.leased_until > now)
+            busy |= lease.covered.intersection(mark for other in others for mark in other.covered)
+        return frozenset(busy)
+
     def keep(self, jobs: Iterable[Job], longest: Millis) -> frozenset[str]:
         """Renew the leases that end too soon for one more send of ``longest``.
 

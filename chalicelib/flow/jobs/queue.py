@@ -6,21 +6,26 @@ A conditional write of the limit's ``wake_at`` leases the queue to one invocatio
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
+from chalicelib.core.limits import blocks as core_blocks
 from chalicelib.core.limits import names, pace, permits, route, slots
+from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.writes import ClearQueueWake, LeaseQueue, LeaveQueue
 from chalicelib.core.rows.limit import LimitState, Waiter
-from chalicelib.core.rows.ref import limit_ref
+from chalicelib.core.rows.ref import ON_THEIR_WAY, Ref, limit_ref, queue_ref
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import ExpectNotWaiting, RemoveWaiter
 from chalicelib.flow import facts
+from chalicelib.flow.each import run_each
+from chalicelib.flow.jobs import blocks
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import holders
+from chalicelib.flow.limits.policies import pace_of
 from chalicelib.flow.runs import launch
 from chalicelib.ports import Ports
 
@@ -33,17 +38,34 @@ MAX_SERVICE: Millis = 10 * SECOND
 RENEWED_BEFORE: Millis = 3 * SECOND
 
 
+# When the queue is read again after a block, at the earliest, and if the blocks of all jobs are on their way.
+SOON: Millis = 50
+AGAIN: Millis = 200
+# The hint of a block that is later than this is lost: any other hint, or the tick, serves the queue then.
+HINT_LOST: Millis = 2 * SECOND
+# So long after a change of a policy, jobs that were to be sent in a block may still be on their way.
+CAREFUL_AFTER_CHANGE: Millis = MINUTE
+
+
 @dataclass
 class _Service:
-    """The limit whose queue this invocation serves: it holds the lease until ``lease`` and stops at ``until``."""
+    """The limit whose queue this invocation serves: it holds the lease until ``lease`` and stops at ``until``.
+
+    ``sent``: the jobs whose blocks are on their way. ``alone``: only waiters that need a claim are served, before the
+    first one that may be sent in a block. ``careful``: another invocation may be sending a job of the queue."""
 
     limit_name: str
     lease: Instant
     until: Instant
+    sent: blocks.OnTheirWay
+    alone: bool = False
+    careful: bool = False
 
 
-def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE) -> int:
-    """Launch from the head of a queue until no permit is left. Returns how many waiters left the queue.
+def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Sequence[str] | None = None) -> int:
+    """Launch from the head of a queue until no permit is left. Returns how many waiters left the queue, or acquired a
+    permit of a block. ``sent`` names the jobs whose blocks are on their way (`blocks.OnTheirWay`); None: the caller does
+    not know.
 
     If this invocation crashes, another one serves the queue when the lease ends, a few seconds later. Raises an
     ExceptionGroup with the errors of single waiters, after the others were served.
@@ -57,16 +79,67 @@ def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE) -> int:
         return 0
     if state.wake_at > now:
         return 0  # too early: the write that set this instant sent a hint for it, and the sweep finds it otherwise
-    service = _Service(limit_name, now + permits.SERVER_LEASE, now + longest)
+    if sent is None and state.wake_at == state.block_at and now - state.wake_at < HINT_LOST:
+        return 0  # the hint of the last block is on its way, and knows which jobs have permits
+    service = _Service(limit_name, now + permits.SERVER_LEASE, now + longest, blocks.OnTheirWay(sent or (), now))
     if ports.ledger.commit([LeaseQueue(limit_name, state.wake_at, service.lease)]) is not None:
         return 0  # another invocation serves it
     try:
+        request, changed_at = pace_of(ports, limit_name)
+        if request is not None and core_blocks.is_fast(request):
+            plain = _next_plain(ports, service, request)
+            if plain is not None:
+                return _serve_in_block(ports, service, request, state, plain)
+            service.alone = True
+        service.careful = service.alone or now - changed_at < CAREFUL_AFTER_CHANGE
         served = _serve_head(ports, service)
     except Exception:
         _schedule_next(ports, service)
         raise
     _schedule_next(ports, service)
     return served
+
+
+def serve_block(ports: Ports, ref: Ref) -> None:
+    """Serve a queue in blocks, or send a part of a block, as the ref says. Raises an ExceptionGroup with the errors of
+    single waiters."""
+    if ref.parts[1] == ON_THEIR_WAY:
+        serve(ports, ref.parts[0], sent=ref.parts[2:])
+    else:
+        slots, tolerance = blocks.read_part(ref)
+        run_each(blocks.send(ports, slots, tolerance), lambda waiter: _serve_one(ports, waiter))
+
+
+def _next_plain(ports: Ports, service: _Service, request: Pace) -> list[Waiter] | None:
+    """The next waiters of a policy that may be sent in a block. None if the first one needs a claim; then it acquires a
+    permit of its own."""
+    wanted = min(blocks.MOST_READ, len(service.sent) + core_blocks.most(request))
+    waiters = [waiter for waiter in ports.jobs.head_of(service.limit_name, wanted) if waiter not in service.sent]
+    plain = blocks.plain_head(ports, waiters)
+    return plain if plain or not waiters else None
+
+
+def _serve_in_block(
+    ports: Ports, service: _Service, request: Pace, state: LimitState, waiters: Sequence[Waiter]
+) -> int:  # fmt: skip
+    """Acquire a block for these waiters, let another invocation serve the queue from then on, and send the block.
+
+    Returns how many waiters acquired a permit."""
+    slots, head = blocks.acquire(ports, request, state.head, waiters)
+    now = ports.clock.now()
+    served_at = max(core_blocks.served_at(head, now), now + (SOON if slots else AGAIN))
+    parts = blocks.parts_of(slots)
+    if slots:
+        service.sent.add(slots, slots[-1].at + request.tolerance + blocks.RECORDED)
+    ports.metrics.add(metrics.QUEUE_LENGTH, state.waiters, metrics.wait_reason_of(service.limit_name))
+    hints = [(now, [blocks.ref_of_part(request, part)]) for part in parts[1:]]
+    if ports.ledger.commit([LeaseQueue(service.limit_name, service.lease, served_at, in_block=True)]) is None:
+        hints.append((served_at, [queue_ref(service.limit_name, *service.sent.texts)]))
+    if hints:
+        ports.hints.send_all(hints, now)
+    alone = blocks.send(ports, parts[0], request.tolerance) if parts else []
+    run_each(alone, lambda waiter: _serve_one(ports, waiter))
+    return len(slots)
 
 
 def _goes_on(ports: Ports, service: _Service) -> bool:
@@ -102,9 +175,15 @@ def _serve_head(ports: Ports, service: _Service) -> int:
     while _goes_on(ports, service):
         if served and _is_spent(ports, service.limit_name):
             break
-        head = ports.jobs.head_of(service.limit_name, len(failed) + BESIDE)
-        fresh = [waiter for waiter in head if rounds[_name(waiter)] < (MAX_ROUNDS if waiter.run else 1)]
-        if not fresh:
+        head = ports.jobs.head_of(service.limit_name, len(failed) + len(service.sent) + BESIDE)
+        fresh = [
+            waiter
+            for waiter in head
+            if waiter not in service.sent and rounds[_name(waiter)] < (MAX_ROUNDS if waiter.run else 1)
+        ]
+        if not fresh or (service.alone and served and blocks.plain_head(ports, fresh[:1])):
+            break
+        if service.careful and blocks.is_leased(ports, fresh[0]):
             break
         rounds[_name(fresh[0])] += 1
         try:
@@ -180,7 +259,8 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
     if ports.ledger.commit([LeaseQueue(limit_name, service.lease, served_at, asked)]) is not None:
         return
     if timed:
-        ports.hints.send([limit_ref(limit_name)], served_at, now)
+        ref = queue_ref(limit_name, *service.sent.texts) if len(service.sent) else limit_ref(limit_name)
+        ports.hints.send([ref], served_at, now)
     if asked is not None:
         holders.poll_holders(ports, state, now)
 

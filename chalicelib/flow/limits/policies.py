@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from chalicelib.core.instants import Instant
 from chalicelib.core.limits.names import policy_limit
-from chalicelib.core.limits.pace import LEAD
+from chalicelib.core.limits.pace import LEAD, Pace
 from chalicelib.core.limits.policies import Policy, StartRate
 from chalicelib.core.limits.writes import AdvancePace
 from chalicelib.core.rows.definition import Definition
@@ -22,6 +23,16 @@ def advance_pace(ports: Ports, row: Definition) -> list[AdvancePace]:
 def policy_of(ports: Ports, name: str) -> Policy | None:
     definition = ports.catalog.definition("policy", name)
     return Policy.model_validate(definition.document) if definition else None
+
+
+def pace_of(ports: Ports, limit_name: str) -> tuple[Pace | None, Instant]:
+    """The pace of the policy to which a limit belongs, and when the policy was last changed. None for any other limit,
+    and if the policy was deleted."""
+    kind, _, name = limit_name.partition(":")
+    row = ports.catalog.definition("policy", name) if kind == "policy" else None
+    if row is None:
+        return None, 0
+    return Policy.model_validate(row.document).pace(name), row.updated_at
 
 
 def start_rate(ports: Ports) -> StartRate:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows.ref import Ref, is_grants, is_reprocess, is_shard, shard_part
+from chalicelib.core.rows.ref import Ref, is_grants, is_of_block, is_reprocess, is_shard, shard_part
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.flow.each import run_each
 from chalicelib.flow.jobs.batch import prepare
 from chalicelib.flow.jobs.deliver import lease, send
+from chalicelib.flow.jobs.joining import Joining, announce, join
 from chalicelib.flow.runs import follow as run_follow
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -47,6 +48,7 @@ def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[R
     """
     try:
         batch = prepare(ports, refs, due)
+        announce(ports, batch.joining)
         leased = lease(ports, batch.ready, due)
     except Exception:  # nothing was sent; the rows are handled one by one, so only the one with the error fails
         logger.exception("batch not prepared", extra={"size": len(refs)})
@@ -54,7 +56,16 @@ def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[R
         return tuple(refs), []
     ports.clock.wait_until(due)
     sent = send(ports, leased)
-    return (*batch.others, *sent.changed), list(sent.failed)
+    return (*batch.others, *_not_joined(ports, batch.joining), *sent.changed), list(sent.failed)
+
+
+def _not_joined(ports: Ports, joining: Sequence[Joining]) -> list[Ref]:
+    """The refs of the jobs that have not joined the queues of their policies together."""
+    try:
+        return join(ports, joining)
+    except Exception:  # those that have joined are waiting when they are checked one by one
+        logger.exception("jobs did not join together", extra={"size": len(joining)})
+        return [each.ref for each in joining]
 
 
 def _one_by_one(ports: Ports, refs: Sequence[Ref]) -> list[Ref]:
@@ -96,6 +107,10 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             _job(ports, schedule, int(generation, 36), key)
         case "run":
             _run(ports, ref.parts[0], int(ref.parts[1]))
+        case "limit" if is_of_block(ref):
+            from chalicelib.flow.jobs import queue
+
+            queue.serve_block(ports, ref)
         case "limit":
             from chalicelib.flow.jobs.queue import serve
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.writes import AcquirePermit, AdvancePace, DelayPace, JoinQueue, LeaveQueue
+from chalicelib.core.limits.writes import AcquireBlock, AcquirePermit, AdvancePace, DelayPace, JoinQueue, LeaveQueue
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.writes import Write
 from tests.support.clock import NOON
@@ -47,6 +47,22 @@ def test_e8_a_delayed_pace_gives_no_permit_before_and_only_grows(dynamo: Dynamo)
     assert not ok(dynamo, AcquirePermit(PACE, NOON + 5_000, jobs.limit_state(LIMIT), from_queue=False)), (
         "the burst is used up"
     )
+
+
+def test_e3_a_block_moves_the_head_as_it_was_read_and_no_waiter(dynamo: Dynamo) -> None:
+    jobs = DynamoJobs(dynamo)
+    assert ok(dynamo, JoinQueue(PACE, NOON, NOON, behind=True, count=24))
+    assert ok(dynamo, AcquireBlock(LIMIT, 0, NOON + 500))
+    assert not ok(dynamo, AcquireBlock(LIMIT, 0, NOON + 700)), "another invocation has acquired one"
+    assert ok(dynamo, AcquireBlock(LIMIT, NOON + 500, NOON + 700))
+    assert (jobs.limit_state(LIMIT).head, jobs.limit_state(LIMIT).waiters) == (NOON + 700, 24)
+
+
+def test_e3_jobs_leave_a_queue_together_only_if_they_stand_there(dynamo: Dynamo) -> None:
+    assert ok(dynamo, JoinQueue(PACE, NOON, NOON, behind=True, count=3))
+    assert not ok(dynamo, LeaveQueue(LIMIT, 4))
+    assert ok(dynamo, LeaveQueue(LIMIT, 2))
+    assert DynamoJobs(dynamo).limit_state(LIMIT).waiters == 1
 
 
 def test_e3_a_faster_policy_brings_the_next_permit_forward(dynamo: Dynamo) -> None:

@@ -19,6 +19,7 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import (
+    AcquireBlock,
     AcquirePermit,
     AdvancePace,
     ClearQueueWake,
@@ -113,6 +114,8 @@ JOINS += [
     AcquirePermit(replace(POOL, overdrawn=2), NOON, READ[0], True),
 ]
 JOINS += [JoinQueue(PACES[0], NOON, NOON + 1, behind=True), DelayPace(PACES[0], NOON)]
+JOINS += [JoinQueue(PACES[0], NOON, NOON + 1, behind=True, count=24), LeaveQueue(LIMIT, 24)]
+JOINS += [AcquireBlock(LIMIT, head, NOON) for head in (0, NOON - 9)]
 JOINS += [AdvancePace(LIMIT, replace(read, wake_at=wake), NOON) for read in READ for wake in (None, NOON + 9)]
 OTHERS: list[Write] = [
     ReleasePermit(POOL.limit_name, None, None, POOL.units),

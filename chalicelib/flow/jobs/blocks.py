@@ -1,0 +1,311 @@
+"""Permits in blocks: read the head of a policy's queue, acquire the appointments of its jobs together, and send each
+job at its appointment (E3).
+
+The invocation that serves the queue acquires a block, hints the next service of the queue, and sends the first jobs
+itself. If there are many, it hands the others on. The jobs stay in the queue until they have been sent. So after a
+crash the queue has every job, and only permits are lost. A delivery lease keeps two invocations from sending one job.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import islice, takewhile
+
+from chalicelib.core import ids
+from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.jobs.permits import is_tracked
+from chalicelib.core.limits import blocks
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.writes import AcquireBlock
+from chalicelib.core.rows import delivery_lease
+from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.ref import Ref, block_ref
+from chalicelib.core.targets import sub_batches
+from chalicelib.core.triggers import tree
+from chalicelib.flow import lookup
+from chalicelib.flow.definitions import allowed
+from chalicelib.flow.jobs.batch import is_paced, prepare_queued
+from chalicelib.flow.jobs.deliver import BOOKS_TIME, FRESH, longest_of, send_call, still_launches, target_of, unchanged
+from chalicelib.flow.jobs.delivery_books import Books, Ready
+from chalicelib.flow.jobs.delivery_leases import Leases
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+# A job is on its way until so long after the last appointment of its block: then it has been sent and recorded, or it
+# has missed its appointment, and gets another one.
+RECORDED: Millis = SECOND // 2
+# The schedule states are read this long before a call, and again if the read would be too old for the call.
+READ_AHEAD: Millis = 40
+# So many waiters are looked at for one block.
+MOST_READ = 500
+_MARK = 8
+_FIELDS = 6  # of a job in a ref
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A job of a queue, and its appointment."""
+
+    at: Instant
+    waiter: Waiter
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A delivery that is ready, with its appointment."""
+
+    at: Instant
+    waiter: Waiter
+    ready: Ready
+
+
+class OnTheirWay:
+    """The jobs whose blocks are on their way, by mark, with the instants until which they are left alone."""
+
+    def __init__(self, texts: Sequence[str], now: Instant) -> None:
+        self._until: dict[str, Instant] = {}
+        for text in texts:
+            until, _, marks = text.partition(":")
+            if int(until, 36) > now:
+                self._until |= {marks[start : start + _MARK]: int(until, 36) for start in range(0, len(marks), _MARK)}
+
+    def __len__(self) -> int:
+        return len(self._until)
+
+    def __contains__(self, waiter: Waiter) -> bool:
+        return _mark(waiter) in self._until
+
+    def add(self, slots: Sequence[Slot], until: Instant) -> None:
+        self._until |= {_mark(slot.waiter): until for slot in slots}
+
+    @property
+    def texts(self) -> list[str]:
+        """One text for each instant, as a hint carries it."""
+        marks: dict[Instant, list[str]] = {}
+        for mark, until in self._until.items():
+            marks.setdefault(until, []).append(mark)
+        return [f"{ids.base36(until)}:{''.join(found)}" for until, found in marks.items()]
+
+
+def _mark(waiter: Waiter) -> str:
+    return ids.digest(waiter.rank, waiter.job_sort_key, length=_MARK)
+
+
+# -- acquire -------------------------------------------------------------------------------------------------------
+
+
+def plain_head(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
+    """The waiters before the first one that needs a claim: a run, or a job of a schedule whose jobs need more than a
+    permit of their policy."""
+    known: dict[str, bool] = {}
+
+    def is_plain(waiter: Waiter) -> bool:
+        if waiter.run is not None:
+            return False
+        if waiter.job_schedule not in known:
+            known[waiter.job_schedule] = _is_plain(ports, waiter.job_schedule)
+        return known[waiter.job_schedule]
+
+    if not waiters:
+        return []
+    return list(takewhile(is_plain, waiters))
+
+
+def _is_plain(ports: Ports, name: str) -> bool:
+    """Whether the fires of a schedule need a permit of their policy and nothing else (`batch.is_paced`)."""
+    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(name))
+    row = ports.catalog.definition("workflow", schedule.workflow) if schedule is not None else None
+    workflow = lookup.workflow_of(ports, schedule.workflow) if schedule is not None else None
+    if schedule is None or workflow is None or not tree.is_single_time(schedule.trigger):
+        return False
+    if (row is not None and row.counted) or is_tracked(schedule, workflow):
+        return False
+    return all(constraint.decidable_ahead for constraint in schedule.constraints)
+
+
+def acquire(ports: Ports, pace: Pace, head: Instant, waiters: Sequence[Waiter]) -> tuple[list[Slot], Instant]:
+    """Acquire the next appointments for these waiters. Returns their slots and the ``head`` after them; no slots if the
+    next appointment lies too far ahead, or after a lost race."""
+    block = blocks.next_block(pace, head, ports.clock.now(), len(waiters))
+    if block is None or ports.ledger.commit([AcquireBlock(pace.limit_name, head, block.head)]) is not None:
+        return [], head
+    return [Slot(at, waiter) for at, waiter in zip(block.appointments, waiters, strict=False)], block.head
+
+
+def parts_of(slots: Sequence[Slot]) -> list[Sequence[Slot]]:
+    """The slots of each invocation, in equal parts."""
+    if not slots:
+        return []
+    count = -(-len(slots) // blocks.PART)
+    size = -(-len(slots) // count)
+    return [slots[start : start + size] for start in range(0, len(slots), size)]
+
+
+def ref_of_part(pace: Pace, part: Sequence[Slot]) -> Ref:
+    """The ref with which another invocation sends a part of a block."""
+    fields = [
+        (
+            ids.base36(slot.at),
+            slot.waiter.rank,
+            slot.waiter.job_schedule,
+            ids.base36(slot.waiter.job_generation),
+            slot.waiter.job_sort_key,
+            slot.waiter.job_id,
+        )
+        for slot in part
+    ]
+    return block_ref(pace.limit_name, str(pace.tolerance), *(field for slot in fields for field in slot))
+
+
+def read_part(ref: Ref) -> tuple[list[Slot], Millis]:
+    """The slots that a ref names, and the tolerance of their pace."""
+    limit_name, _, tolerance, *fields = ref.parts
+    slots = []
+    for start in range(0, len(fields), _FIELDS):
+        at, rank, schedule, generation, sort_key, job_id = fields[start : start + _FIELDS]
+        slots.append(Slot(int(at, 36), Waiter(limit_name, rank, schedule, int(generation, 36), sort_key, job_id)))
+    return slots, int(tolerance)
+
+
+# -- send ----------------------------------------------------------------------------------------------------------
+
+
+def send(ports: Ports, slots: Sequence[Slot], tolerance: Millis) -> list[Waiter]:
+    """Send each job within its tolerance after its appointment, or not at all. Returns the waiters that need a check of
+    their own, because they need more than a delivery or have changed."""
+    if not slots:
+        return []
+    prepared = dict(prepare_queued(ports, [slot.waiter for slot in slots], slots[0].at))
+    others = [slot.waiter for slot in slots if slot.waiter not in prepared]
+    leases = Leases(ports)
+    if not prepared:
+        return _unleased(ports, others)
+    ready = list(prepared.values())
+    for kind in {str(target_of(each)["type"]) for each in ready}:
+        ports.targets.of(kind)
+    allowed.read_ahead(ports, [each.run for each in ready])
+    busy = leases.take_alone([each.job for each in ready], longest_of(ready), slots[-1].at + tolerance)
+    due = [
+        Due(slot.at, slot.waiter, prepared[slot.waiter])
+        for slot in slots
+        if slot.waiter in prepared and delivery_lease.mark(prepared[slot.waiter].job) not in busy
+    ]
+    sender = _Sender(ports, due, tolerance)
+    sender.run()
+    if not sender.books.failed:
+        leases.end()
+    return [*_unleased(ports, others), *sender.changed]
+
+
+def _unleased(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
+    """Those whose job no other invocation is sending at present."""
+    return [waiter for waiter in waiters if not is_leased(ports, waiter)]
+
+
+def is_leased(ports: Ports, waiter: Waiter) -> bool:
+    """Whether another invocation may be sending the job of a waiter at present."""
+    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    if job is None or waiter.run is not None:
+        return False
+    now = ports.clock.now()
+    living = (lease for lease in ports.jobs.delivery_leases(delivery_lease.due_of(job)) if lease.leased_until > now)
+    return any(delivery_lease.mark(job) in lease.covered for lease in living)
+
+
+class _Sender:
+    """Sends the deliveries of a part of a block, one call after the other."""
+
+    def __init__(self, ports: Ports, due: Sequence[Due], tolerance: Millis) -> None:
+        self._ports, self._tolerance = ports, tolerance
+        self._left = deque(due)
+        self._read_at: Instant | None = None
+        self._present: dict[Ref, Ready] = {}
+        self._refused: dict[Ref, str] = {}
+        self.books = Books(ports)
+        self.changed: list[Waiter] = []
+
+    def run(self) -> None:
+        """Send what can be sent in time, and record all results, even if the tables cannot be read any more."""
+        try:
+            while self._left:
+                self._leave_out_late()
+                if not self._left or not self._step():
+                    break
+        finally:
+            self.books.keep()
+
+    def _step(self) -> bool:
+        """Read the rows for the next calls, or make these calls. Returns False if the invocation has too little time
+        left."""
+        part = self._next_part()
+        at = part[-1].at
+        takes = max(0, at - self._ports.clock.now()) + longest_of([each.ready for each in part]) + BOOKS_TIME
+        if not self._ports.has_time(takes):
+            return False
+        if not self._is_read_for(part, at):
+            self._ports.clock.wait_until(at - READ_AHEAD)
+            self._read(at)
+            return True  # the read may have taken long
+        self._ports.clock.wait_until(at)
+        for call in sub_batches.split(part, lambda each: target_of(each.ready)):
+            if not self._send(call):
+                break
+        return True
+
+    def _leave_out_late(self) -> None:
+        """Leave out what has missed its appointment. It stays in the queue, and gets another permit."""
+        now = self._ports.clock.now()
+        while self._left and now > self._left[0].at + self._tolerance:
+            late = self._left.popleft()
+            logger.info("start not made", extra={"job": late.waiter.job_id, "why": "its permit has grown old"})
+
+    def _next_part(self) -> list[Due]:
+        """The deliveries whose calls begin together: no later than a part of the tolerance after the first of them."""
+        begin = max(self._ports.clock.now(), self._left[0].at)
+        until = max(begin, self._left[0].at + int(self._tolerance * blocks.TOGETHER))
+        together = takewhile(lambda each: each.at <= until, self._left)
+        return list(islice(together, sub_batches.MAX_ENTRIES))
+
+    def _is_read_for(self, part: Sequence[Due], at: Instant) -> bool:
+        begin = max(at, self._ports.clock.now())
+        fresh = self._read_at is not None and begin - self._read_at <= FRESH - READ_AHEAD // 2
+        return fresh and all(each.ready.ref in self._present for each in part)
+
+    def _read(self, at: Instant) -> None:
+        """Read the schedule states and jobs of all calls up to the instant ``at``, and of those that may begin within
+        `FRESH` of this read."""
+        self._read_at = self._ports.clock.now()
+        near = [each for each in self._left if each.at <= max(at, self._read_at + FRESH)]
+        ready = [self._present.get(each.ready.ref, each.ready) for each in near]
+        reasons = allowed.refusals(self._ports, [each.run for each in ready])
+        self._refused = {each.ref: why for each, why in zip(ready, reasons, strict=True) if why is not None}
+        self._present = {each.ref: each for each in unchanged(self._ports, ready)}
+        gone = {each.waiter for each in near if each.ready.ref not in self._present}
+        self._leave_out(gone)
+        self.changed += [each.waiter for each in near if each.waiter in gone]
+
+    def _leave_out(self, waiters: Collection[Waiter]) -> None:
+        self._left = deque(each for each in self._left if each.waiter not in waiters)
+
+    def _send(self, call: Sequence[Due]) -> bool:
+        """Make one call, if it may begin now. Returns False if the rows have to be read again."""
+        decided = self._ports.clock.now()
+        unmet = {each.waiter for each in call if not self._still(each, decided)}
+        self._leave_out(unmet)
+        self.changed += [each.waiter for each in call if each.waiter in unmet]
+        present = {each.waiter: self._present[each.ready.ref] for each in call}
+        now = self._ports.clock.now()
+        if self._read_at is None or now - self._read_at > FRESH:
+            return False
+        going = [each for each in call if each.waiter not in unmet and each.at <= now <= each.at + self._tolerance]
+        if going:
+            # Nothing may come between the read of the clock and the call.
+            self.books.add(send_call(self._ports, [present[each.waiter] for each in going], self._refused))
+        self._leave_out({each.waiter for each in going})
+        return True
+
+    def _still(self, each: Due, now: Instant) -> bool:
+        decision = still_launches(each.ready, now)
+        return decision is not None and is_paced(each.ready.job, each.ready.facts, decision)

@@ -1,0 +1,146 @@
+"""Put the jobs that are due at one instant into the queue of their policy, many in one transaction (E3).
+
+Each of them would join alone by a dozen calls, which takes longer than a policy of many starts a second takes to start
+it. Once they wait, the queue is served in blocks (`flow/jobs/blocks.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import claim
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits import blocks
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.route import Route
+from chalicelib.core.limits.writes import JoinQueue
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.ref import Ref, block_ref, limit_ref
+from chalicelib.core.runs import metrics
+from chalicelib.core.writes import ExpectDefinition, ExpectGrants, ExpectMode, Write
+from chalicelib.flow import priority
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+# A few jobs join one by one: the first of them may acquire a permit at once.
+FEWEST = 4
+MAX_WRITES = 100  # of a transaction
+_SHARED = ExpectMode | ExpectDefinition | ExpectGrants
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """A job that needs a permit of its policy and nothing else, with the facts of that decision."""
+
+    ref: Ref
+    job: Job
+    facts: Facts
+    pace: Pace
+    why: str
+
+
+def join(ports: Ports, joining: Sequence[Joining]) -> list[Ref]:
+    """Let the jobs of each policy join its queue, if they are many. Returns the refs of those that did not join: they
+    are few, or have changed."""
+    left: list[Ref] = []
+    by_limit: dict[str, list[Joining]] = {}
+    for each in joining:
+        by_limit.setdefault(each.pace.limit_name, []).append(each)
+    for limit_name, jobs in by_limit.items():
+        if len(jobs) < FEWEST:
+            left += [each.ref for each in jobs]
+            continue
+        left += _join(ports, limit_name, jobs)
+    return left
+
+
+def announce(ports: Ports, joining: Sequence[Joining]) -> None:
+    """Prepare for the instant at which these jobs join the queues of their policies."""
+    for pace in {each.pace for each in joining}:
+        jobs = sum(each.pace == pace for each in joining)
+        if jobs >= FEWEST and blocks.is_fast(pace):
+            _warm_up(ports, pace)
+
+
+def _warm_up(ports: Ports, pace: Pace) -> None:
+    """Hint as many empty parts of blocks as this pace will have at a time. So Lambda starts environments before the
+    jobs join: a cold start takes longer than a block is acquired ahead."""
+    now, parts = ports.clock.now(), 2 * -(-blocks.most(pace) // blocks.PART) + 2
+    ports.hints.send_all([(now, [block_ref(pace.limit_name, str(pace.tolerance))])] * parts, now)
+
+
+def _join(ports: Ports, limit_name: str, joining: Sequence[Joining]) -> list[Ref]:
+    now, left = ports.clock.now(), list[Ref]()
+    inherited: dict[str, priority.Inherited] = {}
+    plans: list[tuple[Joining, list[Write]]] = []
+    for each in joining:
+        schedule, workflow = each.facts.schedule, each.facts.workflow
+        if schedule is None or workflow is None:
+            continue
+        known = inherited.setdefault(each.job.schedule, priority.Inherited(ports, each.job.schedule))
+        job = priority.with_inherited(ports, each.job, schedule, workflow, known)
+        plan = claim.queue(job, each.facts, Route((), each.pace), now)
+        plans.append((each, [write for write in plan if not isinstance(write, JoinQueue)]))
+    hinted = False
+    for group in _groups(plans):
+        joined, refused = _commit(ports, limit_name, group, now)
+        left += refused
+        if not joined:
+            continue
+        ports.metrics.add(metrics.WAITS_BEGUN, joined, metrics.wait_reason_of(limit_name))
+        logger.info("joined", extra={"limit": limit_name, "size": joined})
+        if not hinted:
+            ports.hints.send([limit_ref(limit_name)], now, now)
+            hinted = True
+    return left
+
+
+def _commit(
+    ports: Ports, limit_name: str, plans: list[tuple[Joining, list[Write]]], now: Instant
+) -> tuple[int, list[Ref]]:  # fmt: skip
+    """Let a group join in one transaction. Returns how many joined, and the refs of those whose rows have changed."""
+    left: list[Ref] = []
+    while plans:
+        together = JoinQueue(plans[0][0].pace, now, now, behind=True, count=len(plans))
+        conflict = ports.ledger.commit([*_once([write for _, plan in plans for write in plan]), together])
+        if conflict is None:
+            return len(plans), left
+        refused = [write for write in conflict.writes if not isinstance(write, JoinQueue)]
+        if not refused:
+            break
+        changed = [each for each, plan in plans if any(write in refused for write in plan)]
+        left += [each.ref for each in changed]
+        plans = [(each, plan) for each, plan in plans if each not in changed]
+    return 0, [*left, *(each.ref for each, _ in plans)]
+
+
+def _once(writes: Sequence[Write]) -> list[Write]:
+    """The writes without the repeats of what several jobs expect alike: a schedule state, a definition, grants."""
+    seen: list[Write] = []
+    shared: list[Write] = []
+    for write in writes:
+        if not isinstance(write, _SHARED):
+            seen.append(write)
+        elif write not in shared:
+            shared.append(write)
+    return [*seen, *shared]
+
+
+def _groups(plans: Sequence[tuple[Joining, list[Write]]]) -> Iterator[list[tuple[Joining, list[Write]]]]:
+    """The plans in groups that fit into one transaction."""
+    group: list[tuple[Joining, list[Write]]] = []
+    shared: list[Write] = []
+    own = 1  # the write that counts the waiters
+    for each in plans:
+        more = [write for write in each[1] if isinstance(write, _SHARED) and write not in shared]
+        if group and own + len(each[1]) + len(shared) + len(more) > MAX_WRITES:
+            yield group
+            group, shared, own = [], [], 1
+            more = [write for write in each[1] if isinstance(write, _SHARED)]
+        group.append(each)
+        shared += more
+        own += sum(not isinstance(write, _SHARED) for write in each[1])
+    if group:
+        yield group

@@ -1,0 +1,106 @@
+"""Policies of several starts a second keep their limit and lose no job when a call takes a minute, or a Lambda dies
+(E3)."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration
+from chalicelib.flow.system.dispatch import dispatch_together
+from tests.faults.invariants import check
+from tests.faults.scenarios_paced import beyond_pace
+from tests.faults.slow_calls import SlowCalls, tick_once
+from tests.support.crash import Crash
+from tests.support.schedules import at
+from tests.support.snapshot import Start
+from tests.support.world import World, flights
+
+LIMIT = "policy:demo.calm"
+A_LOT: Millis = 60 * SECOND
+EVERY = 7  # of the calls; the remainders of the two backlogs differ
+
+
+@lru_cache(maxsize=8)
+def _queued(jobs: int, most: int, interval: str) -> Start:
+    """A world in which this many jobs, due at one instant, have joined the queue of a policy together."""
+
+    def build() -> World:
+        world = World(wake_shards=1, history_shards=1)
+        each = {f"s{number}": at("1 12 * * *", "notify", policy="calm") for number in range(jobs)}
+        world.deploy({**flights(each), "policies": {"calm": {"max_events": most, "interval": interval}}})
+        world.settle()
+        tick_once(world)
+        instant = world.clock.now() // MINUTE * MINUTE + MINUTE
+        world.clock.wait_until(instant)
+        refs = [ref for ref in world.hints.due(instant) if ref.kind == "job"]
+        assert dispatch_together(world.ports, refs, instant) == []
+        assert world.limit_state(LIMIT).waiters == jobs, "they joined together"
+        return world
+
+    return Start(build)
+
+
+def backlog(jobs: int, most: int, interval: str) -> SlowCalls:
+    return SlowCalls(_queued(jobs, most, interval).again())
+
+
+def sent(slow: SlowCalls) -> list[str]:
+    return [run_id for run_id, _ in slow.world.targets.queue.messages]
+
+
+@pytest.mark.parametrize(("most", "interval"), [(2, "1s"), (10, "1s"), (100, "1s"), (500, "1s"), (600, "1m")])
+def test_e3_a_fast_policy_sends_all_its_jobs_and_keeps_its_limit(most: int, interval: str) -> None:
+    jobs = 30
+    slow = backlog(jobs, most, interval)
+    slow.work(slow.clock.now() + 2 * MINUTE, ticks=True)
+    assert len(sent(slow)) == len(set(sent(slow))) == jobs
+    assert beyond_pace(slow.started_at, most, duration(interval)) == []
+    assert [run.state for name in range(jobs) for run in slow.world.runs(f"s{name}")] == ["SUCCEEDED"] * jobs
+    assert slow.world.limit_state(LIMIT).waiters == 0
+    check(slow.world)
+
+
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others go on"])
+@pytest.mark.parametrize(("most", "jobs"), [(3, 6), (200, 24)])
+def test_e3_a_fast_policy_keeps_its_limit_with_calls_of_a_minute(most: int, jobs: int, meanwhile: bool) -> None:
+    """Each call is slow in turn: a table's, a start's. The rest of the system goes on meanwhile, or stands still."""
+    whole = backlog(jobs, most, "1s")
+    while len(whole.started_at) < jobs:
+        whole.work(whole.clock.now() + SECOND // 2)
+    assert whole.calls > 20
+    for number in range(1, whole.calls + 1, EVERY):
+        slow = backlog(jobs, most, "1s")
+        slow.at = number
+        slow.surprise = lambda slow=slow: slow.work(slow.clock.now() + A_LOT, ticks=True) if meanwhile else None
+        slow.slow = 0 if meanwhile else A_LOT
+        slow.work(slow.clock.now() + 3 * MINUTE, ticks=True)
+        assert beyond_pace(sorted(slow.started_at), most, SECOND) == [], f"call {number}"
+        assert len(set(sent(slow))) == jobs, f"call {number}"
+        # A call, or its record, that outlasts its lease is repeated under its ids, if other invocations go on.
+        assert len(sent(slow)) == jobs or meanwhile, f"call {number}"
+        check(slow.world)
+
+
+@pytest.mark.parametrize(("most", "jobs"), [(3, 6), (200, 24)])
+def test_e3_death_while_a_block_is_sent_loses_permits_only(most: int, jobs: int) -> None:
+    whole = backlog(jobs, most, "1s")
+    while len(whole.started_at) < jobs:
+        whole.work(whole.clock.now() + SECOND // 2)
+    for number in range(1, whole.calls + 1, EVERY):
+        slow = backlog(jobs, most, "1s")
+        died: list[Instant] = []
+
+        def die(slow: SlowCalls = slow, died: list[Instant] = died) -> None:
+            died.append(slow.clock.now())
+            raise Crash
+
+        slow.at, slow.surprise = number, die
+        slow.work(slow.clock.now() + 3 * MINUTE, ticks=True)
+        assert died, f"call {number}"
+        assert beyond_pace(sorted(slow.started_at), most, SECOND) == [], f"call {number}"
+        assert len(set(sent(slow))) == jobs, f"call {number}: lost"
+        assert all(len(slow.world.runs(f"s{name}")) == 1 for name in range(jobs)), f"call {number}"
+        assert slow.world.limit_state(LIMIT).waiters == 0, f"call {number}"
+        check(slow.world)
