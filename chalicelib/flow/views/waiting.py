@@ -17,7 +17,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref
 from chalicelib.flow.views.lists import parse_cursor
-from chalicelib.ports import Page, Ports, RowRequest
+from chalicelib.ports import Page, Ports, RowRequest, Soonest
 
 EVER: Instant = 253_402_300_799_000  # the end of the year 9999
 MAX_READ = 2_000  # rows that one request reads
@@ -72,9 +72,13 @@ def of_waiters(ports: Ports, waiters: Iterable[Waiter]) -> list[Job]:
 
 def limits_with_waiters(ports: Ports, namespace: str) -> tuple[list[str], bool]:
     """The names of the limits at which jobs of a namespace may wait, and whether there may be more."""
-    found = ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS)
-    names = _limits_in(found.refs, namespace)
-    return names[:MAX_LIMITS], len(names) > MAX_LIMITS or found.complete_to is not None
+    return limits_among(ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS), namespace)
+
+
+def limits_among(waking: Soonest, namespace: str) -> tuple[list[str], bool]:
+    """The same, among the rows that a read of the wake index has found."""
+    names = _limits_in(waking.refs, namespace)
+    return names[:MAX_LIMITS], len(names) > MAX_LIMITS or waking.complete_to is not None
 
 
 def _limits_in(waking: Iterable[tuple[Ref, Instant]], namespace: str) -> list[str]:
@@ -145,7 +149,7 @@ def _parts_of(waiter: Waiter) -> tuple[str, ...]:
 
 def _jobs(ports: Ports, names: Sequence[tuple[str, int, str]]) -> list[Job]:
     wanted: list[RowRequest] = [("job", *name) for name in names]
-    known = ports.prefetch.read(ports, wanted)
+    known = ports.prefetch.read(ports, wanted, strong=False)
     found = (known.jobs.job(*name) for name in names)
     return [job for job in found if job is not None and not job.closed]
 
