@@ -68,6 +68,7 @@ REQUESTS = (
     Bounded(f"{NS}/now?rows=100", 30, 300, 100, "at_least"),
     Bounded(f"{NS}/fires", 70, 3_200, 400, "at_least"),
     Bounded(f"{NS}/fires?limit=10", 12, 120, 3, "at_least"),
+    Bounded(f"{NS}/outcomes", 15, 320, 8, "more"),
     Bounded(f"{NS}/runs?limit=500", 15, 700, 600, "next_cursor"),
     Bounded(f"{NS}/runs?limit=500&state=FAILED", 15, 700, 600, "next_cursor"),
     Bounded(f"{NS}/jobs?limit=500", 15, 300, 400, "next_cursor"),
