@@ -235,8 +235,9 @@ class RunTable(Protocol):
 
     def run(self, run_id: str, attempt: int) -> Run | None: ...
 
-    def several(self, names: Sequence[tuple[str, int]]) -> tuple[Run, ...]:
-        """The attempts with these run ids and numbers that exist, read a hundred per call."""
+    def several(self, names: Sequence[tuple[str, int]], strong: bool = True) -> tuple[Run, ...]:
+        """The attempts with these run ids and numbers that exist, read a hundred per call. ``strong`` is as for
+        `Prefetch.read`."""
 
     def attempts(self, run_id: str) -> tuple[Run, ...]: ...
 
@@ -492,10 +493,11 @@ class Ports:
 
 
 class Prefetch(Protocol):
-    """Strong reads of many rows, a hundred per call."""
+    """Reads of many rows, a hundred per call."""
 
-    def read(self, ports: Ports, wanted: Sequence[RowRequest]) -> Ports:
-        """The ports with these rows read ahead, as they are now. Raises ValueError for an unknown kind of row."""
+    def read(self, ports: Ports, wanted: Sequence[RowRequest], strong: bool = True) -> Ports:
+        """The ports with these rows read ahead, as they are now. Unless ``strong``, as they were a moment ago: enough
+        for a view whose rows an index names, at half the cost. Raises ValueError for an unknown kind of row."""
 
     def stamps(self, wanted: Sequence[RowRequest]) -> Mapping[RowRequest, Stamp]:
         """The present stamps of schedule states and jobs. Rows that do not exist are left out."""

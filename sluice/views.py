@@ -42,6 +42,10 @@ class Views(transport.Client):
         }
         return self.get(f"{_namespace(namespace)}/timeline", {**query, "limit": limit, "ids": "true" if ids else None})
 
+    def outcomes(self, namespace: str) -> Document:
+        """How the newest 500 attempts of a namespace have ended, and the last eight that failed."""
+        return self.get(f"{_namespace(namespace)}/outcomes")
+
     def graph(
         self,
         namespace: str,

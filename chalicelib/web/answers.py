@@ -551,6 +551,17 @@ class Timeline(Answer):
     complete_from: At
 
 
+class Outcomes(Answer):
+    """The newest attempts of a namespace, by state: ``runs`` of them, the oldest from ``since``. ``failed`` are the
+    last ones that failed. ``more``: there are older ones."""
+
+    runs: int
+    more: bool
+    since: At | None
+    states: dict[str, int]
+    failed: list[Run]
+
+
 class DayOfSchedule(Answer):
     """How many runs and records of each state a schedule has on a day."""
 
@@ -1254,6 +1265,7 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "schedule_runs": Pages(Run),
     "schedule_records": Pages(Record),
     "timeline": Timeline,
+    "show_outcomes": Outcomes,
     "graph": Graph,
     "run_lineage": Lineage,
     "schedule_days": DaysOfSchedule,

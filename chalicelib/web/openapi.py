@@ -40,6 +40,13 @@ QUERY: dict[str, Json] = {
     "from": {"type": "string", "format": "date-time", "description": "the begin of the span; by default now"},
     "to": {"type": "string", "format": "date-time", "description": "its end, at most 31 days later; by default a day"},
     "name": {"type": "string", "description": "a limit such as `workflow:demo.flights.clean`, or `schedule:app.name`"},
+    "rows": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 2_000,
+        "default": 2_000,
+        "description": "rows to read at most",
+    },
     "queued_in": {"type": "string", "description": "the limit in whose queue they wait; then in its order"},
 }
 HEADERS: dict[str, Json] = {

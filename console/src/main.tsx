@@ -4,7 +4,9 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { takeToken } from "./api/client";
 import { client } from "./api/queries";
+import { askEarly } from "./frame/early";
 import { applyTheme } from "./frame/settings";
+import { parseSearch, readSearch } from "./lib/search";
 import { router } from "./router";
 import "./styles/tokens.css";
 import "./styles/base.css";
@@ -13,6 +15,7 @@ import "./styles/parts.css";
 import "./styles/views.css";
 
 takeToken();
+askEarly(location.pathname, readSearch(parseSearch(location.search.slice(1))));
 applyTheme();
 // Safari has no Temporal yet; the other browsers load nothing.
 if (!("Temporal" in globalThis)) await import("temporal-polyfill/global");

@@ -388,6 +388,13 @@ const ROUTES: Record<string, Handler> = {
     );
     return page(items.slice(0, Number(query.get("limit") ?? 50)), items.length > 500 ? "next" : null);
   },
+  "GET /v1/namespaces/{ns}/outcomes": () => {
+    const newest = Array.from({ length: Math.min(500, RUNS) }, (_, number) => run(number));
+    const states: Record<string, number> = {};
+    for (const made of newest) states[made.state] = (states[made.state] ?? 0) + 1;
+    const failed = newest.filter((made) => made.state === "FAILED").slice(0, 8);
+    return { runs: newest.length, more: RUNS > 500, since: newest.at(-1)?.claimed_at ?? null, states, failed };
+  },
   "GET /v1/namespaces/{ns}/limits": (_, query) =>
     page(
       query.get("name")

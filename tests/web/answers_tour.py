@@ -120,7 +120,7 @@ def _runs(api: Api) -> None:
     for path in ("", "/why", "/logs"):
         api.get(f"/v1/runs/{sent}{path}")
     api.get(f"/v1/runs/{run}/lineage")
-    for path in (f"{NS}/timeline?ids=true", f"{NS}/graph?around=workflow:demo.flights.clean"):
+    for path in (f"{NS}/outcomes", f"{NS}/timeline?ids=true", f"{NS}/graph?around=workflow:demo.flights.clean"):
         api.get(path)
     api.get(f"{APP}/schedules/daily/days")
     for path in (f"{NS}/runs", f"{NS}/records", f"{APP}/schedules/daily/runs", f"{APP}/workflows/clean/runs"):

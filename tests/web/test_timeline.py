@@ -1,6 +1,7 @@
 """The timeline of a namespace in columns, and the days of a schedule (H1)."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -94,6 +95,14 @@ def test_a_cut_timeline_says_from_when_it_is_whole(past: Past) -> None:
     assert rest["at_least"] is False
     assert rest["row"] == view["row"][: len(rest["row"])]
     assert len(rest["row"]) == 99
+
+
+def test_outcomes_count_the_newest_runs_by_state(past: Past) -> None:
+    view = past.api.get(f"{NS}/outcomes")
+    runs = past.api.get(f"{NS}/runs?limit=500")["items"]
+    assert (view["runs"], view["more"], view["since"]) == (len(runs), False, runs[-1]["claimed_at"])
+    assert view["states"] == dict(Counter(run["state"] for run in runs))
+    assert view["failed"] == [run for run in runs if run["state"] == "FAILED"][:8]
 
 
 def test_a_timeline_reads_a_hundred_runs_a_call(past: Past) -> None:

@@ -7,6 +7,7 @@ import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
@@ -27,9 +28,11 @@ from chalicelib.ports import Metrics, NoMetrics
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 # DynamoDB: at most 25 puts and 100 gets in a batch.
 MAX_PUTS, MAX_GETS = 25, 100
+AT_ONCE = 4  # calls that one read of a view makes at the same time; a client has ten connections
 MAX_COUNTED = 10_000  # items that one query counts; DynamoDB ends it at 1 MB, too
 
 
@@ -50,6 +53,7 @@ class Dynamo:
             "runs": settings.runs_table,
         }
         self.shards = Shards(settings.wake_shards, settings.history_shards, HISTORY - settings.history_days * DAY)
+        self.empty_parts: set[str] = set()  # of an index: nothing is added to them any more
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
         """Commit all writes of a plan in one transaction. Returns the conflict if a condition of a write fails; then
@@ -97,27 +101,34 @@ class Dynamo:
     def get_many(
         self, wanted: Sequence[Key], only: Mapping[TableName, Sequence[str]] | None = None, strong: bool = True
     ) -> dict[Key, Item]:  # fmt: skip
-        """The items of these keys, by strongly consistent reads unless ``strong`` is False, which costs half. Items
-        that do not exist are left out. ``only`` names the attributes to read of each table; the keys are always
-        read."""
+        """The items of these keys, by strongly consistent reads. Unless ``strong``, they cost half, and some calls are
+        made at the same time: for views. Items that do not exist are left out. ``only`` names the attributes to read of
+        each table; the keys are always read."""
+        parts = [wanted[start : start + MAX_GETS] for start in range(0, len(wanted), MAX_GETS)]
+        read = partial(self._get_part, only=only, strong=strong)
+        found = [read(part) for part in parts] if strong else together(read, parts)
+        return {key: item for part in found for key, item in part.items()}
+
+    def _get_part(
+        self, part: Sequence[Key], only: Mapping[TableName, Sequence[str]] | None, strong: bool
+    ) -> dict[Key, Item]:  # fmt: skip
+        """As `get_many`, for what one call takes."""
+        requests: dict[str, Any] = {}
+        for key in part:
+            if self._names[key.table] not in requests:
+                chosen = _projection(only[key.table]) if only else {}
+                requests[self._names[key.table]] = {"Keys": [], "ConsistentRead": strong, **chosen}
+            requests[self._names[key.table]]["Keys"].append(_key(key))
+        tables = {self._names[key.table]: key.table for key in part}
         found: dict[Key, Item] = {}
-        for start in range(0, len(wanted), MAX_GETS):
-            part = wanted[start : start + MAX_GETS]
-            requests: dict[str, Any] = {}
-            for key in part:
-                if self._names[key.table] not in requests:
-                    chosen = _projection(only[key.table]) if only else {}
-                    requests[self._names[key.table]] = {"Keys": [], "ConsistentRead": strong, **chosen}
-                requests[self._names[key.table]]["Keys"].append(_key(key))
-            tables = {self._names[key.table]: key.table for key in part}
-            tries = Tries(self._patience)
-            while requests:
-                answer = self._ask(self._client.batch_get_item, RequestItems=requests)
-                for name, rows in answer["Responses"].items():
-                    found |= {Key(tables[name], row["pk"]["S"], row["sk"]["S"]): row for row in rows}
-                requests = answer.get("UnprocessedKeys") or {}
-                if requests:
-                    tries.pause()
+        tries = Tries(self._patience)
+        while requests:
+            answer = self._ask(self._client.batch_get_item, RequestItems=requests)
+            for name, rows in answer["Responses"].items():
+                found |= {Key(tables[name], row["pk"]["S"], row["sk"]["S"]): row for row in rows}
+            requests = answer.get("UnprocessedKeys") or {}
+            if requests:
+                tries.pause()
         return found
 
     def query(
@@ -233,6 +244,16 @@ class Dynamo:
             pending = self._ask(self._client.batch_write_item, RequestItems=pending).get("UnprocessedItems") or {}
             if pending:
                 tries.pause()
+
+
+def together(read: Callable[[T], R], parts: Sequence[T]) -> list[R]:
+    """What a read returns for each part, in their order. Some of the calls are made at the same time."""
+    if len(parts) < 2:
+        return [read(part) for part in parts]
+    from concurrent.futures import ThreadPoolExecutor  # a Lambda without views does without it
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(read, parts))
 
 
 def _projection(attributes: Sequence[str]) -> dict[str, Any]:

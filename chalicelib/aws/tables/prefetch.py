@@ -37,11 +37,11 @@ class DynamoPrefetch:
         self._rows = rows or {}
         self._parsed: Parsed = {} if parsed is None else parsed
 
-    def read(self, ports: Ports, wanted: Sequence[RowRequest]) -> Ports:
+    def read(self, ports: Ports, wanted: Sequence[RowRequest], strong: bool = True) -> Ports:
         if not isinstance(ports.catalog, DynamoCatalog):
             raise TypeError(f"expected a catalog in DynamoDB, got {type(ports.catalog).__name__}")
         keys_of = {key for request in wanted if not ports.catalog.knows(key := _key(request))} - self._rows.keys()
-        found = self._dynamo.get_many(sorted(keys_of))
+        found = self._dynamo.get_many(sorted(keys_of), strong=strong)
         rows = {**self._rows, **{key: found.get(key) for key in keys_of}}
         read: Any = _Read(self._dynamo, rows, self._parsed)
         prefetch, catalog = DynamoPrefetch(self._dynamo, rows, self._parsed), ports.catalog.over(read)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
 from chalicelib.aws.tables import items, keys
-from chalicelib.aws.tables.dynamo import Dynamo, checked_start, decode_cursor, encode_cursor
+from chalicelib.aws.tables.dynamo import Dynamo, checked_start, decode_cursor, encode_cursor, together
 from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.core import errors, ids
 from chalicelib.core.instants import DAY, Instant, iso, parse_instant
@@ -31,6 +32,7 @@ _SCOPES = {
 }
 
 
+MAX_EMPTY = 50_000  # names that a process remembers, about 10 MB
 PAGE = 100  # rows more than an even share that are read of one part of an index at a time
 
 
@@ -41,8 +43,8 @@ class DynamoRuns:
     def run(self, run_id: str, attempt: int) -> Run | None:
         return self._dynamo.get(keys.run(run_id, attempt), Run)
 
-    def several(self, names: Sequence[tuple[str, int]]) -> tuple[Run, ...]:
-        found = self._dynamo.get_many([keys.run(*name) for name in names])
+    def several(self, names: Sequence[tuple[str, int]], strong: bool = True) -> tuple[Run, ...]:
+        found = self._dynamo.get_many([keys.run(*name) for name in names], strong=strong)
         return tuple(items.from_item(Run, item) for item in found.values())
 
     def attempts(self, run_id: str) -> tuple[Run, ...]:
@@ -64,8 +66,10 @@ class DynamoRuns:
         return (pointer.run_id, pointer.attempt) if pointer else None
 
     def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
-        # Older runs of a schedule are in one part without a number; they are found as long as they are kept.
-        parts = [*self._parts(name), *([name] if scope == "schedule" else [])]
+        # Older runs of a schedule are in one part without a number; they are found as long as they are kept. Nothing is
+        # added to that part, so an empty one is read once.
+        empty = self._dynamo.empty_parts
+        parts = [*self._parts(name), *([name] if scope == "schedule" and name not in empty else [])]
         page = self._history(scope, parts, limit, cursor)
         return Page(tuple(items.from_item(Run, item) for item in page.items), page.cursor)
 
@@ -154,6 +158,10 @@ class DynamoRuns:
             )[0]
             for part in parts
         ]
+        if cursor is None and scope == "schedule" and len(self._dynamo.empty_parts) < MAX_EMPTY:
+            self._dynamo.empty_parts.update(
+                part for part, found in zip(parts, lists, strict=True) if _is_old(part, found)
+            )
         newest = list(heapq.merge(*lists, key=lambda item: str(item["at"]["S"]), reverse=True))
         wanted = [Key("runs", item["pk"]["S"], item["sk"]["S"]) for item in newest[:limit]]
         found = self._dynamo.get_many(wanted) if wanted else {}
@@ -226,8 +234,8 @@ class DynamoWakes:
     def soonest(self, table: TableName, since: Instant, until: Instant, limit: int) -> Soonest:
         found: list[tuple[Ref, Instant]] = []
         complete: list[Instant] = []  # of the shards that have more rows
-        for shard in range(self._dynamo.shards.wake):
-            rows, more = self._first(table, str(shard), iso(since), iso(until), limit)
+        read = partial(self._first, table, since=iso(since), until=iso(until), limit=limit)
+        for rows, more in together(read, [str(shard) for shard in range(self._dynamo.shards.wake)]):
             refs = ((keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])), item) for item in rows)
             found += [(ref, parse_instant(item["wake_at"]["S"])) for ref, item in refs if ref is not None]
             complete += [parse_instant(rows[-1]["wake_at"]["S"])] if more else []
@@ -272,6 +280,11 @@ class DynamoWakes:
                     found.append((ref, parse_instant(item["wake_at"]["S"])))
             number = number if start else number + 1
         return Page(tuple(found), encode_cursor([number, start]) if number < len(parts) else None)
+
+
+def _is_old(part: str, found: Sequence[items.Item]) -> bool:
+    """Whether this is the part without a number, and has no rows."""
+    return "#" not in part and not found
 
 
 def _part_and_start(cursor: str | None, parts: int) -> tuple[int, Mapping[str, Any] | None]:

@@ -62,7 +62,7 @@ def _timers(ports: Ports, namespace: str, until: Instant, most: int) -> tuple[li
     complete = min([complete, *(at for _, at in own[most : most + 1])])
     names = [name for name, _ in own[:most]]
     wanted: list[RowRequest] = [("timer", name) for name in names]
-    known = ports.prefetch.read(ports, wanted)
+    known = ports.prefetch.read(ports, wanted, strong=False)
     found = (known.catalog.timer(name) for name in names)
     return [timer for timer in found if timer is not None], complete
 
@@ -92,11 +92,11 @@ def _prepared(
 
 def _states(ports: Ports, names: set[str]) -> tuple[Ports, dict[str, ScheduleState]]:
     wanted: list[RowRequest] = [("schedule_state", name) for name in sorted(names)]
-    known = ports.prefetch.read(ports, wanted)
+    known = ports.prefetch.read(ports, wanted, strong=False)
     found = {name: state for name in names if (state := known.catalog.schedule_state(name)) is not None}
     living = [state for _, state in sorted(found.items()) if state.exists]
     versions: list[RowRequest] = [("version", state.schedule, state.version) for state in living]
-    return known.prefetch.read(known, versions), {state.schedule: state for state in living}
+    return known.prefetch.read(known, versions, strong=False), {state.schedule: state for state in living}
 
 
 def _fires(

@@ -169,7 +169,8 @@ def why_and_count(
     else:
         failed = upstreams.of_schedule(ports, name, schedule, now) if searches else []
         why = "; ".join([_nothing_waits(runs, tree.describe(schedule.trigger)), *failed])
-    ended, ran_at = _ended(ports, name, runs)
+    # Without searches only the sentence counts, and what waits says more than what has ended.
+    ended, ran_at = _ended(ports, name, runs) if searches or not waiting else ([], "")
     if ended and not waiting and ended[0]["at"] > ran_at:
         last = ended[0]
         why = f"{why}; the last work was {str(last['kind']).lower()} at {last['at']}: {last['reason']}"

@@ -25,7 +25,7 @@ AT_ONCE = 8
 
 def glance(ports: Ports, names: Sequence[str]) -> View:
     """One item for each schedule that exists, in the given order, and in ``gone`` the names of the others."""
-    known, states = states_of(ports, names)
+    known, states = states_of(ports, names, strong=False)
     known = known.prefetch.read(
         known,
         [each for state in states

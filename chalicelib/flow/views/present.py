@@ -21,11 +21,11 @@ from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
 from chalicelib.flow.views.queues import in_words
 from chalicelib.flow.views.views import iso_of, job_view
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.ports import Ports, RowRequest, Soonest
 
 View = dict[str, Any]
 
-MAX_ROWS = 2_000  # jobs, and runs, that one request reads
+MAX_ROWS = 2_000  # jobs, and runs, that one request reads at most
 MAX_SHOWN = 20  # approvals, runs, overdue work and paused schedules
 MAX_JOBS = 5  # of each group
 MAX_GROUPS = 100  # the largest ones
@@ -58,15 +58,17 @@ class Read:
     more: bool
 
 
-def now_of(ports: Ports, namespace: str) -> View:
-    """The present of a namespace. It reads at most `MAX_ROWS` jobs and as many runs, however many there are; then
-    ``at_least`` is true."""
+def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> View:
+    """The present of a namespace. It reads at most ``most`` jobs and as many runs, however many there are; then
+    ``at_least`` is true. All reads are eventually consistent, as the indexes are that name the rows."""
     now = ports.clock.now()
-    jobs = _jobs(ports, namespace, now)
+    keys = most if most < MAX_ROWS else waiting.MAX_KEYS
+    waking = ports.wakes.soonest("jobs", 0, waiting.EVER, keys)
+    jobs = _jobs(ports, namespace, waking, now, most)
     known, parsed = _definitions(ports, jobs.rows)
     groups = _groups(known, parsed, jobs.rows, now)
-    more = _queues(ports, namespace, groups)
-    runs = _running(ports, namespace)
+    more = _queues(ports, namespace, waking, groups)
+    runs = _running(ports, namespace, keys, most)
     ordered = sorted(groups.values(), key=lambda group: (-group.count, group.oldest.created_at))
     approvals = [job for group in ordered if group.hold.kind == "approval" for job in group.jobs]
     late = [*_late_jobs(known, parsed, jobs.rows, now), *_late_runs(runs.rows, now)]
@@ -98,36 +100,43 @@ def now_of(ports: Ports, namespace: str) -> View:
     }
 
 
-def _jobs(ports: Ports, namespace: str, now: Instant) -> Read:
+def _jobs(ports: Ports, namespace: str, waking: Soonest, now: Instant, most: int) -> Read:
     """The waiting jobs without a queue, or with a deadline: from the list of the namespace and the wake index. Prepared
     fires that are not due yet are left out: they are upcoming, and wait for nothing."""
-    listed = ports.wakes.listed("waits", namespace, MAX_ROWS, None)
-    waking = ports.wakes.soonest("jobs", 0, waiting.EVER, waiting.MAX_KEYS)
+    listed = ports.wakes.listed("waits", namespace, most, None)
     refs = [ref for ref in listed.items if ref.kind == "job" and waiting.is_shown(ref.parts[0], namespace)]
     refs += [ref for ref, _ in waking.refs if ref.kind == "job" and waiting.is_shown(ref.parts[0], namespace)]
     wanted = list(dict.fromkeys(refs))
-    found = waiting.of_refs(ports, wanted[:MAX_ROWS])
+    found = waiting.of_refs(ports, wanted[:most])
     jobs = [job for job in found if not (is_prepared(job) and (job.due_at or 0) > now)]
-    more = listed.cursor is not None or waking.complete_to is not None or len(wanted) > MAX_ROWS
+    more = listed.cursor is not None or waking.complete_to is not None or len(wanted) > most
     return Read(jobs, more)
 
 
 def _definitions(ports: Ports, jobs: Sequence[Job]) -> tuple[Ports, Parsed]:
-    """The ports that know the state, the definition and the workflow of each job's schedule."""
-    schedules = sorted({job.schedule for job in jobs})
+    """The ports that know the state, the definition and the workflow of the schedule of each job that needs them."""
+    schedules = sorted({job.schedule for job in jobs if not _only_gathers(job)})
     wanted: list[RowRequest] = [("schedule_state", name) for name in schedules]
-    known = ports.prefetch.read(ports, wanted)
+    known = ports.prefetch.read(ports, wanted, strong=False)
     living = [state for name in schedules if (state := known.catalog.schedule_state(name)) is not None]
-    known = known.prefetch.read(known, [("version", state.schedule, state.version) for state in living])
+    versions: list[RowRequest] = [("version", state.schedule, state.version) for state in living]
+    known = known.prefetch.read(known, versions, strong=False)
     parsed = Parsed()
     workflows = {schedule.workflow for state in living if (schedule := parsed.schedule(known, state)) is not None}
-    return known.prefetch.read(known, [("workflow", name) for name in sorted(workflows)]), parsed
+    return known.prefetch.read(known, [("workflow", name) for name in sorted(workflows)], strong=False), parsed
+
+
+def _only_gathers(job: Job) -> bool:
+    """Whether a job waits for its trigger and has no instant from which a deadline counts: its row says all."""
+    return job.state == "PENDING_TRIGGER" and all(
+        of is None for of in (job.accepted_at, job.nominal_at, job.due_at, job.event, job.rerun_of)
+    )
 
 
 def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> dict[tuple[str, str, str], Group]:
     groups: dict[tuple[str, str, str], Group] = {}
     for job in jobs:
-        state = ports.catalog.schedule_state(job.schedule)
+        state = ports.catalog.schedule_state(job.schedule) if not _only_gathers(job) else None
         hold = holds.hold_of(job, state, parsed.schedule(ports, state), now)
         group = groups.setdefault((hold.kind, hold.name, hold.of), Group(hold))
         group.jobs.append(job)
@@ -135,10 +144,10 @@ def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> 
     return groups
 
 
-def _queues(ports: Ports, namespace: str, groups: dict[tuple[str, str, str], Group]) -> bool:
+def _queues(ports: Ports, namespace: str, waking: Soonest, groups: dict[tuple[str, str, str], Group]) -> bool:
     """Give each limit at which jobs of a namespace queue a group with the first jobs of its queue. Its count is that of
     the limit. Returns whether limits, or jobs at the limits of all namespaces, were left out."""
-    limit_names, more = waiting.limits_with_waiters(ports, namespace)
+    limit_names, more = waiting.limits_among(waking, namespace)
     for state in ports.jobs.limit_states(limit_names):
         if not state.waiters:
             continue
@@ -157,13 +166,13 @@ def _queues(ports: Ports, namespace: str, groups: dict[tuple[str, str, str], Gro
     return more
 
 
-def _running(ports: Ports, namespace: str) -> Read:
+def _running(ports: Ports, namespace: str, keys: int, most: int) -> Read:
     """The runs in progress. Each has a ``wake_at``, at which its target is polled."""
-    waking = ports.wakes.soonest("runs", 0, waiting.EVER, waiting.MAX_KEYS)
+    waking = ports.wakes.soonest("runs", 0, waiting.EVER, keys)
     named = [(ref.parts[0], int(ref.parts[1])) for ref, _ in waking.refs if _is_run_of(ref, namespace)]
-    found = ports.runs.several(named[:MAX_ROWS])
+    found = ports.runs.several(named[:most], strong=False)
     running = [run for run in found if not states.is_terminal(run.state)]
-    return Read(running, len(named) > MAX_ROWS or waking.complete_to is not None)
+    return Read(running, len(named) > most or waking.complete_to is not None)
 
 
 def _is_run_of(ref: Ref, namespace: str) -> bool:
@@ -174,6 +183,8 @@ def _late_jobs(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) 
     """The jobs that have not started by their deadline, in the words of its notice."""
     late = []
     for job in jobs:
+        if _only_gathers(job):
+            continue
         state = ports.catalog.schedule_state(job.schedule)
         schedule = parsed.schedule(ports, state)
         if schedule is None:
@@ -206,7 +217,7 @@ def _paused(ports: Ports, namespace: str) -> View:
     """The schedules that Sluice has paused because their runs failed in a row."""
     page = ports.wakes.listed("paused", namespace, MAX_ROWS, None)
     wanted: list[RowRequest] = [("schedule_state", ref.parts[0]) for ref in page.items]
-    known = ports.prefetch.read(ports, wanted)
+    known = ports.prefetch.read(ports, wanted, strong=False)
     found = (known.catalog.schedule_state(ref.parts[0]) for ref in page.items)
     paused = [state for state in found if state is not None and state.mode == "hold" and state.by == BY]
     paused.sort(key=lambda state: state.mode_at)

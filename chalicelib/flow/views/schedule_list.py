@@ -94,10 +94,10 @@ def _rows(ports: Ports, names: Sequence[str], filters: Filters) -> list[View]:
     return [row for row in rows if _fits(row, filters)]
 
 
-def states_of(ports: Ports, names: Sequence[str]) -> tuple[Ports, list[ScheduleState]]:
+def states_of(ports: Ports, names: Sequence[str], strong: bool = True) -> tuple[Ports, list[ScheduleState]]:
     """The states of the schedules among these that exist, and the ports that know them."""
     wanted: list[RowRequest] = [("schedule_state", name) for name in names]
-    known = ports.prefetch.read(ports, wanted)
+    known = ports.prefetch.read(ports, wanted, strong=strong)
     states = (known.catalog.schedule_state(name) for name in names)
     return known, [state for state in states if state is not None and state.exists]
 

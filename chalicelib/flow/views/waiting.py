@@ -8,7 +8,7 @@ person or a resume wakes, are in the list `waits` of their namespace.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import Any
 
 from chalicelib.core import errors, ids
@@ -17,12 +17,14 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref
 from chalicelib.flow.views.lists import parse_cursor
-from chalicelib.ports import Page, Ports, RowRequest
+from chalicelib.ports import Page, Ports, RowRequest, Soonest
 
 EVER: Instant = 253_402_300_799_000  # the end of the year 9999
 MAX_READ = 2_000  # rows that one request reads
 MAX_KEYS = 10_000  # entries of a wake index that one request reads: 150 units or so
 MAX_LIMITS = 500  # limits with waiting jobs whose queues one request reads
+MAX_PASSED = 5_000  # waiters that one request passes because another list has their jobs
+AT_ONCE = 1_000  # waiters that one call reads, about 250 kB
 
 
 def jobs_of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
@@ -30,7 +32,7 @@ def jobs_of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | No
     in each list about by age. A request reads a bounded number of rows, so a page may hold fewer than ``limit``, even
     none, and still have a next one. Raises ``bad_cursor``."""
     source, inner = _opened(cursor)
-    read = (_listed, _waking, _queued)
+    read = (_listed, _waking)
     found: list[Job] = []
     left = MAX_READ
     while source < len(read):
@@ -38,9 +40,10 @@ def jobs_of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | No
         page = read[source](ports, namespace, size, inner)
         found, left, inner = [*found, *page.items], left - size, page.cursor
         source = source if inner is not None else source + 1
-        if source < len(read) and (len(found) >= limit or left <= 0):
+        if len(found) >= limit or left <= 0:
             return Page(tuple(found), json.dumps([source, inner]))
-    return Page(tuple(found))
+    page = _queued(ports, namespace, limit - len(found), inner)
+    return Page((*found, *page.items), json.dumps([source, page.cursor]) if page.cursor is not None else None)
 
 
 def jobs_of_queue(ports: Ports, namespace: str, limit_name: str, limit: int, cursor: str | None) -> Page[Job]:
@@ -69,9 +72,19 @@ def of_waiters(ports: Ports, waiters: Iterable[Waiter]) -> list[Job]:
 
 def limits_with_waiters(ports: Ports, namespace: str) -> tuple[list[str], bool]:
     """The names of the limits at which jobs of a namespace may wait, and whether there may be more."""
-    found = ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS)
-    names = sorted({ref.parts[0] for ref, _ in found.refs if ref.kind == "limit" and may_hold(ref.parts[0], namespace)})
-    return names[:MAX_LIMITS], len(names) > MAX_LIMITS or found.complete_to is not None
+    return limits_among(ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS), namespace)
+
+
+def limits_among(waking: Soonest, namespace: str) -> tuple[list[str], bool]:
+    """The same, among the rows that a read of the wake index has found."""
+    names = _limits_in(waking.refs, namespace)
+    return names[:MAX_LIMITS], len(names) > MAX_LIMITS or waking.complete_to is not None
+
+
+def _limits_in(waking: Iterable[tuple[Ref, Instant]], namespace: str) -> list[str]:
+    """The limits with waiters that an index names, and at which jobs of a namespace may wait."""
+    named = {ref.parts[0] for ref, _ in waking if ref.kind == "limit"}
+    return sorted(name for name in named if may_hold(name, namespace))
 
 
 def may_hold(limit_name: str, namespace: str) -> bool:
@@ -94,28 +107,49 @@ def _waking(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Pag
 
 
 def _queued(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
+    """The queued jobs without a ``wake_at``, queue by queue. The wake index names the others: they are passed without a
+    read of their rows."""
     begin, inner = parse_cursor(cursor)
-    names, _ = limits_with_waiters(ports, namespace)
+    waking = ports.wakes.soonest("jobs", 0, EVER, MAX_KEYS).refs
+    listed = {ref.parts for ref, _ in waking if ref.kind == "job"}
+    names = [name for name in _limits_in(waking, namespace)[:MAX_LIMITS] if begin is None or name >= begin]
     found: list[Job] = []
-    left = limit
-    for name in names:
-        if begin is not None and name < begin:
-            continue
-        page = ports.jobs.queue(name, left, inner if name == begin else None)
-        jobs = [job for job in of_waiters(ports, page.items) if job.queued_in == name and job.wake_at is None]
-        found += [job for job in jobs if is_shown(job.schedule, namespace)]
-        left -= len(page.items)
-        if page.cursor is not None:
-            return Page(tuple(found), json.dumps([name, page.cursor]))
-        following = next((other for other in names if other > name), None)
-        if left <= 0:
-            return Page(tuple(found), json.dumps([following, None]) if following is not None else None)
+    passed = 0
+    for number, name in enumerate(names):
+        start, going = inner if name == begin else None, True
+        while going:
+            size, page = _next_waiters(ports, name, limit - len(found), start, listed)
+            jobs = of_waiters(ports, page.items)
+            jobs = [job for job in jobs if job.queued_in == name and job.wake_at is None]
+            found += [job for job in jobs if is_shown(job.schedule, namespace)]
+            passed, start, going = passed + size, page.cursor, page.cursor is not None
+            if going and (len(found) >= limit or passed >= MAX_PASSED):
+                return Page(tuple(found), json.dumps([name, start]))
+        if number + 1 < len(names) and (len(found) >= limit or passed >= MAX_PASSED):
+            return Page(tuple(found), json.dumps([names[number + 1], None]))
     return Page(tuple(found))
+
+
+def _next_waiters(
+    ports: Ports, limit_name: str, limit: int, cursor: str | None, listed: Set[tuple[str, ...]]
+) -> tuple[int, Page[Waiter]]:  # fmt: skip
+    """How many waiters of a queue follow, and those of them whose jobs are not in ``listed``, at most ``limit``."""
+    page = ports.jobs.queue(limit_name, max(limit, AT_ONCE), cursor)
+    others = [number for number, waiter in enumerate(page.items) if _parts_of(waiter) not in listed]
+    if len(others) > limit:  # the page ends behind the last one that fits
+        page = ports.jobs.queue(limit_name, others[limit - 1] + 1, cursor)
+    kept = tuple(waiter for waiter in page.items if _parts_of(waiter) not in listed)
+    return len(page.items), Page(kept, page.cursor)
+
+
+def _parts_of(waiter: Waiter) -> tuple[str, ...]:
+    """The parts of the ref of a waiter's job."""
+    return waiter.job_schedule, ids.base36(waiter.job_generation), waiter.job_sort_key
 
 
 def _jobs(ports: Ports, names: Sequence[tuple[str, int, str]]) -> list[Job]:
     wanted: list[RowRequest] = [("job", *name) for name in names]
-    known = ports.prefetch.read(ports, wanted)
+    known = ports.prefetch.read(ports, wanted, strong=False)
     found = (known.jobs.job(*name) for name in names)
     return [job for job in found if job is not None and not job.closed]
 

@@ -49,15 +49,16 @@ def glance_schedules(ns: str) -> dict[str, Any]:
     return glance(ports(), names)
 
 
-@route(routes, "GET", NS + "/now", needs="read")
+@route(routes, "GET", NS + "/now", needs="read", query=("rows",))
 def show_now(ns: str) -> dict[str, Any]:
-    """Show what waits by what holds it, what runs, what is overdue, and which schedules failures have paused. A bounded
-    number of rows is read; then ``at_least`` is true."""
+    """Show what waits by what holds it, what runs, what is overdue, and which schedules failures have paused. At most
+    ``rows`` jobs and as many runs are read; if there are more, ``at_least`` is true."""
     from chalicelib.flow.lookup import require
-    from chalicelib.flow.views.present import now_of
+    from chalicelib.flow.views.present import MAX_ROWS, now_of
 
+    most = number(routes.current_request, "rows", MAX_ROWS, MAX_ROWS)
     require(ports(), "namespace", ns)
-    return now_of(ports(), ns)
+    return now_of(ports(), ns, most)
 
 
 @route(routes, "GET", NS + "/fires", needs="read", query=("from", "to", "limit"))

@@ -43,6 +43,17 @@ def timeline(ns: str) -> dict[str, Any]:
     return spans.timeline(ports(), ns, spans.Within(since, until, limit, schedule, workflow), flag(request, "ids"))
 
 
+@route(routes, "GET", NS + "/outcomes", needs="read")
+def show_outcomes(ns: str) -> dict[str, Any]:
+    """Count the newest 500 attempts of the last two weeks by state, and show the last eight that failed. With ``more``
+    there are older ones."""
+    from chalicelib.flow.lookup import require
+    from chalicelib.flow.views.outcomes import outcomes
+
+    require(ports(), "namespace", ns)
+    return outcomes(ports(), ns)
+
+
 @route(routes, "GET", ONE + "/days", needs="read", query=("from", "to", "zone"))
 def schedule_days(ns: str, app: str, name: str) -> dict[str, Any]:
     """Count the runs and records of a schedule by day and state, newest day first. Days without any are left out. The

@@ -4,7 +4,7 @@ import { keepPreviousData, type Query, QueryClient, queryOptions } from "@tansta
 import type { About } from "./about";
 import { ApiError, fill, get, pace, post, send } from "./client";
 import type { ReportRow } from "./report";
-import type { GlanceAtSchedule, Job, ScheduleInShort } from "./types";
+import type { GlanceAtSchedule, Job, Now, ScheduleInShort } from "./types";
 
 const SECOND = 1000;
 
@@ -221,12 +221,22 @@ export const run = {
 };
 
 export const namespace = {
-  now: (ns: string) =>
-    queryOptions({
-      queryKey: [ns, "now"],
-      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/now", { ns }, { signal }),
+  /** What waits and runs. A first answer from few rows is shown while all are read. */
+  now: (ns: string) => {
+    const queryKey = [ns, "now"];
+    return queryOptions({
+      queryKey,
+      queryFn: async ({ signal }): Promise<Now> => {
+        if (client.getQueryData<Now>(queryKey) === undefined) {
+          const some = await get("/v1/namespaces/{ns}/now", { ns }, { query: { rows: 100 }, signal });
+          if (!some.at_least) return some;
+          client.setQueryData(queryKey, some);
+        }
+        return get("/v1/namespaces/{ns}/now", { ns }, { signal });
+      },
       refetchInterval: every(5),
-    }),
+    });
+  },
   fires: (ns: string, asked: { from?: string; to?: string; limit?: number }) =>
     queryOptions({
       queryKey: [ns, "fires", asked],
@@ -264,6 +274,12 @@ export const namespace = {
       refetchInterval: every(5),
     });
   },
+  outcomes: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "outcomes"],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/outcomes", { ns }, { signal }),
+      refetchInterval: every(5),
+    }),
   limits: (ns: string, name?: string) =>
     queryOptions({
       queryKey: [ns, "limits", name ?? ""],

@@ -859,6 +859,14 @@ export interface OpenMatch {
   correlation: Record<string, string> | null;
 }
 
+export interface Outcomes {
+  runs: number;
+  more: boolean;
+  since: string | null;
+  states: Record<string, number>;
+  failed: Run[];
+}
+
 export interface OverdueNow {
   count: number;
   at_least: boolean;
@@ -2026,6 +2034,7 @@ export interface Answers {
     next_cursor: string | null;
   };
   "GET /v1/namespaces/{ns}/now": Now;
+  "GET /v1/namespaces/{ns}/outcomes": Outcomes;
   "GET /v1/namespaces/{ns}/policies": {
     items: StoredPolicy[];
     next_cursor: string | null;

@@ -69,11 +69,13 @@ export function Rows<T>({
     ...Object.fromEntries(Object.entries(keys ?? {}).map(([key, act]) => [key, row ? () => act(row) : undefined])),
   });
 
-  const [first, last] = [items[0]?.index ?? 0, items.at(-1)?.index ?? -1];
+  // Without those above and below that are drawn ahead. Until the height is known, nothing is on screen.
+  const sized = (virtual.scrollRect?.width ?? 0) > 0;
+  const [first, last] = [virtual.range?.startIndex ?? 0, virtual.range?.endIndex ?? -1];
   useEffect(() => {
-    if (!onShown || virtual.isScrolling) return;
+    if (!onShown || !sized || virtual.isScrolling) return;
     onShown(rows.slice(first, last + 1));
-  }, [onShown, rows, first, last, virtual.isScrolling]);
+  }, [onShown, rows, first, last, sized, virtual.isScrolling]);
 
   const tracks = columns.map((column) => column.width).join(" ");
   return (

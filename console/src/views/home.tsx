@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
-import type { Fire, HeldJobs, Now, Run } from "../api/types";
+import type { Fire, HeldJobs, Now, Outcomes } from "../api/types";
 import { useNs } from "../frame/place";
 import { useNow } from "../frame/settings";
 import { count, number, partition, since, withoutNamespace } from "../lib/format";
@@ -21,17 +21,15 @@ const FIRES = 10;
 export function Home() {
   const ns = useNs();
   const now = useQuery(namespace.now(ns));
-  const runs = useQuery(namespace.runs(ns, { limit: 500 }, 5));
+  const runs = useQuery(namespace.outcomes(ns));
   const letters = useQuery(namespace.letters(ns));
   const fires = useQuery(namespace.fires(ns, { limit: FIRES + 1 }));
-  const first = runs.data?.items.length === 0 && now.data?.waiting.count === 0;
+  const first = runs.data?.runs === 0 && now.data?.waiting.count === 0;
   return (
     <div className="page">
       <h1 className="unseen">Home of {ns}</h1>
       <Await query={now}>
-        {(data) => (
-          <Figures ns={ns} now={data} letters={letters.data?.items.length ?? 0} runs={runs.data?.items ?? []} />
-        )}
+        {(data) => <Figures ns={ns} now={data} letters={letters.data?.items.length ?? 0} runs={runs.data} />}
       </Await>
       {first && <FirstTime ns={ns} />}
       <div className="grid wide-left">
@@ -54,7 +52,7 @@ export function Home() {
               </Go>
             }
           >
-            <Await query={runs}>{({ items }) => <FailedLast runs={items} />}</Await>
+            <Await query={runs}>{(data) => <FailedLast outcomes={data} />}</Await>
           </Panel>
         </div>
         <div className="grid start">
@@ -108,10 +106,9 @@ function Figure({
   );
 }
 
-function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: number; runs: Run[] }) {
-  const ended = (state: string) => runs.filter((run) => run.state === state).length;
+function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: number; runs?: Outcomes }) {
+  const ended = (state: string) => runs?.states[state] ?? 0;
   const need = needs(now, letters);
-  const oldest = runs.at(-1)?.claimed_at;
   return (
     <div className="big-figures">
       <Figure
@@ -132,23 +129,23 @@ function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: nu
         to={paths.view(ns, "queue")}
       />
       <Figure
-        value={number(ended("SUCCEEDED"))}
+        value={runs ? number(ended("SUCCEEDED")) : "…"}
         word="succeeded"
         to={paths.view(ns, "runs")}
         search={{ state: "SUCCEEDED" }}
       />
       <Figure
-        value={number(ended("FAILED"))}
+        value={runs ? number(ended("FAILED")) : "…"}
         word="failed"
         to={paths.view(ns, "runs")}
         search={{ state: "FAILED" }}
         tone={ended("FAILED") > 0 ? "bad-figure" : ""}
       />
-      {oldest && (
+      {runs?.since && (
         <p className="faint figures-note">
-          of the newest {number(runs.length)} runs,
+          of the newest {number(runs.runs)} runs,
           <br />
-          since <When at={oldest} />
+          since <When at={runs.since} />
         </p>
       )}
     </div>
@@ -318,9 +315,8 @@ const LETS_GO: Record<string, string> = {
   grant: "when the other namespace grants it",
 };
 
-function FailedLast({ runs }: { runs: Run[] }) {
-  const failed = runs.filter((run) => run.state === "FAILED").slice(0, 8);
-  if (failed.length === 0) return <Empty>No run of the newest {number(runs.length)} has failed.</Empty>;
+function FailedLast({ outcomes: { runs, failed } }: { outcomes: Outcomes }) {
+  if (failed.length === 0) return <Empty>No run of the newest {number(runs)} has failed.</Empty>;
   return (
     <table>
       <tbody>

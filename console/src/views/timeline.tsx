@@ -32,7 +32,7 @@ export function TimelineView() {
   const query = useQuery(timelineOf(ns, from, new Date(range.to).toISOString(), range.live, search.schedule));
   const fires = useQuery({
     ...namespace.fires(ns, { to: new Date(range.to + 60_000).toISOString() }),
-    enabled: range.to > now,
+    enabled: range.to > now && query.data !== undefined,
   });
   const move = (way: -1 | 1) => change({ to: moved(range, way, now) });
   useKeys({ "[": () => move(-1), "]": () => move(1) });

@@ -6,6 +6,9 @@ import { client } from "../../api/queries";
 import type { Timeline } from "../../api/types";
 
 export const MOST = 100_000;
+/** Attempts of the first page, which is shown soon, and of the others. */
+const FIRST_PAGE = 500;
+const PAGE = 5_000;
 
 export interface Attempts {
   names: string[];
@@ -45,21 +48,21 @@ export function timelineOf(ns: string, from: string, to: string, live: boolean, 
       };
       const known = { names: new Map<string, number>(), states: new Map<string, number>() };
       let until = to;
+      let pages = 0;
       for (;;) {
         const page: Timeline = await get(
           "/v1/namespaces/{ns}/timeline",
           { ns },
-          { query: { from, to: until, limit: 5000, schedule }, signal },
+          { query: { from, to: until, limit: all.row.length || shown ? PAGE : FIRST_PAGE, schedule }, signal },
         );
         append(all, page, known);
         const done = !page.at_least || all.row.length >= MOST || page.complete_from >= until;
         all.atLeast = page.at_least;
         all.completeFrom = page.complete_from;
         if (done) return all;
-        // Each part that is shown is merged again, so only the first and some more are.
-        if (!shown && (all.row.length <= 5000 || all.row.length % 25_000 === 0)) {
-          client.setQueryData(queryKey, copyOf(all));
-        }
+        // Each part that is shown is merged again, so only the first two and some more are.
+        pages += 1;
+        if (!shown && (pages <= 2 || pages % 5 === 0)) client.setQueryData(queryKey, copyOf(all));
         until = page.complete_from;
       }
     },
