@@ -104,7 +104,7 @@ def ports() -> Ports:
         wakes=DynamoWakes(dynamo),
         hints=SqsHints(client("sqs"), settings.hints_queue_url, clock, settings.burst_hints_queue_url),
         targets=targets(settings),
-        payloads=S3Payloads(client("s3"), settings.control_bucket),
+        payloads=S3Payloads(client("s3", signature_version="s3v4"), settings.control_bucket),
         lake=S3Lake(client("s3"), cache(lambda: client("glue"))),
         settings=settings,
         prefetch=DynamoPrefetch(dynamo),
