@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -18,6 +19,7 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
@@ -191,6 +193,9 @@ class JobTable(Protocol):
 
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         """All stored backfills of a schedule, in no order."""
+
+    def deployment(self, app: str, upload: str) -> Deployment | None:
+        """The deployment of an uploaded document."""
 
     def reprocess(self, namespace: str, reprocess_id: str) -> Reprocess | None: ...
 
@@ -377,6 +382,13 @@ class Payloads(Protocol):
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         """Write the document of a deployment under its digest."""
 
+    def upload_url(self, app: str, upload: str, seconds: int) -> str:
+        """A URL to which a client may put the document of an app, for so many seconds."""
+
+    def upload(self, app: str, upload: str, most: int) -> bytes | None:
+        """An uploaded document; None if there is none. Of a document of more than ``most`` bytes, the first ones and at
+        least one more."""
+
     def put_data(self, uri: str, content: bytes, content_type: str) -> None:
         """Write large data of a schedule or message. Raises SluiceError if the bucket denies the write."""
 
@@ -448,6 +460,11 @@ class NoMetrics:
     def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
 
 
+def unnamed(author: Author) -> AbstractContextManager[None]:
+    """Tells nobody who acts: nothing is recorded."""
+    return nullcontext()
+
+
 def nobody() -> Author | None:
     """The author of work that no request asks for, such as that of the clock."""
     return None
@@ -457,7 +474,8 @@ def nobody() -> Author | None:
 class Ports:
     """Everything that a step may use. ``ends_at`` is when the runtime stops this invocation, or None if never.
 
-    ``author`` returns the author of the request in progress; None outside of requests."""
+    ``author`` returns the author of the request in progress; None outside of requests. In the block of ``acting`` this
+    is another one: a request that is worked off later."""
 
     clock: Clock
     ledger: Ledger
@@ -474,6 +492,7 @@ class Ports:
     ends_at: Instant | None = None
     metrics: Metrics = field(default_factory=NoMetrics)
     author: Callable[[], Author | None] = nobody
+    acting: Callable[[Author], AbstractContextManager[None]] = unnamed
 
     @property
     def requester(self) -> str | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -23,6 +25,16 @@ if TYPE_CHECKING:
 
 # The author of the request in progress. The API sets it; every transaction of the request then has an audit record.
 AUTHOR: ContextVar[Author | None] = ContextVar("author", default=None)
+
+
+@contextmanager
+def acting(author: Author) -> Iterator[None]:
+    """Every transaction in the block has an audit record in the name of this author."""
+    token = AUTHOR.set(author)
+    try:
+        yield
+    finally:
+        AUTHOR.reset(token)
 
 
 class SystemClock:
@@ -92,12 +104,13 @@ def ports() -> Ports:
         wakes=DynamoWakes(dynamo),
         hints=SqsHints(client("sqs"), settings.hints_queue_url, clock, settings.burst_hints_queue_url),
         targets=targets(settings),
-        payloads=S3Payloads(client("s3"), settings.control_bucket),
+        payloads=S3Payloads(client("s3", signature_version="s3v4"), settings.control_bucket),
         lake=S3Lake(client("s3"), cache(lambda: client("glue"))),
         settings=settings,
         prefetch=DynamoPrefetch(dynamo),
         metrics=metrics(),
         author=AUTHOR.get,
+        acting=acting,
     )
 
 

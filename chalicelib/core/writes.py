@@ -31,6 +31,7 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
@@ -55,6 +56,7 @@ Row = (
     | DeadLetter
     | Definition
     | DeliveryLease
+    | Deployment
     | Failures
     | GrantsRow
     | ScheduleState
@@ -105,6 +107,7 @@ class Replace:
         | NoticeWindow
         | Backfill
         | DagRun
+        | Deployment
         | Job
         | PendingNotice
         | QuotasRow

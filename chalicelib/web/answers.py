@@ -241,6 +241,37 @@ class Deployment(Answer):
     changes: Properties | None = None
 
 
+class ErrorOfDeployment(Answer):
+    """The error for which a deployment has failed, as a request would get it."""
+
+    code: str
+    message: str
+    field: str | None
+    hint: str | None
+
+
+class LaterDeployment(Answer):
+    """A deployment of an uploaded document. ``counts`` are the numbers of parts by what it does to them."""
+
+    name: str
+    deployment: str
+    state: Literal["RUNNING", "DONE", "FAILED"]
+    counts: dict[str, int]
+    error: ErrorOfDeployment | None
+    created_at: At
+    created_by: str
+    ended_at: At | None
+
+
+class BegunUpload(Answer):
+    """An upload: its ``url`` takes the document by a PUT until ``expires_at``."""
+
+    upload: str
+    url: str
+    max_bytes: int
+    expires_at: At
+
+
 class ErrorOfChange(Answer):
     """An error as a request for one schedule alone would get it."""
 
@@ -1216,13 +1247,13 @@ class Pages:
 
 @dataclass(frozen=True, slots=True)
 class ByStatus:
-    """An answer to a dry run (200), and one to a request that began something (201)."""
+    """An answer to a dry run or of what is done (200), and one to a request that began something (201, 202)."""
 
     planned: type[Answer]
     begun: type[Answer]
 
     def of(self, status: int) -> type[Answer]:
-        return {200: self.planned, 201: self.begun}[status]
+        return {200: self.planned, 201: self.begun, 202: self.begun}[status]
 
 
 # Operation -> its answer.
@@ -1237,7 +1268,9 @@ ANSWERS: dict[str, type[Answer] | Pages | ByStatus] = {
     "get_namespace": StoredNamespace,
     "list_apps": Pages(StoredApp),
     "get_app": StoredApp,
-    "deploy_app": Deployment,
+    "deploy_app": ByStatus(Deployment, LaterDeployment),
+    "begin_upload": BegunUpload,
+    "show_deployment": LaterDeployment,
     "change_schedules": BulkChange,
     "list_workflows": Pages(StoredWorkflow),
     "get_workflow": StoredWorkflow,

@@ -12,7 +12,7 @@ from chalice.app import Request
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.web import access
-from chalicelib.wiring import AUTHOR
+from chalicelib.wiring import acting
 
 if TYPE_CHECKING:
     from chalicelib.core.audit.author import Author
@@ -28,6 +28,7 @@ _KINDS = {
     "dags": "dag",
     "datasets": "dataset",
     "dead-letters": "dead_letter",
+    "deployments": "deployment",
     "events": "event",
     "grants": "grants",
     "jobs": "job",
@@ -41,6 +42,7 @@ _KINDS = {
     "reprocess": "reprocess",
     "runs": "run",
     "schedules": "schedule",
+    "uploads": "app",
     "workers": "pool",
     "workflows": "workflow",
 }
@@ -52,11 +54,8 @@ def authored(request: Request, operation: str, segments: Mapping[str, str]) -> I
     if request.method == "GET":
         yield  # a view may store what it has computed, which changes nothing for anybody
         return
-    token = AUTHOR.set(_author(request, operation, segments))
-    try:
+    with acting(_author(request, operation, segments)):
         yield
-    finally:
-        AUTHOR.reset(token)
 
 
 @contextmanager

@@ -72,10 +72,13 @@ def body(request: Request) -> dict[str, Any]:
     ``bad_json`` or ``invalid`` for any other body."""
     data = request.raw_body or b""
     if len(data) > MAX_BODY:
-        hint = "put large data into S3 and pass a reference"
+        hint = "put large data into S3 and pass a reference; a large app can be uploaded (docs/api.md, Uploads)"
         raise SluiceError("too_large", f"expected a body of at most {MAX_BODY} bytes, got {len(data)}", "body", hint)
-    if not data.strip():
-        return {}
+    return json_object(data) if data.strip() else {}
+
+
+def json_object(data: str | bytes) -> dict[str, Any]:
+    """The JSON object in the bytes of a body or of an upload. Raises ``bad_json``, ``too_large`` or ``invalid``."""
     try:
         parsed = json.loads(data, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_no_number)
         if b"\\ud" in data.lower():
@@ -96,9 +99,13 @@ def body(request: Request) -> dict[str, Any]:
 
 def parse(model: type[M], request: Request) -> M:
     """The body as a document. Raises an error that names the field, the expected and the actual value."""
+    return validated(model, body(request))
+
+
+def validated(model: type[M], content: dict[str, Any]) -> M:
+    """A JSON object as a document, with the errors of `parse`."""
     from pydantic import ValidationError
 
-    content = body(request)
     try:
         return model.model_validate(content)
     except ValidationError as error:

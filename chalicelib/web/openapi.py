@@ -29,6 +29,7 @@ QUERY: dict[str, Json] = {
         "type": "boolean",
         "description": "if false, keep schedules as they are; the default is a setting of the installation",
     },
+    "upload": {"type": "string", "description": "the id of an upload, whose document is deployed instead of a body"},
     "runs": {"type": "string", "enum": ["cancel"], "description": "also cancel the runs that are in progress"},
     "attempt": {"type": "integer", "minimum": 1, "description": "the number of the attempt; by default the latest"},
     "lines": {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100},

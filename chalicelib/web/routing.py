@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +44,14 @@ def _check_lease(text: str) -> None:
         raise errors.not_found("lease", text, "use a lease id that the answer to a claim contains")
 
 
-OWN = {"pool": _check_pool, "lease_id": _check_lease}
+def check_upload(text: str) -> str:
+    """The id of an upload. Raises ``not_found`` for any other text."""
+    if not re.fullmatch(r"[0-9a-f]{32}", text):
+        raise errors.not_found("upload", text[:MAX_ID], "use the id that the answer to POST .../uploads contains")
+    return text
+
+
+OWN: dict[str, Callable[[str], object]] = {"pool": _check_pool, "lease_id": _check_lease, "upload": check_upload}
 
 
 @dataclass(frozen=True, slots=True)

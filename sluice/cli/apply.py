@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from sluice import render, spell
+from sluice import render, spell, uploads
 from sluice.cli import progress
 from sluice.cli.frame import Json, Yes, confirm, connect, pairs_of
 from sluice.client import Client, Document
@@ -128,7 +128,7 @@ def _exists(client: Client, namespace: str) -> bool:
 def _deploy(client: Client, name: str, source: Source, query: Mapping[str, bool | None]) -> Document:
     """The report of a deployment. Raises ``ApiRefused``, with the file and line of each problem."""
     try:
-        return client.put(path_of(APP, name), source.document, query)
+        return uploads.deploy(client, path_of(APP, name), source.document, query)
     except ApiRefused as refused:
         refused.problems = tuple(placed(problem, source) for problem in refused.problems)
         refused.field = refused.problems[0].field

@@ -64,6 +64,7 @@ class MemoryPayloads:
         self.contexts: dict[str, str] = {}
         self.manifests: dict[str, list[Mapping[str, Any]]] = {}
         self.deployments: dict[str, Any] = {}
+        self.uploads: dict[tuple[str, str], bytes] = {}
         self.data: dict[str, tuple[bytes, str]] = {}
         self.logs: dict[str, str] = {}
 
@@ -89,6 +90,12 @@ class MemoryPayloads:
 
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         self.deployments[self.deployment_uri(app, digest)] = json.loads(json.dumps(document))
+
+    def upload_url(self, app: str, upload: str, seconds: int) -> str:
+        return f"https://control/uploads/{app}/{upload}.json"
+
+    def upload(self, app: str, upload: str, most: int) -> bytes | None:
+        return self.uploads.get((app, upload))
 
     def put_data(self, uri: str, content: bytes, content_type: str) -> None:
         self.data[uri] = (content, content_type)

@@ -16,6 +16,7 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
@@ -73,6 +74,7 @@ FINAL: dict[type, Place] = {
     AppliedEvent: Place("Jobs", "", "APPLIED#", _always),
     Backfill: Place("Jobs", "BACKFILL#", "", _backfill_is_final),
     Reprocess: Place("Jobs", "REPROCESS#", "", lambda row, _: row.ended_at is not None and row.wake_at is None),
+    Deployment: Place("Jobs", "DEPLOYMENT#", "", lambda row, _: row.ended_at is not None and row.wake_at is None),
     PlanPart: Place("Jobs", "PLAN#", "", _always),  # `check` compares it with its backfill
     Run: Place("Runs", "RUN#", "A#", _run_is_final),
     AuditRow: Place("Runs", "AUDIT#", "", _always),  # never changes

@@ -59,6 +59,7 @@ def _definitions(api: Api) -> None:
         api.get(f"{path}/{name}")
         api.get(path)
     api.post(f"{NS}/datasets/flights/partitions", {"partition": DAY})
+    _upload(api)
     api.put(f"{NS}/access", {"members": [{"member": "arn:aws:iam::123456789012:role/data", "roles": ["admin"]}]})
     api.get(f"{NS}/access")
     api.put(f"{NS}/grants", {"grants": [{"to": "marketing", "run": ["flights.clean"], "datasets": ["flights"]}]})
@@ -74,6 +75,16 @@ def _definitions(api: Api) -> None:
     api.get(f"{NS}/datasets/flights/partitions")
     api.get(f"{NS}/datasets/flights/partitions?from=2013&order=desc")
     api.get(f"{NS}/datasets/flights/partition?values=2013/1/1")
+
+
+def _upload(api: Api) -> None:
+    begun = api.post(f"{NS}/apps/uploaded/uploads")["upload"]
+    where = {"Bucket": ports().settings.control_bucket, "Key": f"uploads/demo.uploaded/{begun}.json"}
+    boto3.client("s3").put_object(**where, Body=b'{"description": "sent apart"}')
+    api.put(f"{NS}/apps/uploaded?upload={begun}&dry_run=true")
+    assert api.send("PUT", f"{NS}/apps/uploaded?upload={begun}").status_code == 202
+    api.work()
+    api.get(f"{NS}/apps/uploaded/deployments/{begun}")
 
 
 def _schedules(api: Api) -> None:

@@ -25,7 +25,7 @@ COMMITTED: dict[str, list[bool]] = {}
 # A claim and what follows belong to each run, also to one made by the clock. The run's row keeps the worker.
 OF_RUNS = {"claim_runs", "beat_heart", "report_end", "release_run"}
 # They read or compute, or only send a message.
-UNCHANGING = {"dry_run", "glance_schedules", "ping_run"}
+UNCHANGING = {"begin_upload", "dry_run", "glance_schedules", "ping_run"}
 
 
 def _commit(self: Dynamo, writes: Sequence[Write]) -> Conflict | None:

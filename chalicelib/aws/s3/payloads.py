@@ -55,6 +55,19 @@ class S3Payloads:
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         self._put(_deployment_key(app, digest), json.dumps(document, indent=1), "application/json")
 
+    def upload_url(self, app: str, upload: str, seconds: int) -> str:
+        where = {"Bucket": self._bucket, "Key": _upload_key(app, upload)}
+        url: str = self._client.generate_presigned_url("put_object", Params=where, ExpiresIn=seconds)
+        return url
+
+    def upload(self, app: str, upload: str, most: int) -> bytes | None:
+        try:
+            answer = self._client.get_object(Bucket=self._bucket, Key=_upload_key(app, upload))
+        except self._client.exceptions.NoSuchKey:
+            return None
+        content: bytes = answer["Body"].read(most + 1)
+        return content
+
     def put_data(self, uri: str, content: bytes, content_type: str) -> None:
         bucket, _, key = uri.removeprefix("s3://").partition("/")
         try:
@@ -63,7 +76,7 @@ class S3Payloads:
             code = error.response["Error"]["Code"]
             if code not in _NOT_OURS:
                 raise
-            hint = f"allow s3:PutObject on {bucket}/data/* to the api's role, or correct the app's data_bucket"
+            hint = f"allow s3:PutObject on {bucket}/data/* to the roles of api and check, or change data_bucket"
             raise invalid("data", f"a bucket {bucket} that takes large data", f"{code} from S3", hint) from None
 
     def _put(self, key: str, text: str, content_type: str) -> None:
@@ -86,6 +99,10 @@ def _tail(packed: Any) -> str:
 
 def _context_key(run_id: str) -> str:
     return f"context/{run_id}.json"
+
+
+def _upload_key(app: str, upload: str) -> str:
+    return f"uploads/{app}/{upload}.json"
 
 
 def _deployment_key(app: str, digest: str) -> str:

@@ -12,6 +12,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, Event, LastArrival, PostedEvent
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
@@ -79,6 +80,9 @@ class DynamoJobs:
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"BACKFILL#{schedule}"})
         return tuple(items.from_item(Backfill, item) for item in found)
+
+    def deployment(self, app: str, upload: str) -> Deployment | None:
+        return self._dynamo.get(keys.deployment(app, upload), Deployment)
 
     def reprocess(self, namespace: str, reprocess_id: str) -> Reprocess | None:
         return self._dynamo.get(keys.reprocess(namespace, reprocess_id), Reprocess)

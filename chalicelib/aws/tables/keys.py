@@ -31,6 +31,7 @@
 | jobs    | REQUEST#<request id>    | REQUEST                   | Requested       | get: the job of a request      |
 | jobs    | BACKFILL#<schedule>     | <id>                      | Backfill        | get, list                      |
 | jobs    | REPROCESS#<ns>          | <id>                      | Reprocess       | get, list                      |
+| jobs    | DEPLOYMENT#<ns.app>     | <id of the upload>        | Deployment      | get                            |
 | jobs    | NOTICE#<workflow>       | <what>#<job id>           | PendingNotice   | get, query: to be sent         |
 | jobs    | WINDOW#<workflow>       | <digest of the target>    | NoticeWindow    | get: sent lately               |
 | jobs    | DEADLINE#<job id>       | DEADLINE                  | DeadlineWatch   | get, at the deadline           |
@@ -64,13 +65,14 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.quotas import QuotasRow
-from chalicelib.core.rows.ref import Ref, grants_ref, reprocess_ref
+from chalicelib.core.rows.ref import Ref, deployment_ref, grants_ref, reprocess_ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
@@ -136,6 +138,8 @@ def key_of(row: Row) -> Key:
             return failures(row.schedule)
         case Backfill():
             return backfill(row.schedule, row.id)
+        case Deployment():
+            return deployment(row.app, row.id)
         case Reprocess():
             return reprocess(row.namespace, row.id)
         case PendingNotice():
@@ -282,6 +286,10 @@ def backfill(schedule: str, backfill_id: str) -> Key:
     return Key("jobs", f"BACKFILL#{schedule}", backfill_id)
 
 
+def deployment(app: str, upload: str) -> Key:
+    return Key("jobs", f"DEPLOYMENT#{app}", upload)
+
+
 def reprocess(namespace: str, reprocess_id: str) -> Key:
     return Key("jobs", f"REPROCESS#{namespace}", reprocess_id)
 
@@ -356,6 +364,8 @@ def ref_of(key: Key) -> Ref | None:
         return Ref("notice_window", (name, key.sk))
     if key.table == "jobs" and head == "BACKFILL":
         return Ref("backfill", (name, key.sk))
+    if key.table == "jobs" and head == "DEPLOYMENT":
+        return deployment_ref(name, key.sk)
     if key.table == "jobs" and head == "REPROCESS":
         return reprocess_ref(name, key.sk)
     if key.table == "jobs" and "@" in key.pk:

@@ -11,6 +11,7 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
@@ -47,6 +48,7 @@ _PLACES: tuple[tuple[str, str, str, type[Any]], ...] = (
     ("jobs", "REQUEST#", "REQUEST", Requested),
     ("jobs", "BACKFILL#", "", Backfill),
     ("jobs", "REPROCESS#", "", Reprocess),
+    ("jobs", "DEPLOYMENT#", "", Deployment),
     ("jobs", "NOTICE#", "", PendingNotice),
     ("jobs", "WINDOW#", "", NoticeWindow),
     ("jobs", "DEADLINE#", "DEADLINE", DeadlineWatch),

@@ -10,6 +10,7 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
@@ -38,6 +39,8 @@ def namespace_of(row: Row | LimitState) -> str | None:
             return _first(row.name)
         case PrefixRow() | Partition() | CountedObject():
             return _first(row.dataset)
+        case Deployment():
+            return _first(row.app)
         case PendingNotice() | NoticeWindow():
             return _first(row.workflow)
         case PostedEvent():

@@ -117,6 +117,18 @@ def is_reprocess(ref: Ref) -> bool:
     return "." not in ref.parts[0]
 
 
+def deployment_ref(app: str, upload: str) -> Ref:
+    """The ref of a deployment: that of a backfill, with the full name of an app in place of the schedule.
+
+    So older code, which has no such row, finds nothing and does nothing (O11)."""
+    return Ref("backfill", (app, upload))
+
+
+def is_deployment(ref: Ref) -> bool:
+    """Whether the ref of a backfill names a deployment."""
+    return ref.parts[0].count(".") == 1
+
+
 def window_ref(workflow: str, channel: str) -> Ref:
     return Ref("notice_window", (workflow, channel))
 

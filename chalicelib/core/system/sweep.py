@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from chalicelib.core.instants import HOUR, MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import Outbox
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
@@ -84,7 +85,8 @@ def grace_of(row: object) -> Millis:
 
 
 def lease(
-    row: NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox, now: Instant
+    row: NoticeWindow | Backfill | DagRun | Deployment | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox,
+    now: Instant,
 ) -> Lease:
     """The next lease of a row: half a minute, then until just before the next, the second, the fourth tick, and so on,
     up to one hour. ``row.leases`` counts the hints without effect. After `PARKED_AFTER` of them the row is parked and

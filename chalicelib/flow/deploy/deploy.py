@@ -8,6 +8,7 @@ then the record of the deployment. So the same request finishes a deployment tha
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import groupby
 
 from chalicelib.core import errors, ids
@@ -25,6 +26,8 @@ from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import messages, together
 from chalicelib.ports import MAX_RACES, Ports
 
+SLICE = 20  # parts that are carried out before the time is asked for again
+
 
 def deploy(
     ports: Ports,
@@ -40,9 +43,9 @@ def deploy(
     With ``update_schedules`` false no schedule changes, except that schedules of removed workflows are deleted; None is
     the setting of the installation. Raises SluiceError before anything is stored if any part is invalid.
     """
-    plan = _checked(ports, namespace, app, document, update_schedules, new_namespace=dry_run)
+    plan = checked(ports, namespace, app, document, update_schedules, new_namespace=dry_run)
     if not dry_run:
-        _carry_out(ports, plan, by)
+        carry_out(ports, plan, by)
     return plan.report()
 
 
@@ -50,12 +53,12 @@ def dry_run(
     ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None = None
 ) -> tuple[Report, dict[str, list[str]]]:
     """The report that ``deploy`` would return now, and the changes of each part that it would replace."""
-    plan = _checked(ports, namespace, app, document, update_schedules, new_namespace=True)
+    plan = checked(ports, namespace, app, document, update_schedules, new_namespace=True)
     return plan.report(), changes.of_plan(ports, plan)
 
 
-def _checked(
-    ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None, new_namespace: bool
+def checked(
+    ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None, new_namespace: bool = False
 ) -> Plan:
     """The plan of a deployment, once every part is known to be valid. With ``new_namespace`` the namespace need not
     exist: a dry run may come before it is created."""
@@ -89,19 +92,33 @@ def _check_names(namespace: str, app: str, document: App) -> None:
             raise errors.invalid(field, f"{expected!r}, as the path says", named, "correct the document or the path")
 
 
-def _carry_out(ports: Ports, plan: Plan, by: str) -> None:
+def carry_out(ports: Ports, plan: Plan, by: str, has_time: Callable[[], bool] = lambda: True) -> bool:
+    """Carry out a checked plan, as long as there is time. Returns whether all is done; a repeat goes on with the rest.
+    Some parts are carried out in any case, so repeats come to an end."""
     for kind, parts in groupby(plan.parts, key=lambda part: (part.kind, part.action == "deleted")):
         if kind == ("schedule", False):
             changed = [part for part in parts if part.action in ("created", "replaced")]
             documents = {part.name: part.schedule for part in changed if part.schedule is not None}
-            together.put_all(ports, documents, by, plan.document.data_bucket)
+            if not together.put_all(ports, documents, by, plan.document.data_bucket, has_time):
+                return False
             continue
-        for part in parts:
+        for number, part in enumerate(part for part in parts if part.action in ("created", "replaced", "deleted")):
+            if number % SLICE == SLICE - 1 and not has_time():
+                return False
             if part.action == "deleted":
                 _remove(ports, part, by)
-            elif part.action in ("created", "replaced"):
+            else:
                 _put(ports, plan, part, by)
     _record_deployment(ports, plan, by)
+    return True
+
+
+def carry_out_definitions(ports: Ports, plan: Plan, by: str) -> None:
+    """Carry out the parts of a checked plan that precede its schedules: the app, datasets, policies, pools and
+    workflows."""
+    for part in plan.parts:
+        if part.kind not in ("schedule", "dag") and part.action in ("created", "replaced"):
+            _put(ports, plan, part, by)
 
 
 def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:

@@ -6,7 +6,7 @@ delays no other one. A repeat of the same puts finishes what a crash has left.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.limits.writes import TrackRates
@@ -21,14 +21,24 @@ BATCH_SIZE = 100  # schedules that are read together
 Changes = dict[str, Change]
 
 
-def put_all(ports: Ports, documents: Mapping[str, NewSchedule], by: str, data_bucket: str | None) -> None:
-    """Create or replace schedules, by their full names. The caller has checked them as for `actions.put`.
+def put_all(
+    ports: Ports,
+    documents: Mapping[str, NewSchedule],
+    by: str,
+    data_bucket: str | None,
+    has_time: Callable[[], bool] = lambda: True,
+) -> bool:
+    """Create or replace schedules, by their full names. The caller has checked them as for `actions.put`. Returns
+    whether there was time for all; the first hundred are put in any case.
 
     Raises SluiceError as `actions.put` for the first schedule that cannot be put; those before it are put.
     """
     names = list(documents)
     for start in range(0, len(names), BATCH_SIZE):
+        if start and not has_time():
+            return False
         _put(ports, {name: documents[name] for name in names[start : start + BATCH_SIZE]}, by, data_bucket)
+    return True
 
 
 def _put(ports: Ports, documents: Mapping[str, NewSchedule], by: str, data_bucket: str | None) -> None:

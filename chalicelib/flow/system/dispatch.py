@@ -9,7 +9,15 @@ from collections.abc import Callable, Sequence
 
 from chalicelib.core import states
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows.ref import Ref, is_grants, is_of_block, is_reprocess, is_shard, shard_part
+from chalicelib.core.rows.ref import (
+    Ref,
+    is_deployment,
+    is_grants,
+    is_of_block,
+    is_reprocess,
+    is_shard,
+    shard_part,
+)
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.flow.each import run_each
@@ -127,6 +135,10 @@ def dispatch(ports: Ports, ref: Ref) -> None:
 
             emit.emit_soon(ports, ref.parts[0])
             carried.refresh_all(ports, ref.parts[0])
+        case "backfill" if is_deployment(ref):
+            from chalicelib.flow.deploy import uploaded
+
+            uploaded.advance(ports, *ref.parts)
         case "backfill" if is_reprocess(ref):
             from chalicelib.flow.backfills import reprocess
 

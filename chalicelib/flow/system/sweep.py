@@ -11,12 +11,13 @@ from typing import TypeVar
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import Outbox
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref, ShardPart, is_grants, is_reprocess
+from chalicelib.core.rows.ref import Ref, ShardPart, is_deployment, is_grants, is_reprocess
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
@@ -29,7 +30,7 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports, RowRequest
 
 T = TypeVar("T")
-Row = NoticeWindow | Backfill | DagRun | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox
+Row = NoticeWindow | Backfill | DagRun | Deployment | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox
 Found = Row | GrantsRow | LimitState | ScheduleState
 NEXT_TICK = 75 * SECOND  # a minute, and a margin for a late tick
 GRACES: dict[shards.TableName, Millis] = {
@@ -246,6 +247,8 @@ def _row(ports: Ports, ref: Ref) -> Row | None:
         case "job":
             schedule, generation, sort_key = ref.parts
             return ports.jobs.job(schedule, int(generation, 36), sort_key)
+        case "backfill" if is_deployment(ref):
+            return ports.jobs.deployment(*ref.parts)
         case "backfill":
             return ports.jobs.reprocess(*ref.parts) if is_reprocess(ref) else ports.jobs.backfill(*ref.parts)
         case "run":

@@ -7,12 +7,25 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
+from chalicelib.core.errors import invalid
 from chalicelib.web import unseen
 from chalicelib.web.access import SIGNED, sees, visibility
-from chalicelib.web.http import caller, document, flag, gone, if_match, parse, query
+from chalicelib.web.http import (
+    answer,
+    body,
+    caller,
+    document,
+    flag,
+    gone,
+    if_match,
+    json_object,
+    parse,
+    query,
+    validated,
+)
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.quotas import check_app, check_document
-from chalicelib.web.routing import IF_MATCH, own_shape, route
+from chalicelib.web.routing import IF_MATCH, check_upload, own_shape, route
 from chalicelib.wiring import ports
 
 routes = Blueprint(__name__)
@@ -20,6 +33,7 @@ routes.middleware("http")(own_shape)
 
 NS = "/v1/namespaces/{ns}"
 APP = NS + "/apps/{app}"
+UPLOAD_SECONDS = 900  # how long the URL of an upload holds
 
 
 @route(routes, "GET", "/v1/namespaces", needs=SIGNED, query=PAGING)
@@ -60,21 +74,72 @@ def list_apps(ns: str) -> dict[str, Any]:
     return _list("app", ns)
 
 
-@route(routes, "PUT", APP, needs="define", query=("dry_run", "update_schedules"), body="App")
+@route(
+    routes, "PUT", APP, needs="define", query=("dry_run", "update_schedules", "upload"), body="App", status=(200, 202)
+)
 def deploy_app(ns: str, app: str) -> Response:
     """Deploy an app. Its workflows and schedules become those of the body, in one request; datasets are only created or
-    replaced, never deleted."""
+    replaced, never deleted. With ``upload``, the id of an upload, the document is the uploaded one, and the body empty.
+    Sluice checks it as a whole, answers 202, and puts the schedules then."""
     from chalicelib.core.definitions.app import App
     from chalicelib.flow.deploy.deploy import deploy, dry_run
 
     request, full = routes.current_request, f"{ns}.{app}"
+    upload = query(request, "upload")
+    if upload is not None:
+        return _deploy_upload(ns, app, check_upload(upload))
     update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
-    body = parse(App, request)
+    sent = parse(App, request)
     if flag(request, "dry_run"):
-        report, changes = dry_run(ports(), ns, app, body, update)
+        report, changes = dry_run(ports(), ns, app, sent, update)
         return document({"name": full, **report, "changes": changes})
-    check_app(ns, app, body)
-    return document({"name": full, **deploy(ports(), ns, app, body, caller(request), update_schedules=update)})
+    check_app(ns, app, sent)
+    return document({"name": full, **deploy(ports(), ns, app, sent, caller(request), update_schedules=update)})
+
+
+def _deploy_upload(ns: str, app: str, upload: str) -> Response:
+    """Check an uploaded document, and begin its deployment. A dry run answers as that of a document in the body."""
+    from chalicelib.core.definitions.app import App
+    from chalicelib.flow.deploy import deploy, uploaded
+
+    request = routes.current_request
+    if body(request):
+        raise invalid("body", "an empty body beside an upload", "fields", "send the document in one of the two ways")
+    update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
+    sent = uploaded.content(ports(), f"{ns}.{app}", upload)
+    content = validated(App, json_object(sent))
+    if flag(request, "dry_run"):
+        report, changes = deploy.dry_run(ports(), ns, app, content, update)
+        return document({"name": f"{ns}.{app}", **report, "changes": changes})
+    if ports().jobs.deployment(f"{ns}.{app}", upload) is None:
+        check_app(ns, app, content)
+    plan = deploy.checked(ports(), ns, app, content, update)
+    return document(uploaded.view(uploaded.begin(ports(), plan, upload, sent, caller(request))), 202)
+
+
+@route(routes, "POST", APP + "/uploads", needs="define", status=(201,))
+def begin_upload(ns: str, app: str) -> Response:
+    """Begin the upload of the document of an app that is too large for a body. The answer has the id of the upload, and
+    a URL that takes the document as JSON by an unsigned PUT, for 15 minutes."""
+    from uuid import uuid4
+
+    from chalicelib.core.instants import SECOND, iso
+    from chalicelib.flow.deploy.uploaded import MAX_UPLOAD
+    from chalicelib.flow.lookup import require
+
+    require(ports(), "namespace", ns)
+    upload = uuid4().hex
+    url = ports().payloads.upload_url(f"{ns}.{app}", upload, UPLOAD_SECONDS)
+    ends = iso(ports().clock.now() + UPLOAD_SECONDS * SECOND)
+    return answer({"upload": upload, "url": url, "max_bytes": MAX_UPLOAD, "expires_at": ends}, 201)
+
+
+@route(routes, "GET", APP + "/deployments/{upload}", needs="read")
+def show_deployment(ns: str, app: str, upload: str) -> dict[str, Any]:
+    """Read how far the deployment of an uploaded document is. Finished ones are kept for 30 days."""
+    from chalicelib.flow.deploy import uploaded
+
+    return uploaded.view(uploaded.existing(ports(), f"{ns}.{app}", upload))
 
 
 @route(routes, "GET", APP, needs="read")

@@ -141,6 +141,13 @@ export interface BegunDag {
   run_id: string;
 }
 
+export interface BegunUpload {
+  upload: string;
+  url: string;
+  max_bytes: number;
+  expires_at: string;
+}
+
 export interface Billed {
   cost_usd: number | null;
 }
@@ -354,6 +361,13 @@ export interface Refusal {
 }
 
 export interface ErrorOfChange {
+  code: string;
+  message: string;
+  field: string | null;
+  hint: string | null;
+}
+
+export interface ErrorOfDeployment {
   code: string;
   message: string;
   field: string | null;
@@ -618,6 +632,17 @@ export interface LastRun {
   attempt: number;
   state: "STARTING" | "RUNNING" | "SUCCEEDED" | "FAILED" | "RETRYING" | "CANCELLED" | "ABORTED";
   at: string;
+}
+
+export interface LaterDeployment {
+  name: string;
+  deployment: string;
+  state: "RUNNING" | "DONE" | "FAILED";
+  counts: Record<string, number>;
+  error: ErrorOfDeployment | null;
+  created_at: string;
+  created_by: string;
+  ended_at: string | null;
 }
 
 export interface Lease {
@@ -1912,7 +1937,7 @@ export interface Answers {
   };
   "DELETE /v1/namespaces/{ns}/apps/{app}": null;
   "GET /v1/namespaces/{ns}/apps/{app}": StoredApp;
-  "PUT /v1/namespaces/{ns}/apps/{app}": Deployment;
+  "PUT /v1/namespaces/{ns}/apps/{app}": Deployment | LaterDeployment;
   "POST /v1/namespaces/{ns}/apps/{app}/bulk": BulkChange;
   "GET /v1/namespaces/{ns}/apps/{app}/dags": {
     items: StoredDag[];
@@ -1930,6 +1955,7 @@ export interface Answers {
   };
   "GET /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}": RunOfDag;
   "POST /v1/namespaces/{ns}/apps/{app}/dags/{name}/runs/{run_id}/rerun": RunOfDag;
+  "GET /v1/namespaces/{ns}/apps/{app}/deployments/{upload}": LaterDeployment;
   "GET /v1/namespaces/{ns}/apps/{app}/messages": {
     items: StoredMessage[];
     next_cursor: string | null;
@@ -1983,6 +2009,7 @@ export interface Answers {
     next_cursor: string | null;
   };
   "GET /v1/namespaces/{ns}/apps/{app}/schedules/{name}/why": WhySchedule;
+  "POST /v1/namespaces/{ns}/apps/{app}/uploads": BegunUpload;
   "GET /v1/namespaces/{ns}/apps/{app}/workflows": {
     items: StoredWorkflow[];
     next_cursor: string | null;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import pytest
@@ -97,26 +98,25 @@ def test_l17_an_empty_namespace_can_be_deleted(world: World) -> None:
 # -- two users at once -----------------------------------------------------------------------------------------------
 
 
-class Interrupted:
+def interrupted(world: World, meanwhile: Callable[[], Any]) -> Any:
     """A catalog that calls a function the first time that a flow reads the schedules of an app."""
+    catalog: Any = copy(world.ports.catalog)
+    pending = [meanwhile]
 
-    def __init__(self, world: World, meanwhile: Callable[[], Any]) -> None:
-        self._inner, self._meanwhile = world.ports.catalog, meanwhile
+    def schedules(*args: Any, **kwargs: Any) -> Any:
+        while pending:
+            pending.pop()()
+        return world.ports.catalog.schedules(*args, **kwargs)
 
-    def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Any:
-        meanwhile, self._meanwhile = self._meanwhile, lambda: None
-        meanwhile()
-        return self._inner.schedules(app, limit, cursor, beginning)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
+    catalog.schedules = schedules
+    return catalog
 
 
 @pytest.mark.parametrize(("kind", "name"), [("workflow", WORKFLOW), ("dataset", DATASET)])
 def test_l17_a_delete_does_not_remove_what_was_just_replaced(world: World, kind: Kind, name: str) -> None:
     world.deploy(flights({}))
     new = {**store.get(world.ports, kind, name).document, "owner": "somebody else"}
-    put = Interrupted(world, lambda: store.put(world.ports, kind, name, new, "somebody else"))
+    put = interrupted(world, lambda: store.put(world.ports, kind, name, new, "somebody else"))
 
     with pytest.raises(SluiceError) as error:
         store.delete(world.with_ports(catalog=put), kind, name)
@@ -127,7 +127,7 @@ def test_l17_a_delete_does_not_remove_what_was_just_replaced(world: World, kind:
 
 def test_l17_a_delete_of_a_name_deleted_meanwhile_succeeds(world: World) -> None:
     world.deploy(flights({}))
-    gone = Interrupted(world, lambda: store.delete(world.ports, "workflow", WORKFLOW))
+    gone = interrupted(world, lambda: store.delete(world.ports, "workflow", WORKFLOW))
     store.delete(world.with_ports(catalog=gone), "workflow", WORKFLOW)
     assert world.ports.catalog.definition("workflow", WORKFLOW) is None
 
@@ -138,7 +138,7 @@ def test_l8_an_app_that_is_deployed_while_it_is_deleted_stays(world: World) -> N
     """
     document = flights({"a": at("0 5 * * *")})
     world.deploy(document)
-    put = Interrupted(world, lambda: world.deploy(document | {"owner": "somebody else"}))
+    put = interrupted(world, lambda: world.deploy(document | {"owner": "somebody else"}))
 
     with pytest.raises(SluiceError) as error:
         deploy.delete_app(world.with_ports(catalog=put), "demo.flights", "tester")
