@@ -142,6 +142,15 @@ class ClearStateWake:
 
 
 @dataclass(frozen=True, slots=True)
+class MarkWoken:
+    """Store that the jobs of a schedule before a cursor have been woken, if the state is still as it was read. The
+    revision stays, so no claim conflicts with this."""
+
+    schedule_state: ScheduleState
+    cursor: str
+
+
+@dataclass(frozen=True, slots=True)
 class PutLastArrival:
     """Store the last arrival of a feed over the instant that was read (None: there was none)."""
 
@@ -340,6 +349,7 @@ Write = (
     | Put
     | PutState
     | ClearStateWake
+    | MarkWoken
     | PutLastArrival
     | CountFailure
     | PutDefinition

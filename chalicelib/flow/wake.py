@@ -1,62 +1,124 @@
 """Wake jobs that wait neither for a limit nor for an instant: after a resume, a carried update, an upstream's success.
 
-The row that requests this stays an open outbox until all jobs are woken, so a crash repeats the step. It is idempotent.
+The schedule state is the outbox of a resume and of an update. It stays open until all jobs are woken, and has a cursor:
+after a death the step goes on with the page that it was at. An event that many jobs of a schedule wait for opens the
+same outbox. A repeated page changes nothing but revisions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from chalicelib.core.instants import Instant
+from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import claim, gather
 from chalicelib.core.limits.writes import LeaseQueue
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, limit_ref, ref_of
+from chalicelib.core.rows.ref import Ref, limit_ref, ref_of, schedule_ref
 from chalicelib.core.rows.sort_keys import GATHERING
-from chalicelib.core.writes import ClearStateWake, Replace
+from chalicelib.core.writes import ClearStateWake, MarkWoken, PutState, Replace
 from chalicelib.flow import facts, priority
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.priority import Inherited
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_RACES, Page, Ports
 
 BATCH_SIZE = 100
+TOGETHER = 25  # jobs that are woken in one transaction
+FEW = 4  # so many jobs are woken one by one, for half of the write units
+TIME_FOR_PAGE: Millis = 10 * SECOND
 
 
 def all_of(ports: Ports, schedule: str) -> int:
-    """Wake every job of a schedule whose state has a ``wake_at``, then clear it. Returns how many refs were hinted.
+    """Wake the first jobs of a schedule whose state has a ``wake_at``, and hint the schedule for the others. Returns
+    how many refs were hinted. So a request is answered soon, however many jobs wait."""
+    return _go_on(ports, schedule, 1)
+
+
+def rest_of(ports: Ports, schedule: str) -> int:
+    """Wake every job of a schedule whose state has a ``wake_at``, page by page, then clear it. Returns how many refs
+    were hinted. If the time of the invocation is used up, the schedule is hinted again.
 
     A queued job gets the rank and the timeout of the present definition. If that has other limits, the job requests its
     permits again from the first.
     """
-    schedule_state = ports.catalog.schedule_state(schedule)
-    if schedule_state is None or schedule_state.wake_at is None:
-        return 0
-    woken = _each(ports, schedule_state.schedule, schedule_state.generation, Inherited(ports, schedule_state.schedule))
-    ports.ledger.commit([ClearStateWake(schedule_state)])
-    return woken
+    return _go_on(ports, schedule, None)
 
 
 def constrained(ports: Ports, schedule: str, generation: int) -> int:
     """Wake all jobs of a schedule, because an event may have met a constraint (C7). Returns how many refs were hinted.
 
-    A job that does not wait for that constraint is woken too: a concurrent check of it may rely on older facts.
+    A job that does not wait for that constraint is woken too: a concurrent check of it may rely on older facts. Of many
+    jobs, the first page is woken at once; the schedule state becomes the outbox for all of them.
     """
-    return _each(ports, schedule, generation)
-
-
-def _each(ports: Ports, schedule: str, generation: int, inherited: Inherited | None = None) -> int:
     woken, cursor = 0, None
     while True:
         page = ports.jobs.jobs(schedule, generation, BATCH_SIZE, cursor)
-        found = (ref for job in page.items if not job.closed for ref in _wake(ports, job, inherited))
-        refs = list(dict.fromkeys(found))
-        woken += len(refs)
-        if refs:
-            now = ports.clock.now()
-            ports.hints.send(refs, now, now)
-        if page.cursor is None:
+        woken += _wake_page(ports, page, None)
+        if page.cursor is None or (cursor is None and _requested(ports, schedule, generation)):
             return woken
         cursor = page.cursor
+
+
+def _requested(ports: Ports, schedule: str, generation: int) -> bool:
+    """Open the outbox of a schedule. Returns False if the generation is not the present one. Another revision makes an
+    invocation that is waking these jobs begin again, and refuse to close the outbox."""
+    for _ in range(MAX_RACES):
+        state = ports.catalog.schedule_state(schedule)
+        if state is None or state.generation != generation or not state.exists:
+            return False
+        now = ports.clock.now()
+        if ports.ledger.commit([PutState(replace(state, rev=state.rev + 1, wake_at=now), state)]) is None:
+            ports.hints.send([schedule_ref(schedule)], now, now)
+            return True
+    raise RuntimeError(f"waking the jobs of {schedule} lost {MAX_RACES} races; it will be retried")
+
+
+def _go_on(ports: Ports, schedule: str, pages: int | None) -> int:
+    state = ports.catalog.schedule_state(schedule)
+    if state is None or state.wake_at is None:
+        return 0
+    woken, done, cursor = 0, 0, state.woken_to
+    inherited = Inherited(ports, state.schedule)
+    while True:
+        page = ports.jobs.jobs(state.schedule, state.generation, BATCH_SIZE, cursor)
+        woken, done, cursor = woken + _wake_page(ports, page, inherited), done + 1, page.cursor
+        if cursor is None:
+            ports.ledger.commit([ClearStateWake(state)])
+            return woken
+        if ports.ledger.commit([MarkWoken(state, cursor)]) is not None:
+            return woken  # the state has changed: that change wakes the jobs
+        if done == pages or not ports.has_time(TIME_FOR_PAGE):
+            now = ports.clock.now()
+            ports.hints.send([schedule_ref(schedule)], now, now)
+            return woken
+
+
+def _wake_page(ports: Ports, page: Page[Job], inherited: Inherited | None) -> int:
+    """Wake the jobs of a page, and hint them. Returns how many refs were hinted."""
+    jobs = [job for job in page.items if not job.closed]
+    together = _woken_together(ports, [job for job in jobs if job.queued_in is None])
+    alone = [job for job in jobs if job.sort_key not in together]
+    found = [ref_of(job) for job in jobs if job.sort_key in together]
+    found += [ref for job in alone for ref in _wake(ports, job, inherited)]
+    refs = list(dict.fromkeys(found))
+    if refs:
+        now = ports.clock.now()
+        ports.hints.send(refs, now, now)
+    return len(refs)
+
+
+def _woken_together(ports: Ports, jobs: Sequence[Job]) -> frozenset[str]:
+    """Wake jobs of a schedule that stand in no queue, in transactions. Returns the sort keys of those that were woken;
+    the others have changed, are not due, or are few."""
+    now = ports.clock.now()
+    due = [job for job in jobs if job.due_at is None or job.due_at <= now]
+    woken: set[str] = set()
+    for start in range(0, len(due) if len(due) > FEW else 0, TOGETHER):
+        writes = [Replace(_woken(job, now)) for job in due[start : start + TOGETHER]]
+        while writes and (refused := ports.ledger.commit(writes)) is not None:
+            writes = [write for write in writes if write not in refused.writes]
+        woken |= {write.row.sort_key for write in writes if isinstance(write.row, Job)}
+    return frozenset(woken)
 
 
 def _wake_queue(ports: Ports, limit_name: str, now: Instant) -> Ref:

@@ -33,6 +33,7 @@ from chalicelib.core.writes import (
     ExpectNotQueued,
     ExpectNotWaiting,
     ExpectOpen,
+    MarkWoken,
     Put,
     PutDefinition,
     PutLastArrival,
@@ -108,8 +109,14 @@ def _clear_state_wake(write: ClearStateWake, shards: Shards) -> Built:
     key, rev = keys.schedule_state(write.schedule_state.schedule), write.schedule_state.rev
     place = items.listed(write.schedule_state, key.pk, shards.wake)
     if not place:
-        return update(key, "REMOVE wake_at, wake_shard", "rev = :rev", rev=rev)
-    return update(key, "SET wake_at = :wake_at, wake_shard = :wake_shard", "rev = :rev", rev=rev, **place)
+        return update(key, "REMOVE wake_at, wake_shard, wake_cursor", "rev = :rev", rev=rev)
+    expression = "SET wake_at = :wake_at, wake_shard = :wake_shard REMOVE wake_cursor"
+    return update(key, expression, "rev = :rev", rev=rev, **place)
+
+
+def _mark_woken(write: MarkWoken, _: Shards) -> Built:
+    key, rev = keys.schedule_state(write.schedule_state.schedule), write.schedule_state.rev
+    return update(key, "SET wake_cursor = :cursor", "rev = :rev", rev=rev, cursor=f"{rev}|{write.cursor}")
 
 
 def _put_last_arrival(write: PutLastArrival, shards: Shards) -> Built:
@@ -329,6 +336,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     ExpectNoneGathering: _expect_none_gathering,
     CloseGeneration: _close_generation,
     ClearStateWake: _clear_state_wake,
+    MarkWoken: _mark_woken,
     PutLastArrival: _put_last_arrival,
     CountFailure: _count_failure,
     **limit_statements.BUILDERS,

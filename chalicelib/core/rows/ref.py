@@ -133,6 +133,10 @@ def window_ref(workflow: str, channel: str) -> Ref:
     return Ref("notice_window", (workflow, channel))
 
 
+def schedule_ref(schedule: str) -> Ref:
+    return Ref("schedule", (schedule,))
+
+
 def grants_ref(namespace: str) -> Ref:
     """The ref of the grants of a namespace: that of a schedule, with a namespace in place of its name.
 

@@ -28,6 +28,7 @@ class ScheduleState(StoredRow):
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
     ``pauses`` are the spans in which timeouts were stopped; the last one has no end while it lasts. ``skips`` are the
     nominal instants to skip. ``wake_at`` makes the row an outbox: Sluice has to check the jobs of the generation.
+    ``wake_cursor`` is how far it has come, `woken_to`.
     ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are earlier
     generations of a DAG's node. ``uncounted``: active runs may lack a permit of a group or pool that this version names
     (`core/runs/counting.py`).
@@ -49,6 +50,14 @@ class ScheduleState(StoredRow):
     uncounted: bool = False
     wake_at: Instant | None = None
     expires_at: Instant | None = None
+    wake_cursor: str | None = None
+
+    @property
+    def woken_to(self) -> str | None:
+        """The cursor of the first page of jobs that has not been woken; None for the first page. The cursor of an
+        earlier revision does not count: since then there is another reason to wake the jobs."""
+        rev, _, cursor = (self.wake_cursor or "").partition("|")
+        return cursor if rev == str(self.rev) else None
 
     @property
     def exists(self) -> bool:

@@ -254,7 +254,7 @@ def wake_changed(ports: Ports, before: ScheduleState | None, after: ScheduleStat
         drain(ports, before.schedule, before.generation)
         backfill.notice(ports, before.schedule)
     if after.wake_at is not None:
-        carried.refresh_all(ports, after.schedule)
+        carried.refresh_all(ports, after.schedule, soon=True)
     if after.mode in GATHERING_MODES:
         emit.emit_soon(ports, after.schedule)
         priority.reprioritize(ports, after.schedule)

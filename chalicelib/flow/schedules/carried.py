@@ -20,8 +20,9 @@ from chalicelib.flow.runs import launch
 from chalicelib.ports import Ports
 
 
-def refresh_all(ports: Ports, schedule: str) -> None:
-    """Check all waiting runs and jobs of a schedule if its state has a ``wake_at``. Idempotent."""
+def refresh_all(ports: Ports, schedule: str, soon: bool = False) -> None:
+    """Check all waiting runs and jobs of a schedule if its state has a ``wake_at``. Idempotent. ``soon``: a user waits,
+    so of many jobs all but the first are left to a hint."""
     schedule_state = ports.catalog.schedule_state(schedule)
     if schedule_state is None or schedule_state.wake_at is None:
         return
@@ -29,7 +30,7 @@ def refresh_all(ports: Ports, schedule: str) -> None:
         for waiter in ports.jobs.head_of(limit_name, MAX_RANKED):
             if (waiter.job_schedule, waiter.job_generation) == (schedule_state.schedule, schedule_state.generation):
                 _rank_run(ports, waiter, schedule_state)
-    wake.all_of(ports, schedule)
+    wake.all_of(ports, schedule) if soon else wake.rest_of(ports, schedule)
 
 
 def _paces(ports: Ports, schedule_state: ScheduleState) -> list[str]:

@@ -38,6 +38,7 @@ from chalicelib.core.writes import (
     ExpectMode,
     ExpectNoneGathering,
     ExpectOpen,
+    MarkWoken,
     Put,
     PutLastArrival,
     PutState,
@@ -129,6 +130,19 @@ def test_l4_a_state_wake_is_cleared_only_if_unchanged(dynamo: Dynamo) -> None:
     assert ok(dynamo, PutState(awake, None))
     assert not ok(dynamo, ClearStateWake(replace(awake, rev=1)))
     assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == awake
+    assert ok(dynamo, ClearStateWake(awake))
+    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == replace(awake, wake_at=None)
+
+
+def test_l4_a_cursor_of_waking_counts_for_its_revision(dynamo: Dynamo) -> None:
+    awake = rows.schedule_state(rev=2, wake_at=NOON)
+    assert ok(dynamo, PutState(awake, None))
+    assert not ok(dynamo, MarkWoken(replace(awake, rev=1), "a"))
+    assert ok(dynamo, MarkWoken(awake, "b"))
+    marked = dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState)
+    assert marked is not None
+    assert (marked.woken_to, marked.rev, marked.wake_at) == ("b", 2, NOON)
+    assert replace(marked, rev=3).woken_to is None, "there is another reason to wake the jobs"
     assert ok(dynamo, ClearStateWake(awake))
     assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == replace(awake, wake_at=None)
 
