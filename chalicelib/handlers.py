@@ -137,7 +137,7 @@ def custom(event: dict[str, Any]) -> dict[str, Any]:
     def each(body: str, message_id: str) -> None:
         try:
             ingest = _read_of_bus(json.loads(body))
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, RecursionError, TypeError, ValueError):
             return refused(body, message_id)
         try:
             ingest()
@@ -184,7 +184,7 @@ def _read_custom(event: dict[str, Any]) -> tuple[str, Envelope]:
     from chalicelib.flow.ingest.custom_events import Envelope
     from chalicelib.web.bodies import NewEvent
 
-    namespace = event["source"].removeprefix("sluice/")
+    namespace = str(event["source"]).removeprefix("sluice/")
     body = NewEvent(type=event["detail-type"], timestamp=event["time"], payload=event["detail"], id=event["id"])
     return namespace, Envelope(body.type, event["id"], body.payload, parse_instant(event["time"]))
 

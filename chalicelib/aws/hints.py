@@ -183,7 +183,7 @@ def decode(body: str) -> tuple[tuple[Ref, ...], Instant]:
     try:
         hint = json.loads(body)
         return tuple(_ref(ref) for ref in hint["refs"]), int(hint["due"])
-    except (ValueError, KeyError, TypeError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise invalid("body", 'a hint such as {"due": 0, "refs": [["job", ...]]}', body) from error
 
 

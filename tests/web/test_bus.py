@@ -101,6 +101,15 @@ def test_t11_queue_events_are_accepted_and_bad_ones_removed(api: Api) -> None:
     assert set(set_aside(api)) == {nowhere, "no event", json.dumps(reported("e3", time="noon"))}
 
 
+@pytest.mark.parametrize(
+    "body", ["[" * 100_000, json.dumps(reported(source=None)), json.dumps(reported(source=7)), "7"]
+)
+def test_t11_a_body_that_is_no_event_is_set_aside_at_once(api: Api, body: str) -> None:
+    """Without that, SQS would deliver it again for eight hours."""
+    assert received(api, body) == []
+    assert set_aside(api) == [body]
+
+
 def test_t11_an_event_during_a_table_outage_comes_again(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
     body = json.dumps(reported("e1"))

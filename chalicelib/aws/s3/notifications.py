@@ -24,14 +24,14 @@ def objects_of(body: str) -> list[ObjectCreated]:
     """
     try:
         message = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise invalid("body", "an S3 notification in JSON", body) from error
     if isinstance(message, dict) and message.get("Event") == "s3:TestEvent":
         return []  # S3 sends a test message when the notification is configured
     if isinstance(message, dict) and message.get("source") == "aws.s3":
         return _of_event(message)
     records = message.get("Records") if isinstance(message, dict) else None
-    if not isinstance(records, list):
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise invalid("body", "a list of S3 Records, or an event of EventBridge with the source aws.s3", body)
     return [_of_record(record) for record in records if str(record.get("eventName", "")).startswith("ObjectCreated")]
 
@@ -42,7 +42,7 @@ def _of_record(record: Mapping[str, Any]) -> ObjectCreated:
         entity = record["s3"]
         key = unquote_plus(entity["object"]["key"])
         return _created(entity["bucket"], key, record["eventTime"], entity["object"], "eTag")
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         expected = "records with s3.bucket.name, s3.object.key and eventTime"
         raise invalid("body.Records", expected, record) from error
 
@@ -54,7 +54,7 @@ def _of_event(event: Mapping[str, Any]) -> list[ObjectCreated]:
             return []
         detail = event["detail"]
         return [_created(detail["bucket"], detail["object"]["key"], event["time"], detail["object"], "etag")]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
         expected = "an event with detail-type, detail.bucket.name, detail.object.key and time"
         raise invalid("body.detail", expected, event) from error
 
