@@ -20,9 +20,9 @@ EXPRESSIONS = ("0 5 * * mon-fri", "@every 1s", "@daily", "* * * * * *", "0 0 29 
                "0-59/7 23 L * ?", "cron(0 12 * * ? *)", "rate(5 minutes)", "at(2026-03-02T12:00:00)", "0 0 * * 8",
                "59 23 31 12 sun#5", "R/2026-03-02T12:00:00Z/PT1H", "R5//P1D", "1,2,3,4-5/2 0 1 1 0",
                "@every 0s", "@every 999999999999d")  # fmt: skip
-TEXTS = ("", " ", "\x00", "é", "e\u0301", "\ud800", "a" * 300, "..", "*", "{a,b}", "%2f", "a/b", "day=1", "null", "1e400",
-         "s3://lake/raw/", "https://example.com/x", "arn:aws:sqs:us-east-1:123456789012:q", "Europe/Berlin",
-         "demo", "demo.flights", "demo.flights.clean", "demo.flights.nightly", "flights", "clean", "nightly")  # fmt: skip
+TEXTS = ("", " ", "\x00", "é", "e\u0301", "\ud800", "a" * 300, "..", "*", "{a,b}", "%2f", "a/b", "day=1", "null",
+         "1e400", "s3://lake/raw/", "https://example.com/x", "arn:aws:sqs:us-east-1:123456789012:q",
+         "demo", "demo.flights", "demo.flights.clean", "flights", "clean")  # fmt: skip
 NUMBERS = (0, -1, 1, 2**31, 2**63, 2**64, -(2**63), 10**40, 0.1, -0.0, 1e308, 5e-324, float("inf"), float("nan"))
 
 
