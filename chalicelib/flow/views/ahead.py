@@ -12,7 +12,7 @@ from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
-from chalicelib.ports import Ports, RowRequest
+from chalicelib.ports import Ports, RowRequest, Soonest
 
 View = dict[str, Any]
 
@@ -56,8 +56,9 @@ def between(ports: Ports, namespace: str, since: Instant, until: Instant, limit:
 def _timers(ports: Ports, namespace: str, until: Instant, most: int) -> tuple[list[Timer], Instant]:
     """The first timers of a namespace that wake by ``until``, and the instant up to which no other one wakes. The index
     holds the timers of all namespaces, so more of its keys are read than timers."""
-    waking = ports.wakes.soonest("catalog", 0, until, MAX_TIMERS)
-    own = [(ref.parts[0], at) for ref, at in waking.refs if _is_timer_of(ref.kind, ref.parts[0], namespace)]
+    waking, own = _waking(ports, namespace, until, min(MAX_TIMERS, 4 * most))
+    if waking.complete_to is not None and len(own) <= most < MAX_TIMERS:
+        waking, own = _waking(ports, namespace, until, MAX_TIMERS)
     complete = waking.complete_to if waking.complete_to is not None else waiting.EVER
     complete = min([complete, *(at for _, at in own[most : most + 1])])
     names = [name for name, _ in own[:most]]
@@ -65,6 +66,14 @@ def _timers(ports: Ports, namespace: str, until: Instant, most: int) -> tuple[li
     known = ports.prefetch.read(ports, wanted, strong=False)
     found = (known.catalog.timer(name) for name in names)
     return [timer for timer in found if timer is not None], complete
+
+
+def _waking(
+    ports: Ports, namespace: str, until: Instant, keys: int
+) -> tuple[Soonest, list[tuple[str, Instant]]]:  # fmt: skip
+    """The first keys of the index, and the timers of a namespace among them with their instants."""
+    waking = ports.wakes.soonest("catalog", 0, until, keys)
+    return waking, [(ref.parts[0], at) for ref, at in waking.refs if _is_timer_of(ref.kind, ref.parts[0], namespace)]
 
 
 def _is_timer_of(kind: str, name: str, namespace: str) -> bool:

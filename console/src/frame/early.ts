@@ -29,7 +29,7 @@ export function firstQueries(pathname: string, search: Search): Query[] {
   const [ns = "", view = "", ...rest] = pathname.split("/").slice(1).map(decoded);
   const [first, second] = rest;
   if (!ns) return [];
-  if (!view) return [namespace.now(ns), namespace.outcomes(ns)];
+  if (!view) return [namespace.now(ns)];
   if (first && second) {
     const name = `${ns}.${first}.${second}`;
     if (view === "schedules" && rest.length === 2) {

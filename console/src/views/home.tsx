@@ -21,9 +21,11 @@ const FIRES = 10;
 export function Home() {
   const ns = useNs();
   const now = useQuery(namespace.now(ns));
-  const runs = useQuery(namespace.outcomes(ns));
-  const letters = useQuery(namespace.letters(ns));
-  const fires = useQuery(namespace.fires(ns, { limit: FIRES + 1 }));
+  // The figures come first: what fills the panels below is asked for when they are there.
+  const enabled = now.data !== undefined || now.isError;
+  const runs = useQuery({ ...namespace.outcomes(ns), enabled });
+  const letters = useQuery({ ...namespace.letters(ns), enabled });
+  const fires = useQuery({ ...namespace.fires(ns, { limit: FIRES + 1 }), enabled });
   const first = runs.data?.runs === 0 && now.data?.waiting.count === 0;
   return (
     <div className="page">

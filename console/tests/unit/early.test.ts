@@ -4,10 +4,7 @@ import { firstQueries } from "../../src/frame/early";
 const keys = (path: string, search = {}) => firstQueries(path, search).map((query) => query.queryKey);
 
 test("a page asks at once for what its view shows first", () => {
-  expect(keys("/demo")).toEqual([
-    ["demo", "now"],
-    ["demo", "outcomes"],
-  ]);
+  expect(keys("/demo")).toEqual([["demo", "now"]]);
   expect(keys("/demo/schedules/flights/clean", { tab: "versions" })).toEqual([
     ["schedule", "demo.flights.clean"],
     ["schedule", "demo.flights.clean", "why"],
