@@ -25,6 +25,7 @@ import pytest
 from botocore.client import BaseClient
 
 from chalicelib import handlers
+from chalicelib.aws.tables import dynamo
 from infra.local.permissions import Need, Policy, needs
 from sluice.testing.memory_tables import MemoryTables
 from tests.support import requests_of_ports, roles
@@ -141,8 +142,10 @@ def acting(name: str) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _watched_calls() -> None:
-    """Check each call before it is made; installed once for the session."""
+    """Check each call before it is made; installed once for the session. No call is made in a thread of its own, whose
+    stack does not show the Lambda."""
     _install()
+    dynamo.AT_ONCE = 1
 
 
 @pytest.fixture(autouse=True)

@@ -247,8 +247,8 @@ class Dynamo:
 
 
 def together(read: Callable[[T], R], parts: Sequence[T]) -> list[R]:
-    """What a read returns for each part, in their order. Some of the calls are made at the same time."""
-    if len(parts) < 2:
+    """What a read returns for each part, in their order. ``AT_ONCE`` of the calls are made at the same time."""
+    if len(parts) < 2 or AT_ONCE < 2:
         return [read(part) for part in parts]
     from concurrent.futures import ThreadPoolExecutor  # a Lambda without views does without it
 
