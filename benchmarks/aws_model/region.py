@@ -45,7 +45,7 @@ from chalicelib.flow.deploy import deploy
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
-from chalicelib.wiring import AUTHOR
+from chalicelib.wiring import AUTHOR, acting
 
 # As in .chalice/config.json and the defaults of infra/resources/parameters.yaml; a test compares them.
 FUNCTIONS = {
@@ -259,6 +259,7 @@ class Region:
             settings=self._settings,
             prefetch=DynamoPrefetch(dynamo),
             author=AUTHOR.get,
+            acting=acting,
         )
 
 

@@ -294,6 +294,20 @@ def _executions() -> None:
         world.targets.step_functions.run_name(next(iter(world.targets.machines.executions)))
 
 
+def _uploaded(api: Api, s3: Any) -> None:
+    """An uploaded document, with data that is too large for a row."""
+    trigger = {"type": "time", "expression": "0 5 * * *"}
+    document = {
+        "workflows": {"w": {"target": EMR}},
+        "schedules": {"s": {"workflow": "w", "trigger": trigger, "data": "x" * 20_000}},
+    }
+    upload = api.post(f"{NS}/apps/large/uploads")["upload"]
+    s3.put_object(Bucket=roles.CONTROL, Key=f"uploads/demo.large/{upload}.json", Body=json.dumps(document).encode())
+    assert api.send("PUT", f"{NS}/apps/large?upload={upload}").status_code == 202
+    api.work()
+    assert api.get(f"{NS}/apps/large/deployments/{upload}")["state"] == "DONE"
+
+
 def _adapters() -> None:
     """Calls of adapters that no port covers: keys of callbacks, repeated messages, history."""
     for name in ("arn:aws:secretsmanager:us-east-1:000000000000:secret:sluice-target-x-AbCdEf", "/sluice-target/x"):
@@ -334,6 +348,7 @@ def _over_http(api: Api) -> None:
     for name in ("_SUCCESS", "namespace=demo/part-00000.c000.json"):
         s3.put_object(Bucket=roles.LAKE, Key=report + name, Body=b"")
     api.schedule("daily", workflow="clean")
+    _uploaded(api, s3)
     api.post(f"{NS}/datasets/flights/partitions", {"partition": {"year": "2013", "month": "1", "day": "1"}})
     run = api.post(f"{APP}/schedules/daily/run")["job_id"]
     api.work()
