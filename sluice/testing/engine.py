@@ -16,7 +16,7 @@ from chalicelib.aws.tables.prefetch import DynamoPrefetch
 from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.instants import MINUTE, Instant, duration
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import Ref, is_of_fires
 from chalicelib.flow import shards
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs import batch, deliver, joining
@@ -89,9 +89,12 @@ class Engine:
         raise AssertionError(f"expected quiet within {MAX_ROUNDS} rounds of hints")
 
     def _handle_fires(self, due: list[Ref], invoke: Callable[[Act], Any]) -> list[Ref]:
-        """Handle the fires among these refs in one batch, as one Lambda does. Returns the refs to handle one by one."""
+        """Handle the fires among these refs in one batch, as one Lambda does, and the timers in another. Returns the
+        refs to handle one by one."""
+        timers = [ref for ref in due if is_of_fires(ref)]
         left = [ref for ref in due if ref.kind != "job" or not ref.parts[2].startswith("FIRE#")]
         fires = [ref for ref in due if ref not in left]
+        left = [ref for ref in left if ref not in timers]
 
         def together() -> None:
             now = self.clock.now()
@@ -99,6 +102,8 @@ class Engine:
             sent = deliver.send(self.ports, deliver.lease(self.ports, ready.ready, now))
             left.extend([*ready.others, *joining.join(self.ports, ready.joining), *sent.changed])
 
+        if timers:
+            invoke(partial(dispatch.dispatch_together, self.ports, timers, self.clock.now()))
         if fires:
             invoke(together)
         return left

@@ -101,6 +101,17 @@ def shard_part(ref: Ref) -> ShardPart:
     return ShardPart(table, int(shard), int(until), cursor or None)
 
 
+def fires_ref(schedule: str) -> Ref:
+    """The ref of a timer whose fires are to be prepared, together with those of other timers. Older code takes it for
+    that of a timer, and prepares the fires of each timer alone (O11)."""
+    return Ref("timer", (schedule, "fires"))
+
+
+def is_of_fires(ref: Ref) -> bool:
+    """Whether the ref of a timer names it for its fires alone."""
+    return ref.kind == "timer" and ref.parts[1:] == ("fires",)
+
+
 def backfill_ref(schedule: str, backfill_id: str) -> Ref:
     return Ref("backfill", (schedule, backfill_id))
 

@@ -17,7 +17,7 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.timer import Emission
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, ShardPart, ref_of, timer_ref
+from chalicelib.core.rows.ref import Ref, ShardPart, fires_ref, ref_of, timer_ref
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
@@ -117,28 +117,41 @@ def emit_due(ports: Ports) -> int:
     return _emit_all(ports, timers, now, horizon, many)
 
 
-def emit_part(ports: Ports, part: ShardPart) -> tuple[Ref, ...]:
-    """Prepare the fires of a part of a shard that the tick handed on: of its first `PAGE` rows. The rest of the shard
-    is handed on first, so that several invocations work at once. Returns the refs of the rows that are no timers.
+def split(ports: Ports, part: ShardPart) -> tuple[Ref, ...]:
+    """Hint the timers of a part of a shard that the tick handed on, in messages that have an invocation each, so that
+    several of these prepare the fires at once. Returns the refs of the rows that are no timers.
 
-    If the time is used up, the part is handed on again: a timer that moved has left it. Lost, repeated and overlapping
-    parts do no harm: ids are computed, the write that moves a timer decides who hints its fires, and the next tick
-    finds what is left.
+    A message names its timers, so a repeated or overlapping one finds them moved, and does nothing. The next tick finds
+    the timers of a lost one. If the time is used up, the rest of the shard is handed on.
     """
+    now, cursor = ports.clock.now(), part.cursor
+    others: list[Ref] = []
+    while True:
+        page = ports.wakes.due("catalog", part.shard, part.until, shards.PAGE, cursor)
+        timers = [fires_ref(ref.parts[0]) for ref, _ in page.items if ref.kind == "timer"]
+        others += [ref for ref, _ in page.items if ref.kind != "timer"]
+        if timers:
+            present = ports.clock.now()
+            ports.hints.send_all([(present, timers)], present, False, False, True)
+        cursor = page.cursor
+        if cursor is None:
+            return tuple(others)
+        if not _has_time(ports, now):
+            shards.hand_on(ports, [replace(part, cursor=cursor)])
+            return tuple(others)
+
+
+def emit_together(ports: Ports, refs: Sequence[Ref]) -> tuple[list[Ref], list[Ref]]:
+    """Prepare the fires of timers that a message names. Returns the refs that failed, and those for which no time is
+    left."""
     now = ports.clock.now()
-    page = ports.wakes.due("catalog", part.shard, part.until, shards.PAGE, part.cursor)
-    if page.cursor is not None:
-        shards.hand_on(ports, [replace(part, cursor=page.cursor)])
-    others = tuple(ref for ref, _ in page.items if ref.kind != "timer")
-    refs = [ref for ref, _ in page.items if ref.kind == "timer"]
+    horizon = now + ports.settings.horizon_seconds * SECOND
     try:
-        handled = _emit_all(ports, refs, now, part.until, many=True)
-    except ExceptionGroup:  # repeating the message would hand on the rest again; the next tick repeats these timers
-        logger.exception("timers failed", extra={"shard": part.shard})
-        return others
-    if handled < len(refs):
-        shards.hand_on(ports, [part])
-    return others
+        handled = _emit_all(ports, refs, now, horizon, many=True)
+    except ExceptionGroup:  # what is left is repeated with what failed; timers that moved are left alone then
+        logger.exception("timers failed", extra={"size": len(refs)})
+        return list(refs), []
+    return [], list(refs[handled:])
 
 
 def _emit_all(ports: Ports, refs: Sequence[Ref], now: Instant, horizon: Instant, many: bool) -> int:
@@ -239,7 +252,9 @@ def _round(
 ) -> None:  # fmt: skip
     wanted: list[RowRequest] = [(kind, name) for name in schedules for kind in ("timer", "schedule_state")]
     seen = ports.prefetch.read(ports, wanted)
-    timers = {name: timer for name in schedules if (timer := seen.catalog.timer(name)) is not None}
+    found = {name: timer for name in schedules if (timer := seen.catalog.timer(name)) is not None}
+    # A timer that another invocation has moved is left alone. Its definition is read only if it may be used up.
+    timers = {name: one for name, one in found.items() if not one.next or (one.wake_at or horizon) < horizon}
     seen = seen.prefetch.read(seen, [("version", name, timer.version) for name, timer in timers.items()])
     steps = [step for name in timers if (step := _plan_timer(seen, name, now, horizon)) is not None]
     moved = _carry_out(ports, steps, now, hints, many)

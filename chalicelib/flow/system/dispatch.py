@@ -14,6 +14,7 @@ from chalicelib.core.rows.ref import (
     is_deployment,
     is_grants,
     is_of_block,
+    is_of_fires,
     is_reprocess,
     is_shard,
     shard_part,
@@ -40,13 +41,26 @@ def dispatch_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[R
 
     Returns the refs that failed. One failure does not stop the others.
     """
-    left, failed = _delivered(ports, refs, due)
+    timers = [ref for ref in refs if is_of_fires(ref)]
+    unprepared = _prepared(ports, timers) if timers else []
+    left, failed = _delivered(ports, [ref for ref in refs if not is_of_fires(ref)] if timers else refs, due)
+    failed += unprepared
     _hand_on(ports, left[ONE_BY_ONE:])
     asked = run_follow.among(ports, left[:ONE_BY_ONE])
     rest = [ref for ref in left[:ONE_BY_ONE] if ref not in asked]
     failed += _one_by_one(ports, rest)
     answered = run_follow.poll_together(ports, asked)  # last, because these calls take long
     return failed + _one_by_one(ports, [ref for ref in asked if ref not in answered])
+
+
+def _prepared(ports: Ports, timers: Sequence[Ref]) -> list[Ref]:
+    """Prepare the fires of timers together. Returns those that failed; those for which no time is left are handed
+    on."""
+    from chalicelib.flow.fires import emit
+
+    failed, left = emit.emit_together(ports, timers)
+    _hand_on(ports, left)
+    return failed
 
 
 def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[Ref, ...], list[Ref]]:

@@ -72,17 +72,17 @@ def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
 
 
 def handle_part(ports: Ports, part: ShardPart) -> None:
-    """Handle a part of a shard that was handed on: prepare the fires of its timers, hint and lease its overdue rows.
+    """Handle a part of a shard that was handed on: hint its timers, hint and lease its overdue rows.
 
-    The rest of the shard is handed on first. If the time is used up, the part is handed on again: the lease of a row
-    moves it out of the part. Lost and repeated parts do no harm, as those of timers.
+    Of overdue rows, the rest of the shard is handed on first. If the time is used up, the part is handed on again: the
+    lease of a row moves it out of the part. The next tick finds the rows of a lost part; a repeated one does no harm,
+    because each row is read before it is hinted.
     """
     now = ports.clock.now()
     if part.table == "catalog":
         from chalicelib.flow.fires import emit
 
-        refs = emit.emit_part(ports, part)
-        refs = refs if part.cursor is not None else ()  # the tick sweeps the first page itself
+        refs = emit.split(ports, part)  # its first rows are swept by the tick, too; by then they are leased
     else:
         table: shards.TableName = "jobs" if part.table == "jobs" else "runs"
         page = ports.wakes.due(table, part.shard, part.until, shards.PAGE, part.cursor)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
-from chalicelib.core.instants import MINUTE
-from chalicelib.core.rows.ref import Ref, ShardPart, is_shard, shard_part, shard_ref, timer_ref
+from chalicelib.core.rows.ref import Ref, ShardPart, fires_ref, is_of_fires, is_shard, shard_part, shard_ref, timer_ref
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.writes import Replace, Write
 from chalicelib.flow import shards
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import dispatch
 from tests.support.crash import lost, wrap
-from tests.support.ledgers import LedgerBetween
+from tests.support.ledgers import Before, LedgerBetween
 from tests.support.schedules import at
 from tests.support.world import World, flights
 
@@ -75,59 +74,91 @@ def test_e9_the_tick_hands_full_shards_on_and_handles_the_others() -> None:
     assert all_once(world)
 
 
-def test_e9_each_part_hands_on_the_rest_before_it_writes_any_fire() -> None:
+def work(world: World) -> None:
+    """Read the shards that were handed on, and handle no timer."""
+    while ready := [ref for _, ref in world.hints.sent if is_shard(ref)]:
+        world.hints.sent = [hint for hint in world.hints.sent if not is_shard(hint[1])]
+        for ref in ready:
+            dispatch.dispatch(world.ports, ref)
+
+
+def named(world: World) -> list[Ref]:
+    return [ref for _, ref in world.hints.sent if is_of_fires(ref)]
+
+
+def test_e9_a_shard_is_divided_into_messages_that_name_its_timers() -> None:
     world = many()
     emit.emit_due(world.ports)
-    worked = []
-    while ready := [ref for ref in world.hints.due(world.clock.now()) if is_shard(ref)]:
-        [ref] = ready
-        moves = Moves(world.ports.ledger)
-
-        class NotYet(LedgerBetween):
-            def before_puts(self, writes: Any) -> None:
-                worked.append((len(writes), len(parts(world))))
-
-        dispatch.dispatch(world.with_ports(ledger=NotYet(moves)), ref)
-        assert moves.moved == [worked[-1][0]], "the timers of a part are moved in one transaction"
-    assert worked == [(5, 1), (5, 1), (5, 1), (5, 1), (3, 0)]
+    work(world)
+    assert len(named(world)) == len(set(named(world))) == MANY
+    moves = Moves(world.ports.ledger)
+    assert dispatch.dispatch_together(world.with_ports(ledger=moves), named(world)[:5], world.clock.now()) == []
+    assert moves.moved == [5], "the timers of a message are moved in one transaction"
     assert all_once(world)
 
 
-def test_e9_a_part_whose_hint_is_lost_is_found_by_the_next_tick() -> None:
+@pytest.mark.parametrize("lose", [is_shard, is_of_fires])
+def test_e9_timers_of_a_lost_message_are_found_by_the_next_tick(lose: Callable[[Ref], bool]) -> None:
     world = many()
-    world.hints.lose = True
     emit.emit_due(world.ports)
-    world.hints.lose = False
-    assert parts(world) == []
+    if lose is is_of_fires:
+        work(world)
+    lost_hints = [hint for hint in world.hints.sent if lose(hint[1])]
+    assert lost_hints
+    world.hints.sent = [hint for hint in world.hints.sent if hint not in lost_hints]
     assert all_once(world)
 
 
-def test_e9_parts_that_come_twice_or_overlap_prepare_no_fire_twice() -> None:
+def test_e9_shards_and_timers_that_come_twice_prepare_no_fire_twice() -> None:
     world = many()
-    emit.emit_due(world.ports)
-    [part] = parts(world)
-    emit.emit_due(world.ports)
     for _ in range(2):
-        emit.emit_part(world.ports, part)
+        emit.emit_due(world.ports)
+        work(world)
+    timers, world.hints.sent = named(world), []
+    assert len(timers) == 2 * MANY
+    moves = Moves(world.ports.ledger)
+    for half in (timers[:MANY], timers[MANY:]):
+        dispatch.dispatch_together(world.with_ports(ledger=moves), half, world.clock.now())
+    assert sum(moves.moved) == MANY, "the second message finds its timers moved"
     fires = [ref for _, ref in world.hints.sent if ref.kind == "job"]
-    assert len(fires) == len(set(fires)), "one emitter hints a fire"
+    assert len(fires) == len(set(fires)) == MANY
     assert all_once(world)
 
 
-def test_e9_a_part_out_of_time_is_handed_on_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_e9_two_emitters_of_one_message_at_once_do_no_harm() -> None:
+    world = many()
+    emit.emit_due(world.ports)
+    work(world)
+    timers, world.hints.sent = named(world), []
+    plain = world.ports
+    between = Before(plain.ledger, lambda: dispatch.dispatch_together(plain, timers, world.clock.now()))
+    dispatch.dispatch_together(world.with_ports(ledger=between), timers, world.clock.now())
+    fires = [ref for _, ref in world.hints.sent if ref.kind == "job"]
+    assert len(fires) == len(set(fires)) == MANY, "only the emitter that moves a timer hints its fire"
+    assert all_once(world)
+
+
+def test_e9_timers_without_time_left_are_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = many()
+    emit.emit_due(world.ports)
+    work(world)
+    timers, world.hints.sent = named(world), []
+    monkeypatch.setattr(emit, "BATCH_SIZE", 2)
+    ports = world.with_ports(ends_at=world.clock.now() + emit.TIME_FOR_ROUND - 1)
+    dispatch.dispatch_together(ports, timers, world.clock.now())
+    assert named(world) == timers[2:]
+    assert all_once(world)
+
+
+def test_e9_a_shard_without_time_left_is_handed_on_from_there() -> None:
     world = many()
     emit.emit_due(world.ports)
     [part] = parts(world)
     world.hints.sent = []
-    monkeypatch.setattr(emit, "BATCH_SIZE", 2)
-    ends = world.clock.now() + emit.TIME_FOR_ROUND - 1
-
-    emit.emit_part(world.with_ports(ends_at=ends), part)
-
-    assert len([ref for _, ref in world.hints.sent if ref.kind == "job"]) == 2
-    rest = parts(world)
-    assert rest[1] == part
-    assert rest[0].cursor is not None
+    emit.split(world.with_ports(ends_at=world.clock.now()), part)
+    assert len(named(world)) == shards.PAGE
+    [rest] = parts(world)
+    assert rest.cursor is not None
     assert all_once(world)
 
 
@@ -149,24 +180,24 @@ def test_e9_while_the_queue_is_down_the_tick_prepares_fires_itself() -> None:
     assert all_once(world)
 
 
-def test_e9_a_timer_that_fails_stops_no_other_timer_of_its_part() -> None:
+def test_e9_a_timer_that_fails_stops_no_other_of_its_message() -> None:
     world = many()
-    part = ShardPart("catalog", 0, world.clock.now() + 2 * MINUTE)
+    timers = [fires_ref(f"demo.flights.s{number:02d}") for number in range(MANY)]
 
     class Broken(LedgerBetween):
         def before_puts(self, writes: Any) -> None:
             if any(write.row.schedule.endswith("s03") for write in writes):
                 raise ValueError("broken")
 
-    dispatch.dispatch(world.with_ports(ledger=Broken(world.ports.ledger)), shard_ref(part))
-    moved = {ref.parts[0] for _, ref in world.hints.sent if ref.kind == "job"}
-    assert len(moved) == shards.PAGE - 1
+    ports = world.with_ports(ledger=Broken(world.ports.ledger))
+    assert dispatch.dispatch_together(ports, timers, world.clock.now()) == timers, "the message comes again"
+    assert len([ref for _, ref in world.hints.sent if ref.kind == "job"]) == MANY - 1
     assert all_once(world)
 
 
 def test_e9_a_death_after_any_effect_skips_and_doubles_no_fire() -> None:
     effects = _deaths(many(), 0)
-    assert effects == 20, "a hint to begin with, and three or four effects of each of five parts"
+    assert effects >= 8
     for number in range(1, effects + 1):
         _deaths(many(), number)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import SECOND
-from chalicelib.core.rows.ref import Ref, ShardPart, is_shard, shard_part, shard_ref
+from chalicelib.core.rows.ref import Ref, ShardPart, is_of_fires, is_shard, shard_part, shard_ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.system import sweep as rules
@@ -106,7 +106,7 @@ def test_o3_overdue_rows_beside_many_timers_are_swept_with_them() -> None:
     sweep.sweep_all(ports)
     work(world)
     assert sum(ref.kind == "schedule" for ref in hinted(world)) == 25
-    assert sum(ref.kind == "job" for ref in hinted(world)) == 30
+    assert sum(is_of_fires(ref) for ref in hinted(world)) == 30
 
 
 def test_w7_only_the_tick_asks_emr_about_silent_runs() -> None:
