@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from benchmarks.aws_model.region import Region
-from benchmarks.target_queue import Arrival
 
 
 class Broken(AssertionError):
@@ -44,9 +43,9 @@ def check_doubled(doubled: int, deaths: int, region: Region | None = None) -> No
         raise Broken(f"expected no event twice where no invocation died, got {doubled}; {state}")
 
 
-def check_pace(arrivals: Sequence[Arrival], most: int, interval_ms: int) -> None:
-    """Raises Broken if more than ``most`` starts lie in any sliding interval."""
-    at = sorted(one.sent_at for one in arrivals)
+def check_pace(starts: Sequence[float], most: int, interval_ms: int) -> None:
+    """Raises Broken if more than ``most`` start calls begin in any sliding interval."""
+    at = sorted(starts)
     worst = max((bisect_left(at, first + interval_ms) - number for number, first in enumerate(at)), default=0)
     if worst > most:
         raise Broken(f"expected at most {most} starts in any {interval_ms} ms, got {worst}")

@@ -32,9 +32,11 @@ class Message:
 
 @dataclass
 class Target:
-    """What has arrived at the targets: messages, and starts of job runs by name."""
+    """What has arrived at the targets: messages, and starts of job runs by name. ``sends`` has the instant at which the
+    call of each message began."""
 
     arrivals: list[Arrival] = field(default_factory=list)
+    sends: list[float] = field(default_factory=list)
     started: list[tuple[float, str]] = field(default_factory=list)
 
 
@@ -52,15 +54,17 @@ class Sqs:
         self.in_flight: dict[str, Message] = {}
 
     def send_message_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Any:
+        begun = self._now
         half = self._path.there("sqs:SendMessageBatch", len(Entries))
         for entry in Entries:
-            self._take(QueueUrl, entry)
+            self._take(QueueUrl, entry, begun)
         self._path.back("sqs:SendMessageBatch", half, len(Entries))
         return {"Successful": [{"Id": entry["Id"], "MessageId": f"m{entry['Id']}"} for entry in Entries], "Failed": []}
 
     def send_message(self, QueueUrl: str, **entry: Any) -> Any:
+        begun = self._now
         half = self._path.there("sqs:SendMessage")
-        self._take(QueueUrl, entry)
+        self._take(QueueUrl, entry, begun)
         self._path.back("sqs:SendMessage", half)
         return {"MessageId": f"{self._sent:08d}-0000-4000-8000-000000000000"}
 
@@ -80,11 +84,12 @@ class Sqs:
     def _now(self) -> float:
         return self._path.timeline.local
 
-    def _take(self, queue: str, entry: Mapping[str, Any]) -> None:
+    def _take(self, queue: str, entry: Mapping[str, Any], begun: float) -> None:
         self._sent += 1
         if queue not in self.comes:
             named = {name: value["StringValue"] for name, value in entry["MessageAttributes"].items()}
             nominal = parse_instant(named["sluice-nominal-time"])
+            self._target.sends.append(begun)
             self._target.arrivals.append(Arrival(named["sluice-event-id"], nominal, int(self._now)))
             return
         times = 2 if self._path.draws.happens(self._path.assumed.repeat_share) else 1

@@ -50,7 +50,7 @@ def sent(slow: SlowCalls) -> list[str]:
     return [run_id for run_id, _ in slow.world.targets.queue.messages]
 
 
-@pytest.mark.parametrize(("most", "interval"), [(2, "1s"), (10, "1s"), (100, "1s"), (500, "1s"), (600, "1m")])
+@pytest.mark.parametrize(("most", "interval"), [(2, "1s"), (10, "1s"), (100, "1s"), (600, "1m")])
 def test_e3_a_fast_policy_sends_all_its_jobs_and_keeps_its_limit(most: int, interval: str) -> None:
     jobs = 30
     slow = backlog(jobs, most, interval)
@@ -63,7 +63,7 @@ def test_e3_a_fast_policy_sends_all_its_jobs_and_keeps_its_limit(most: int, inte
 
 
 @pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others go on"])
-@pytest.mark.parametrize(("most", "jobs"), [(3, 6), (200, 24)])
+@pytest.mark.parametrize(("most", "jobs"), [(3, 6), (100, 24)])
 def test_e3_a_fast_policy_keeps_its_limit_with_calls_of_a_minute(most: int, jobs: int, meanwhile: bool) -> None:
     """Each call is slow in turn: a table's, a start's. The rest of the system goes on meanwhile, or stands still."""
     whole = backlog(jobs, most, "1s")
@@ -83,7 +83,7 @@ def test_e3_a_fast_policy_keeps_its_limit_with_calls_of_a_minute(most: int, jobs
         check(slow.world)
 
 
-@pytest.mark.parametrize(("most", "jobs"), [(3, 6), (200, 24)])
+@pytest.mark.parametrize(("most", "jobs"), [(3, 6), (100, 24)])
 def test_e3_death_while_a_block_is_sent_loses_permits_only(most: int, jobs: int) -> None:
     whole = backlog(jobs, most, "1s")
     while len(whole.started_at) < jobs:

@@ -21,7 +21,7 @@ READY: Millis = 350
 # How long before the first appointment of a block Sluice reads the queue.
 SERVED_EARLY: Millis = 550
 # Jobs that one invocation prepares and sends. Sluice divides a block with more jobs among several invocations.
-PART = 20
+PART = 40
 # Calls to a target begin together if their appointments lie within this share of the tolerance. The rest of it is for
 # a read of the schedule states that takes long, and for the call before.
 TOGETHER = 0.5

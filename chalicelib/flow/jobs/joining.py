@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chalicelib.core.instants import Instant
+from chalicelib.core import ids
+from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import blocks
@@ -17,9 +18,10 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import JoinQueue
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref, limit_ref
 from chalicelib.core.runs import metrics
-from chalicelib.core.writes import ExpectDefinition, ExpectGrants, ExpectMode, Write
+from chalicelib.core.writes import Create, ExpectDefinition, ExpectGrants, ExpectMode, Write
 from chalicelib.flow import priority
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -27,6 +29,10 @@ from chalicelib.ports import Ports
 # A few jobs join one by one: the first of them may acquire a permit at once.
 FEWEST = 4
 MAX_WRITES = 100  # of a transaction
+# Each transaction writes to the row of the limit and to the partition of its queue, and so do those that start jobs. If
+# so many jobs wait, others join later, a part of this time later, so that starts find these rows free.
+LONG_QUEUE: Millis = 4 * SECOND
+MAX_PAUSE: Millis = 30 * SECOND
 _SHARED = ExpectMode | ExpectDefinition | ExpectGrants
 
 
@@ -67,7 +73,7 @@ def announce(ports: Ports, joining: Sequence[Joining]) -> None:
 def _warm_up(ports: Ports, pace: Pace) -> None:
     """Hint as many empty parts of blocks as this pace will have at a time. So Lambda starts environments before the
     jobs join: a cold start takes longer than a block is acquired ahead."""
-    now, parts = ports.clock.now(), 2 * -(-blocks.most(pace) // blocks.PART) + 2
+    now, parts = ports.clock.now(), 4 * -(-blocks.most(pace) // blocks.PART) + 2
     ports.hints.send_all([(now, [block_ref(pace.limit_name, str(pace.tolerance))])] * parts, now)
 
 
@@ -83,18 +89,39 @@ def _join(ports: Ports, limit_name: str, joining: Sequence[Joining]) -> list[Ref
         job = priority.with_inherited(ports, each.job, schedule, workflow, known)
         plan = claim.queue(job, each.facts, Route((), each.pace), now)
         plans.append((each, [write for write in plan if not isinstance(write, JoinQueue)]))
-    hinted = False
-    for group in _groups(plans):
+    plans.sort(key=lambda plan: _rank(plan[1]))
+    groups = list(_groups(plans))
+    for number, group in enumerate(groups):
         joined, refused = _commit(ports, limit_name, group, now)
         left += refused
-        if not joined:
-            continue
-        ports.metrics.add(metrics.WAITS_BEGUN, joined, metrics.wait_reason_of(limit_name))
-        logger.info("joined", extra={"limit": limit_name, "size": joined})
-        if not hinted:
+        if joined:
+            ports.metrics.add(metrics.WAITS_BEGUN, joined, metrics.wait_reason_of(limit_name))
+            logger.info("joined", extra={"limit": limit_name, "size": joined})
+        if number == 0:
             ports.hints.send([limit_ref(limit_name)], now, now)
-            hinted = True
+        later = [each for plans in groups[number + 1 :] for each in plans]
+        if later and (pause := _pause(ports, later[0])):
+            due = ports.clock.now() + pause
+            ports.hints.send([each.ref for each, _ in later], due, due - pause)
+            break
     return left
+
+
+def _rank(plan: Sequence[Write]) -> str:
+    return next((write.row.rank for write in plan if isinstance(write, Create) and isinstance(write.row, Waiter)), "")
+
+
+def _pause(ports: Ports, first: tuple[Joining, list[Write]]) -> Millis:
+    """How long the next jobs may wait before they join, because enough others wait: their policy starts none of them
+    sooner if they join now. 0 if they should join now, as more urgent ones do."""
+    joining, plan = first
+    limit_name = joining.pace.limit_name
+    backlog = joining.pace.after(ports.jobs.limit_state(limit_name).waiters)
+    head = ports.jobs.head_of(limit_name, 1)
+    if backlog < LONG_QUEUE or (head and _rank(plan)[0] < head[0].rank[0]):
+        return 0
+    share = 0.25 + 0.5 * int(ids.digest(joining.job.job_id, length=4), 16) / 0xFFFF
+    return min(MAX_PAUSE, int(share * backlog))
 
 
 def _commit(

@@ -64,9 +64,9 @@ class _Service:
 
 def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Sequence[str] | None = None) -> int:
     """Launch from the head of a queue until no permit is left. Returns how many waiters left the queue, or acquired a
-    permit of a block. ``sent`` names the jobs whose blocks are on their way (`blocks.OnTheirWay`); None: the caller does
-    not know.
+    permit of a block.
 
+    ``sent`` names the jobs whose blocks are on their way (`blocks.OnTheirWay`); None: the caller does not know.
     If this invocation crashes, another one serves the queue when the lease ends, a few seconds later. Raises an
     ExceptionGroup with the errors of single waiters, after the others were served.
     """
