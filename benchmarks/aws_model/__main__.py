@@ -23,7 +23,18 @@ from benchmarks.aws_model.calibrate import calibrated, read
 from benchmarks.aws_model.region import Setup
 
 REFERENCE = 1_000  # schedules of the tick that measures the machine
-NAMES = ("burst", "burst_one_schedule", "emission", "steady", "lone", "idle_fire", "event", "pace", "registration")
+NAMES = (
+    "burst",
+    "burst_one_schedule",
+    "emission",
+    "overdue",
+    "steady",
+    "lone",
+    "idle_fire",
+    "event",
+    "pace",
+    "registration",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
