@@ -26,8 +26,8 @@ from benchmarks.aws_model.region import Setup
 
 REFERENCE = 1_000  # schedules of the tick that measures the machine
 NAMES = (
-    *("burst", "burst_one_schedule", "emission", "steady", "lone", "idle_fire", "event", "pace", "registration"),
-    "puts",
+    *("burst", "burst_one_schedule", "emission", "overdue", "steady", "lone", "idle_fire", "event", "pace"),
+    *("registration", "puts"),
 )
 
 

@@ -12,6 +12,7 @@ from benchmarks import registration as measured
 from benchmarks.aws_model import api, checks
 from benchmarks.aws_model.invocation import Cpu
 from benchmarks.aws_model.region import Region, Setup, opened
+from benchmarks.aws_model.services import Message
 from benchmarks.cost.paths import APP, CLEAN, KEYS, SQS
 from benchmarks.cost.plant import BEGIN
 from benchmarks.durations import percentile
@@ -85,6 +86,40 @@ def emission(setup: Setup, cpu: Cpu, timers: int, emitters: int) -> Figures:
             "check_at_once": region.lambdas["check"].usage.most_at_once,
             "throttled": dict(sorted(region.dynamo.throughput.refused.items())),
             "conflicts": region.dynamo.conflicts,
+        }
+
+
+def overdue(setup: Setup, cpu: Cpu, jobs: int) -> Figures:
+    """So many jobs that are due at one instant, whose hints were all lost: how many ticks the sweep needs."""
+    with opened(setup, cpu) as region:
+        region.deploy(NOTIFY)
+        _load(region, "shot", jobs, AHEAD_S)
+        comes, lost = dict(region.sqs.comes), [0]
+
+        def loses(queue: str, message: Message) -> None:
+            if json.loads(message.body)["refs"][0][0] == "job":
+                lost[0] += 1
+            else:
+                comes[queue](message)
+
+        region.sqs.comes = {queue: partial(loses, queue) for queue in comes}
+        region.tick_every_minute()
+        region.timeline.run(BEGIN + (AHEAD_S + 10) * SECOND)
+        tick = region.lambdas["tick"].usage
+        before, billed, begun = tick.invocations, tick.billed_ms, region.timeline.now
+        region.sqs.comes = comes
+        region.timeline.run(begun + PATIENCE, lambda: len(region.target.arrivals) >= jobs)
+        ticks = tick.invocations - before
+        ended = region.timeline.now
+        region.timeline.run(ended + AFTERWARDS)
+        checks.check_arrivals(region, jobs)
+        return {
+            "overdue": jobs,
+            "lost_messages": lost[0],
+            "ticks": ticks,
+            "seconds": round((ended - begun) / SECOND, 1),
+            "tick_seconds": round((tick.billed_ms - billed) / SECOND, 1),
+            "died": checks.deaths(region),
         }
 
 

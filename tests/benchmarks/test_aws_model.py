@@ -75,6 +75,12 @@ def test_e9_the_fires_of_all_timers_are_prepared_and_counted(recorded: cpu.Recor
     assert found["per_second"] == pytest.approx(90 / found["seconds"], rel=0.02)
 
 
+def test_o3_overdue_jobs_are_delivered_once_within_two_ticks(recorded: cpu.RecordedCpu) -> None:
+    found = scenarios.overdue(with_changes(**SURE), recorded, 60)
+    assert found["lost_messages"] > 0
+    assert found["ticks"] <= 2
+
+
 def test_e9_an_object_starts_a_run_and_the_wait_for_s3_is_apart(recorded: cpu.RecordedCpu) -> None:
     found = scenarios.event(with_changes(**SURE, s3_notification_sigma=0.0), recorded, 3)
     between = found["put_to_start_ms"]["p50"] - found["notified_to_start_ms"]["p50"]
