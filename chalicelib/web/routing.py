@@ -51,7 +51,7 @@ def check_upload(text: str) -> str:
     return text
 
 
-OWN: dict[str, Callable[[str], object]] = {"pool": _check_pool, "lease_id": _check_lease, "upload": check_upload}
+OWN: dict[str, Callable[[str], object]] = {"pool": _check_pool, "lease_id": _check_lease}
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ def show_deployment(ns: str, app: str, upload: str) -> dict[str, Any]:
     """Read how far the deployment of an uploaded document is. Finished ones are kept for 30 days."""
     from chalicelib.flow.deploy import uploaded
 
-    return uploaded.view(uploaded.existing(ports(), f"{ns}.{app}", upload))
+    return uploaded.view(uploaded.existing(ports(), f"{ns}.{app}", check_upload(upload)))
 
 
 @route(routes, "GET", APP, needs="read")
