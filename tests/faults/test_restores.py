@@ -39,8 +39,11 @@ class Restored(World):
 
     def __init__(self, seed: int) -> None:
         super().__init__(wake_shards=1, history_shards=1)
-        self.chance = random.Random(seed)
+        self._begin(seed)
         self.deploy(flights(SCHEDULES, clean=RETRIED))
+
+    def _begin(self, seed: int) -> None:
+        self.chance = random.Random(seed)
         self.kept: list[tuple[int, dict[str, Any]]] = []
         self.uploaded: set[tuple[str, int]] = set()
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from chalicelib.core import ids, states
+from chalicelib.core.backfills import backfill
+from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events.build import status_event
 from chalicelib.core.events.partitions import ObjectCreated
@@ -22,6 +24,7 @@ from chalicelib.core.limits import names, returns
 from chalicelib.core.repair import fires
 from chalicelib.core.repair.limits import recounted
 from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.job import Job
@@ -33,6 +36,7 @@ from chalicelib.core.writes import Delete, DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
 from chalicelib.flow.archive.export import pages_of
+from chalicelib.flow.backfills.plan import Entries
 from chalicelib.flow.ingest import apply, objects
 from chalicelib.flow.limits import policies
 from chalicelib.flow.repair.stock import Outbox, Stock, attempt_of
@@ -75,6 +79,7 @@ class Repair:
         self.applied_events()
         self.permits_of_jobs()
         self.waiting_jobs()
+        self.backfills()
         self.missing_fires()
         self.open_outboxes()
         self.statuses()
@@ -120,10 +125,12 @@ class Repair:
         kind: JobKind = "retry" if attempt > 1 else "fire" if fired is not None else "gathering"
         key, why = (parsed.schedule, parsed.generation, sort_keys.GATHERING), "found at EMR by a repair"
         job = Job(*key, run_id, kind, "PENDING_LAUNCH", begun.at, attempt=attempt, reason=why)
-        job = replace(job, correlation=context.get("correlation"))
+        job = replace(job, correlation=rounds.of_context(context))
         if fired is not None:
             event = Event(fired["id"], "time", f"time:{parsed.schedule}", fired["instant"], fired["instant"])
             job = replace(job, due_at=event.instant, accepted_at=event.instant, event=event)
+        job = self._entry_of(run_id, begun) or job
+        job = replace(job, attempt=attempt)
         facts = facts_of.gather(self.ports, job)
         if facts.schedule_state is None or facts.schedule is None or facts.workflow is None:
             return None
@@ -242,6 +249,45 @@ class Repair:
             if page.cursor is None:
                 return [row for row in found if row.leaf != WAKE]
             cursor = page.cursor
+
+    def _entry_of(self, run_id: str, begun: Begun) -> Job | None:
+        """The job of the entry of a backfill that has become a run; None for another run."""
+        for row in self.stock.backfills:
+            if run_id.startswith(f"{row.schedule}."):
+                for index in range(row.total):
+                    if backfill.job_id(row, index, row.generation) == run_id:
+                        return self._entry(row, index, begun.at)
+        return None
+
+    def _entry(self, row: Backfill, index: int, at: Instant) -> Job | None:
+        """The job of an entry of a backfill, as it was created. None if the run that it repeats is no longer stored."""
+        if row.run is not None:
+            attempts = self.ports.runs.attempts(row.run)
+            return backfill.job_of_run(row, attempts[-1], at) if attempts else None
+        schedule = lookup.definition_of(self.ports, self.stock.schedule_states.get(row.schedule))
+        by = schedule.by if schedule is not None else ()
+        return backfill.job_of(row, index, Entries(self.ports, row).event(index), by, at, self.now)
+
+    def backfills(self) -> None:
+        """Each entry of a backfill that has begun has a job, a run or a record, and each backfill is checked again."""
+        shown = self.stock.ended | self.stock.records | {job.job_id for job in self.stock.jobs.values()}
+        for row in self.stock.backfills:
+            if row.ended_at is not None:
+                continue
+            ids_of = {index: backfill.job_id(row, index, row.generation) for index in range(row.total)}
+            begun = max((index + 1 for index in range(row.next, row.total) if ids_of[index] in shown), default=row.next)
+            if begun > row.next:
+                self._found("backfill", f"{row.schedule} {row.id}", f"entries {row.next} to {begun - 1} have begun")
+            live = {**row.live, **{str(index): row.generation for index in range(row.next, begun)}}
+            self._write(Replace(replace(row, next=begun, live=live, leases=0, wake_at=self.now, rev=row.rev + 1)))
+            for entry, generation in live.items():
+                lost = generation == row.generation and ids_of[int(entry)] not in shown
+                job = self._entry(row, int(entry), self.now) if lost and row.state == "RUNNING" else None
+                if job is not None:
+                    self._found("backfill", job.job_id, "created again: its job was lost")
+                    self._create(job)
+        for step in self.stock.reprocesses:
+            self._write(Replace(replace(step, wake_at=self.now, rev=step.rev + 1)))
 
     def missing_fires(self) -> None:
         """Write the fires again that a timer has left behind, and that nothing shows."""

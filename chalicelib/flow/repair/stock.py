@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 
 from chalicelib.core import ids, states
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.flow.archive.export import TABLES, pages_of
@@ -22,7 +24,8 @@ Outbox = Partition | CountedObject | PostedEvent
 @dataclass
 class Stock:
     """``runs`` are those that have not ended, and those since the instant; ``ended`` are the ids of jobs that have a
-    run or a record. ``markers`` are the applied events of each job that is none of these, and of those since."""
+    run or a record. ``markers`` are the applied events of each job that is none of these, and of those since.
+    ``backfills`` have not ended, or since; ``reprocesses`` have not ended."""
 
     since: Instant
     schedule_states: dict[str, ScheduleState] = field(default_factory=dict)
@@ -36,6 +39,8 @@ class Stock:
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
     ended: set[str] = field(default_factory=set)
     records: set[str] = field(default_factory=set)
+    backfills: list[Backfill] = field(default_factory=list)
+    reprocesses: list[Reprocess] = field(default_factory=list)
 
     @classmethod
     def read(cls, copies: Copies, since: Instant) -> Stock:
@@ -67,6 +72,10 @@ class Stock:
                 lately = max(row.claimed_at, row.state_at or 0) >= self.since
                 if lately or row.state == "RETRYING" or not states.is_terminal(row.state):
                     self.runs[row.run_id, row.attempt] = row
+            case Backfill() if row.ended_at is None or row.ended_at >= self.since:
+                self.backfills.append(row)
+            case Reprocess() if row.ended_at is None:
+                self.reprocesses.append(row)
             case Record(kind=kind) if kind != "LATE":
                 self.records.add(row.id)
             case _:
