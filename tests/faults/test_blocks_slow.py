@@ -13,9 +13,9 @@ from tests.faults.invariants import check
 from tests.faults.scenarios_paced import beyond_pace
 from tests.faults.slow_calls import SlowCalls, tick_once
 from tests.support.crash import Crash
-from tests.support.schedules import at
+from tests.support.schedules import at, partitions
 from tests.support.snapshot import Start
-from tests.support.world import World, flights
+from tests.support.world import World, day, flights
 
 LIMIT = "policy:demo.calm"
 A_LOT: Millis = 60 * SECOND
@@ -104,3 +104,45 @@ def test_e3_death_while_a_block_is_sent_loses_permits_only(most: int, jobs: int)
         assert all(len(slow.world.runs(f"s{name}")) == 1 for name in range(jobs)), f"call {number}"
         assert slow.world.limit_state(LIMIT).waiters == 0, f"call {number}"
         check(slow.world)
+
+
+def test_e3_an_urgent_job_passes_all_but_the_acquired_blocks() -> None:
+    """A job of an event trigger with a high priority joins a long queue, and starts after about a second."""
+    slow = backlog(60, 10, "1s")
+    slow.world.put("urgent", partitions(workflow="notify", policy="calm", priority=9))
+    slow.world.enable("urgent")
+    slow.work(slow.clock.now() + 2 * SECOND)
+    assert slow.world.limit_state(LIMIT).waiters > 30
+    now = slow.clock.now()
+    slow.world.upload(day(1))
+    slow.work(now + 3 * SECOND)
+    [urgent] = slow.world.runs("urgent")
+    assert urgent.start_requested_at is not None and urgent.start_requested_at - now <= 2 * SECOND
+    assert slow.world.limit_state(LIMIT).waiters > 20, "the others still wait"
+    slow.work(now + MINUTE, ticks=True)
+    assert len(sent(slow)) == len(set(sent(slow))) == 61
+    assert beyond_pace(sorted(slow.started_at), 10, SECOND) == []
+    check(slow.world)
+
+
+@pytest.mark.parametrize("act", ["disable", "delete"])
+def test_c13_a_closed_schedule_sends_nothing_of_its_block(act: str) -> None:
+    """The schedule is closed before any call of the block that reads or writes: then no call of it begins later than
+    100 ms after that."""
+    whole = backlog(4, 10, "1s")
+    while len(whole.started_at) < 4:
+        whole.work(whole.clock.now() + SECOND // 2)
+    for number in range(1, whole.calls + 1):
+        slow = backlog(4, 10, "1s")
+        world, closed = slow.world, list[Instant]()
+
+        def close(world: World = world, closed: list[Instant] = closed, slow: SlowCalls = slow) -> None:
+            for name in range(4):
+                getattr(world, act)(f"s{name}")
+            closed.append(slow.clock.now())
+
+        slow.at, slow.surprise = number, close
+        slow.work(slow.clock.now() + 2 * MINUTE, ticks=True)
+        assert closed, f"call {number}"
+        assert all(start <= closed[0] + 100 for start in slow.started_at), f"call {number}"
+        check(world)

@@ -31,7 +31,7 @@ FEWEST = 4
 MAX_WRITES = 100  # of a transaction
 # Each transaction writes to the row of the limit and to the partition of its queue, and so do those that start jobs. If
 # so many jobs wait, others join later, a part of this time later, so that starts find these rows free.
-LONG_QUEUE: Millis = 4 * SECOND
+MANY, LONG_QUEUE = 500, 4 * SECOND
 MAX_PAUSE: Millis = 30 * SECOND
 _SHARED = ExpectMode | ExpectDefinition | ExpectGrants
 
@@ -116,9 +116,12 @@ def _pause(ports: Ports, first: tuple[Joining, list[Write]]) -> Millis:
     sooner if they join now. 0 if they should join now, as more urgent ones do."""
     joining, plan = first
     limit_name = joining.pace.limit_name
-    backlog = joining.pace.after(ports.jobs.limit_state(limit_name).waiters)
+    waiters = ports.jobs.limit_state(limit_name).waiters
+    backlog = joining.pace.after(waiters)
+    if waiters < MANY or backlog < LONG_QUEUE:
+        return 0
     head = ports.jobs.head_of(limit_name, 1)
-    if backlog < LONG_QUEUE or (head and _rank(plan)[0] < head[0].rank[0]):
+    if head and _rank(plan)[0] < head[0].rank[0]:
         return 0
     share = 0.25 + 0.5 * int(ids.digest(joining.job.job_id, length=4), 16) / 0xFFFF
     return min(MAX_PAUSE, int(share * backlog))
