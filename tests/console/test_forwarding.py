@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from sluice.console.access import Refused
 from sluice.console.forwarding import Forward, forward
 
+ROOT = Path(__file__).parents[2]
 NS = "/v1/namespaces/demo"
 SCHEDULE = f"{NS}/apps/flights/schedules/clean"
 
@@ -67,7 +70,7 @@ def test_only_headers_that_the_api_reads_are_forwarded() -> None:
         ("POST", f"{SCHEDULE}/dry-run", {"events": []}),
         ("POST", f"{NS}/glance", {"schedules": ["demo.flights.clean"]}),
         ("POST", f"{SCHEDULE}/backfills", {"dry_run": True}),
-        ("POST", f"{NS}/reprocessings", {"dry_run": True}),
+        ("POST", f"{NS}/reprocess", {"dry_run": True}),
         ("POST", f"{NS}/apps/flights/bulk", {"dry_run": True}),
         ("PUT", f"{NS}/apps/flights?dry_run=true", {"workflows": []}),
     ],
@@ -95,6 +98,36 @@ def test_read_only_refuses_every_change(method: str, target: str, body: Any) -> 
     refused = sent(method, target, body, read_only=True)
     assert isinstance(refused, Refused)
     assert refused.code == "read_only"
+
+
+OPERATIONS = [
+    (method.upper(), path, operation)
+    for path, methods in json.loads((ROOT / "docs" / "openapi.json").read_text())["paths"].items()
+    for method, operation in methods.items()
+    if method != "get" and not path.startswith(("/v1/workers", "/v1/leases"))
+]
+
+
+@pytest.mark.parametrize("name", ["clean", "glance", "dry-run", "bulk", "backfills", "reprocess"])
+def test_read_only_refuses_each_operation_that_changes(name: str) -> None:
+    for method, path, operation in OPERATIONS:
+        reads = method == "POST" and path.endswith(("/glance", "/dry-run"))
+        for body in ({}, {"dry_run": False}, None):
+            answer = sent(method, re.sub(r"{\w+}", name, path), body, read_only=True)
+            assert isinstance(answer, Forward) == reads, f"{method} {path}: {operation['operationId']}"
+
+
+def test_read_only_forwards_each_dry_run_of_the_api() -> None:
+    bodies = json.loads((ROOT / "docs" / "openapi.json").read_text())["components"]["schemas"]
+    dry = []
+    for method, path, operation in OPERATIONS:
+        content = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+        model = bodies.get(content.get("schema", {}).get("$ref", "").rpartition("/")[2], {})
+        if "dry_run" in model.get("properties", {}):
+            dry.append(path)
+            answer = sent(method, re.sub(r"{\w+}", "clean", path), {"dry_run": True}, read_only=True)
+            assert isinstance(answer, Forward), path
+    assert len(dry) == 3
 
 
 def test_a_read_only_body_means_the_same_to_the_api() -> None:

@@ -150,7 +150,11 @@ function TopBar({ openPalette, openHelp }: { openPalette: () => void; openHelp: 
           {known?.region ? ` · ${known.region}` : ""}
         </span>
       )}
-      {known?.read_only && <span className="stage">read only</span>}
+      {known?.read_only && (
+        <span className="stage" title="Started with --read-only: reads and dry runs are sent, no change is">
+          read only
+        </span>
+      )}
       <button type="button" className="search" onClick={openPalette}>
         <SearchIcon size={14} aria-hidden="true" />
         <span>Go to a name, id or view</span>

@@ -89,7 +89,7 @@ function ActDialog({ action, close }: { action: Action; close: () => void }) {
         ))}
         <Command text={action.command(values)} />
         {error !== null && <Failure error={error} />}
-        {readOnly && <p className="faint">This console was started with --read-only: copy the command instead.</p>}
+        <ReadOnlyNote>copy the command instead</ReadOnlyNote>
         <footer>
           <button type="button" className="button" onClick={close}>
             Leave
@@ -109,6 +109,11 @@ function ActDialog({ action, close }: { action: Action; close: () => void }) {
 
 export function useReadOnly(): boolean {
   return useQuery(about).data?.read_only ?? false;
+}
+
+/** Says, in a console that only reads, what can be done here. */
+export function ReadOnlyNote({ children }: { children: ReactNode }) {
+  return useReadOnly() ? <p className="faint after">This console was started with --read-only: {children}.</p> : null;
 }
 
 export function FormField({ field, value, set }: { field: Field; value: string; set: (value: string) => void }) {
@@ -164,10 +169,12 @@ export function ActButton({
   children?: ReactNode;
 }) {
   const open = useAct();
+  const readOnly = useReadOnly();
   return (
     <button
       type="button"
-      className={`button ${small ? "small" : ""} ${action.danger ? "danger-text" : ""}`}
+      className={`button ${small ? "small" : ""} ${readOnly ? "faint" : action.danger ? "danger-text" : ""}`}
+      title={readOnly ? "Read only: shows the command" : undefined}
       onClick={() => open(action)}
     >
       {children ?? action.label}

@@ -10,7 +10,7 @@ import { tell } from "../frame/settings";
 import { partition, partitionPath, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { fromWall } from "../lib/zone";
-import { useReadOnly } from "../parts/act";
+import { ReadOnlyNote, useReadOnly } from "../parts/act";
 import { Command } from "../parts/command";
 import { ScheduleLink } from "../parts/go";
 import { Await, Failure, Panel } from "../parts/panel";
@@ -178,6 +178,7 @@ function Wizard({ name, byData }: { name: string; byData: boolean }) {
             <p className="after">
               <Command text={command(false)} />
             </p>
+            <ReadOnlyNote>dry runs only</ReadOnlyNote>
             <footer className="form-end">
               <button
                 type="button"

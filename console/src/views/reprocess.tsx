@@ -10,7 +10,7 @@ import { useGo, useNs, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { count, number, partition, partitionPath, shortId, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
-import { ActButton, useReadOnly } from "../parts/act";
+import { ActButton, ReadOnlyNote, useReadOnly } from "../parts/act";
 import { Command } from "../parts/command";
 import { Go, ScheduleLink } from "../parts/go";
 import { Await, Empty, Failure, Panel } from "../parts/panel";
@@ -236,6 +236,7 @@ function Wizard({ ns }: { ns: string }) {
           </table>
           <div className="body after">
             <Command text={command(false)} />
+            <ReadOnlyNote>dry runs only</ReadOnlyNote>
             <footer className="form-end">
               <button
                 type="button"

@@ -118,7 +118,9 @@ test("a console that only reads offers the command and sends no change", async (
   });
   await page.goto(`${console_.origin}/demo/schedules/flights/ingest-00000`);
   await page.getByText("read only", { exact: true }).waitFor();
-  await page.getByRole("button", { name: "Pause", exact: true }).click();
+  const pause = page.getByRole("button", { name: "Pause", exact: true });
+  await expect.poll(() => pause.getAttribute("title")).toBe("Read only: shows the command");
+  await pause.click();
   const dialog = page.getByRole("dialog");
   await dialog.getByText("copy the command instead").waitFor();
   expect(await dialog.getByRole("button", { name: "Pause", exact: true }).isDisabled()).toBe(true);
@@ -165,6 +167,7 @@ test("a namespace without anything says how to begin, in each view", async () =>
       overdue: { count: 0, at_least: false, items: [] },
       paused: { count: 0, at_least: false, schedules: [] },
     },
+    outcomes: { runs: 0, more: false, since: null, states: {}, failed: [] },
     fires: { ...none, at_least: false },
     graph: { around: null, nodes: [], edges: [], at_least: false },
     timeline: {

@@ -7,7 +7,7 @@ import type { Values } from "../../api/commands";
 import type { BulkChange, ScheduleInShort } from "../../api/types";
 import { count, number, shortName } from "../../lib/format";
 import { PAUSED } from "../../lib/states";
-import { FormField, Sheet, useReadOnly } from "../../parts/act";
+import { FormField, ReadOnlyNote, Sheet, useReadOnly } from "../../parts/act";
 import { Command } from "../../parts/command";
 import { ScheduleLink } from "../../parts/go";
 import { Failure } from "../../parts/panel";
@@ -128,7 +128,7 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleInShort[]; f
           <input value={typed} inputMode="numeric" onChange={(event) => setTyped(event.target.value)} />
         </label>
       )}
-      {readOnly && <p className="faint after">This console was started with --read-only: dry runs only.</p>}
+      <ReadOnlyNote>dry runs only</ReadOnlyNote>
       <footer>
         <button ref={leave} type="button" className="button" onClick={close}>
           {done ? "Close" : "Leave"}
