@@ -5,7 +5,9 @@ Each function plays one scenario and returns its figures. All raise `checks.Brok
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from benchmarks import registration as measured
