@@ -206,6 +206,7 @@ def _is_missing(problem: SluiceError) -> bool:
     return problem.message == _MISSING
 
 
+MAX_GUESSED = 100  # unknown fields for which a known one is searched, a millisecond each
 _MISSING = "expected a value, got nothing"
 
 
@@ -214,9 +215,14 @@ def _problems(
 ) -> Iterator[tuple[SluiceError, str | None]]:
     """The problems that the faults report, each with the field that was probably meant by an unknown field."""
     named: set[str] = set()
+    guessed = 0
+    at_place: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for fault in faults:
-        location = _location(fault)
-        field = ".".join(_path(location))
+        if _says_what_is_expected(fault):
+            at_place.setdefault(tuple(_path(_location(fault))), []).append(fault)
+    for fault in faults:
+        path = _path(_location(fault))
+        field = ".".join(path)
         if _follows_from_others(fault):
             continue
         carried = (fault.get("ctx") or {}).get("error")
@@ -226,7 +232,8 @@ def _problems(
                 yield SluiceError(each.code, each.message, inner or None, each.hint, mentions=each.mentions), None
             continue
         if fault["type"] == "extra_forbidden":
-            yield _unknown_field(fault, field, model)
+            guessed += 1
+            yield _unknown_field(fault, field, model if guessed <= MAX_GUESSED else None)
             continue
         if fault["type"] == "missing":
             yield SluiceError("invalid", _MISSING, field, "add the field"), None
@@ -234,7 +241,7 @@ def _problems(
         if field in named:
             continue
         named.add(field)
-        expected = _joined([_expected(other) for other in faults if _same_place(other, fault)])
+        expected = _joined([_expected(other) for other in at_place[tuple(path)]])
         message = f"{expected}, got {_short(fault.get('input'))}"
         yield SluiceError("invalid", message, field or None, _hint(fault)), None
 
@@ -260,9 +267,8 @@ def _follows_from_others(fault: Mapping[str, Any]) -> bool:
     return fault["type"] == "too_short" and isinstance(given, list) and len(given) >= fault["ctx"]["min_length"]
 
 
-def _same_place(fault: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    carries = isinstance((fault.get("ctx") or {}).get("error"), SluiceError)
-    return not carries and _path(_location(fault)) == _path(_location(other)) and fault["type"] != "missing"
+def _says_what_is_expected(fault: Mapping[str, Any]) -> bool:
+    return fault["type"] != "missing" and not isinstance((fault.get("ctx") or {}).get("error"), SluiceError)
 
 
 def _joined(expected: Sequence[str]) -> str:
