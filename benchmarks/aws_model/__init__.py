@@ -27,7 +27,7 @@ from benchmarks.measurement import Progress, Results
 
 SIZES = tuple(int(size) for size in os.environ.get("SLUICE_MODEL_SIZES", "10000,60000").split(","))
 STEADY = (12, 120)  # fires a second
-PACES = ((1, 5, 12), (10, 1, 100), (100, 1, 300), (60, 60, 45))  # events, interval in s, jobs
+PACES = ((1, 5, 12), (10, 1, 300), (100, 1, 3_000), (60, 60, 45))  # events, interval in s, jobs
 SCHEDULES = 1_000
 MEMORY = (256, 512, 768, 1024, 1769, 3008)
 # A poller of a loaded queue may bring ten messages at once; AWS decides.
