@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md, generated from the results:  python -m benchmarks.page
+"""The tables of docs/performance.md and docs/console.md, generated from the results:  python -m benchmarks.page
 
 Each table is between `<!-- name -->` and `<!-- end -->`; a missing measurement is named as missing. A test compares the
 page with `results.json`, so that neither changes without the other.
@@ -15,6 +15,7 @@ from benchmarks.history.capacity import model
 from benchmarks.machine import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
+CONSOLE_PAGE = ROOT / "docs" / "console.md"
 NOT_YET = "Not measured yet."
 Row = Iterable[object]
 
@@ -98,7 +99,8 @@ def _console(found: Mapping[str, Any]) -> str:
     measured, load = found["console"], found["origins"]["console"]
     size = f"{measured['schedules']:,} schedules, {measured['runs']:,} runs and {measured['waiting']:,} waiting jobs"
     about = (
-        f"{size}; openings of each view: {measured['times']}; load {load['load']} before, {load['load_after']} after."
+        f"{size}, on {load['date'][:10]}; openings of each view: {measured['times']}; load {load['load']} before, "
+        f"{load['load_after']} after."
     )
     rows = [_picked(one, (*names, *counted)) for one in measured["views"]]
     heads = ("view", "first rows, ms", "at most", "whole, ms", "longest task, ms")
@@ -252,8 +254,9 @@ KINDS: Mapping[str, str] = {
 
 
 def main() -> None:
-    """Rewrite the page."""
-    PAGE.write_text(page(PAGE.read_text(), results.read()))
+    """Rewrite the pages."""
+    for path in (PAGE, CONSOLE_PAGE):
+        path.write_text(page(path.read_text(), results.read()))
 
 
 if __name__ == "__main__":

@@ -53,6 +53,10 @@ def row_kind(item: Mapping[str, Any]) -> str:
     return {"A": "RUN"}.get(head, head)
 
 
+def _name(item: Mapping[str, Any]) -> tuple[str, str]:
+    return str(item["pk"]["S"]), str(item["sk"]["S"])
+
+
 class MeteredDynamo:
     """The calls that `aws/tables/dynamo.py` makes, on a real client. `schema` maps a table's name to its indexes."""
 
@@ -105,9 +109,11 @@ class MeteredDynamo:
         self.tally.call("dynamodb", "BatchGetItem")
         answer = self._client.batch_get_item(RequestItems=RequestItems)
         for table, request in RequestItems.items():
+            # Reading some attributes of an item costs as much as reading all.
+            whole = "ProjectionExpression" not in request and not answer.get("UnprocessedKeys")
+            found = {_name(row): row for row in answer["Responses"].get(table, ())} if whole else {}
             for key in request["Keys"]:
-                # Reading some attributes of an item costs as much as reading all.
-                row = self._stored({"TableName": table, "Key": key})
+                row = found.get(_name(key)) if whole else self._stored({"TableName": table, "Key": key})
                 units = capacity.get_units(row, request.get("ConsistentRead", False))
                 self._read(table, row_kind(key), "Batch get", units)
         return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from benchmarks import results
-from benchmarks.page import KINDS, NOT_YET, PAGE, TABLES, page
+from benchmarks.page import CONSOLE_PAGE, KINDS, NOT_YET, PAGE, TABLES, page
 
 
 def test_e9_the_page_has_the_figures_of_the_results() -> None:
@@ -13,6 +13,12 @@ def test_e9_the_page_has_the_figures_of_the_results() -> None:
     assert page(text, results.read()) == text, "run: python -m benchmarks.page"
     for name in TABLES:
         assert f"<!-- {name} -->" in text
+
+
+def test_the_page_of_the_console_has_its_figures() -> None:
+    text = CONSOLE_PAGE.read_text()
+    assert "<!-- console -->" in text
+    assert page(text, results.read()) == text, "run: python -m benchmarks.page"
 
 
 def test_a_missing_measurement_says_so() -> None:

@@ -114,7 +114,7 @@ function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: nu
   return (
     <div className="big-figures">
       <Figure
-        value={number(need)}
+        value={<Many many={need} atLeast={now.approvals.at_least || now.overdue.at_least} />}
         word={need === 1 ? "needs you" : "need you"}
         to={`${paths.home(ns)}`}
         tone={need > 0 ? "alert" : ""}
