@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from itertools import permutations
 from typing import Any
+from unittest.mock import patch
 
 from chalicelib.core.instants import MINUTE
+from chalicelib.flow import wake
 from chalicelib.flow.schedules import pauses
 from tests.faults.dying import Scenario, finish, passes, people, tick, upload
 from tests.faults.scenarios_basic import CLEAN, ONCE, ONE_AT_A_TIME
@@ -19,14 +21,15 @@ FAILING = partitions(by=["day"], pause_after_failures=2)
 
 
 def _hold_and_resume(world: World) -> None:
-    """One job runs, one queues, one comes while the schedule is held."""
+    """One job runs, one queues, one comes while the schedule is held. The resume wakes them one by one."""
     upload(world, 1)
     upload(world, 2)
     people(world, lambda: world.pause("clean", stop_timeouts=True))
     upload(world, 3)
     finish(world)
     passes(world, "1m")
-    people(world, lambda: world.resume("clean"))
+    with patch.object(wake, "BATCH_SIZE", 1):
+        people(world, lambda: world.resume("clean"))
     finish(world)
 
 
