@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from itertools import islice
 from typing import Any
 
 from chalicelib.aws.tables import items, keys
-from chalicelib.aws.tables.dynamo import Dynamo, checked_start, decode_cursor, encode_cursor, together
+from chalicelib.aws.tables.dynamo import Dynamo, checked_start, decode_cursor, encode_cursor
 from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.core import errors, ids
 from chalicelib.core.instants import DAY, Instant, iso, parse_instant
@@ -234,8 +233,8 @@ class DynamoWakes:
     def soonest(self, table: TableName, since: Instant, until: Instant, limit: int) -> Soonest:
         found: list[tuple[Ref, Instant]] = []
         complete: list[Instant] = []  # of the shards that have more rows
-        read = partial(self._first, table, since=iso(since), until=iso(until), limit=limit)
-        for rows, more in together(read, [str(shard) for shard in range(self._dynamo.shards.wake)]):
+        for shard in range(self._dynamo.shards.wake):
+            rows, more = self._first(table, str(shard), iso(since), iso(until), limit)
             refs = ((keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])), item) for item in rows)
             found += [(ref, parse_instant(item["wake_at"]["S"])) for ref, item in refs if ref is not None]
             complete += [parse_instant(rows[-1]["wake_at"]["S"])] if more else []

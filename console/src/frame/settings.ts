@@ -38,6 +38,18 @@ export function nextTheme(): void {
   applyTheme();
 }
 
+const dark = typeof matchMedia === "undefined" ? null : matchMedia("(prefers-color-scheme: dark)");
+
+/** Whether the system is dark now: the theme `auto` follows it. */
+export const useSystemDark = (): boolean =>
+  useSyncExternalStore(
+    (listener) => {
+      dark?.addEventListener("change", listener);
+      return () => dark?.removeEventListener("change", listener);
+    },
+    () => dark?.matches ?? false,
+  );
+
 export const useTheme = (): Theme => useSyncExternalStore(theme.subscribe, theme.get);
 
 const clock = store(Date.now());

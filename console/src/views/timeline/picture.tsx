@@ -1,7 +1,7 @@
 import { type MouseEvent, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Fire } from "../../api/types";
 import { useZone } from "../../frame/place";
-import { useTheme } from "../../frame/settings";
+import { useSystemDark, useTheme } from "../../frame/settings";
 import { type Bar, mergeBars, pixelOf, ticks } from "../../lib/bars";
 import { duration } from "../../lib/format";
 import { show } from "../../lib/zone";
@@ -38,6 +38,7 @@ export function TimelinePicture({ data, lines, lineOf, fires, from, to, now, pic
   const [over, setOver] = useState<{ bar: Bar; x: number; y: number } | null>(null);
   const zone = useZone();
   const theme = useTheme();
+  const systemDark = useSystemDark();
 
   useLayoutEffect(() => {
     const element = box.current;
@@ -90,7 +91,7 @@ export function TimelinePicture({ data, lines, lineOf, fires, from, to, now, pic
       );
     });
     return () => cancelAnimationFrame(frame);
-  }, [size, top, rows, expected, lines.length, span, marks, now, theme]);
+  }, [size, top, rows, expected, lines.length, span, marks, now, theme, systemDark]);
 
   const barAt = (event: MouseEvent): Bar | null => {
     const rect = canvas.current?.getBoundingClientRect();
