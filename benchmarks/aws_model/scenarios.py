@@ -99,7 +99,7 @@ def overdue(setup: Setup, cpu: Cpu, jobs: int) -> Figures:
         comes, lost = dict(region.sqs.comes), [0]
 
         def loses(queue: str, message: Message) -> None:
-            if json.loads(message.body)["refs"][0][0] == "job":
+            if any(ref[0] == "job" for ref in json.loads(message.body)["refs"]):
                 lost[0] += 1
             else:
                 comes[queue](message)

@@ -128,7 +128,7 @@ def test_a_job_that_raises_leaves_its_last_error_in_the_run(channel: Road) -> No
     why = channel.client.get(f"/v1/runs/{run['run_id']}/why")
     assert why["why"] == run["reason"]
     application, job_run = run["target_id"].split("/")
-    key = f"logs/demo/applications/{application}/jobs/{job_run}/SPARK_DRIVER/stdout.gz"
+    key = f"logs/{channel.name}/applications/{application}/jobs/{job_run}/SPARK_DRIVER/stdout.gz"
     log = gzip.decompress(channel.s3.get_object(Bucket=channel.control, Key=key)["Body"].read()).decode()
     assert "ValueError" in log
 

@@ -14,6 +14,7 @@ from chalicelib.core.targets.answers import NotNow
 from chalicelib.core.writes import RemoveWaiter
 from chalicelib.flow.definitions import store
 from tests.faults.dying import POLICIES, Scenario, finish, passes, people, upload
+from tests.faults.scenarios_delivered import SENT_ONCE
 from tests.support.crash import lost
 from tests.support.schedules import partitions
 from tests.support.world import World
@@ -46,6 +47,14 @@ def _be_allowed_more(world: World) -> None:
     _share_a_policy(world)
     people(world, lambda: store.put(world.ports, "policy", "demo.calm", POLICIES["calm"], "tester"))
     finish(world)
+
+
+def _fire_in_blocks(world: World) -> None:
+    """Four fires of one instant join the queue of a fast policy, and start in a block of permits."""
+    passes(world, "20s")
+    for _ in range(6):
+        world.clock.pass_by("10s")
+        world.settle(lost)
 
 
 def _be_refused(world: World) -> None:
@@ -104,6 +113,13 @@ PACED = {
         _be_allowed_more,
         [({"a": ["SUCCEEDED"] * 3, "b": ["SUCCEEDED"] * 3}, 6)],
         holds=_in_time,
+    ),
+    "a fast policy, whose jobs start in blocks": Scenario(
+        {name: {**SENT_ONCE, "policy": "fast"} for name in "abcd"},
+        _fire_in_blocks,
+        [({name: ["SUCCEEDED"] for name in "abcd"}, 0)],
+        messages=4,
+        holds=lambda world: beyond_pace(world.targets.queue.sent_at, 20, 10 * SECOND) == [],
     ),
     "start calls that are throttled": Scenario(
         {"daily": partitions(by=["day"])}, _be_refused, [({"daily": ["SUCCEEDED"] * 2}, 2)]

@@ -13,6 +13,7 @@ from tests.faults.test_crash_points import SCENARIOS
 from tests.support import rows
 from tests.support.world import World
 
+UNDECIDED = ("wake_at", "wake_shard", "wake_cursor", "ttl", "expires_at")
 Rows = dict[tuple[str, str, str], Any]
 
 
@@ -52,8 +53,8 @@ def _gates_and_jobs(world: World) -> Rows:
 
 
 def _content(row: Any) -> Any:
-    """The row without the attributes of the sweep and the TTL: a delivery decides nothing on these."""
-    return {name: value for name, value in row.items() if name not in ("wake_at", "wake_shard", "ttl", "expires_at")}
+    """The row without the attributes of the sweep, of waking and of the TTL: a delivery decides nothing on these."""
+    return {name: value for name, value in row.items() if name not in UNDECIDED}
 
 
 def _kind(row: Any) -> str:

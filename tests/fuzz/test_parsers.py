@@ -27,7 +27,7 @@ from chalicelib.core.targets import registry
 from chalicelib.core.time import expressions
 from chalicelib.core.triggers import patterns
 from chalicelib.web import bodies
-from tests.fuzz.values import DURATIONS, EXPRESSIONS, INSTANTS, bounded, damaged, documents, texts, values
+from tests.fuzz.values import DURATIONS, EXPRESSIONS, INSTANTS, ZONES, bounded, damaged, documents, texts, values
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -121,7 +121,7 @@ PARSERS: dict[str, tuple[Parser, Any, tuple[type[Exception], ...]]] = {
     "expressions": (_next_fires, st.one_of(st.sampled_from(EXPRESSIONS), texts()), ()),
     "durations": (instants.duration, st.one_of(st.sampled_from(DURATIONS), texts()), ()),
     "instants": (lambda text: instants.parse_when(text, NOON), st.one_of(st.sampled_from(INSTANTS), texts()), ()),
-    "zones": (instants.zone, texts(), ()),
+    "zones": (instants.zone, st.one_of(st.sampled_from(ZONES), texts()), ()),
     "sizes": (
         lambda text: sizes.parse_bytes(text, "bytes"),
         st.one_of(st.sampled_from(("5", "10GB", "1.5 MiB")), texts()),

@@ -15,6 +15,7 @@ HANGS = 20.0  # s of CPU time after which a call counts as hanging
 
 INSTANTS = ("2026-03-02T12:00:00Z", "2026-03-02T12:00:00.123+02:00", "9999-12-31T23:59:59Z", "1969-12-31T23:59:59Z",
             "0001-01-01T00:00:00+14:00", "2026-03-02", "2026-02-30T00:00:00Z")  # fmt: skip
+ZONES = ("Europe/Berlin", "UTC", "Etc/GMT+5", "America/Argentina/Ushuaia")
 DURATIONS = ("5m", "2h30m", "PT2H", "0s", "-1s", "99999999999999999d", "P1W", "1e9h", "never", "1.5h")
 EXPRESSIONS = ("0 5 * * mon-fri", "@every 1s", "@daily", "* * * * * *", "0 0 29 2 *", "0 0 31 2 *", "*/0 * * * *",
                "0-59/7 23 L * ?", "cron(0 12 * * ? *)", "rate(5 minutes)", "at(2026-03-02T12:00:00)", "0 0 * * 8",

@@ -68,7 +68,7 @@ def test_a_body_that_is_too_large_is_refused(standing: Api, path: str, body: Any
     method = "POST" if path.startswith(f"{ONE}/") else "PUT"
     error = refused(standing, 413, method, path, body)
     assert (error["code"], error["field"]) == ("too_large", field)
-    assert error["hint"] == "put large data into S3 and pass a reference"
+    assert error["hint"].startswith("put large data into S3 and pass a reference")
 
 
 # -- paths -----------------------------------------------------------------------------------------------------------

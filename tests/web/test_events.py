@@ -216,7 +216,7 @@ def test_t11_a_payload_that_is_too_large_must_go_by_reference(
     error = refused(standing, 413, "POST", EVENTS, {"events": events})
     assert (error["code"], error["field"]) == ("too_large", field)
     assert error["message"].startswith(message)
-    assert error["hint"] == "put large data into S3 and pass a reference"
+    assert error["hint"].startswith("put large data into S3 and pass a reference")
 
 
 def test_t11_events_are_posted_to_an_existing_namespace_only(standing: Api) -> None:

@@ -299,7 +299,7 @@ def test_a_batch_that_reads_no_job_again_is_found(monkeypatch: pytest.MonkeyPatc
     """A user withdraws a job after the batch has decided, and before it sends."""
 
     def plant(ledger: Any) -> Any:
-        monkeypatch.setattr(deliver, "_unchanged", _as_decided)
+        monkeypatch.setattr(deliver, "unchanged", _as_decided)
         return ledger
 
     found = _planted(situations_deliveries.BATCH, plant, ("batch", "withdraw"))
