@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from chalicelib.aws.tables import packing
 from chalicelib.core import ids
 from chalicelib.core.instants import iso, parse_instant
 
@@ -71,25 +70,15 @@ class Change:
 
 def copy(item: Item, change: Change) -> Item:
     """The item as the product would have written it elsewhere. `change.texts` may not change the kind of the row."""
-    plain = {name: _value(content, change) for name, content in item.items() if name not in ("ttl", packing.ATTRIBUTE)}
+    plain = {name: _value(content, change) for name, content in item.items() if name != "ttl"}
     if "ttl" in item:
         plain["ttl"] = {"N": str(int(item["ttl"]["N"]) + change.shift // 1000)}
     _place(plain, change.shards)
-    if packing.ATTRIBUTE in item:
-        whole = {name: content.get("S") or int(content["N"]) for name, content in plain.items()}
-        packed = packing.pack({**whole, **_moved(_packed(item), change)})[packing.ATTRIBUTE]
-        plain[packing.ATTRIBUTE] = {"B": packed}
     return plain
 
 
 def copies(items: Iterable[Item], change: Change) -> list[Item]:
     return [copy(item, change) for item in items]
-
-
-def _packed(item: Item) -> dict[str, Any]:
-    """The attributes of a run that are not stored under their own names."""
-    clear = {name: content.get("S") or content.get("B") or int(content["N"]) for name, content in item.items()}
-    return {name: content for name, content in packing.unpack(clear).items() if name not in clear}
 
 
 def _value(content: dict[str, Any], change: Change) -> dict[str, Any]:
@@ -106,20 +95,6 @@ def _value(content: dict[str, Any], change: Change) -> dict[str, Any]:
             return {"M": {change.text(name): _value(part, change) for name, part in held.items()}}
         case _:
             return content
-
-
-def _moved(content: Any, change: Change) -> Any:
-    if isinstance(content, str):
-        return change.text(content)
-    if isinstance(content, bool) or content is None:
-        return content
-    if isinstance(content, int):
-        return change.instant(content) if 10**12 <= content < 2 * 10**12 else content
-    if isinstance(content, list):
-        return [_moved(part, change) for part in content]
-    if isinstance(content, dict):
-        return {change.text(name): _moved(part, change) for name, part in content.items()}
-    return content
 
 
 def _place(item: Item, shards: Shards) -> None:

@@ -15,7 +15,6 @@ from benchmarks.console import browse
 from benchmarks.console.copies import Change, Item, Shards, copy
 from benchmarks.console.views import View, views
 from benchmarks.console.world import AGE, LIMIT, NAMESPACE, Played, Size, everything, seed
-from chalicelib.aws.tables import packing
 from chalicelib.core.instants import DAY, HOUR, SECOND
 from tests.support.clock import NOON
 from tests.support.world import World
@@ -30,9 +29,8 @@ ENDS: dict[str, str | None] = {"fed": "SUCCESS", "failing": "FAILED", "running":
 
 
 def plain(item: Item) -> Any:
-    """An item with its packed attributes, and a word for each digest. The parts of indexes follow from digests."""
-    clear = {name: content.get("S") or content.get("B") or content for name, content in item.items()}
-    whole = packing.unpack(clear) if packing.ATTRIBUTE in clear else clear
+    """An item with a word for each digest. The parts of indexes follow from digests."""
+    whole = {name: content.get("S") or content for name, content in item.items()}
     for name in ("wake_shard", "day_key", "wf_key", "schedule_key"):
         if name in whole:
             whole[name] = re.sub(r"(?<=#)\d$|^\d$", "part", str(whole[name]))

@@ -1,7 +1,8 @@
 """Rows as DynamoDB items and back. Free-form documents are stored as JSON text, all other fields as plain attributes.
 
 ``format`` is the number of the layout (O11). Layouts 1 and 2 had other names and were never released, so no code reads
-them; code reads every layout that was released. Since layout 2, runs are packed into one attribute.
+them; code reads every layout that was released. Earlier code packed runs into one attribute (`packing`): such rows are
+still read, and their next write stores each attribute by itself.
 A new attribute needs no new layout: code that does not know the attribute keeps it (`core/rows/stored.py`).
 """
 
@@ -55,9 +56,12 @@ class NewerLayout(RuntimeError):
 
 
 def value(plain: Any) -> dict[str, Any]:
-    """One attribute value. Texts and small numbers, which are most values, do not pass boto3's slow serializer."""
+    """One attribute value. Texts and small numbers, which are most values, do not pass boto3's slow serializer.
+
+    DynamoDB refuses text that is not valid Unicode, such as half of a surrogate pair in the answer of a target. A
+    question mark replaces it."""
     if type(plain) is str:
-        return {"S": plain}
+        return {"S": plain if plain.isascii() else plain.encode("utf-8", "replace").decode()}
     if type(plain) is int and -_EXACT < plain < _EXACT:
         return {"N": str(plain)}
     result: dict[str, Any] = _serialize(plain)
@@ -108,14 +112,14 @@ def is_listed(item: Mapping[str, Any]) -> bool:
 def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     key = keys.key_of(row)
     plain: dict[str, Any] = {"pk": key.pk, "sk": key.sk, "format": FORMAT}
-    packs = isinstance(row, Run)
+    is_run = isinstance(row, Run)
     for item in fields(row):
         content = getattr(row, item.name)
         if content is None or item.name in ("wake_at", _CARRIED):
             continue
-        # An empty attribute of a run that equals its default is not stored.
-        if not (packs and item.name != "rev" and not content and content == item.default):
-            plain[item.name] = _to_plain(item.name, content) if packs else _encode(item.name, content)
+        # DynamoDB bills runs by the KB, so an empty attribute that equals its default is not stored.
+        if not (is_run and not content and content == item.default):
+            plain[item.name] = _encode(item.name, content)
     wake_at = getattr(row, "wake_at", None)
     plain |= wake(wake_at, key.pk, wake_shards) if wake_at is not None else listed(row, key.pk, wake_shards)
     expires_at = getattr(row, "expires_at", None)
@@ -126,10 +130,7 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     plain |= {former: plain[name] for name, former in FORMER.get(type(row), {}).items() if name in plain}
     if isinstance(row, AuditRow):
         plain |= {"day_key": audit_day(iso(row.recorded_at)[:10]), "at": row.id}
-    carried = dict(row.unknown)
-    if packs:
-        plain = packing.pack(carried.pop(packing.ATTRIBUTE, {}) | plain)
-    return carried | {name: value(content) for name, content in plain.items()}
+    return dict(row.unknown) | {name: value(content) for name, content in plain.items()}
 
 
 def from_item(kind: type[R], item: Item) -> R:
@@ -147,14 +148,17 @@ def from_item(kind: type[R], item: Item) -> R:
         hidden = hidden | {name: stored[old] for name, old in former.items() if old in stored}
     values = {name: _decode(name, content) for name, content in hidden.items() if name in known}
     unknown: list[tuple[str, Any]] = [(name, content) for name, content in item.items() if name not in written]
-    if packing.ATTRIBUTE in stored:
-        packed = {name: content for name, content in hidden.items() if name not in stored and name not in known}
-        unknown += [(packing.ATTRIBUTE, packed)] if packed else []
+    unknown += [(name, _unpacked(hidden[name])) for name in hidden.keys() - stored.keys() - known]
     return kind(**values, **({_CARRIED: tuple(unknown)} if unknown and issubclass(kind, StoredRow) else {}))
 
 
+def _unpacked(content: Any) -> dict[str, Any]:
+    """The attribute value of an unknown part of a packed run. DynamoDB has decimal fractions only."""
+    return value(json.loads(json.dumps(content), parse_float=Decimal))
+
+
 def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
-    """Some attributes of a row that is not packed; None for an attribute that is not stored."""
+    """Some attributes of a row, but not of a run; None for an attribute that is not stored."""
     return tuple(_decode(name, _read(item[name])) if name in item else None for name in names)
 
 

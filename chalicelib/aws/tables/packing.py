@@ -1,8 +1,8 @@
-"""The packed row of a run. DynamoDB bills each of the seven writes of a run by the KB.
+"""Reads the packed rows of runs that earlier versions of Sluice wrote.
 
-Attributes that keys, indexes and conditions name stay as they are. All others go as deflated JSON into one attribute.
-The deflater starts with a dictionary: words that rows have in common, and the keys of the row. The inflater needs the
-same dictionary.
+They packed most attributes of a run into one: deflated JSON, whose deflater began with a dictionary of frequent words
+and the keys of the row. The inflater needs the same dictionary. Runs are stored in attributes of their own now
+(decision 0090), and the next write of a packed row unpacks it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 ATTRIBUTE = "packed"
-CLEAR = frozenset(
-    {"pk", "sk", "format", "rev", "state", "wake_shard", "wake_at", "ttl", "wf_key", "schedule_key", "day_key", "at"}
-)
-_LEVEL, _RAW, _MEMORY = 9, -15, 8
-# The dictionary never changes: rows that were packed with it need it to be read. The most frequent words are last,
-# because deflate encodes a shorter distance in fewer bits.
+_RAW = -15  # deflated data without a header
+# The dictionary never changes: rows that were packed with it need it to be read.
 _WORDS = (
     b'{"late":true,"cancel":true,"unknown_answer":true,"pause_after":3,"backfill":"cursor":null,"leases":1,"paced_until"'
     b':17,"queued_in":"policy:","rank":"lease_until":17,"payload":{"dataset":"path":"s3://","partition":{"year":"2026",'
@@ -38,15 +34,6 @@ _WORDS = (
 )
 
 
-def pack(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of a run as they are stored. ``row`` holds plain values and documents, with all index keys."""
-    hidden = {name: content for name, content in row.items() if name not in CLEAR}
-    text = json.dumps(hidden, separators=(",", ":"))
-    deflater = zlib.compressobj(_LEVEL, zlib.DEFLATED, _RAW, _MEMORY, zlib.Z_DEFAULT_STRATEGY, _dictionary(row))
-    packed = deflater.compress(text.encode()) + deflater.flush()
-    return {name: content for name, content in row.items() if name in CLEAR} | {ATTRIBUTE: packed}
-
-
 def unpack(row: Mapping[str, Any]) -> dict[str, Any]:
     """The attributes of a run, from a packed or an unpacked item."""
     packed = row.get(ATTRIBUTE)
@@ -54,7 +41,8 @@ def unpack(row: Mapping[str, Any]) -> dict[str, Any]:
         return dict(row)
     clear = {name: content for name, content in row.items() if name != ATTRIBUTE}
     inflater = zlib.decompressobj(_RAW, _dictionary(row))
-    hidden: dict[str, Any] = json.loads(inflater.decompress(_bytes(packed)) + inflater.flush())
+    text = inflater.decompress(_bytes(packed)) + inflater.flush()
+    hidden: dict[str, Any] = json.loads(text)
     return clear | hidden
 
 

@@ -22,7 +22,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Failures, Subscription, Timer
 from chalicelib.core.writes import Create, Put
-from tests.aws.tables.test_packing import ONE_BY_ONE
+from tests.aws.tables.test_run_rows import ONE_BY_ONE
 from tests.support import rows
 from tests.support.clock import NOON
 
