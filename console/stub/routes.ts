@@ -358,8 +358,11 @@ const ROUTES: Record<string, Handler> = {
   "GET /v1/namespaces/{ns}/schedules": ({ ns }, query) => {
     need(ns === NS ? ns : undefined, `namespace named '${ns}'`);
     const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 500)];
-    const last = from + many >= schedules.length;
-    return page([...schedules.slice(from, from + many), ...(last ? [NODE] : [])], last ? null : String(from + many));
+    const part = query.get("q")?.toLowerCase() ?? "";
+    const fitting = part ? schedules.filter((row) => row.name.includes(part)) : schedules;
+    const last = from + many >= fitting.length;
+    const nodes = last && NODE.name.includes(part) ? [NODE] : [];
+    return page([...fitting.slice(from, from + many), ...nodes], last ? null : String(from + many));
   },
   "POST /v1/namespaces/{ns}/glance": (_, __, body) => ({ items: (body.schedules as string[]).map(glance), gone: [] }),
   "GET /v1/namespaces/{ns}/now": now,
