@@ -227,7 +227,7 @@ export function timeline(from: number, to: number, limit: number, ids: boolean) 
     if (claimed >= to) continue;
     if (claimed < from) break;
     if (columns.row.length >= limit) {
-      oldest = claimed;
+      oldest = claimed + 800; // of the one before, which is the last of this page
       break;
     }
     const made = run(number);
