@@ -132,7 +132,7 @@ export function actsOf({ schedule, dag, dagRun }: Definitions): Record<string, A
     "POST /v1/runs/{id}/rerun": accepted,
     "POST /v1/namespaces/{ns}/dead-letters/redrive": () => [
       202,
-      { redriven: [letters(run(30).run_id)], refused: [], more: false },
+      { redriven: [run(30).run_id], refused: [], more: false },
     ],
     "POST /v1/namespaces/{ns}/dead-letters/{id}/redrive": ({ id }) => [202, letters(id)],
     "DELETE /v1/namespaces/{ns}/dead-letters/{id}": () => [204, null],

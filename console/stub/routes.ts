@@ -153,6 +153,8 @@ function now() {
     at_least: JOBS > 2000,
     waiting: {
       count: Math.min(JOBS, 2000),
+      at_least: JOBS > 2000,
+      groups_left_out: 0,
       groups: [
         {
           kind: "limit",
@@ -195,7 +197,7 @@ function now() {
         },
       ],
     },
-    approvals: { count: approvals.length, jobs: approvals.slice(0, 20) },
+    approvals: { count: approvals.length, at_least: false, jobs: approvals.slice(0, 20) },
     running: { count: 12, at_least: false, runs: Array.from({ length: 12 }, (_, number) => run(number)) },
     overdue: {
       count: 1,
@@ -219,7 +221,7 @@ function now() {
           state: "hold",
           since: iso(NOW - 90 * MINUTE),
           reason: "3 runs failed in a row",
-          by: null,
+          by: "sluice",
         },
       ],
     },
@@ -416,7 +418,8 @@ const ROUTES: Record<string, Handler> = {
         skipped: index % 17 === 3,
         state: "enabled",
       }));
-    return { from: iso(from), to: iso(from + 1440 * MINUTE), at_least: false, items };
+    const to = iso(from + 1440 * MINUTE);
+    return { from: iso(from), to, complete_to: to, at_least: false, items };
   },
   "GET /v1/namespaces/{ns}/jobs": (_, query) => {
     const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 50)];
@@ -490,7 +493,8 @@ const ROUTES: Record<string, Handler> = {
     }));
     return { around: null, nodes, edges, at_least: true };
   },
-  "GET /v1/namespaces/{ns}/apps": () => page([{ name: "demo.flights", kind: "app" }]),
+  "GET /v1/namespaces/{ns}/apps": () =>
+    page([{ name: "demo.flights", kind: "app", version: 1, updated_at: iso(NOW), updated_by: "ada" }]),
   "GET /v1/namespaces/{ns}/datasets": () => page([DATASET]),
   "GET /v1/namespaces/{ns}/datasets/{name}": () => DATASET,
   "GET /v1/namespaces/{ns}/datasets/{name}/partitions": (_, query) => {
@@ -498,10 +502,10 @@ const ROUTES: Record<string, Handler> = {
     const [first, last] = [day("from") ?? 0, day("to") ?? Number.POSITIVE_INFINITY];
     const many = Number(query.get("limit") ?? 50);
     const fitting = PARTITIONS.filter(({ at }) => at >= first && at <= last);
-    return page(
-      fitting.slice(0, many).map(({ item }) => item),
-      fitting.length > many ? "next" : null,
-    );
+    const more = fitting.length > many;
+    const ranged = query.get("from") !== null || query.get("to") !== null;
+    const items = fitting.slice(0, many).map(({ item }) => item);
+    return { ...page(items, more && !ranged ? "next" : null), at_least: more };
   },
   "GET /v1/namespaces/{ns}/datasets/{name}/partition": (_, query) => {
     const [year, month, day] = (query.get("values") ?? "").split("/");
@@ -512,7 +516,7 @@ const ROUTES: Record<string, Handler> = {
       ready_at: null,
       path: "s3://lake/raw/weather/",
       waiting: [job(1)],
-      runs: [run(20)],
+      runs: [{ ...run(20), at: run(20).claimed_at }],
       ended: [],
       schedules: ["demo.flights.join"],
       at_least: false,
@@ -727,7 +731,7 @@ const ACTS = actsOf({ schedule: definition, dag: DAG, dagRun: () => dagRun(0) })
 
 type Answers = (params: Record<string, string>, query: URLSearchParams, body: Record<string, unknown>) => Answer;
 
-const compiled = Object.entries<Answers>({
+export const ROUTES_OF_STUB = Object.entries<Answers>({
   ...Object.fromEntries(
     Object.entries(ROUTES).map(
       ([route, handler]) => [route, (...given) => [200, handler(...given)]] as [string, Answers],
@@ -748,7 +752,7 @@ const compiled = Object.entries<Answers>({
 
 /** The status and content of an answer. */
 export function answer(method: string, url: URL, body: Record<string, unknown>): Answer {
-  for (const { method: wanted, pattern, handler } of compiled) {
+  for (const { method: wanted, pattern, handler } of ROUTES_OF_STUB) {
     const match = wanted === method ? pattern.exec(url.pathname) : null;
     if (!match) continue;
     const params = Object.fromEntries(

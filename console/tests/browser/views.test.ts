@@ -1,15 +1,9 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { job, run } from "../../stub/data.ts";
+import { faultsOf } from "./axe.ts";
 import { type Stage, stage } from "./console.ts";
 
-/** The part of axe that is used. */
-interface Axe {
-  run: (page: Document, options: object) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
-}
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const S = "/demo/schedules/flights/ingest-00000";
 
 /** Each view, and a text that only its data brings. */
@@ -52,19 +46,48 @@ test.each(VIEWS)("%s shows its data, and axe finds nothing in either theme", asy
   await page.getByText(text).first().waitFor({ timeout: 20_000 });
   for (const theme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: theme });
-    // As a debugger: the policy of the page allows no script from elsewhere.
-    await page.evaluate(axe);
-    const found = await page.evaluate(async () => {
-      const result = await (window as unknown as { axe: Axe }).axe.run(document, {
-        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
-      });
-      return result.violations.flatMap((rule) =>
-        rule.nodes.slice(0, 3).map((node) => `${rule.id}: ${node.html.slice(0, 160)}`),
-      );
-    });
+    const found = await faultsOf(page);
     expect(found, `${theme} ${path}`).toEqual([]);
   }
   expect(complaints).toEqual([]);
+  await context.close();
+});
+
+/** What opens over a page: how, and a text of it. */
+const OVER: [name: string, path: string, open: (page: Page) => Promise<void>, text: string | RegExp][] = [
+  [
+    "the dialog of an action",
+    S,
+    (page) => page.getByRole("button", { name: "Pause", exact: true }).click(),
+    "Nothing is dropped.",
+  ],
+  [
+    "many at once",
+    "/demo/schedules?q=clean-0000",
+    (page) => page.getByRole("button", { name: "Act on all 2" }).click(),
+    "someone else has just changed it",
+  ],
+  [
+    "the palette",
+    "/demo/schedules",
+    async (page) => {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Name, id or view" }).fill("clean");
+    },
+    "demo.flights.clean-00008",
+  ],
+  ["the keys", "/demo/schedules", (page) => page.keyboard.press("?"), "A key opens something."],
+];
+
+test.each(OVER)("axe finds nothing in %s in either theme", async (_, path, open, text) => {
+  const { page, context } = await console_.open(path);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await open(page);
+  await page.getByRole("dialog").getByText(text).first().waitFor();
+  for (const theme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    expect(await faultsOf(page), `${theme} ${path}`).toEqual([]);
+  }
   await context.close();
 });
 
