@@ -496,7 +496,8 @@ const ROUTES: Record<string, Handler> = {
   "GET /v1/namespaces/{ns}/apps": () =>
     page([{ name: "demo.flights", kind: "app", version: 1, updated_at: iso(NOW), updated_by: "ada" }]),
   "GET /v1/namespaces/{ns}/datasets": () => page([DATASET]),
-  "GET /v1/namespaces/{ns}/datasets/{name}": () => DATASET,
+  "GET /v1/namespaces/{ns}/datasets/{name}": ({ name }) =>
+    need(name === "weather" ? DATASET : undefined, `dataset named '${NS}.${name}'`),
   "GET /v1/namespaces/{ns}/datasets/{name}/partitions": (_, query) => {
     const day = (end: string) => (query.get(end) ? Date.UTC(...dayOf(query.get(end) ?? "")) : null);
     const [first, last] = [day("from") ?? 0, day("to") ?? Number.POSITIVE_INFINITY];
@@ -653,7 +654,7 @@ const ROUTES: Record<string, Handler> = {
     return page([run(40), run(41)].map((made) => ({ ...made, schedule: `${NS}.flights.~${name}` })));
   },
   "GET /v1/namespaces/{ns}/apps/{app}/dags": () => page([DAG]),
-  [`GET ${D}`]: () => DAG,
+  [`GET ${D}`]: ({ name }) => need(name === "nightly" ? DAG : undefined, `DAG named '${NS}.flights.${name}'`),
   [`GET ${D}/runs`]: () => page([dagRun(0), dagRun(1)]),
   [`GET ${D}/runs/{id}`]: ({ id }) =>
     need(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,12 +14,14 @@ from typing import Any
 
 import pytest
 
+from chalicelib.wiring import VERSION
+from sluice.console.access import HEADER
 from sluice.console.files import Page
 from sluice.console.server import Console, Settings
 from sluice.signing import Reply
 from tests.console.test_commands_act import APP, Installation
 from tests.console.test_page import BUILD, npm
-from tests.docs.session import ADDRESS, InProcess, session
+from tests.docs.session import ADDRESS, USER, InProcess, session
 
 TOKEN = "the-token-of-this-test"
 POOL = {"pools": {"cluster": {"size": 8, "shares": {"flights.notify": {"reserved": 2}}}}}
@@ -97,14 +100,38 @@ def views(at: Installation) -> list[dict[str, Any]]:
     return [{"name": name, "path": path, "texts": texts} for name, (path, texts) in found.items()]
 
 
+def test_the_page_learns_whose_console_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLUICE_STAGE", "prod")
+    monkeypatch.setenv("AWS_REGION", "eu-west-1")
+    with session(tmp_path), console() as address:
+        origin, _, token = address.partition("/#token=")
+        asked = urllib.request.Request(f"{origin}/console.json", headers={HEADER: token})
+        with urllib.request.urlopen(asked, timeout=10) as answer:
+            about = json.load(answer)
+    assert about == {
+        "api": ADDRESS,
+        "namespace": "demo",
+        "arn": USER,
+        "account": USER.split(":")[4],
+        "region": "eu-west-1",
+        "stage": "prod",
+        "version": VERSION,
+        "read_only": False,
+    }
+
+
 def test_each_view_shows_the_answers_of_the_product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with session(tmp_path) as reader:
         # The browser's clock is that of this machine.
         reader.world.clock.wait_until(int(time.time() * 1000) - 3 * 3_600_000)
         monkeypatch.setattr("tests.console.test_commands_act.APP", GIVEN)
         wanted = views(Installation(reader))
+        runs = len(reader.world.runs("clean")) + len(reader.world.jobs("clean"))
         with console() as address:
             monkeypatch.setenv("CONSOLE_URL", address)
             monkeypatch.setenv("CONSOLE_NAMESPACE", "demo")
             monkeypatch.setenv("CONSOLE_VIEWS", json.dumps(wanted))
             npm("real")
+        reader.world.settle()
+        after = len(reader.world.runs("clean")) + len(reader.world.jobs("clean"))
+        assert after == runs, "a page of another port has run the schedule"
