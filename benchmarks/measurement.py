@@ -27,6 +27,7 @@ ALL = (
     "tick",
     "cold_start",
     "startup",
+    "frames",
     "console",
     "cost",
     "history",

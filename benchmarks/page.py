@@ -100,12 +100,27 @@ def _console(found: Mapping[str, Any]) -> str:
     size = f"{measured['schedules']:,} schedules, {measured['runs']:,} runs and {measured['waiting']:,} waiting jobs"
     about = (
         f"{size}, on {load['date'][:10]}; openings of each view: {measured['times']}; load {load['load']} before, "
-        f"{load['load_after']} after."
+        f"{load['load_after']} after. The page itself loads {measured['page_kb']} kB."
     )
     rows = [_picked(one, (*names, *counted)) for one in measured["views"]]
     heads = ("view", "first rows, ms", "at most", "whole, ms", "longest task, ms")
     table = _markdown((*heads, "API requests", "table calls", "read units", "kB"), rows)
     return f"{about}\n\n{table}"
+
+
+def _frames(found: Mapping[str, Any]) -> str:
+    if "frames" not in found:
+        return NOT_YET
+    measured, load = found["frames"], found["origins"]["frames"]
+    about = (
+        f"{measured['schedules']:,} schedules, {measured['runs']:,} bars and {measured['jobs']:,} waiting jobs, on "
+        f"{load['date'][:10]}; load {load['load']} before, {load['load_after']} after. The first load with the list of "
+        f"schedules: {measured['first_load_kb']} kB."
+    )
+    names = ("first_rows_ms", "longest_task_ms", "frame_p95_ms", "frame_gap_ms")
+    rows = [(one["view"], *(one.get(name, "") for name in names)) for one in measured["views"]]
+    heads = ("view", "first rows, ms", "longest task, ms", "p95 of frames, ms", "longest gap, ms")
+    return f"{about}\n\n{_markdown(heads, rows)}"
 
 
 def _history(found: Mapping[str, Any]) -> str:
@@ -216,6 +231,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "cold_start": _cold_start,
     "startup": _startup,
     "console": _console,
+    "frames": _frames,
     "cost": _cost,
     "history": _history,
     "capacity": _capacity,
@@ -245,7 +261,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 # How the figures of each table came about. The section of a table begins with this word (a test compares).
 KINDS: Mapping[str, str] = {
     **dict.fromkeys(
-        ("burst", "steady", "registration", "emitters", "cold_start", "startup", "console", "history"), "measured"
+        ("burst", "steady", "registration", "emitters", "cold_start", "startup", "console", "frames", "history"), "measured"
     ),
     **dict.fromkeys(("tick", "cost"), "counted"),
     **dict.fromkeys(("capacity", "memory"), "predicted"),

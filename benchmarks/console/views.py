@@ -43,9 +43,9 @@ def views(run_id: str) -> tuple[View, ...]:
         View("Run", f"{ns}/runs/{run_id}", ".page-head .state"),
         View("DAG", f"{ns}/dags/seed/{DAG}", ROWS),
         View("Dataset", f"{ns}/datasets/{BIG}", ".calendar-cell.ok"),
-        View("Limits", f"{ns}/limits?name={LIMIT}", ROWS),
+        View("Limits", f"{ns}/limits?name={LIMIT}", '[role="row"] button.name'),
         View("Backfills", f"{ns}/schedules/seed/{BACKFILLED}?tab=backfills", ".panel table tbody tr"),
-        View("Dead letters", f"{ns}/dead-letters", ROWS),
+        View("Dead letters", f"{ns}/dead-letters", '[role="row"] a.name'),
         View("Report", f"{ns}/report", ROWS),
         View("Palette", ns, '[role="option"] >> text=fed-00011', words="fed-00011"),
     )

@@ -112,6 +112,7 @@ export function run(number: number) {
     billed: { cost_usd: 0.012 },
     backfill: null,
     rerun_of: null,
+    requested_by: null,
     outcome: state === "FAILED" ? "failed" : null,
     metrics: null,
     priority: 5,
@@ -178,6 +179,7 @@ export function job(number: number) {
     approvals: [],
     backfill: null,
     progress: { "0": 1 },
+    requested_by: null,
     queue: waits.queued_in ? { of: "workflow demo.flights.clean", position: number + 1, waiting: JOBS } : null,
   };
 }
@@ -227,7 +229,7 @@ export function timeline(from: number, to: number, limit: number, ids: boolean) 
     if (claimed >= to) continue;
     if (claimed < from) break;
     if (columns.row.length >= limit) {
-      oldest = claimed;
+      oldest = claimed + 800; // of the one before, which is the last of this page
       break;
     }
     const made = run(number);

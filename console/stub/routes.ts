@@ -1,5 +1,6 @@
 // The answers of the stand-in, in the shapes of the API.
 
+import { actsOf, BACKFILL, REPROCESS } from "./acts.ts";
 import { glance, idOf, iso, JOBS, job, NODE, NOW, NS, RUNS, run, schedules, timeline } from "./data.ts";
 
 type Answer = [number, unknown];
@@ -7,6 +8,11 @@ type Handler = (params: Record<string, string>, query: URLSearchParams, body: Re
 
 const MINUTE = 60_000;
 const page = (items: unknown[], next: string | null = null) => ({ items, next_cursor: next });
+/** A page of a list: as many as the limit from the cursor on. */
+function paged(items: unknown[], query: URLSearchParams) {
+  const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 50)];
+  return page(items.slice(from, from + many), from + many < items.length ? String(from + many) : null);
+}
 const missing = (what: string): Answer => [
   404,
   { error: { code: "not_found", message: `no ${what}`, field: null, hint: "look at the list" } },
@@ -116,6 +122,7 @@ function definition(params: Record<string, string>) {
   return {
     ...row,
     kind: "schedule",
+    skips: [FIRES[1]],
     description: "Cleans the day's rows. <b>Text is text.</b>",
     owner: "ada",
     trigger: {
@@ -134,6 +141,7 @@ function definition(params: Record<string, string>) {
   };
 }
 
+const FIRES = [1, 2, 3, 4, 5].map((hour) => iso(NOW + hour * 60 * MINUTE));
 const WINDOW = { count: 5, oldest: iso(NOW - 180 * MINUTE) };
 
 function now() {
@@ -145,6 +153,8 @@ function now() {
     at_least: JOBS > 2000,
     waiting: {
       count: Math.min(JOBS, 2000),
+      at_least: JOBS > 2000,
+      groups_left_out: 0,
       groups: [
         {
           kind: "limit",
@@ -187,7 +197,7 @@ function now() {
         },
       ],
     },
-    approvals: { count: approvals.length, jobs: approvals.slice(0, 20) },
+    approvals: { count: approvals.length, at_least: false, jobs: approvals.slice(0, 20) },
     running: { count: 12, at_least: false, runs: Array.from({ length: 12 }, (_, number) => run(number)) },
     overdue: {
       count: 1,
@@ -211,7 +221,7 @@ function now() {
           state: "hold",
           since: iso(NOW - 90 * MINUTE),
           reason: "3 runs failed in a row",
-          by: null,
+          by: "sluice",
         },
       ],
     },
@@ -225,7 +235,7 @@ const limit = (name: string, full: boolean) => ({
   in_use: 2,
   maximum: name.startsWith("policy") ? null : 2,
   unit: name.startsWith("policy") ? "starts" : "runs",
-  waiting: 9,
+  waiting: 3_000,
   next_at: null,
   holders: full
     ? [0, 1].map((number) => ({
@@ -237,14 +247,14 @@ const limit = (name: string, full: boolean) => ({
       }))
     : null,
   waiters: full
-    ? Array.from({ length: 9 }, (_, index) => ({
+    ? Array.from({ length: 100 }, (_, index) => ({
         position: index + 1,
         job_id: job(index).job_id,
         schedule: job(index).schedule,
         attempt: null,
       }))
     : null,
-  at_least: false,
+  at_least: full,
 });
 
 const DATASET = {
@@ -259,6 +269,36 @@ const DATASET = {
   updated_at: iso(NOW),
   updated_by: "ada",
 };
+
+const dayOf = (values: string): [number, number, number] => {
+  const [year = 2013, month = 1, day = 1] = values.split("/").map(Number);
+  return [year, month - 1, day];
+};
+
+/** The partitions of a dataset by days, the newest first; one in thirteen days is missing. */
+const PARTITIONS = Array.from({ length: 5_400 }, (_, index) => index)
+  .filter((index) => index % 13 !== 5)
+  .map((index) => {
+    const at = Date.UTC(2013, 11, 31) - index * 1440 * MINUTE;
+    const day = new Date(at);
+    const partition = {
+      year: String(day.getUTCFullYear()),
+      month: String(day.getUTCMonth() + 1),
+      day: String(day.getUTCDate()),
+    };
+    const put = iso(NOW - index * MINUTE);
+    return {
+      at,
+      item: {
+        dataset: "demo.weather",
+        partition,
+        path: "s3://lake/raw/weather/",
+        ready_at: put,
+        put_at: put,
+        object: null,
+      },
+    };
+  });
 
 const MESSAGE = {
   kind: "message",
@@ -358,8 +398,11 @@ const ROUTES: Record<string, Handler> = {
   "GET /v1/namespaces/{ns}/schedules": ({ ns }, query) => {
     need(ns === NS ? ns : undefined, `namespace named '${ns}'`);
     const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 500)];
-    const last = from + many >= schedules.length;
-    return page([...schedules.slice(from, from + many), ...(last ? [NODE] : [])], last ? null : String(from + many));
+    const part = query.get("q")?.toLowerCase() ?? "";
+    const fitting = part ? schedules.filter((row) => row.name.includes(part)) : schedules;
+    const last = from + many >= fitting.length;
+    const nodes = last && NODE.name.includes(part) ? [NODE] : [];
+    return page([...fitting.slice(from, from + many), ...nodes], last ? null : String(from + many));
   },
   "POST /v1/namespaces/{ns}/glance": (_, __, body) => ({ items: (body.schedules as string[]).map(glance), gone: [] }),
   "GET /v1/namespaces/{ns}/now": now,
@@ -375,19 +418,21 @@ const ROUTES: Record<string, Handler> = {
         skipped: index % 17 === 3,
         state: "enabled",
       }));
-    return { from: iso(from), to: iso(from + 1440 * MINUTE), at_least: false, items };
+    const to = iso(from + 1440 * MINUTE);
+    return { from: iso(from), to, complete_to: to, at_least: false, items };
   },
   "GET /v1/namespaces/{ns}/jobs": (_, query) => {
     const [from, many] = [Number(query.get("cursor") ?? 0), Number(query.get("limit") ?? 50)];
     const items = Array.from({ length: Math.min(many, Math.max(0, JOBS - from)) }, (__, index) => job(from + index));
     return page(items, from + many < JOBS ? String(from + many) : null);
   },
-  "GET /v1/namespaces/{ns}/runs": (_, query) => {
-    const items = Array.from({ length: Math.min(5000, RUNS) }, (__, number) => run(number)).filter(
-      (made) => !query.get("state") || made.state === query.get("state"),
-    );
-    return page(items.slice(0, Number(query.get("limit") ?? 50)), items.length > 500 ? "next" : null);
-  },
+  "GET /v1/namespaces/{ns}/runs": (_, query) =>
+    paged(
+      Array.from({ length: Math.min(5000, RUNS) }, (__, number) => run(number)).filter(
+        (made) => !query.get("state") || made.state === query.get("state"),
+      ),
+      query,
+    ),
   "GET /v1/namespaces/{ns}/outcomes": () => {
     const newest = Array.from({ length: Math.min(500, RUNS) }, (_, number) => run(number));
     const states: Record<string, number> = {};
@@ -407,6 +452,22 @@ const ROUTES: Record<string, Handler> = {
             "group:demo.heavy",
           ].map((name) => limit(name, false)),
     ),
+  "GET /v1/namespaces/{ns}/pools/{name}": ({ name }) => ({
+    name: need(name === "gone" ? undefined : `${NS}.${name}`, `pool named '${NS}.${name}'`),
+    kind: "pool",
+    version: 1,
+    updated_at: iso(NOW),
+    updated_by: "ada",
+    size: 8,
+    unit: "slots",
+    shares: { "flights.clean": { reserved: 2 } },
+    in_use: 7,
+    waiting: 3,
+    parts: [
+      { of: "everybody", units: 6, in_use: 5, waiting: 3, queue: [] },
+      { of: `${NS}.flights.clean`, units: 2, in_use: 2, waiting: 0, queue: [] },
+    ],
+  }),
   "GET /v1/namespaces/{ns}/timeline": (_, query) => {
     const to = query.get("to") ? Date.parse(query.get("to") ?? "") : NOW;
     const from = query.get("from") ? Date.parse(query.get("from") ?? "") : to - 60 * MINUTE;
@@ -432,30 +493,21 @@ const ROUTES: Record<string, Handler> = {
     }));
     return { around: null, nodes, edges, at_least: true };
   },
-  "GET /v1/namespaces/{ns}/apps": () => page([{ name: "demo.flights", kind: "app" }]),
+  "GET /v1/namespaces/{ns}/apps": () =>
+    page([{ name: "demo.flights", kind: "app", version: 1, updated_at: iso(NOW), updated_by: "ada" }]),
   "GET /v1/namespaces/{ns}/datasets": () => page([DATASET]),
-  "GET /v1/namespaces/{ns}/datasets/{name}": () => DATASET,
-  "GET /v1/namespaces/{ns}/datasets/{name}/partitions": () =>
-    page(
-      Array.from({ length: 300 }, (_, index) => index)
-        .filter((index) => index % 13 !== 5)
-        .map((index) => {
-          const day = new Date(Date.UTC(2013, 11, 31) - index * 86_400_000);
-          const partition = {
-            year: String(day.getUTCFullYear()),
-            month: String(day.getUTCMonth() + 1),
-            day: String(day.getUTCDate()),
-          };
-          return {
-            dataset: "demo.weather",
-            partition,
-            path: "s3://lake/raw/weather/",
-            ready_at: iso(NOW - index * MINUTE),
-            put_at: iso(NOW - index * MINUTE),
-            object: null,
-          };
-        }),
-    ),
+  "GET /v1/namespaces/{ns}/datasets/{name}": ({ name }) =>
+    need(name === "weather" ? DATASET : undefined, `dataset named '${NS}.${name}'`),
+  "GET /v1/namespaces/{ns}/datasets/{name}/partitions": (_, query) => {
+    const day = (end: string) => (query.get(end) ? Date.UTC(...dayOf(query.get(end) ?? "")) : null);
+    const [first, last] = [day("from") ?? 0, day("to") ?? Number.POSITIVE_INFINITY];
+    const many = Number(query.get("limit") ?? 50);
+    const fitting = PARTITIONS.filter(({ at }) => at >= first && at <= last);
+    const more = fitting.length > many;
+    const ranged = query.get("from") !== null || query.get("to") !== null;
+    const items = fitting.slice(0, many).map(({ item }) => item);
+    return { ...page(items, more && !ranged ? "next" : null), at_least: more };
+  },
   "GET /v1/namespaces/{ns}/datasets/{name}/partition": (_, query) => {
     const [year, month, day] = (query.get("values") ?? "").split("/");
     return {
@@ -465,15 +517,15 @@ const ROUTES: Record<string, Handler> = {
       ready_at: null,
       path: "s3://lake/raw/weather/",
       waiting: [job(1)],
-      runs: [run(20)],
+      runs: [{ ...run(20), at: run(20).claimed_at }],
       ended: [],
       schedules: ["demo.flights.join"],
       at_least: false,
     };
   },
-  "GET /v1/namespaces/{ns}/dead-letters": () =>
-    page(
-      Array.from({ length: 3 }, (_, index) => ({
+  "GET /v1/namespaces/{ns}/dead-letters": (_, query) =>
+    paged(
+      Array.from({ length: 300 }, (_, index) => ({
         run_id: run(index + 30).run_id,
         attempt: 1,
         schedule: run(index + 30).schedule,
@@ -486,6 +538,7 @@ const ROUTES: Record<string, Handler> = {
         first_try_at: iso(NOW - 50 * MINUTE),
         failed_at: iso(NOW - 48 * MINUTE),
       })),
+      query,
     ),
   "GET /v1/namespaces/{ns}/reports": () => ({
     ...page(
@@ -511,7 +564,9 @@ const ROUTES: Record<string, Handler> = {
     ),
     day: iso(NOW - 1440 * MINUTE).slice(0, 10),
   }),
-  "GET /v1/namespaces/{ns}/reprocess": () => page([]),
+  "GET /v1/namespaces/{ns}/reprocess": () => page([REPROCESS]),
+  "GET /v1/namespaces/{ns}/reprocess/{id}": ({ id }) =>
+    need(id === REPROCESS.reprocess_id ? REPROCESS : undefined, `re-processing '${id}'`),
   [`GET ${S}`]: definition,
   [`GET ${S}/why`]: (params) => {
     const row = need(byName(params), `schedule named '${params.ns}.${params.app}.${params.name}'`);
@@ -528,8 +583,8 @@ const ROUTES: Record<string, Handler> = {
     };
   },
   [`GET ${S}/preview`]: () => ({
-    items: [1, 2, 3, 4, 5].map((hour) => iso(NOW + hour * 60 * MINUTE)),
-    due: [1, 2, 3, 4, 5].map((hour) => iso(NOW + hour * 60 * MINUTE)),
+    items: FIRES,
+    due: FIRES,
     next_cursor: null,
     description: "every hour",
     fires_per_day: 24,
@@ -579,7 +634,7 @@ const ROUTES: Record<string, Handler> = {
         },
       })),
     ),
-  [`GET ${S}/backfills`]: () => page([]),
+  [`GET ${S}/backfills`]: () => page([BACKFILL]),
   [`GET ${M}`]: ({ name }) => ({
     ...MESSAGE,
     name: need(name === "beat" ? `${NS}.flights.beat` : undefined, `message named '${NS}.flights.${name}'`),
@@ -599,7 +654,7 @@ const ROUTES: Record<string, Handler> = {
     return page([run(40), run(41)].map((made) => ({ ...made, schedule: `${NS}.flights.~${name}` })));
   },
   "GET /v1/namespaces/{ns}/apps/{app}/dags": () => page([DAG]),
-  [`GET ${D}`]: () => DAG,
+  [`GET ${D}`]: ({ name }) => need(name === "nightly" ? DAG : undefined, `DAG named '${NS}.flights.${name}'`),
   [`GET ${D}/runs`]: () => page([dagRun(0), dagRun(1)]),
   [`GET ${D}/runs/{id}`]: ({ id }) =>
     need(
@@ -671,34 +726,45 @@ const ROUTES: Record<string, Handler> = {
     edges: [{ from: "partition:demo.weather/2013/2/9", to: id, text: "partition" }],
     at_least: false,
   }),
-  "POST /v1/namespaces/{ns}/apps/{app}/bulk": (_, __, body) => ({
-    changed: body.names,
-    unchanged: [],
-    failed: [],
-    dry_run: body.dry_run,
-  }),
 };
 
-const compiled = Object.entries(ROUTES).map(([route, handler]) => {
-  const [method = "", path = ""] = route.split(" ");
-  return { method, pattern: new RegExp(`^${path.replace(/{(\w+)}/g, "(?<$1>[^/]+)")}$`), handler };
-});
+const ACTS = actsOf({ schedule: definition, dag: DAG, dagRun: () => dagRun(0) });
+
+type Answers = (params: Record<string, string>, query: URLSearchParams, body: Record<string, unknown>) => Answer;
+
+export const ROUTES_OF_STUB = Object.entries<Answers>({
+  ...Object.fromEntries(
+    Object.entries(ROUTES).map(
+      ([route, handler]) => [route, (...given) => [200, handler(...given)]] as [string, Answers],
+    ),
+  ),
+  ...Object.fromEntries(
+    Object.entries(ACTS).map(
+      ([route, act]) => [route, (params, query, body) => act(params, body, query)] as [string, Answers],
+    ),
+  ),
+})
+  // Those with more fixed parts first: `/dead-letters/redrive` before `/dead-letters/{id}`.
+  .sort(([a], [b]) => a.split("{").length - b.split("{").length)
+  .map(([route, handler]) => {
+    const [method = "", path = ""] = route.split(" ");
+    return { method, pattern: new RegExp(`^${path.replace(/{(\w+)}/g, "(?<$1>[^/]+)")}$`), handler };
+  });
 
 /** The status and content of an answer. */
 export function answer(method: string, url: URL, body: Record<string, unknown>): Answer {
-  for (const { method: wanted, pattern, handler } of compiled) {
+  for (const { method: wanted, pattern, handler } of ROUTES_OF_STUB) {
     const match = wanted === method ? pattern.exec(url.pathname) : null;
     if (!match) continue;
     const params = Object.fromEntries(
       Object.entries(match.groups ?? {}).map(([key, value]) => [key, decodeURIComponent(value)]),
     );
     try {
-      return [200, handler(params, url.searchParams, body)];
+      return handler(params, url.searchParams, body);
     } catch (error) {
       if (error instanceof Missing) return missing(error.message);
       throw error;
     }
   }
-  if (method === "POST") return [200, { job_id: job(0).job_id, state: "PENDING_LAUNCH", reason: "" }];
   return missing(`route ${method} ${url.pathname}`);
 }

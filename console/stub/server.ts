@@ -32,7 +32,7 @@ function reply(response: ServerResponse, status: number, type: string, body: str
     "Cache-Control": "no-store",
     "Content-Encoding": "gzip",
   });
-  response.end(gzipSync(body, { level: 1 }));
+  response.end(status === 204 ? undefined : gzipSync(body, { level: 1 }));
 }
 
 async function file(path: string): Promise<[string, Buffer]> {

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import console, measurement
+from benchmarks import console, frames, measurement
 from benchmarks.console import browse
 from benchmarks.console.copies import Change, Item, Shards, copy
 from benchmarks.console.views import View, views
@@ -126,10 +126,13 @@ def test_the_seed_is_played_to_the_states_that_are_copied() -> None:
 
 
 def test_a_view_whose_first_rows_are_late_is_named() -> None:
-    slow = {"view": "Home", "first_rows_ms": 1_501, "budget_ms": 1_500.0}
-    quick = {"view": "Queue", "first_rows_ms": 1_999, "budget_ms": 2_000.0}
+    slow = {"view": "Home", "first_rows_ms": 1_501, "budget_ms": 1_500.0, "longest_task_ms": 150}
+    quick = {"view": "Queue", "first_rows_ms": 1_999, "budget_ms": 2_000.0, "longest_task_ms": 151}
     found = {"console": {"views": [slow, quick]}}
-    assert console.over_budget(found) == ["Home: expected its first rows within 1,500 ms, got 1,501"]
+    assert console.over_budget(found) == [
+        "Home: expected its first rows within 1,500 ms, got 1,501",
+        "Queue: expected no task beyond 150 ms, got 151",
+    ]
     assert measurement.over_budget("console", found)
 
 
@@ -177,3 +180,16 @@ def test_views_that_show_nothing_at_first_are_opened_again(monkeypatch: pytest.M
     with pytest.raises(RuntimeError, match="no rows"):
         tries.clear()
         browse.warm_up("http://127.0.0.1:1/", (), tries=2)
+
+
+def test_figures_of_frames_have_their_budgets_and_those_beyond_are_named() -> None:
+    bounds = {"firstRowsMs": 1_000, "longestTaskMs": 150, "frameP95Ms": 34, "frameGapMs": 250}
+    list_ = {"view": "Queue", "firstRowsMs": 900, "longestTaskMs": 151, "frameP95Ms": 17, "frameGapMs": 250}
+    still = {"view": "Home", "firstRowsMs": 1_001, "longestTaskMs": 0}
+    found = frames.views({"views": [{**list_, "bounds": bounds}, {**still, "bounds": bounds}]})
+    assert found[0]["frame_gap_ms"] == 250
+    assert "frame_p95_ms" not in found[1]
+    assert frames.over_budget({"frames": {"views": found}}) == [
+        "Queue: expected longest task ms of at most 150, got 151",
+        "Home: expected first rows ms of at most 1,000, got 1,001",
+    ]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -30,12 +31,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Played:
-    """An answer. ``content`` of type bytes is sent unchanged; ``hang_up`` closes the connection without an answer."""
+    """An answer. ``content`` of type bytes is sent unchanged; ``hang_up`` closes the connection without an answer;
+    ``after`` are the seconds that the answer takes."""
 
     status: int = 200
     content: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     hang_up: bool = False
+    after: float = 0.0
 
 
 @dataclass
@@ -101,6 +104,7 @@ def playing() -> Iterator[PlayedApi]:
         do_GET = do_PUT = do_POST = do_DELETE = do  # noqa: N815 (the names that http.server looks for)
 
         def _send(self, played: Played) -> None:
+            time.sleep(played.after)
             if played.hang_up:
                 self.close_connection = True
                 return

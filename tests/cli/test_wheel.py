@@ -17,6 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ("sluice", "chalicelib", "pyproject.toml", "setup.py", "MANIFEST.in", "LICENSE", "README.md")
+BUILD_OF_CONSOLE = ("index.html", "favicon.svg", "assets/index-1a2b.js", ".vite/manifest.json")  # of make console
 CLIENT = {"botocore", "pyyaml", "rich", "typer", "tzdata"}
 MODULES = {"botocore": "botocore", "yaml": "pyyaml", "rich": "rich", "typer": "typer"}
 # The plugin of pytest is loaded by pytest alone; `sluice.testing` and `sluice.operations` need the extra ``testing``.
@@ -31,6 +32,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
         elif (ROOT / name).exists():
             shutil.copy(ROOT / name, source / name)
+    static = source / "sluice" / "console" / "static"
+    shutil.rmtree(static, ignore_errors=True)
+    for name in BUILD_OF_CONSOLE:
+        (static / name).parent.mkdir(parents=True, exist_ok=True)
+        (static / name).write_text("built")
     options = ["--quiet", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "wheel", *options, "--wheel-dir", str(built), str(source)]
     subprocess.run(command, check=True)
@@ -64,6 +70,10 @@ def test_the_wheel_holds_the_typed_client_and_nothing_beside(names: list[str]) -
         assert f"sluice/{name}" in names
     present = {str(path.relative_to(ROOT)) for path in (ROOT / "sluice").rglob("*.py")}
     assert present <= set(names)
+
+
+def test_the_wheel_carries_the_build_of_the_console(names: list[str]) -> None:
+    assert {f"sluice/console/static/{name}" for name in BUILD_OF_CONSOLE} <= set(names)
 
 
 def test_the_wheel_requires_only_what_a_client_needs(required: dict[str, set[str]]) -> None:

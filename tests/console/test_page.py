@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "sluice" / "console" / "static"
 NODE = ROOT / "build" / "console-venv" / "bin"
 MOST_BYTES = 300_000  # gzipped, of the first load with the list of schedules
+MOST_BYTES_OF_PICTURE = 300_000
 START, LIST = "index.html", "src/views/schedules.tsx"
 
 
@@ -55,6 +56,12 @@ def test_the_layout_of_graphs_is_no_part_of_the_first_load(manifest: dict[str, A
 def test_the_page_needs_no_inline_script_or_style(manifest: dict[str, Any]) -> None:
     text = (BUILD / START).read_text(encoding="utf-8")
     assert re.findall(r"<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=", text) == []
+
+
+def test_the_pictures_of_the_documents_are_small() -> None:
+    sizes = {path.name: path.stat().st_size for path in (ROOT / "docs" / "pictures").glob("*.png")}
+    assert len(sizes) >= 4
+    assert {name: size for name, size in sizes.items() if size > MOST_BYTES_OF_PICTURE} == {}
 
 
 def npm(script: str) -> None:

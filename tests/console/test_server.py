@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import pytest
 from sluice.console.access import HEADER
 from sluice.console.files import Page
 from sluice.console.server import ALWAYS, Console, Settings
-from sluice.signing import SignedHttp
+from sluice.signing import READ_SECONDS, SignedHttp
 from tests.cli.played_api import KEY, REGION, SECRET, Played, PlayedApi, playing
 
 TOKEN = "the-token"
@@ -70,8 +71,8 @@ def page(tmp_path: Path) -> Page:
     return Page(tmp_path)
 
 
-def serving(url: str, page: Page, read_only: bool = False) -> Iterator[Browser]:
-    server = Console(0, TOKEN, Settings(url, "demo", read_only), page, SignedHttp(url, read_seconds=1.0))
+def serving(url: str, page: Page, read_only: bool = False, seconds: float = 1.0) -> Iterator[Browser]:
+    server = Console(0, TOKEN, Settings(url, "demo", read_only), page, SignedHttp(url, read_seconds=seconds))
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     yield Browser(server.access.port)
@@ -189,6 +190,31 @@ def test_a_connection_that_breaks_is_an_error_with_a_hint(api: PlayedApi, browse
     answer = browser("GET", SCHEDULE)
     assert (answer.status, answer.json["error"]["code"]) == (502, "not_reachable")
     assert answer.json["error"]["hint"]
+
+
+# Times are played ten times as fast: the proxy waits 30 s, and an answer after 10 s must arrive.
+TENTH = 0.1
+
+
+def test_an_answer_of_ten_seconds_arrives(api: PlayedApi, page: Page) -> None:
+    api.play("GET", SCHEDULE, Played(200, {"name": "clean"}, after=10 * TENTH))
+    for browser in serving(api.url, page, seconds=READ_SECONDS * TENTH):
+        answer = browser("GET", SCHEDULE)
+        assert (answer.status, answer.json) == (200, {"name": "clean"})
+
+
+def test_an_answer_that_never_comes_is_an_error_with_a_hint(api: PlayedApi, page: Page) -> None:
+    api.play("GET", SCHEDULE, Played(200, {"name": "clean"}, after=2.0))
+    for browser in serving(api.url, page, seconds=0.3):
+        answer = browser("GET", SCHEDULE)
+        assert (answer.status, answer.json["error"]["code"]) == (502, "not_reachable")
+        assert answer.json["error"]["hint"]
+
+
+def test_the_page_waits_longer_than_the_proxy_and_the_proxy_than_the_api() -> None:
+    text = (Path(__file__).parents[2] / "console" / "src" / "api" / "client.ts").read_text(encoding="utf-8")
+    [patience] = re.findall(r"const PATIENCE_MS = ([\d_]+);", text)
+    assert 29 < READ_SECONDS < int(patience.replace("_", "")) / 1_000, "API Gateway answers within 29 s"
 
 
 def test_an_api_that_is_down_is_an_error_with_a_hint(api: PlayedApi, page: Page) -> None:

@@ -43,6 +43,14 @@ def test_a_search_among_10000_reads_only_what_fits(api: Counting) -> None:
     assert found.calls <= 25
 
 
+def test_the_palette_finds_one_of_10000_for_the_price_of_the_names(api: Counting) -> None:
+    found = api.ask(f"{NS}/schedules?q=a7.s0042&limit=50")
+
+    assert [item["name"] for item in found.body["items"]] == ["demo.a7.s0042"]
+    assert found.calls <= 25
+    assert found.units <= 300, "all rows of the list take 23,000"
+
+
 @pytest.mark.long
 def test_a_filter_that_fits_few_goes_on_page_by_page(api: Counting) -> None:
     found = api.pages(f"{NS}/schedules?tag=team=a&app=a3&state=enabled")

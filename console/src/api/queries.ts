@@ -4,7 +4,7 @@ import { keepPreviousData, type Query, QueryClient, queryOptions } from "@tansta
 import type { About } from "./about";
 import { ApiError, fill, get, pace, post, send } from "./client";
 import type { ReportRow } from "./report";
-import type { GlanceAtSchedule, Job, Now, ScheduleInShort } from "./types";
+import type { DeadLetter, GlanceAtSchedule, Job, Now, Run, ScheduleInShort } from "./types";
 
 const SECOND = 1000;
 
@@ -47,6 +47,29 @@ export interface JobList {
 }
 
 const MOST_JOBS = 5_000;
+
+interface Part<T> {
+  items: T[];
+  next_cursor: string | null;
+}
+
+/** A list in two parts: the first, short one is shown while the rest comes. Read again, it is one part. */
+async function inParts<T>(
+  queryKey: readonly unknown[],
+  path: string,
+  query: Record<string, string | undefined>,
+  { first, most }: { first: number; most: number },
+  signal: AbortSignal,
+): Promise<Part<T>> {
+  const read = (limit: number, cursor: string | null) =>
+    send<Part<T>>("GET", path, { query: { limit, cursor, ...query }, signal });
+  if (client.getQueryData(queryKey) !== undefined) return read(most, null);
+  const some = await read(first, null);
+  if (some.next_cursor === null) return some;
+  client.setQueryData(queryKey, some);
+  const rest = await read(most - first, some.next_cursor);
+  return { items: [...some.items, ...rest.items], next_cursor: rest.next_cursor };
+}
 
 export const about = queryOptions({
   queryKey: ["about"],
@@ -92,6 +115,19 @@ export function scheduleRows(ns: string) {
     refetchInterval: every(30),
   });
 }
+
+/** The first schedules whose full names contain a part: what the palette shows. The API reads no other schedule. */
+export const schedulesNamed = (ns: string, part: string) =>
+  queryOptions({
+    queryKey: [ns, "schedules", "named", part],
+    queryFn: ({ signal }) =>
+      get("/v1/namespaces/{ns}/schedules", { ns }, { query: { q: part, limit: FOUND_AT_ONCE }, signal }),
+    placeholderData: keepPreviousData,
+    staleTime: 30 * SECOND,
+  });
+
+// The API reads the states of a hundred names together, so fewer rows are no cheaper, and these can be ranked.
+const FOUND_AT_ONCE = 50;
 
 /** The dear facts of the schedules on screen, by name. At most 50 a request. */
 export function glances(ns: string, names: string[]) {
@@ -244,13 +280,17 @@ export const namespace = {
       placeholderData: keepPreviousData,
       refetchInterval: every(30),
     }),
-  runs: (ns: string, query: { state?: string; day?: string; limit?: number } = {}, seconds = 10) =>
-    queryOptions({
-      queryKey: [ns, "runs", query],
-      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/runs", { ns }, { query: { limit: 500, ...query }, signal }),
+  /** The newest 500 runs; the first page is shown while the others come. */
+  runs: (ns: string, query: { state?: string; day?: string } = {}) => {
+    const queryKey = [ns, "runs", query];
+    return queryOptions({
+      queryKey,
+      queryFn: ({ signal }) =>
+        inParts<Run>(queryKey, fill("/v1/namespaces/{ns}/runs", { ns }), query, { first: 100, most: 500 }, signal),
       placeholderData: keepPreviousData,
-      refetchInterval: every(seconds),
-    }),
+      refetchInterval: every(10),
+    });
+  },
   /** The waiting jobs; the first page is shown while the others come. */
   jobs: (ns: string) => {
     const queryKey = [ns, "jobs"];
@@ -287,11 +327,34 @@ export const namespace = {
       placeholderData: name ? undefined : keepPreviousData,
       refetchInterval: every(5),
     }),
-  letters: (ns: string, schedule?: string) =>
+  pool: (name: string) =>
     queryOptions({
-      queryKey: [ns, "dead-letters", schedule ?? ""],
+      queryKey: ["pool", name],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/pools/{name}", ofTwo(name), { signal }),
+      refetchInterval: every(5),
+      retry: false,
+    }),
+  /** Dead letters, at most 200; the first page is shown while the others come. */
+  letters: (ns: string, schedule?: string) => {
+    const queryKey = [ns, "dead-letters", schedule ?? ""];
+    return queryOptions({
+      queryKey,
       queryFn: ({ signal }) =>
-        get("/v1/namespaces/{ns}/dead-letters", { ns }, { query: { limit: 200, schedule }, signal }),
+        inParts<DeadLetter>(
+          queryKey,
+          fill("/v1/namespaces/{ns}/dead-letters", { ns }),
+          { schedule },
+          { first: 50, most: 200 },
+          signal,
+        ),
+      refetchInterval: every(30),
+    });
+  },
+  /** How many dead letters there are, up to a bound. */
+  lettersCounted: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "dead-letters", "count"],
+      queryFn: ({ signal }) => get("/v1/namespaces/{ns}/dead-letters", { ns }, { query: { limit: 50 }, signal }),
       refetchInterval: every(30),
     }),
   report: (ns: string, day?: string) =>
@@ -358,7 +421,8 @@ export const dataset = {
       queryKey: ["dataset", name, "partitions", query],
       queryFn: ({ signal }) =>
         get("/v1/namespaces/{ns}/datasets/{name}/partitions", ofTwo(name), {
-          query: { limit: 500, order: "desc", ...query },
+          // Without a range: half a year of days.
+          query: { limit: query.from ? 500 : 200, order: "desc", ...query },
           signal,
         }),
       refetchInterval: every(30),

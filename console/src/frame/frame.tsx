@@ -66,12 +66,15 @@ export function Frame() {
   const [help, setHelp] = useState(false);
   const go = useGo();
   const cycleZone = useCycleZone();
-  useKeys({
-    "ctrl k": () => setPalette(true),
-    "?": () => setHelp(true),
-    z: cycleZone,
-    ...Object.fromEntries(VIEWS.map((view) => [`g ${view.key}`, ns ? () => go(viewPath(ns, view)) : undefined])),
-  });
+  useKeys(
+    {
+      "ctrl k": () => setPalette(true),
+      "?": () => setHelp(true),
+      z: cycleZone,
+      ...Object.fromEntries(VIEWS.map((view) => [`g ${view.key}`, ns ? () => go(viewPath(ns, view)) : undefined])),
+    },
+    "frame",
+  );
   const known = useQuery(about);
   const refused = known.error instanceof ApiError && known.error.status === 401;
   return (
@@ -127,7 +130,8 @@ function TopBar({ openPalette, openHelp }: { openPalette: () => void; openHelp: 
   const ns = useNs();
   const go = useGo();
   const known = useQuery(about).data;
-  const spaces = useQuery(namespaces).data?.items ?? [];
+  // The view comes first: its answer need not wait for that of a list that few open.
+  const spaces = useQuery({ ...namespaces, enabled: useAnswered() }).data?.items ?? [];
   const theme = useTheme();
   const ThemeIcon = { auto: SunMoon, light: Sun, dark: Moon }[theme];
   const stage = known?.stage ?? null;
@@ -207,6 +211,24 @@ function ZoneSwitch() {
       </select>
     </label>
   );
+}
+
+/** Whether the API has answered a first request of the view, or two seconds have passed. */
+function useAnswered(): boolean {
+  const queries = useQueryClient();
+  const [answered, setAnswered] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setAnswered(true), 2000);
+    const end = queries.getQueryCache().subscribe((event) => {
+      const mine = event.query.queryKey[0] !== about.queryKey[0];
+      if (mine && event.type === "updated" && ["success", "error"].includes(event.action.type)) setAnswered(true);
+    });
+    return () => {
+      clearTimeout(timer);
+      end();
+    };
+  }, [queries]);
+  return answered;
 }
 
 /** When the newest answer on this page came. */

@@ -5,7 +5,16 @@ import { useEffect, useRef } from "react";
 type Handler = () => void;
 export type Bindings = Record<string, Handler | undefined>;
 
-const layers: { current: Bindings }[] = [];
+/** Whose keys they are. Those of the current row come before those of its page, and these before those of the frame. */
+const RANKS = ["frame", "page", "row"] as const;
+type Rank = (typeof RANKS)[number];
+
+interface Layer {
+  current: Bindings;
+  rank: Rank;
+}
+
+const layers: Layer[] = [];
 let pending = "";
 let forget: ReturnType<typeof setTimeout> | undefined;
 
@@ -21,7 +30,8 @@ function onKey(event: KeyboardEvent): void {
   const sequence = pending ? `${pending} ${event.key}` : name;
   pending = "";
   clearTimeout(forget);
-  for (const layer of [...layers].reverse()) {
+  const order = [...layers].reverse().sort((a, b) => RANKS.indexOf(b.rank) - RANKS.indexOf(a.rank));
+  for (const layer of order) {
     const handler = layer.current[sequence];
     if (handler) {
       event.preventDefault();
@@ -37,15 +47,16 @@ function onKey(event: KeyboardEvent): void {
   }
 }
 
-/** Add keys while the component is on screen. The latest added come first. */
-export function useKeys(bindings: Bindings): void {
-  const latest = useRef(bindings);
-  latest.current = bindings;
+/** Add keys while the component is on screen. Of one rank, the latest added come first. */
+export function useKeys(bindings: Bindings, rank: Rank = "page"): void {
+  const latest = useRef<Layer>({ current: bindings, rank });
+  latest.current.current = bindings;
   useEffect(() => {
+    const layer = latest.current;
     if (layers.length === 0) window.addEventListener("keydown", onKey);
-    layers.push(latest);
+    layers.push(layer);
     return () => {
-      layers.splice(layers.indexOf(latest), 1);
+      layers.splice(layers.indexOf(layer), 1);
       if (layers.length === 0) window.removeEventListener("keydown", onKey);
     };
   }, []);

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { type KeyboardEvent, useId, useMemo, useState } from "react";
+import { type KeyboardEvent, useEffect, useId, useMemo, useState } from "react";
 import { Dialog, Modal, ModalOverlay } from "react-aria-components";
 import { actions } from "../api/actions";
-import { namespace, namespaces, scheduleRows } from "../api/queries";
+import { namespace, namespaces, scheduleRows, schedulesNamed } from "../api/queries";
+import type { ScheduleInShort } from "../api/types";
 import { isInternal, isOfMessage, nameParts } from "../lib/format";
 import { best } from "../lib/fuzzy";
 import { paths } from "../lib/paths";
@@ -25,7 +26,7 @@ const SHOWN = 12;
 export function Palette({ ns, close }: { ns: string; close: () => void }) {
   const [query, setQuery] = useState("");
   const [current, setCurrent] = useState(0);
-  const { entries, reading } = useEntries(ns, query);
+  const { entries, reading, more } = useEntries(ns, query);
   const go = useGo();
   const list = useId();
   const choose = (entry: Entry | undefined) => {
@@ -85,21 +86,61 @@ export function Palette({ ns, close }: { ns: string; close: () => void }) {
           {entries.length === 0 && (
             <p className="faint pad" role="status">
               {reading
-                ? "Reading the names of the namespace"
-                : "Nothing has this name. An id of a run or job may be pasted whole."}
+                ? "Searching the names of the namespace"
+                : query.trim().startsWith(">") && nameIn(query) === ""
+                  ? "Type a part of a schedule's name: > pause clean"
+                  : "No name has this part. An id of a run or job may be pasted whole."}
             </p>
           )}
+          {entries.length > 0 && more && <p className="faint pad">More names fit. Type more of the name.</p>}
         </Dialog>
       </Modal>
     </ModalOverlay>
   );
 }
 
-/** What fits the query, and whether more may fit once all names are read. */
-function useEntries(ns: string, query: string): { entries: Entry[]; reading: boolean } {
-  const all = useQuery({ ...scheduleRows(ns), enabled: ns !== "", refetchInterval: false }).data?.rows;
+const VERB = /^(run|pause|resume|enable|disable)(\s+|$)/;
+
+/** The part of a schedule's name in what was typed: without `>` and the word of an action. A space stands for a dot. */
+export function nameIn(query: string): string {
+  const words = query.trim();
+  const part = words.startsWith(">") ? words.slice(1).trim().replace(VERB, "") : words;
+  return part.trim().toLowerCase().replace(/\s+/g, ".");
+}
+
+/** A value once it has rested for so many ms. */
+function useRested<T>(value: T, ms: number): T {
+  const [rested, setRested] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setRested(value), ms);
+    return () => clearTimeout(timer);
+  }, [value, ms]);
+  return rested;
+}
+
+/** The schedules whose names have a part, from the API; from the list of all, if the page has read it already. */
+function useSchedules(ns: string, part: string): { rows: ScheduleInShort[]; reading: boolean; more: boolean } {
+  const rested = useRested(part, RESTS_MS);
+  const all = useQuery({ ...scheduleRows(ns), enabled: false }).data;
+  const whole = all?.whole ? all.rows : undefined;
+  const asked = ns !== "" && rested !== "" && whole === undefined;
+  const search = useQuery({ ...schedulesNamed(ns, rested), enabled: asked });
+  const found = whole ?? (part === "" ? NONE : (search.data?.items ?? NONE));
   // A DAG stands for the schedules that it owns: for its start.
-  const rows = useMemo(() => all?.filter((row) => !isInternal(row.name) && !isOfMessage(row.name)), [all]);
+  const rows = useMemo(() => found.filter((row) => !isInternal(row.name) && !isOfMessage(row.name)), [found]);
+  return {
+    rows,
+    reading: ns !== "" && part !== "" && whole === undefined && (rested !== part || search.isFetching),
+    more: asked && rested === part && !!search.data?.next_cursor,
+  };
+}
+
+const RESTS_MS = 150;
+const NONE: ScheduleInShort[] = [];
+
+/** What fits the query, and whether more may fit. */
+function useEntries(ns: string, query: string): { entries: Entry[]; reading: boolean; more: boolean } {
+  const { rows, reading, more } = useSchedules(ns, nameIn(query));
   const datasets = useQuery({ ...namespace.datasets(ns), enabled: ns !== "", refetchInterval: false }).data;
   const spaces = useQuery(namespaces).data;
   const open = useAct();
@@ -118,10 +159,11 @@ function useEntries(ns: string, query: string): { entries: Entry[]; reading: boo
   );
   const entries = useMemo(() => {
     const words = query.trim();
+    const part = nameIn(query);
     if (words.startsWith(">")) {
       const wanted = words.slice(1).trim();
-      const own = (rows ?? []).filter((row) => row.dag === null);
-      return best(own, (row) => row.name, wanted.replace(/^(run|pause|resume|enable|disable)\s*/, ""), 4)
+      const own = part === "" ? [] : rows.filter((row) => row.dag === null);
+      return best(own, (row) => row.name, part, 4)
         .flatMap((row): Entry[] => {
           const able = PAUSED.includes(row.state)
             ? [actions.resume(row.name), actions.run(row.name)]
@@ -130,14 +172,14 @@ function useEntries(ns: string, query: string): { entries: Entry[]; reading: boo
               : [actions.run(row.name), actions.pause(row.name), actions.disable(row.name)];
           return able.map((action) => ({ kind: "action", text: action.title, act: () => open(action) }));
         })
-        .filter((entry) => wanted === "" || best([entry], (given) => given.text, wanted, 1).length > 0)
+        .filter((entry) => best([entry], (given) => given.text, wanted, 1).length > 0)
         .slice(0, SHOWN);
     }
     const pasted: Entry[] =
       words.split(".").length >= 4 && !words.includes(" ") ? [{ kind: "id", text: words, to: paths.open(words) }] : [];
     const found = best(fixed, (entry) => entry.text, words, 6);
     const schedules = words
-      ? best(rows ?? [], (row) => row.name, words, SHOWN).map((row) => ({
+      ? best(rows, (row) => row.name, part, SHOWN).map((row) => ({
           kind: row.dag ? "DAG" : "schedule",
           text: row.dag ?? row.name,
           note: `${lookOfState(row.state).glyph} ${row.state}`,
@@ -147,5 +189,5 @@ function useEntries(ns: string, query: string): { entries: Entry[]; reading: boo
     const short = schedules.filter((entry) => nameParts(entry.text).name === words);
     return [...new Set([...pasted, ...short, ...found, ...schedules])].slice(0, SHOWN);
   }, [query, rows, fixed, open]);
-  return { entries, reading: ns !== "" && rows === undefined };
+  return { entries, reading, more };
 }

@@ -61,8 +61,10 @@ export function byWord(jobs: readonly Job[], word: (job: Job) => string): Held[]
   return [...groups.values()].sort((a, b) => b.jobs.length - a.jobs.length || a.title.localeCompare(b.title));
 }
 
+// Instants of the API compare as texts; a comparison by language takes ten times as long.
 function inOrder(a: Job, b: Job): number {
-  return (a.queue?.position ?? 1e9) - (b.queue?.position ?? 1e9) || a.created_at.localeCompare(b.created_at);
+  const places = (a.queue?.position ?? 1e9) - (b.queue?.position ?? 1e9);
+  return places || (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : 0);
 }
 
 /** What a limit has in use: `2 of 4 slots in use`; nothing for a limit of starts, which holds nothing. */

@@ -1,9 +1,16 @@
 import { Check, Copy } from "lucide-react";
 import { useState } from "react";
+import { tell } from "../frame/settings";
 
 /** Put a text on the clipboard. */
 export async function copy(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
+}
+
+/** Copy a command, and say so: what the key `c` does. */
+export async function copyCommand(text: string): Promise<void> {
+  await copy(text);
+  tell("The command is copied");
 }
 
 /** A command of the command line, with a button that copies it. */

@@ -119,15 +119,18 @@ export function Panel({
   tools,
   children,
   className = "",
+  id,
 }: {
   title: ReactNode;
   note?: ReactNode;
   tools?: ReactNode;
   children: ReactNode;
   className?: string;
+  /** For links to this part of a page. */
+  id?: string;
 }) {
   return (
-    <section className={`panel ${className}`}>
+    <section className={`panel ${className}`} id={id} tabIndex={id ? -1 : undefined}>
       <header>
         <h2>{title}</h2>
         {note && <span className="note">{note}</span>}

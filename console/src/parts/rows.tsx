@@ -28,6 +28,8 @@ interface RowsProps<T> {
   /** Rows take the height of the page, or that of their number. */
   fill?: boolean;
   empty?: ReactNode;
+  /** What stands in a row instead of its cells, over the whole width: the head of a group. */
+  whole?: (row: T) => ReactNode;
 }
 
 /** A table of any length: only the rows on screen are in the page. `j` and `k` move, `enter` opens. */
@@ -43,6 +45,7 @@ export function Rows<T>({
   onShown,
   fill = true,
   empty,
+  whole,
 }: RowsProps<T>) {
   const scroller = useRef<HTMLDivElement>(null);
   const [current, setCurrent] = useState(-1);
@@ -62,12 +65,15 @@ export function Rows<T>({
     virtual.scrollToIndex(next, { align: "auto" });
   };
   const row = rows[current];
-  useKeys({
-    j: () => move(1),
-    k: () => move(-1),
-    Enter: row && onOpen ? () => onOpen(row) : undefined,
-    ...Object.fromEntries(Object.entries(keys ?? {}).map(([key, act]) => [key, row ? () => act(row) : undefined])),
-  });
+  useKeys(
+    {
+      j: () => move(1),
+      k: () => move(-1),
+      Enter: row && onOpen ? () => onOpen(row) : undefined,
+      ...Object.fromEntries(Object.entries(keys ?? {}).map(([key, act]) => [key, row ? () => act(row) : undefined])),
+    },
+    "row",
+  );
 
   // Without those above and below that are drawn ahead. Until the height is known, nothing is on screen.
   const sized = (virtual.scrollRect?.width ?? 0) > 0;
@@ -111,6 +117,7 @@ export function Rows<T>({
                 className={rowClass?.(shown) ?? ""}
                 current={item.index === current}
                 point={setCurrent}
+                whole={whole}
               />
             );
           })}
@@ -130,6 +137,7 @@ interface RowViewProps<T> {
   className: string;
   current: boolean;
   point: (index: number) => void;
+  whole: ((row: T) => ReactNode) | undefined;
 }
 
 // Scrolling renders the table with each frame, but of the rows only those that come into view.
@@ -143,7 +151,9 @@ const RowView = memo(function RowView<T>({
   className,
   current,
   point,
+  whole,
 }: RowViewProps<T>) {
+  const instead = whole?.(row);
   const style: CSSProperties = { gridTemplateColumns: tracks, height, transform: `translateY(${top}px)` };
   return (
     <div
@@ -154,11 +164,17 @@ const RowView = memo(function RowView<T>({
       style={style}
       onMouseDown={() => point(index)}
     >
-      {columns.map((column) => (
-        <div key={column.id} role="cell" className={column.end ? "cell end" : "cell"}>
-          {column.cell(row, index)}
+      {instead ? (
+        <div role="cell" className="cell whole" aria-colspan={columns.length}>
+          {instead}
         </div>
-      ))}
+      ) : (
+        columns.map((column) => (
+          <div key={column.id} role="cell" className={column.end ? "cell end" : "cell"}>
+            {column.cell(row, index)}
+          </div>
+        ))
+      )}
     </div>
   );
 }) as <T>(props: RowViewProps<T>) => ReactNode;

@@ -3,11 +3,10 @@ import { commands } from "../api/commands";
 import { lives } from "../api/queries";
 import type { EndedWork, Job, Run } from "../api/types";
 import { useGo } from "../frame/place";
-import { tell } from "../frame/settings";
 import { dagOfStart, partition, shortId } from "../lib/format";
 import { lateBy, missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
-import { copy } from "./command";
+import { copyCommand } from "./command";
 import { Go, JobLink, RunLink, ScheduleLink } from "./go";
 import { type Column, Rows } from "./rows";
 import { Ago, Late, Reason, State, Took, When } from "./text";
@@ -102,7 +101,7 @@ export function RunsTable({
       onOpen={(run) => go(paths.run(run.run_id))}
       keys={{
         w: (run) => go(paths.run(run.run_id)),
-        c: (run) => copy(commands.showRun(run.run_id)).then(() => tell("The command is copied")),
+        c: (run) => void copyCommand(commands.showRun(run.run_id)),
       }}
       empty={empty}
     />
@@ -144,7 +143,7 @@ export function JobsTable({
       onOpen={(job) => go(paths.job(job.job_id))}
       keys={{
         w: (job) => go(paths.job(job.job_id)),
-        c: (job) => copy(commands.why("job", job.job_id)).then(() => tell("The command is copied")),
+        c: (job) => void copyCommand(commands.why("job", job.job_id)),
       }}
       empty={empty}
     />

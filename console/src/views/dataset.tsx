@@ -1,12 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { dataset as read } from "../api/queries";
 import type { RegisteredPartition, StoredDataset } from "../api/types";
+import { useKeys } from "../frame/keys";
 import { useNs, usePlace } from "../frame/place";
 import { number, partition } from "../lib/format";
-import { dayOf, partitionOfDay, reachOf } from "../lib/partitions";
+import { dayOf, halfYear, isOfOneDay, newestDay, partitionOfDay } from "../lib/partitions";
 import { paths } from "../lib/paths";
 import { monthsAbove, weeks } from "../lib/weeks";
 import { ActButton } from "../parts/act";
@@ -62,14 +64,20 @@ function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
           note={query.data && `${query.data.next_cursor ? "the newest " : ""}${number(query.data.items.length)}`}
         >
           <Await query={query} rows={6}>
-            {({ items }) =>
+            {({ items, next_cursor }) =>
               items.length === 0 ? (
                 <Empty command={`sluice upload FILES --to s3://${definition.bucket}/${definition.prefix}`}>
                   No partition is registered. Files with their done flag register one, and so does a report that it is
                   ready.
                 </Empty>
               ) : (
-                <Partitions items={items} chosen={search.at} choose={(at) => change({ at }, true)} />
+                <Partitions
+                  name={name}
+                  items={items}
+                  more={next_cursor !== null}
+                  chosen={search.at}
+                  choose={(at) => change({ at }, true)}
+                />
               )
             }
           </Await>
@@ -87,22 +95,26 @@ function Page({ ns, definition }: { ns: string; definition: StoredDataset }) {
 }
 
 function Partitions({
+  name,
   items,
+  more,
   chosen,
   choose,
 }: {
+  name: string;
   items: RegisteredPartition[];
+  more: boolean;
   chosen: string | undefined;
   choose: (values: string) => void;
 }) {
-  const days = items.map((item) => dayOf(item.partition)).filter((day): day is string => day !== null);
-  if (days.length !== items.length) {
+  if (!items.every((item) => isOfOneDay(item.partition))) {
     return (
       <Rows
         label="Partitions"
         rows={items}
         fill={false}
         rowKey={(item) => `${partition(item.partition)} ${item.put_at}`}
+        onOpen={(item) => choose(partition(item.partition))}
         columns={[
           {
             id: "partition",
@@ -125,60 +137,117 @@ function Partitions({
       />
     );
   }
-  return <DayGrid items={items} days={[...days].sort()} chosen={chosen} choose={choose} />;
+  return <Days name={name} items={items} more={more} chosen={chosen} choose={choose} />;
 }
 
-/** Days as cells, also those between the first and the last that are missing. */
+/** Half a year of days as cells, also the missing ones; `[` and `]` move to another half-year. */
+function Days({
+  name,
+  items,
+  more,
+  chosen,
+  choose,
+}: {
+  name: string;
+  items: RegisteredPartition[];
+  more: boolean;
+  chosen: string | undefined;
+  choose: (values: string) => void;
+}) {
+  const { search, change } = usePlace();
+  const like = items[0]?.partition ?? {};
+  const values = (day: string) => partition(partitionOfDay(day, like));
+  // The list is ordered by the texts of the values, where month 9 comes after month 12. A range compares numbers.
+  const year = more && like.month ? newestDay(items)?.slice(0, 4) : undefined;
+  const ofYear = useQuery({ ...read.partitions(name, { from: year }), enabled: year !== undefined });
+  const known = ofYear.data?.items.length ? ofYear.data.items : items;
+  const span = halfYear(known, { more, like, chosen, to: search.to?.slice(0, 10) });
+  const ofSpan = useQuery({
+    ...read.partitions(name, { from: values(span.from), to: values(span.to) }),
+    enabled: !span.known,
+  });
+  const shown = span.known ? known : (ofSpan.data?.items ?? []);
+  const move = (to: string | null) => to !== null && change({ to: to === span.newest ? undefined : to });
+  useKeys({ "[": () => move(span.earlier), "]": () => move(span.later) });
+  return (
+    <>
+      <div className="toolbar pad">
+        <fieldset className="chips">
+          <legend className="unseen">Days</legend>
+          <button type="button" title="Earlier ([)" disabled={span.earlier === null} onClick={() => move(span.earlier)}>
+            ◂ earlier
+          </button>
+          <button type="button" title="Later (])" disabled={span.later === null} onClick={() => move(span.later)}>
+            later ▸
+          </button>
+        </fieldset>
+        <span className="faint">
+          {span.from} to {span.to}
+        </span>
+      </div>
+      {!span.known && ofSpan.data === undefined ? (
+        <Await query={ofSpan} rows={6}>
+          {() => null}
+        </Await>
+      ) : (
+        <DayGrid items={shown} like={like} from={span.from} to={span.to} chosen={chosen} choose={choose} />
+      )}
+    </>
+  );
+}
+
 function DayGrid({
   items,
-  days,
+  like,
+  from,
+  to,
   chosen,
   choose,
 }: {
   items: RegisteredPartition[];
-  days: string[];
+  like: Record<string, string>;
+  from: string;
+  to: string;
   chosen: string | undefined;
   choose: (values: string) => void;
 }) {
-  const like = items[0]?.partition ?? {};
-  const ready = new Map(items.map((item) => [dayOf(item.partition), item]));
-  const [first = "", last = ""] = [days[0], days.at(-1)];
-  const from = days.length > 400 ? (days.at(-400) ?? first) : first;
-  const grid = weeks(from, reachOf(last, chosen, like), []);
-  const months = monthsAbove(grid);
-  const missing = grid.flat().filter((day) => day && !ready.has(day.day)).length;
+  const { grid, months, ready, missing } = useMemo(() => {
+    const ready = new Map(items.map((item) => [dayOf(item.partition), item.partition]));
+    const grid = weeks(from, to, []);
+    const missing = grid.flat().filter((day) => day && !ready.has(day.day)).length;
+    return { grid, months: monthsAbove(grid), ready, missing };
+  }, [items, from, to]);
+  const days = grid.flat().filter((day) => day !== null).length;
   return (
     <div className="body">
-      <div className="calendar" role="group" aria-label={`Partitions from ${from} to ${last}`}>
-        {grid.map((week, number) => {
-          return (
-            <div key={number} className="calendar-week">
-              <span className="calendar-month">{months[number]}</span>
-              {week.map((day, index) => {
-                if (!day) return <span key={index} className="calendar-cell outside" />;
-                const here = ready.get(day.day);
-                const values = partition(here?.partition ?? partitionOfDay(day.day, like));
-                const words = here ? `${values}: registered` : `${values}: missing`;
-                return (
-                  <button
-                    key={day.day}
-                    type="button"
-                    className={`calendar-cell ${here ? "ok" : "missing"} ${chosen === values ? "chosen" : ""}`}
-                    title={words}
-                    aria-label={words}
-                    aria-pressed={chosen === values}
-                    onClick={() => choose(values)}
-                  >
-                    {here ? "✓" : "?"}
-                  </button>
-                );
-              })}
-            </div>
-          );
-        })}
+      <div className="calendar" role="group" aria-label={`Partitions from ${from} to ${to}`}>
+        {grid.map((week, number) => (
+          <div key={number} className="calendar-week">
+            <span className="calendar-month">{months[number]}</span>
+            {week.map((day, index) => {
+              if (!day) return <span key={index} className="calendar-cell outside" />;
+              const here = ready.get(day.day);
+              const values = partition(here ?? partitionOfDay(day.day, like));
+              const words = here ? `${values}: registered` : `${values}: missing`;
+              return (
+                <button
+                  key={day.day}
+                  type="button"
+                  className={`calendar-cell ${here ? "ok" : "missing"} ${chosen === values ? "chosen" : ""}`}
+                  title={words}
+                  aria-label={words}
+                  aria-pressed={chosen === values}
+                  onClick={() => choose(values)}
+                >
+                  {here ? "✓" : "?"}
+                </button>
+              );
+            })}
+          </div>
+        ))}
       </div>
       <p className="faint after">
-        {from} to {last}: {number(days.length)} registered, {number(missing)} missing between them
+        {number(days - missing)} registered, {number(missing)} missing in these {number(days)} days
       </p>
     </div>
   );

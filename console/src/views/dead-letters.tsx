@@ -1,42 +1,43 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { type ReactNode, useMemo } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
 import type { DeadLetter } from "../api/types";
-import { useNs, usePlace } from "../frame/place";
+import { useKeys } from "../frame/keys";
+import { useGo, useNs, usePlace } from "../frame/place";
 import { isOfMessage, number, shortName } from "../lib/format";
+import { paths } from "../lib/paths";
 import { ActButton } from "../parts/act";
-import { Command } from "../parts/command";
+import { Command, copyCommand } from "../parts/command";
 import { RunLink, ScheduleLink } from "../parts/go";
-import { Await, Empty, Panel } from "../parts/panel";
+import { Await, Empty } from "../parts/panel";
+import { type Column, Rows } from "../parts/rows";
 import { Ago, Reason } from "../parts/text";
 
 /** Events that could not be delivered, by their reason: deliver one or many again, or drop one. */
 export function DeadLetters() {
   const ns = useNs();
-  const { search } = usePlace();
+  const { search, change } = usePlace();
   const query = useQuery(namespace.letters(ns, search.schedule));
   return (
-    <div className="page">
+    <div className="page fill">
       <div className="page-head">
         <h1>Dead letters</h1>
         <span className="faint">{query.data && number(query.data.items.length, query.data.next_cursor !== null)}</span>
+        {search.schedule && (
+          <span>
+            of <ScheduleLink name={search.schedule} />{" "}
+            <button type="button" className="link" onClick={() => change({ schedule: undefined })}>
+              Show all
+            </button>
+          </span>
+        )}
         <span className="space" />
         <Command text={commands.letters(ns)} />
       </div>
-      <Await query={query}>
-        {({ items }) =>
-          items.length === 0 ? (
-            <section className="panel">
-              <Empty>
-                Every event was delivered. One that its target refuses in every try would stand here, with the reason.
-              </Empty>
-            </section>
-          ) : (
-            <ByReason ns={ns} letters={items} />
-          )
-        }
+      <Await query={query} rows={8}>
+        {({ items }) => <ByReason ns={ns} letters={items} />}
       </Await>
     </div>
   );
@@ -46,60 +47,85 @@ export function DeadLetters() {
 const schedulesOf = (letters: DeadLetter[]) =>
   [...new Set(letters.map((letter) => letter.schedule))].filter((name) => !isOfMessage(name)).slice(0, 3);
 
+type Line = { reason: string; letters: DeadLetter[] } | DeadLetter;
+
 function ByReason({ ns, letters }: { ns: string; letters: DeadLetter[] }) {
-  const groups = useMemo(() => {
+  const go = useGo();
+  const lines = useMemo(() => {
     const found = new Map<string, DeadLetter[]>();
     for (const letter of letters) found.set(letter.reason, [...(found.get(letter.reason) ?? []), letter]);
-    return [...found].sort(([, a], [, b]) => b.length - a.length);
+    return [...found]
+      .sort(([, a], [, b]) => b.length - a.length)
+      .flatMap(([reason, group]): Line[] => [{ reason, letters: group }, ...group]);
   }, [letters]);
-  return groups.map(([reason, group]) => (
-    <Panel
-      key={reason}
-      title={<Reason text={reason} />}
-      note={number(group.length)}
-      tools={schedulesOf(group).map((schedule) => (
-        <ActButton key={schedule} small action={actions.redriveAll(ns, schedule)}>
-          Redrive all of {shortName(schedule)}
-        </ActButton>
-      ))}
-    >
-      <div className="scroll-x">
-        <table>
-          <thead>
-            <tr>
-              <th>Schedule</th>
-              <th>Event</th>
-              <th>Target</th>
-              <th className="end">Tries</th>
-              <th>Failed</th>
-              <th />
-            </tr>
-          </thead>
-          <tbody>
-            {group.map((letter) => (
-              <tr key={letter.run_id}>
-                <td>
-                  <ScheduleLink name={letter.schedule} />
-                </td>
-                <td>
-                  <RunLink id={letter.run_id} />
-                </td>
-                <td>{letter.target}</td>
-                <td className="end">{letter.tries}</td>
-                <td>
-                  <Ago at={letter.failed_at} />
-                </td>
-                <td className="end">
-                  <span className="row-tools">
-                    <ActButton small action={actions.redrive(ns, letter.run_id)} />
-                    <ActButton small action={actions.dropLetter(ns, letter.run_id)} />
-                  </span>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </Panel>
-  ));
+  useKeys({ c: () => void copyCommand(commands.letters(ns)) });
+  return (
+    <Rows
+      label="Dead letters"
+      rows={lines}
+      columns={columnsOf(ns)}
+      height={36}
+      rowKey={(line) => ("letters" in line ? `reason ${line.reason}` : line.run_id)}
+      rowClass={(line) => ("letters" in line ? "group" : "")}
+      whole={(line) => "letters" in line && <GroupOf ns={ns} reason={line.reason} letters={line.letters} />}
+      onOpen={(line) => "run_id" in line && go(paths.run(line.run_id))}
+      keys={{
+        w: (line) => "run_id" in line && go(paths.run(line.run_id)),
+        c: (line) => "run_id" in line && void copyCommand(commands.redrive(line.run_id)),
+      }}
+      empty={
+        <Empty>
+          Every event was delivered. One that its target refuses in every try would stand here, with the reason.
+        </Empty>
+      }
+    />
+  );
+}
+
+function GroupOf({ ns, reason, letters }: { ns: string; reason: string; letters: DeadLetter[] }) {
+  return (
+    <>
+      <span className="bad" aria-hidden="true">
+        ✗
+      </span>
+      <strong>{number(letters.length)}</strong>
+      <Reason text={reason} short />
+      <span className="space" />
+      <span className="row-tools">
+        {schedulesOf(letters).map((schedule) => (
+          <ActButton key={schedule} small action={actions.redriveAll(ns, schedule)}>
+            Redrive all of {shortName(schedule)}
+          </ActButton>
+        ))}
+      </span>
+    </>
+  );
+}
+
+function columnsOf(ns: string): Column<Line>[] {
+  const of = (cell: (letter: DeadLetter) => ReactNode) => (line: Line) => ("run_id" in line ? cell(line) : null);
+  return [
+    {
+      id: "schedule",
+      width: "minmax(180px, 1.4fr)",
+      head: "Schedule",
+      cell: of((letter) => <ScheduleLink name={letter.schedule} />),
+    },
+    { id: "event", width: "minmax(120px, 1fr)", head: "Event", cell: of((letter) => <RunLink id={letter.run_id} />) },
+    { id: "target", width: "90px", head: "Target", cell: of((letter) => letter.target) },
+    { id: "tries", width: "60px", head: "Tries", end: true, cell: of((letter) => letter.tries) },
+    { id: "failed", width: "90px", head: "Failed", cell: of((letter) => <Ago at={letter.failed_at} />) },
+    {
+      id: "act",
+      width: "150px",
+      head: "",
+      end: true,
+      cell: of((letter) => (
+        <span className="row-tools">
+          <ActButton small action={actions.redrive(ns, letter.run_id)} />
+          <ActButton small action={actions.dropLetter(ns, letter.run_id)} />
+        </span>
+      )),
+    },
+  ];
 }

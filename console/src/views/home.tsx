@@ -24,21 +24,18 @@ export function Home() {
   // The figures come first: what fills the panels below is asked for when they are there.
   const enabled = now.data !== undefined || now.isError;
   const runs = useQuery({ ...namespace.outcomes(ns), enabled });
-  const letters = useQuery({ ...namespace.letters(ns), enabled });
+  const letters = useQuery({ ...namespace.lettersCounted(ns), enabled });
   const fires = useQuery({ ...namespace.fires(ns, { limit: FIRES + 1 }), enabled });
+  const undelivered = { count: letters.data?.items.length ?? 0, atLeast: !!letters.data?.next_cursor };
   const first = runs.data?.runs === 0 && now.data?.waiting.count === 0;
   return (
     <div className="page">
       <h1 className="unseen">Home of {ns}</h1>
-      <Await query={now}>
-        {(data) => <Figures ns={ns} now={data} letters={letters.data?.items.length ?? 0} runs={runs.data} />}
-      </Await>
+      <Await query={now}>{(data) => <Figures ns={ns} now={data} letters={undelivered} runs={runs.data} />}</Await>
       {first && <FirstTime ns={ns} />}
       <div className="grid wide-left">
         <div className="grid start">
-          <Await query={now}>
-            {(data) => <NeedsYou ns={ns} now={data} letters={letters.data?.items.length ?? 0} />}
-          </Await>
+          <Await query={now}>{(data) => <NeedsYou ns={ns} now={data} letters={undelivered} />}</Await>
           <Panel
             title="Held up by"
             note="what waits, by what would let it go"
@@ -87,6 +84,18 @@ function Many({ many, atLeast = false }: { many: number; atLeast?: boolean }) {
   );
 }
 
+/** The figure of what needs a person; it leads to the panel below, which has the parts. */
+function NeedFigure({ need, atLeast }: { need: number; atLeast: boolean }) {
+  return (
+    <a className={`big-figure ${need > 0 ? "alert" : ""}`} href="#needs-you">
+      <strong>
+        <Many many={need} atLeast={atLeast} />
+      </strong>
+      <span>{need === 1 ? "needs you" : "need you"}</span>
+    </a>
+  );
+}
+
 function Figure({
   value,
   word,
@@ -108,16 +117,19 @@ function Figure({
   );
 }
 
-function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: number; runs?: Outcomes }) {
+interface Undelivered {
+  count: number;
+  atLeast: boolean;
+}
+
+function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: Undelivered; runs?: Outcomes }) {
   const ended = (state: string) => runs?.states[state] ?? 0;
   const need = needs(now, letters);
   return (
     <div className="big-figures">
-      <Figure
-        value={<Many many={need} atLeast={now.approvals.at_least || now.overdue.at_least} />}
-        word={need === 1 ? "needs you" : "need you"}
-        to={`${paths.home(ns)}`}
-        tone={need > 0 ? "alert" : ""}
+      <NeedFigure
+        need={need}
+        atLeast={now.approvals.at_least || now.overdue.at_least || now.paused.at_least || letters.atLeast}
       />
       <Figure
         value={<Many many={now.running.count} atLeast={now.running.at_least} />}
@@ -154,20 +166,64 @@ function Figures({ ns, now, letters, runs }: { ns: string; now: Now; letters: nu
   );
 }
 
-function needs(now: Now, letters: number): number {
-  return (
-    now.approvals.count +
-    letters +
-    now.overdue.count +
-    now.paused.schedules.filter((schedule) => schedule.reason).length
-  );
+/** Schedules that Sluice itself has paused, with a reason. */
+const pausedWithReason = (now: Now) => now.paused.schedules.filter((schedule) => schedule.reason);
+
+function needs(now: Now, letters: Undelivered): number {
+  return now.approvals.count + letters.count + now.overdue.count + pausedWithReason(now).length;
 }
 
-function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number }) {
-  const paused = now.paused.schedules.filter((schedule) => schedule.reason);
+/** The parts of the figure, each with the way to what it counts. */
+function PartsOfNeed({ ns, now, letters }: { ns: string; now: Now; letters: Undelivered }) {
+  const late = now.overdue.items.every((item) => item.kind === "run") ? "runs" : "queue";
+  const parts = [
+    {
+      many: now.approvals.count,
+      word: "approval",
+      atLeast: now.approvals.at_least,
+      to: paths.view(ns, "queue"),
+      search: { open: "only:approval" },
+    },
+    {
+      many: now.overdue.count,
+      word: "late",
+      atLeast: now.overdue.at_least,
+      to: paths.view(ns, late),
+      search: LATE[late],
+    },
+    {
+      many: pausedWithReason(now).length,
+      word: "paused",
+      atLeast: now.paused.at_least,
+      to: paths.view(ns, "schedules"),
+      search: { q: "state:hold" },
+    },
+    { many: letters.count, word: "dead letter", atLeast: letters.atLeast, to: paths.view(ns, "dead-letters") },
+  ].filter((part) => part.many > 0);
+  return parts.map((part, index) => (
+    <span key={part.word}>
+      {index > 0 && " · "}
+      <Go to={part.to} search={part.search}>
+        {part.word === "late" || part.word === "paused"
+          ? `${number(part.many, part.atLeast)} ${part.word}`
+          : count(part.many, part.word, part.atLeast)}
+      </Go>
+    </span>
+  ));
+}
+
+const LATE = { runs: { state: "RUNNING", by: "late" }, queue: {} };
+
+function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undelivered }) {
+  const paused = pausedWithReason(now);
   if (needs(now, letters) === 0) return null;
   return (
-    <Panel title="Needs you" className="alert-panel">
+    <Panel
+      id="needs-you"
+      title="Needs you"
+      note={<PartsOfNeed ns={ns} now={now} letters={letters} />}
+      className="alert-panel"
+    >
       <table>
         <tbody>
           {now.overdue.items.map((item) => (
@@ -209,7 +265,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
           {now.approvals.count > 6 && (
             <tr>
               <td colSpan={4}>
-                <Go to={paths.view(ns, "queue")} search={{ q: "approv" }}>
+                <Go to={paths.view(ns, "queue")} search={{ open: "only:approval" }}>
                   {now.approvals.count - 6} more approvals
                 </Go>
               </td>
@@ -231,13 +287,13 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: number 
               </td>
             </tr>
           ))}
-          {letters > 0 && (
+          {letters.count > 0 && (
             <tr>
               <td className="fit">
                 <span className="bad">✗ undelivered</span>
               </td>
               <td colSpan={2}>
-                <Go to={paths.view(ns, "dead-letters")}>{count(letters, "dead letter", letters >= 200)}</Go>
+                <Go to={paths.view(ns, "dead-letters")}>{count(letters.count, "dead letter", letters.atLeast)}</Go>
               </td>
               <td className="end">
                 <Go to={paths.view(ns, "dead-letters")}>Show them</Go>

@@ -1,12 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
 import type { Limit } from "../api/types";
+import { useKeys } from "../frame/keys";
 import { useNs, usePlace } from "../frame/place";
 import { number, withoutNamespace } from "../lib/format";
-import { Command } from "../parts/command";
-import { JobLink, RunLink, ScheduleLink } from "../parts/go";
+import { paths } from "../lib/paths";
+import { Command, copyCommand } from "../parts/command";
+import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
+import { type Column, Rows } from "../parts/rows";
 import { Ago, State, When } from "../parts/text";
 
 /** Pools, policies, and every limit in which someone waits: what is in use, and the queue in its order. */
@@ -14,6 +18,7 @@ export function Limits() {
   const ns = useNs();
   const { search, change } = usePlace();
   const query = useQuery(namespace.limits(ns));
+  useKeys({ c: () => void copyCommand(commands.pools(ns)) });
   return (
     <div className="page">
       <div className="page-head">
@@ -23,46 +28,9 @@ export function Limits() {
         <Command text={commands.pools(ns)} />
       </div>
       <div className="grid wide-left start">
-        <section className="panel scroll-x">
+        <section className="panel">
           <Await query={query}>
-            {({ items }) =>
-              items.length === 0 ? (
-                <Empty command="sluice apply app.yaml">
-                  No pools, no policies, and nobody waits in a queue. An app document may have pools and policies.
-                </Empty>
-              ) : (
-                <table>
-                  <thead>
-                    <tr>
-                      <th>Kind</th>
-                      <th>Name</th>
-                      <th>In use</th>
-                      <th className="end">Wait</th>
-                      <th>Next start</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {items.map((limit) => (
-                      <tr key={limit.name} aria-current={search.name === limit.name}>
-                        <td className="fit faint">{limit.kind}</td>
-                        <td>
-                          <button type="button" className="link name" onClick={() => change({ name: limit.name })}>
-                            {withoutNamespace(limit.name.split(":").slice(1).join(":") || limit.name, ns)}
-                          </button>
-                        </td>
-                        <td>
-                          <Use of={limit} />
-                        </td>
-                        <td className="end">{number(limit.waiting)}</td>
-                        <td className="fit">
-                          {limit.next_at ? <Ago at={limit.next_at} /> : <span className="faint">–</span>}
-                        </td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              )
-            }
+            {({ items }) => <Every ns={ns} limits={items} chosen={search.name} choose={(name) => change({ name })} />}
           </Await>
         </section>
         {search.name ? (
@@ -77,7 +45,92 @@ export function Limits() {
   );
 }
 
-function Use({ of }: { of: Limit }) {
+/** The name of a limit without its kind and namespace. A share stands after its pool. */
+const nameOf = (limit: Limit, ns: string) =>
+  (limit.name.split(":").slice(1) || [limit.name]).map((part) => withoutNamespace(part, ns)).join(" › ");
+
+function Every({
+  ns,
+  limits,
+  chosen,
+  choose,
+}: {
+  ns: string;
+  limits: Limit[];
+  chosen: string | undefined;
+  choose: (name: string) => void;
+}) {
+  const columns: Column<Limit>[] = [
+    { id: "kind", width: "72px", head: "Kind", cell: (limit) => <span className="faint">{limit.kind}</span> },
+    {
+      id: "name",
+      width: "minmax(140px, 1.4fr)",
+      head: "Name",
+      cell: (limit) => (
+        <button
+          type="button"
+          className="link name"
+          title={limit.name}
+          aria-pressed={chosen === limit.name}
+          onClick={() => choose(limit.name)}
+        >
+          {nameOf(limit, ns)}
+        </button>
+      ),
+    },
+    { id: "use", width: "minmax(150px, 1fr)", head: "In use", cell: (limit) => <Use of={limit} /> },
+    { id: "waiting", width: "64px", head: "Wait", end: true, cell: (limit) => number(limit.waiting) },
+    {
+      id: "next",
+      width: "90px",
+      head: "Next start",
+      cell: (limit) => (limit.next_at ? <Ago at={limit.next_at} /> : <span className="faint">–</span>),
+    },
+  ];
+  return (
+    <Rows
+      label="Limits"
+      rows={limits}
+      columns={columns}
+      fill={false}
+      rowKey={(limit) => limit.name}
+      rowClass={(limit) => (limit.name === chosen ? "chosen" : "")}
+      onOpen={(limit) => choose(limit.name)}
+      keys={{ c: (limit) => void copyCommand(commandOf(ns, limit)) }}
+      empty={
+        <Empty command="sluice apply app.yaml">
+          No pools, no policies, and nobody waits in a queue. An app document may have pools and policies.
+        </Empty>
+      }
+    />
+  );
+}
+
+/** The command that shows a limit, or the list in which it stands. */
+function commandOf(ns: string, limit: Limit): string {
+  const [, owner = ""] = limit.name.split(":");
+  if (limit.kind === "pool" || limit.kind === "policy") return commands.describe(limit.kind, owner);
+  return limit.kind === "workflow" ? commands.describe("workflow", owner) : commands.jobs(ns);
+}
+
+/** How many of a list are drawn before a person asks for more: more than these nobody compares at a glance. */
+const AT_FIRST = 20;
+
+function useFew<T>(all: readonly T[] | null, of: string): { shown: readonly T[]; rest: ReactNode } {
+  const [whole, setWhole] = useState(false);
+  const left = (all?.length ?? 0) - AT_FIRST;
+  if (!all || whole || left <= 0) return { shown: all ?? [], rest: null };
+  const rest = (
+    <p className="pad">
+      <button type="button" className="button small" onClick={() => setWhole(true)}>
+        Show {number(left)} more {of}
+      </button>
+    </p>
+  );
+  return { shown: all.slice(0, AT_FIRST), rest };
+}
+
+function Use({ of }: { of: Pick<Limit, "in_use" | "maximum" | "unit"> }) {
   if (of.in_use === null) return <span className="faint">–</span>;
   const share = of.maximum ? Math.min(1, of.in_use / of.maximum) : 0;
   return (
@@ -114,54 +167,117 @@ function OneLimit({ ns, name }: { ns: string; name: string }) {
                 )}
               </div>
             </Panel>
-            <Panel
-              title="In use by"
-              note={limit.holders ? number(limit.holders.length, limit.at_least) : "it does not list its holders"}
-            >
-              {limit.holders?.length === 0 && <Empty>Nobody.</Empty>}
-              <table>
-                <tbody>
-                  {limit.holders?.map((holder) => (
-                    <tr key={`${holder.run_id} ${holder.attempt}`}>
-                      <td className="fit">
-                        <State state={holder.state} word={false} /> <ScheduleLink name={holder.schedule} />
-                      </td>
-                      <td>
-                        <RunLink id={holder.run_id} />
-                      </td>
-                      <td className="end">
-                        <Ago at={holder.since} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </Panel>
-            <Panel title="Queue" note={`${number(limit.waiting)} wait, in this order`}>
-              {limit.waiters?.length === 0 && <Empty>Nobody waits.</Empty>}
-              <table>
-                <tbody>
-                  {limit.waiters?.map((waiter) => (
-                    <tr key={`${waiter.job_id} ${waiter.position}`}>
-                      <td className="end fit">{waiter.position}</td>
-                      <td>
-                        <ScheduleLink name={waiter.schedule} />
-                      </td>
-                      <td className="end">
-                        {waiter.attempt === null ? (
-                          <JobLink id={waiter.job_id} />
-                        ) : (
-                          <RunLink id={waiter.job_id}>attempt {waiter.attempt}</RunLink>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </Panel>
+            {limit.kind === "pool" && <Shares ns={ns} name={limit.name} />}
+            <Holders limit={limit} />
+            <Waiters limit={limit} />
           </div>
         );
       }}
     </Await>
+  );
+}
+
+/** The parts of a pool: what its shares reserve, and what everybody may use. */
+function Shares({ ns, name }: { ns: string; name: string }) {
+  const { search } = usePlace();
+  const pool = name.split(":")[1] ?? "";
+  const query = useQuery(namespace.pool(pool));
+  return (
+    <Panel title="Shares" note="what each may use; the rest is for everybody">
+      <Await query={query}>
+        {(data) => (
+          <table>
+            <tbody>
+              {((data.parts ?? []) as unknown as PartOfPool[]).map((part) => {
+                const limit = part.of === "everybody" ? `pool:${pool}` : `pool:${pool}:${part.of}`;
+                return (
+                  <tr key={part.of} aria-current={search.name === limit}>
+                    <td>
+                      <Go to={paths.view(ns, "limits")} search={{ name: limit }} className="name">
+                        {withoutNamespace(part.of, ns)}
+                      </Go>
+                    </td>
+                    <td>
+                      <Use of={{ in_use: part.in_use, maximum: part.units, unit: data.unit ?? "slots" }} />
+                    </td>
+                    <td className="end">{number(part.waiting)} wait</td>
+                  </tr>
+                );
+              })}
+            </tbody>
+          </table>
+        )}
+      </Await>
+    </Panel>
+  );
+}
+
+interface PartOfPool {
+  of: string;
+  units: number;
+  in_use: number;
+  waiting: number;
+}
+
+function Holders({ limit }: { limit: Limit }) {
+  const { shown, rest } = useFew(limit.holders, "holders");
+  return (
+    <Panel
+      title="In use by"
+      note={limit.holders ? number(limit.holders.length, limit.at_least) : "it does not list its holders"}
+    >
+      {limit.holders?.length === 0 && <Empty>Nobody.</Empty>}
+      <table>
+        <tbody>
+          {shown.map((holder) => (
+            <tr key={`${holder.run_id} ${holder.attempt}`}>
+              <td className="fit">
+                <State state={holder.state} word={false} /> <ScheduleLink name={holder.schedule} />
+              </td>
+              <td>
+                <RunLink id={holder.run_id} />
+              </td>
+              <td className="end">
+                <Ago at={holder.since} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rest}
+    </Panel>
+  );
+}
+
+function Waiters({ limit }: { limit: Limit }) {
+  const { shown, rest } = useFew(limit.waiters, "that wait");
+  const listed = limit.waiters?.length ?? 0;
+  return (
+    <Panel
+      title="Queue"
+      note={`${number(limit.waiting)} wait, in this order${listed < limit.waiting ? `; the first ${number(listed)} are listed` : ""}`}
+    >
+      {listed === 0 && <Empty>Nobody waits.</Empty>}
+      <table>
+        <tbody>
+          {shown.map((waiter) => (
+            <tr key={`${waiter.job_id} ${waiter.position}`}>
+              <td className="end fit">{waiter.position}</td>
+              <td>
+                <ScheduleLink name={waiter.schedule} />
+              </td>
+              <td className="end">
+                {waiter.attempt === null ? (
+                  <JobLink id={waiter.job_id} />
+                ) : (
+                  <RunLink id={waiter.job_id}>attempt {waiter.attempt}</RunLink>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {rest}
+    </Panel>
   );
 }

@@ -1,18 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useMemo, useRef } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
 import type { Job } from "../api/types";
+import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
-import { tell } from "../frame/settings";
 import { number, partition, withoutNamespace } from "../lib/format";
 import { byHolder, byWord, type Held, useInWords } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
 import { inShort } from "../lib/sentence";
 import { lookOfState } from "../lib/states";
 import { ActButton, useAct } from "../parts/act";
-import { Command, copy } from "../parts/command";
+import { Command, copyCommand } from "../parts/command";
 import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty } from "../parts/panel";
 import { type Column, Rows } from "../parts/rows";
@@ -32,6 +32,8 @@ export function Queue() {
   const ns = useNs();
   const { search, change } = usePlace();
   const query = useQuery(namespace.jobs(ns));
+  const field = useRef<HTMLInputElement>(null);
+  useKeys({ "/": () => field.current?.focus(), c: () => void copyCommand(commands.jobs(ns)) });
   const fitting = useMemo(
     () =>
       (query.data?.rows ?? []).filter(
@@ -64,12 +66,14 @@ export function Queue() {
       </div>
       <div className="toolbar">
         <input
+          ref={field}
           type="search"
           className="grow"
           aria-label="Filter"
           placeholder="part of a name or of a reason"
           value={search.q ?? ""}
           onChange={(event) => change({ q: event.target.value || undefined }, true)}
+          onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
         />
         <fieldset className="chips">
           <legend className="unseen">By</legend>
@@ -203,8 +207,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       keys={{
         w: (line) => "job" in line && go(paths.job(line.job.job_id)),
         x: (line) => "job" in line && open(actions.cancelJob(line.job.job_id)),
-        c: (line) =>
-          "job" in line && copy(commands.why("job", line.job.job_id)).then(() => tell("The command is copied")),
+        c: (line) => "job" in line && void copyCommand(commands.why("job", line.job.job_id)),
       }}
       empty={
         <Empty command={commands.list("schedules", ns)}>

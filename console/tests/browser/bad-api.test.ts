@@ -1,15 +1,108 @@
-import { afterEach, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { afterEach, describe, expect, test } from "vitest";
 import { type Stage, stage } from "./console.ts";
+import { VIEWS } from "./views.ts";
+
+const S = "/schedules/flights/ingest-00000";
 
 let console_: Stage;
 afterEach(() => console_.close());
 
-test("a slow API shows rows in place of data, and then says so", async () => {
-  console_ = await stage({ delay: () => 6000 });
-  const { page } = await console_.open("/demo/schedules");
-  await page.locator(".bone").first().waitFor();
-  await page.getByText("The API takes longer than usual").waitFor();
-  await page.getByText("flights.ingest-00000").waitFor({ timeout: 30_000 });
+const DOWN = {
+  error: {
+    code: "not_reachable",
+    message: "the API does not answer: connection refused",
+    field: null,
+    hint: "make up starts a local one",
+  },
+};
+const release = async (page: Page) => {
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+};
+
+describe.each(VIEWS)("%s", (_, path, text) => {
+  test("before an answer it has rows in place of data, also when that takes ten seconds", async () => {
+    console_ = await stage();
+    const { page } = await console_.open("/nowhere");
+    await page.clock.install();
+    let go = () => {};
+    const held = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    await page.route("**/v1/**", async (route) => {
+      await held;
+      await route.continue().catch(() => {});
+    });
+    await page.goto(console_.origin + path);
+    await page.locator("main h1, main .loading").first().waitFor();
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(250);
+        return page.locator(".bone").count();
+      })
+      .toBeGreaterThan(0);
+    await page.clock.runFor(10_000);
+    await page.getByText("The API takes longer than usual").first().waitFor();
+    go();
+    await expect
+      .poll(
+        async () => {
+          await page.clock.runFor(250);
+          return page.getByText(text).count();
+        },
+        { timeout: 30_000 },
+      )
+      .toBeGreaterThan(0);
+  });
+
+  test("without the API it has the message, the hint and a retry that helps", async () => {
+    console_ = await stage();
+    const { page } = await console_.open("/nowhere");
+    await page.clock.install();
+    await page.route("**/v1/**", (route) => route.fulfill({ status: 502, body: JSON.stringify(DOWN) }));
+    await page.goto(console_.origin + path);
+    // A read is tried again twice before its error is shown.
+    await expect
+      .poll(async () => {
+        await page.clock.runFor(2000);
+        return page.locator(".failure").count();
+      })
+      .toBeGreaterThan(0);
+    const failure = page.locator(".failure").first();
+    await failure.getByText("the API does not answer: connection refused").waitFor();
+    await failure.getByText("make up starts a local one").waitFor();
+    await release(page);
+    await expect
+      .poll(
+        async () => {
+          const again = page.getByRole("button", { name: "Try again" }).first();
+          if (await again.count()) await again.click({ timeout: 2000 }).catch(() => {});
+          await page.clock.runFor(2000);
+          return page.getByText(text).count();
+        },
+        { timeout: 30_000 },
+      )
+      .toBeGreaterThan(0);
+  });
+});
+
+/** What is gone or never was, in each view of one thing. */
+const GONE: [what: string, path: string, text: string | RegExp][] = [
+  ["schedule", "/demo/schedules/flights/gone", "no schedule named 'demo.flights.gone'"],
+  ["DAG", "/demo/dags/flights/gone", "no DAG named 'demo.flights.gone'"],
+  ["dataset", "/demo/datasets/gone", "no dataset named 'demo.gone'"],
+  ["job", "/demo/jobs/demo.flights.clean.mf3k0p2q.gone", "no run 'demo.flights.clean.mf3k0p2q.gone'"],
+  ["run", "/demo/runs/demo.flights.clean.mf3k0p2q.gone", "no run 'demo.flights.clean.mf3k0p2q.gone'"],
+  ["message", "/demo/messages/flights/gone", "no message named 'demo.flights.gone'"],
+  ["re-processing", "/demo/reprocess/gone", "no re-processing 'gone'"],
+  ["pool", "/demo/limits?name=pool:demo.gone", "no pool named 'demo.gone'"],
+];
+
+test.each(GONE)("a %s that is gone says so, with a hint", async (_, path, text) => {
+  console_ = await stage();
+  const { page } = await console_.open(path);
+  await page.getByText(text).first().waitFor();
+  await page.getByText("look at the list").first().waitFor();
 });
 
 test("when answers stop, the old data stays with its age and a retry", async () => {
@@ -182,8 +275,12 @@ test("a namespace without anything says how to begin, in each view", async () =>
       at_least: false,
     },
   };
+  // One thing is there; what belongs to it is not.
+  const one = /\/(ingest-00000|weather|why|preview|days)$/;
   await page.route("**/v1/namespaces/demo/**", (route) => {
-    const last = new URL(route.request().url()).pathname.split("/").at(-1) ?? "";
+    const { pathname } = new URL(route.request().url());
+    if (one.test(pathname)) return route.continue();
+    const last = pathname.split("/").at(-1) ?? "";
     return route.fulfill({ status: 200, body: JSON.stringify(empty[last] ?? none) });
   });
   for (const [path, text] of [
@@ -196,6 +293,15 @@ test("a namespace without anything says how to begin, in each view", async () =>
     ["/reprocess", "None yet"],
     ["/dead-letters", "Every event was delivered"],
     ["/report", "Nothing ended on this day"],
+    ["/queue", "Nothing waits"],
+    ["/schedules", "No schedules yet"],
+    ["/runs", "No run fits"],
+    [`${S}?tab=runs`, "No runs yet"],
+    [`${S}?tab=jobs`, "Nothing waits. The next event"],
+    [`${S}?tab=records`, "Nothing was aborted"],
+    [`${S}?tab=backfills`, "No backfills"],
+    ["/datasets/weather", "No partition is registered"],
+    ["/limits?name=pool:demo.small", "No limit is named pool:demo.small"],
   ]) {
     await page.goto(`${console_.origin}/demo${path}`);
     await page

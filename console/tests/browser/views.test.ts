@@ -1,45 +1,11 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { job, run } from "../../stub/data.ts";
+import { run } from "../../stub/data.ts";
+import { faultsOf } from "./axe.ts";
 import { type Stage, stage } from "./console.ts";
+import { VIEWS } from "./views.ts";
 
-/** The part of axe that is used. */
-interface Axe {
-  run: (page: Document, options: object) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>;
-}
-
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const S = "/demo/schedules/flights/ingest-00000";
-
-/** Each view, and a text that only its data brings. */
-const VIEWS: [name: string, path: string, text: string | RegExp][] = [
-  ["home", "/demo", "Held up by"],
-  ["schedules", "/demo/schedules", "flights.ingest-00000"],
-  ["schedule", S, "reaching COMPLETED"],
-  ["waiting jobs", `${S}?tab=jobs`, "PENDING_CONSTRAINTS"],
-  ["versions", `${S}?tab=versions`, "constraints[0].max"],
-  ["definition", `${S}?tab=definition`, "Europe/Paris"],
-  ["backfill", `${S}/backfill`, "1. Range"],
-  ["timeline", "/demo/timeline", /\d attempts/],
-  ["timeline as a table", "/demo/timeline?tab=table", "SUCCEEDED"],
-  ["queue", "/demo/queue", "5,000 wait"],
-  ["job", `/demo/jobs/${job(1).job_id}`, "it goes on with"],
-  ["runs", "/demo/runs", "SUCCEEDED"],
-  ["run", `/demo/runs/${run(25).run_id}`, "started because"],
-  ["log", `/demo/runs/${run(25).run_id}?tab=log`, "INFO wrote part 39"],
-  ["lineage of a run", `/demo/runs/${run(25).run_id}?tab=lineage`, "Led to it"],
-  ["lineage", "/demo/graph", "at least 200 nodes"],
-  ["dags", "/demo/dags", "Trains a model"],
-  ["dag", "/demo/dags/flights/nightly?node=evaluate", "waits for jfk, which failed"],
-  ["message", "/demo/messages/flights/beat", "@every 10s"],
-  ["datasets", "/demo/datasets", "weather"],
-  ["dataset", "/demo/datasets/weather?at=2013/12/20", "missing"],
-  ["limits", "/demo/limits?name=pool:demo.small", "In use by"],
-  ["reprocess", "/demo/reprocess", "1. Begin with"],
-  ["dead letters", "/demo/dead-letters", "not delivered in 3 tries"],
-  ["report", "/demo/report", "12 workflows"],
-];
 
 let console_: Stage;
 beforeAll(async () => {
@@ -52,19 +18,48 @@ test.each(VIEWS)("%s shows its data, and axe finds nothing in either theme", asy
   await page.getByText(text).first().waitFor({ timeout: 20_000 });
   for (const theme of ["light", "dark"] as const) {
     await page.emulateMedia({ colorScheme: theme });
-    // As a debugger: the policy of the page allows no script from elsewhere.
-    await page.evaluate(axe);
-    const found = await page.evaluate(async () => {
-      const result = await (window as unknown as { axe: Axe }).axe.run(document, {
-        runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"],
-      });
-      return result.violations.flatMap((rule) =>
-        rule.nodes.slice(0, 3).map((node) => `${rule.id}: ${node.html.slice(0, 160)}`),
-      );
-    });
+    const found = await faultsOf(page);
     expect(found, `${theme} ${path}`).toEqual([]);
   }
   expect(complaints).toEqual([]);
+  await context.close();
+});
+
+/** What opens over a page: how, and a text of it. */
+const OVER: [name: string, path: string, open: (page: Page) => Promise<void>, text: string | RegExp][] = [
+  [
+    "the dialog of an action",
+    S,
+    (page) => page.getByRole("button", { name: "Pause", exact: true }).click(),
+    "Nothing is dropped.",
+  ],
+  [
+    "many at once",
+    "/demo/schedules?q=clean-0000",
+    (page) => page.getByRole("button", { name: "Act on all 2" }).click(),
+    "someone else has just changed it",
+  ],
+  [
+    "the palette",
+    "/demo/schedules",
+    async (page) => {
+      await page.keyboard.press("Control+k");
+      await page.getByRole("combobox", { name: "Name, id or view" }).fill("clean");
+    },
+    "demo.flights.clean-00008",
+  ],
+  ["the keys", "/demo/schedules", (page) => page.keyboard.press("?"), "A key opens something."],
+];
+
+test.each(OVER)("axe finds nothing in %s in either theme", async (_, path, open, text) => {
+  const { page, context } = await console_.open(path);
+  await page.getByRole("heading", { level: 1 }).waitFor();
+  await open(page);
+  await page.getByRole("dialog").getByText(text).first().waitFor();
+  for (const theme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme: theme });
+    expect(await faultsOf(page), `${theme} ${path}`).toEqual([]);
+  }
   await context.close();
 });
 
@@ -148,5 +143,30 @@ test("back goes back, and the zone stays", async () => {
   expect(new URL(page.url()).search).toBe("?zone=local");
   await page.goBack();
   expect(new URL(page.url()).search).toBe("?zone=local&q=ingest-00000");
+  await context.close();
+});
+
+test("the stage is a band, red for prod, and none without a stage", async () => {
+  const { page, context } = await console_.open("/demo/report");
+  await page.getByText("12 workflows").waitFor();
+  const at = async (stage: string | null) => {
+    await page.unroute("**/console.json");
+    await page.route("**/console.json", async (route) => {
+      const answer = await route.fetch();
+      await route.fulfill({ response: answer, json: { ...(await answer.json()), stage } });
+    });
+    await page.reload();
+    await page.getByText("12 workflows").waitFor();
+  };
+  const band = page.locator("header.top .stage");
+  const look = () => band.evaluate((element) => getComputedStyle(element).backgroundColor);
+  await at("prod");
+  await band.getByText("prod · 000000000000 · us-east-1").waitFor();
+  expect(await look()).toBe("rgb(179, 48, 15)");
+  await at("test");
+  await band.getByText("test ·").waitFor();
+  expect(await look()).not.toBe("rgb(179, 48, 15)");
+  await at(null);
+  expect(await band.count()).toBe(0);
   await context.close();
 });

@@ -6,7 +6,7 @@ import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
 import { byHolder, useInWords } from "../../src/lib/held";
 import { lateBy, lateFirst, missedBy } from "../../src/lib/late";
-import { dayOf, partitionOfDay, reachOf } from "../../src/lib/partitions";
+import { dayOf, halfYear, isOfOneDay, partitionOfDay, reachOf } from "../../src/lib/partitions";
 import { inShort, ofPartition, pieces } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
 import { lookOfState } from "../../src/lib/states";
@@ -196,4 +196,42 @@ test("every kind of refusal becomes a message", () => {
   expect(faultOf(401, '{"code":"token","message":"old","hint":"again"}').hint).toBe("again");
   expect(faultOf(502, "<html>bad gateway</html>").message).toBe("the API answered with HTTP 502");
   expect(faultOf(403, '{"message":"Forbidden"}')).toMatchObject({ code: "http_403", message: "Forbidden" });
+});
+
+test("half a year of days is shown, and the way to the half-years beside it", () => {
+  const like = { year: "2013", month: "1", day: "1" };
+  const days = (from: string, many: number) =>
+    Array.from({ length: many }, (_, index) => ({
+      partition: partitionOfDay(new Date(Date.parse(from) + index * 86_400_000).toISOString().slice(0, 10), like),
+    }));
+  const few = days("2013-12-01", 31);
+  expect(halfYear(few, { more: false, like })).toEqual({
+    from: "2013-12-01",
+    to: "2013-12-31",
+    newest: "2013-12-31",
+    known: true,
+    earlier: null,
+    later: null,
+  });
+  const year = days("2013-01-01", 365);
+  const last = halfYear(year, { more: false, like });
+  expect(last).toMatchObject({ from: "2013-07-03", to: "2013-12-31", known: true, earlier: "2013-07-02", later: null });
+  const before = halfYear(year, { more: false, like, to: last.earlier ?? "" });
+  expect(before).toMatchObject({ from: "2013-01-02", to: "2013-07-02", earlier: "2013-01-01", later: "2013-12-31" });
+  expect(halfYear(few, { more: true, like }), "earlier ones must be read").toMatchObject({
+    from: "2013-07-03",
+    known: false,
+    earlier: "2013-07-02",
+  });
+  expect(halfYear(year, { more: false, like, chosen: "2013/1/4" }), "a chosen day is on screen").toMatchObject({
+    from: "2013-01-01",
+    to: "2013-04-05",
+  });
+});
+
+test("only what has one partition a day is a calendar", () => {
+  expect(isOfOneDay({ year: "2013", month: "1", day: "4" })).toBe(true);
+  expect(isOfOneDay({ day: "2013-01-04" })).toBe(true);
+  expect(isOfOneDay({ year: "2013", month: "1", day: "4", hour: "7" })).toBe(false);
+  expect(isOfOneDay({ region: "eu" })).toBe(false);
 });

@@ -7,7 +7,7 @@ import type { Timeline } from "../../api/types";
 
 export const MOST = 100_000;
 /** Attempts of the first page, which is shown soon, and of the others. */
-const FIRST_PAGE = 500;
+const FIRST_PAGE = 200;
 const PAGE = 5_000;
 
 export interface Attempts {
