@@ -113,7 +113,12 @@ def _play(setup: Setup, recording: cpu.RecordingCpu, part: int) -> None:
     scenarios.event(setup, recording, 12)
     for most, interval, jobs in ((1, 5, 5), (10, 1, 30), (100, 1, 60)):
         scenarios.pace(setup, recording, most, interval, jobs)
+    large.emission(setup, recording, 3_000 // part, 5)
+    large.overdue(setup, recording, 3_000 // part, 3_000 // part)
+    for cause in (large.RESUME, large.SUCCESS):
+        large.waking(setup, recording, 400 // part, cause)
     _play_api(setup, recording, part)
+    large.upload(setup, recording, SCHEDULES // part)
 
 
 if __name__ == "__main__":
