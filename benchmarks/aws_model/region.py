@@ -59,7 +59,7 @@ FUNCTIONS = {
 # The queues that invoke functions, likewise.
 SOURCES = {HINTS: Source(10, 20), BURSTS: Source(1, 100), OBJECTS: Source(10, 10)}
 VISIBILITY_MS = 720_000.0
-WARM_TABLES = ("CatalogTable", "JobsTable", "RunsTable")  # those that WarmWriteUnits warms; a test compares them
+WARM_TABLES = ("CatalogTable", "JobsTable", "RunsTable")  # of WarmWriteUnits; a test compares them
 ARN = "arn:aws:sqs:us-east-1:123456789012:"
 
 
