@@ -56,14 +56,14 @@ def predicted(
     setup: Setup, recorded: Cpu, sizes: tuple[int, ...], progress: Progress, groups: Collection[str] = ()
 ) -> Figures:
     """All predictions or those of some groups, with the seed and the assumptions. ``played`` has the commit and date
-    of each group."""
+    of each group, and when its CPU was recorded."""
     found: Figures = {"kind": "predicted", "seed": setup.seed, "assumed": setup.assumed.as_json()}
     about_groups = found["played"] = {}
     played = [play for play in plays(setup, recorded, sizes) if not groups or play[0] in groups]
-    origin = machine.origin().measured_at
+    origin = {**machine.origin().measured_at, "cpu": cpu.recorded_at()}
     for number, (group, about, play) in enumerate(played):
         progress(f"{group}: {about}", number, len(played))
-        about_groups.setdefault(group, {name: origin[name] for name in ("commit", "dirty", "date")})
+        about_groups.setdefault(group, {name: origin[name] for name in ("commit", "dirty", "date", "cpu")})
         if figures := play():
             found.setdefault(group, []).append({"about": about, **figures})
     return found
