@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from benchmarks import memory, results
+from benchmarks import aims, memory, results
 from benchmarks.history.capacity import model
 from benchmarks.machine import ROOT
 
@@ -20,12 +20,15 @@ NOT_YET = "Not measured yet."
 Row = Iterable[object]
 
 
-def page(text: str, found: Mapping[str, Any]) -> str:
+def page(
+    text: str, found: Mapping[str, Any], tables: Mapping[str, Callable[[Mapping[str, Any]], str]] | None = None
+) -> str:  # fmt: skip
     """The page with its tables filled from the results."""
+    known = TABLES if tables is None else tables
 
     def filled(match: re.Match[str]) -> str:
         name = match[1]
-        table = TABLES[name](found) if name in TABLES else NOT_YET
+        table = known[name](found) if name in known else NOT_YET
         return f"<!-- {name} -->\n{table}\n<!-- end -->"
 
     return re.sub(r"<!-- (\w+) -->\n.*?\n?<!-- end -->", filled, text, flags=re.DOTALL)
@@ -37,7 +40,7 @@ def _loads(*names: str) -> Callable[[Mapping[str, Any]], str]:
     def table(found: Mapping[str, Any]) -> str:
         rows = [_load(name, found[name], found["origins"][name]) for name in names if name in found]
         heads = ("what", "jobs", "seconds", "a second", "p50 ms", "p99 ms", "max ms", "missed", "doubled", "load")
-        return _markdown(heads, rows)
+        return markdown(heads, rows)
 
     return table
 
@@ -51,13 +54,13 @@ def _load(name: str, one: Mapping[str, Any], origin: Mapping[str, Any]) -> Row:
 def _registration(found: Mapping[str, Any]) -> str:
     names = ("schedules", "seconds", "per_second", "requests", "unchanged_seconds")
     heads = ("schedules", "s", "schedules a second", "requests", "again, unchanged, s")
-    return _markdown(heads, [_picked(found["registration"], names)] if "registration" in found else [])
+    return markdown(heads, [_picked(found["registration"], names)] if "registration" in found else [])
 
 
 def _emitters(found: Mapping[str, Any]) -> str:
     names = ("emitters", "registrations_per_second", "fires_per_second", "fires", "missed", "doubled")
     heads = ("emitters", "registrations a second", "fires prepared a second", "fires", "missed", "doubled")
-    return _markdown(heads, [_picked(one, names) for one in found.get("emitters", ())])
+    return markdown(heads, [_picked(one, names) for one in found.get("emitters", ())])
 
 
 def _tick(found: Mapping[str, Any]) -> str:
@@ -66,7 +69,7 @@ def _tick(found: Mapping[str, Any]) -> str:
     rows: list[Row] = [(f"{one['schedules']:,}", *_picked(one, names)) for one in tick["sizes"]]
     if rows:
         rows.append(("growth, first to last", *_picked(tick["growth"], names)))
-    return _markdown(("schedules", "calls", "read units", "write units", "CPU ms"), rows)
+    return markdown(("schedules", "calls", "read units", "write units", "CPU ms"), rows)
 
 
 def _cost(found: Mapping[str, Any]) -> str:
@@ -77,18 +80,18 @@ def _cost(found: Mapping[str, Any]) -> str:
     rows += [(f"$ {part.replace('_', ' ')}", *(one["usd_per_million_by"][part] for one in entries)) for part in parts]
     rows.append(("**$ per million**", *(f"**{one['usd_per_million']}**" for one in entries)))
     heads = ("per launched run", *(one["path"] for one in entries))
-    return _markdown(heads, rows if entries else [])
+    return markdown(heads, rows if entries else [])
 
 
 def _cold_start(found: Mapping[str, Any]) -> str:
     names = ("handler", "handler_ms", "handler_cpu_ms", "boto3_ms", "boto3_cpu_ms", "ratio", "cpu_ratio")
     heads = ("Lambda", "wall ms", "user CPU ms", "boto3 wall", "boto3 CPU", "ratio", "CPU ratio")
-    return _markdown(heads, [_picked(one, names) for one in found.get("cold_start", ())])
+    return markdown(heads, [_picked(one, names) for one in found.get("cold_start", ())])
 
 
 def _startup(found: Mapping[str, Any]) -> str:
     rows = [_picked(one, ("command", "wall_ms", "own_ms")) for one in found.get("startup", ())]
-    return _markdown(("command", "wall ms", "own CPU ms"), rows)
+    return markdown(("command", "wall ms", "own CPU ms"), rows)
 
 
 def _console(found: Mapping[str, Any]) -> str:
@@ -104,7 +107,7 @@ def _console(found: Mapping[str, Any]) -> str:
     )
     rows = [_picked(one, (*names, *counted)) for one in measured["views"]]
     heads = ("view", "first rows, ms", "at most", "whole, ms", "longest task, ms")
-    table = _markdown((*heads, "API requests", "table calls", "read units", "kB"), rows)
+    table = markdown((*heads, "API requests", "table calls", "read units", "kB"), rows)
     return f"{about}\n\n{table}"
 
 
@@ -131,18 +134,19 @@ def _history(found: Mapping[str, Any]) -> str:
             one = size[step]
             figures = (one["seconds"], f"{one['rows_per_second']:,}", one["cpu_seconds"], one["peak_mb"])
             rows.append((f"{size['rows']:,}", step, *figures, *out.get(step, ("", ""))))
-    return _markdown(("rows", "step", "s", "rows a second", "CPU s", "peak MB", "MB out", "files"), rows)
+    return markdown(("rows", "step", "s", "rows a second", "CPU s", "peak MB", "MB out", "files"), rows)
 
 
 def _capacity(found: Mapping[str, Any]) -> str:
-    return _markdown(("a day of a million jobs", "", "from"), [(one.what, one.figure, one.how) for one in model(found)])
+    return markdown(("a day of a million jobs", "", "from"), [(one.what, one.figure, one.how) for one in model(found)])
 
 
 def _picked(one: Mapping[str, Any], names: Iterable[str]) -> Row:
     return [one[name] for name in names]
 
 
-def _markdown(heads: Iterable[object], rows: Iterable[Row]) -> str:
+def markdown(heads: Iterable[object], rows: Iterable[Row]) -> str:
+    """A table in Markdown; `NOT_YET` without rows."""
     lines = [[str(cell) for cell in row] for row in (heads, *rows)]
     if len(lines) == 1:
         return NOT_YET
@@ -158,7 +162,7 @@ def _predicted(group: str, heads: Iterable[str], row: Callable[[Mapping[str, Any
     """A table of one group of the model's predictions."""
 
     def table(found: Mapping[str, Any]) -> str:
-        return _markdown(heads, [row(one) for one in found.get("aws_model", {}).get(group, ())])
+        return markdown(heads, [row(one) for one in found.get("aws_model", {}).get(group, ())])
 
     return table
 
@@ -205,17 +209,62 @@ def _puts_predicted(one: Mapping[str, Any]) -> Row:
     )
 
 
+def _emission_predicted(found: Mapping[str, Any]) -> str:
+    entries = found.get("aws_model", {}).get("emission", ())
+    rows = [
+        (
+            f"{one['timers']:,}",
+            one["emitters"],
+            one["seconds"],
+            f"{one['per_second']:,}",
+            f"{share_of_linear(one, entries):.2f}",
+            f"{sum(one['throttled'].values()):,}",
+        )
+        for one in entries
+    ]
+    heads = ("timers", "emitters", "s", "timers a second", "share of linear", "throttled")
+    return markdown(heads, rows)
+
+
+def share_of_linear(one: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> float:
+    """The rate of some emitters by that of the same number of single ones."""
+    alone = next(entry["per_second"] for entry in entries if entry["emitters"] == 1)
+    return float(one["per_second"] / (one["emitters"] * alone))
+
+
+def _overdue_predicted(one: Mapping[str, Any]) -> Row:
+    counts = [f"{one[name]:,}" for name in ("overdue", "timers")]
+    return (*counts, *_picked(one, ("ticks", "seconds", "longest_tick_s", "died")))
+
+
+def _waking_predicted(one: Mapping[str, Any]) -> Row:
+    figures = _picked(one, ("seconds", "per_second", "longest_check_s", "died"))
+    return (one["cause"], f"{one['jobs']:,}", *figures)
+
+
+def _upload_predicted(one: Mapping[str, Any]) -> Row:
+    return (f"{one['schedules']:,}", *_picked(one, ("answered_s", "seconds", "per_second", "slices")))
+
+
 def _assumed_calls(found: Mapping[str, Any]) -> str:
     calls: Mapping[str, Mapping[str, float]] = found.get("aws_model", {}).get("assumed", {}).get("calls", {})
     names = ("ms", "ms_per_item", "cpu_ms", "cpu_ms_per_item")
     heads = ("call", "ms, median", "ms for each item", "caller's CPU, ms", "CPU for each item, ms")
-    return _markdown(heads, [(name, *(f"{call[part]:g}" for part in names)) for name, call in calls.items()])
+    return markdown(heads, [(name, *(f"{call[part]:g}" for part in names)) for name, call in calls.items()])
+
+
+def _played(found: Mapping[str, Any]) -> str:
+    played: Mapping[str, Mapping[str, Any]] = found.get("aws_model", {}).get("played", {})
+    rows = [
+        (group, one["commit"][:8], "yes" if one["dirty"] else "no", one["date"][:10]) for group, one in played.items()
+    ]
+    return markdown(("scenarios", "commit", "with changes", "on"), rows)
 
 
 def _assumed(found: Mapping[str, Any]) -> str:
     assumed = found.get("aws_model", {}).get("assumed", {})
     values = [(f"`{name}`", f"{value:g}") for name, value in assumed.items() if not isinstance(value, dict)]
-    return _markdown(("assumption", "value"), values)
+    return markdown(("assumption", "value"), values)
 
 
 _LATE = ("p50 ms", "p99 ms", "max ms")
@@ -255,6 +304,24 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "predicted_puts": _predicted(
         "puts", ("clients", "puts", "puts a second", "a put: p50 ms", "p99 ms", "max ms"), _puts_predicted
     ),
+    "predicted_upload": _predicted(
+        "upload",
+        ("schedules", "request answered after, s", "all put after, s", "schedules a second", "slices"),
+        _upload_predicted,
+    ),
+    "predicted_emission": _emission_predicted,
+    "predicted_overdue": _predicted(
+        "overdue",
+        ("overdue jobs", "timers beside them", "ticks", "all delivered after, s", "longest tick, s", "died"),
+        _overdue_predicted,
+    ),
+    "predicted_waking": _predicted(
+        "waking",
+        ("woken by", "jobs", "all delivered after, s", "a second", "longest invocation, s", "died"),
+        _waking_predicted,
+    ),
+    "predicted_played": _played,
+    "predicted_aims": lambda found: markdown(("aim", "limit", "figure", "", "met"), aims.rows(found)),
     "assumed_calls": _assumed_calls,
     "assumed": _assumed,
 }

@@ -349,12 +349,14 @@ class Hints(Protocol):
         patient: bool = False,
         ahead: bool = False,
         must: bool = False,
+        crowd: int = 0,
     ) -> None:
         """Send hints for several instants.
 
         ``patient``: the call may take a second if that makes the hints cheaper to receive; only for refs that are due
         in some seconds. ``ahead``: the rows are written after the hints, so these arrive two seconds later. ``must``:
-        raise if the queue does not answer, so that the caller does not postpone its rows.
+        raise if the queue does not answer, so that the caller does not postpone its rows. ``crowd``: about how many
+        rows are due at an instant in all, if these are a part of them.
         """
 
     def keep_warm(self) -> None:

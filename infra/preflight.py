@@ -32,6 +32,7 @@ def check(
     now (empty if it is new).
     """
     _check_warm_tables(wanted, present)
+    _check_shards(wanted, present)
     _check_concurrency(session, stack, wanted)
     if wanted.get("ApiBaseUrl"):
         return  # an emulator has no such limits
@@ -51,6 +52,16 @@ def _check_warm_tables(wanted: Mapping[str, str], present: Mapping[str, str]) ->
             raise DeployError(
                 f"{name}: expected {before} or more, the present value, got {units}. DynamoDB never lowers it; "
                 f"keep the parameter, which costs nothing more."
+            )
+
+
+def _check_shards(wanted: Mapping[str, str], present: Mapping[str, str]) -> None:
+    for name in ("WakeShards", "HistoryShards"):
+        shards, before = int(wanted.get(name, 0)), int(present.get(name, 0))
+        if 0 < shards < before:
+            raise DeployError(
+                f"{name}: expected {before} or more, the present value, got {shards}. Rows that are in the other parts "
+                f"would not be found; keep the parameter."
             )
 
 

@@ -4,31 +4,39 @@ A discrete-event model: the real handlers, flows and adapters run on the tables 
 calls, CPU shares, concurrency, pollers, limits per key and quotas are those of `assumptions`; the CPU of product code
 was recorded once (`cpu.json`). So two runs with one seed are equal. Every run asserts the promises (`checks`).
 
-    make bench ONLY=aws_model                            all scenarios, about ten minutes on a quiet machine
-    SLUICE_MODEL_SIZES=10000,60000,100000 make bench ONLY=aws_model
-    python -m benchmarks.aws_model --help                one scenario, other assumptions, calibration, recording
+    make bench ONLY=aws_model                                    all scenarios, an hour on a quiet machine
+    SLUICE_MODEL_GROUPS=burst,steady make bench ONLY=aws_model   these groups alone; the others stay as they are
+    python -m benchmarks.aws_model --help                        one scenario, other assumptions, calibration, recording
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from rich.table import Table
 
-from benchmarks.aws_model import cpu, scenarios
+from benchmarks import machine, results
+from benchmarks.aws_model import cpu, large, scenarios
 from benchmarks.aws_model.assumptions import cpu_share
 from benchmarks.aws_model.invocation import Cpu
 from benchmarks.aws_model.region import FUNCTIONS, Setup
 from benchmarks.measurement import Progress, Results
 
-SIZES = tuple(int(size) for size in os.environ.get("SLUICE_MODEL_SIZES", "10000,60000").split(","))
+SIZES = tuple(int(size) for size in os.environ.get("SLUICE_MODEL_SIZES", "10000,60000,100000").split(","))
 STEADY = (12, 120)  # fires a second
-PACES = ((1, 5, 12), (10, 1, 300), (100, 1, 3_000), (60, 60, 45))  # events, interval in s, jobs
-SCHEDULES = 1_000
+MINUTE_S, MANY_A_SECOND = 60, 1_667  # 100,000 fires in a minute
+# Events, interval in s, jobs. A policy that this version refuses has no figures.
+PACES = ((1, 5, 12), (10, 1, 300), (100, 1, 3_000), (60, 60, 45), (200, 1, 4_000), (500, 1, 10_000))
+SCHEDULES, UPLOADED = 1_000, 10_000
+MANY = 10_000  # timers, overdue rows, waiting jobs
+EMITTERS = (1, 3, 5, 16)
+# What a large installation sets: WarmWriteUnits, and the parameter for the shards of the wake and history indexes.
+WARM = 40_000
+SHARDS = {"wake_shards": 16, "history_shards": 16}
 MEMORY = (256, 512, 768, 1024, 1769, 3008)
 # A poller of a loaded queue may bring ten messages at once; AWS decides.
 TOGETHER: dict[str, Any] = {"gathered_ms": 200.0}
@@ -37,28 +45,59 @@ Play = tuple[str, str, Callable[[], Figures]]
 
 
 def measure(progress: Progress) -> Results:
-    return {"aws_model": predicted(Setup(), cpu.load(), SIZES, progress)}
+    groups = tuple(filter(None, os.environ.get("SLUICE_MODEL_GROUPS", "").split(",")))
+    found = predicted(Setup(), cpu.load(), SIZES, progress, groups)
+    kept = results.read().get("aws_model", {}) if groups else {}
+    played = {**kept.get("played", {}), **found["played"]}
+    return {"aws_model": {**{name: kept[name] for name in kept if name in played}, **found, "played": played}}
 
 
-def predicted(setup: Setup, recorded: Cpu, sizes: tuple[int, ...], progress: Progress) -> Figures:
-    """All predictions, with the seed and the assumptions."""
+def predicted(
+    setup: Setup, recorded: Cpu, sizes: tuple[int, ...], progress: Progress, groups: Collection[str] = ()
+) -> Figures:
+    """All predictions or those of some groups, with the seed and the assumptions. ``played`` has the commit and date
+    of each group, and when its CPU was recorded."""
     found: Figures = {"kind": "predicted", "seed": setup.seed, "assumed": setup.assumed.as_json()}
-    played = plays(setup, recorded, sizes)
+    about_groups = found["played"] = {}
+    played = [play for play in plays(setup, recorded, sizes) if not groups or play[0] in groups]
+    origin = {**machine.origin().measured_at, "cpu": cpu.recorded_at()}
     for number, (group, about, play) in enumerate(played):
         progress(f"{group}: {about}", number, len(played))
-        found.setdefault(group, []).append({"about": about, **play()})
+        about_groups.setdefault(group, {name: origin[name] for name in ("commit", "dirty", "date", "cpu")})
+        if figures := play():
+            found.setdefault(group, []).append({"about": about, **figures})
     return found
 
 
 def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
     """The scenarios by group, each with what it is about."""
     together = replace(setup, assumed=setup.assumed.with_changes(TOGETHER))
+    warm = replace(setup, warm_writes=WARM, warm_reads=WARM)
+    wide = replace(warm, settings={**setup.settings, **SHARDS})
     not_warm = replace(setup, settings={**setup.settings, "keep_warm": False})
     return [
         *(("burst", f"{size:,} schedules", partial(scenarios.burst, setup, recorded, size)) for size in sizes),
+        *(
+            ("burst", f"{size:,}, warm, 16 shards", partial(scenarios.burst, wide, recorded, size))
+            for size in sizes[1:]
+        ),
         ("burst", f"{sizes[0]:,}, messages together", partial(scenarios.burst, together, recorded, sizes[0])),
         ("burst", f"{sizes[0]:,} events of one", partial(scenarios.burst_one_schedule, setup, recorded, sizes[0])),
         *(("steady", f"{rate} a second", partial(scenarios.steady, setup, recorded, rate)) for rate in STEADY),
+        (
+            "steady",
+            f"{MANY_A_SECOND:,} a second, warm, 16 shards",
+            partial(scenarios.steady, wide, recorded, MANY_A_SECOND, MINUTE_S),
+        ),
+        *(
+            ("emission", f"{MANY:,} timers", partial(large.emission, warm, recorded, MANY, emitters))
+            for emitters in EMITTERS
+        ),
+        ("emission", "60,000 timers", partial(large.emission, warm, recorded, 6 * MANY, EMITTERS[-1])),
+        ("overdue", "overdue alone", partial(large.overdue, setup, recorded, MANY)),
+        ("overdue", "beside as many timers", partial(large.overdue, setup, recorded, MANY, MANY)),
+        ("waking", "resume", partial(large.waking, setup, recorded, MANY, large.RESUME)),
+        ("waking", "success", partial(large.waking, setup, recorded, MANY, large.SUCCESS)),
         ("lone", "one a minute", partial(scenarios.lone, setup, recorded)),
         ("lone", "after an idle hour", partial(scenarios.idle_fire, setup, recorded)),
         ("lone", "the same with KeepWarm=false", partial(scenarios.idle_fire, not_warm, recorded)),
@@ -68,6 +107,7 @@ def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
             for most, interval, jobs in PACES
         ),
         ("registration", f"{SCHEDULES:,} in one PUT", partial(scenarios.registration, setup, recorded, SCHEDULES)),
+        ("upload", f"{UPLOADED:,} uploaded", partial(large.upload, setup, recorded, UPLOADED)),
         ("puts", "10 clients", partial(scenarios.puts, setup, recorded, 10, 100)),
         *(("memory", f"{memory} MB", partial(of_memory, setup, recorded, memory)) for memory in MEMORY),
     ]
@@ -95,8 +135,8 @@ def of_memory(setup: Setup, recorded: Cpu, memory: int) -> Figures:
     }
 
 
-def tables(results: Results) -> list[Table]:
-    one: Figures = results["aws_model"]
+def tables(found: Results) -> list[Table]:
+    one: Figures = found["aws_model"]
     return [_shown(group, one[group]) for group in one if isinstance(one[group], list)]
 
 

@@ -4,6 +4,8 @@ python -m benchmarks.aws_model burst 10000
 python -m benchmarks.aws_model steady 120 --seed 7 --assume '{"sigma": 0.6, "calls": {"dynamodb:GetItem": {"ms": 8}}}'
 python -m benchmarks.aws_model lone --memory 1769
 python -m benchmarks.aws_model burst 10000 --calibrate smoke.json     the last line that `make smoke` prints
+python -m benchmarks.aws_model emission 10000 5 --warm 40000          10,000 timers, at most five emitters
+python -m benchmarks.aws_model waking 10000 1                         a success (0: a resume) wakes 10,000 jobs
 python -m benchmarks.aws_model puts 10 100                            10 clients put 100 schedules each
 python -m benchmarks.aws_model --record                               record the CPU of product code again
 python -m benchmarks.aws_model registration --record                  record that of the API alone
@@ -14,31 +16,37 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks import results, tick
-from benchmarks.aws_model import SCHEDULES, cpu, scenarios
+from benchmarks.aws_model import SCHEDULES, cpu, large, scenarios
 from benchmarks.aws_model.assumptions import Assumptions
 from benchmarks.aws_model.calibrate import calibrated, read
 from benchmarks.aws_model.region import Setup
 
 REFERENCE = 1_000  # schedules of the tick that measures the machine
-NAMES = (
-    *("burst", "burst_one_schedule", "emission", "overdue", "steady", "lone", "idle_fire", "event", "pace"),
-    *("registration", "puts"),
-)
+SCENARIOS: Mapping[str, Callable[..., scenarios.Figures]] = {
+    each.__name__: each
+    for each in (
+        *(scenarios.burst, scenarios.burst_one_schedule, scenarios.steady, scenarios.lone, scenarios.idle_fire),
+        *(scenarios.event, scenarios.pace, scenarios.registration, scenarios.puts),
+        *(large.emission, large.overdue, large.waking, large.upload),
+    )
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the figures of a scenario as JSON. Exit code 0, or 2 for wrong arguments."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.aws_model", description=__doc__.partition("\n")[0])
-    parser.add_argument("scenario", nargs="?", choices=NAMES)
+    parser.add_argument("scenario", nargs="?", choices=SCENARIOS)
     parser.add_argument("numbers", nargs="*", type=int, help="the arguments of the scenario, such as the jobs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--assume", type=json.loads, default={}, help="other assumptions, as JSON")
     parser.add_argument("--memory", type=int, help="MB of all functions")
+    parser.add_argument("--warm", type=int, help="the parameter WarmWriteUnits, and WarmReadUnits if it is larger")
     parser.add_argument("--settings", type=json.loads, default={}, help="such as '{\"wake_shards\": 16}'")
     parser.add_argument("--calibrate", type=Path, help="a file with the last line of `make smoke`")
     parser.add_argument("--record", action="store_true", help="record the CPU of product code into cpu.json")
@@ -58,7 +66,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     setup = Setup(assumed, options.seed, settings=options.settings)
     if options.memory:
         setup = setup.at_memory(options.memory)
-    play = getattr(scenarios, options.scenario)
+    if options.warm:
+        setup = replace(setup, warm_writes=options.warm, warm_reads=max(setup.warm_reads, options.warm))
+    play = SCENARIOS[options.scenario]
     print(json.dumps({"kind": "predicted", "seed": options.seed, **play(setup, cpu.load(), *options.numbers)}))
     return 0
 
@@ -103,7 +113,12 @@ def _play(setup: Setup, recording: cpu.RecordingCpu, part: int) -> None:
     scenarios.event(setup, recording, 12)
     for most, interval, jobs in ((1, 5, 5), (10, 1, 30), (100, 1, 60)):
         scenarios.pace(setup, recording, most, interval, jobs)
+    large.emission(setup, recording, 3_000 // part, 5)
+    large.overdue(setup, recording, 3_000 // part, 3_000 // part)
+    for cause in (large.RESUME, large.SUCCESS):
+        large.waking(setup, recording, 400 // part, cause)
     _play_api(setup, recording, part)
+    large.upload(setup, recording, SCHEDULES // part)
 
 
 if __name__ == "__main__":

@@ -54,8 +54,16 @@ def served(region: Region) -> Iterator[None]:
 class Sent:
     """A request: the work of an invocation. ``answers`` gets its answer."""
 
-    def __init__(self, method: str, path: str, names: Mapping[str, str], body: Mapping[str, Any], status: int) -> None:
-        self._event, self._status = _event(method, path, names, body), status
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        names: Mapping[str, str],
+        body: Mapping[str, Any],
+        status: int,
+        query: Mapping[str, str] | None = None,
+    ) -> None:
+        self._event, self._status = _event(method, path, names, body, query), status
         self.answers: list[dict[str, Any]] = []
 
     def __call__(self) -> None:
@@ -80,6 +88,19 @@ def put_app(region: Region, app: Mapping[str, Any], most: int = 20) -> tuple[flo
     raise checks.Broken(f"expected an answer within {most} requests, got none: {region.raised}")
 
 
+def put_upload(region: Region, app: Mapping[str, Any], upload: str) -> float:
+    """The seconds until the request that deploys an uploaded document is answered. The upload itself takes no time."""
+    timeline, assumed = region.timeline, region.setup.assumed
+    region.s3.objects[f"uploads/{APP['ns']}.{APP['app']}/{upload}.json"] = json.dumps(app).encode()
+    begun, sent = timeline.now, Sent("PUT", APP_PATH, APP, {}, 202, {"upload": upload})
+    ended: list[bool] = []
+    region.invoke("api", sent, ended.append, DEPLOYS)
+    timeline.run(timeline.now + assumed.api_timeout_ms + MINUTE, partial(bool, ended))
+    if not sent.answers:
+        raise checks.Broken(f"expected an answer for upload {upload}, got none: {region.raised}")
+    return (timeline.now - begun + assumed.api_overhead_ms) / 1000
+
+
 def put_each(
     region: Region, document: Mapping[str, Any], names: Sequence[str], took: list[tuple[float, float]]
 ) -> None:  # fmt: skip
@@ -98,7 +119,9 @@ def put_each(
     region.invoke("api", sent, ended)
 
 
-def _event(method: str, path: str, names: Mapping[str, str], body: Mapping[str, Any]) -> dict[str, Any]:
+def _event(
+    method: str, path: str, names: Mapping[str, str], body: Mapping[str, Any], query: Mapping[str, str] | None = None
+) -> dict[str, Any]:  # fmt: skip
     """The event of an API Gateway request.
 
     https://docs.aws.amazon.com/apigateway/latest/developerguide/set-up-lambda-proxy-integrations.html"""
@@ -112,9 +135,9 @@ def _event(method: str, path: str, names: Mapping[str, str], body: Mapping[str, 
         },
         "headers": {"content-type": "application/json"},
         "multiValueHeaders": {"content-type": ["application/json"]},
-        "multiValueQueryStringParameters": None,
+        "multiValueQueryStringParameters": {name: [value] for name, value in query.items()} if query else None,
         "pathParameters": dict(names),
         "stageVariables": None,
-        "body": json.dumps(body),
+        "body": json.dumps(body) if body else "",
         "isBase64Encoded": False,
     }

@@ -96,6 +96,12 @@ def load(file: Path = FILE) -> RecordedCpu:
     return RecordedCpu(json.loads(file.read_text())["segments"])
 
 
+def recorded_at(file: Path = FILE) -> str:
+    """When the CPU was recorded: all of it, and that of the API apart."""
+    stored = json.loads(file.read_text())
+    return " ".join(one["recorded_at"] for one in (stored, stored.get("api", {})) if one)
+
+
 def save(recording: RecordingCpu, scale: float, about: Mapping[str, object], file: Path = FILE) -> None:
     file.write_text(json.dumps({**about, "segments": recording.recorded(scale)}, indent=0) + "\n")
 

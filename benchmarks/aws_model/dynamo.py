@@ -12,7 +12,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from benchmarks.aws_model.invocation import CallPath
-from benchmarks.aws_model.throughput import Throughput
+from benchmarks.aws_model.throughput import Throughput, Warm
 from benchmarks.cost import capacity
 from benchmarks.cost.capacity import Index, Item
 from benchmarks.cost.meter import Schema
@@ -25,11 +25,13 @@ MOST_SIZES = 500_000
 class ModelDynamo:
     """The calls of boto3's client that `chalicelib/aws/tables/dynamo.py` makes."""
 
-    def __init__(self, tables: Any, schema: Schema, path: CallPath) -> None:
+    def __init__(
+        self, tables: Any, schema: Schema, path: CallPath, warm: Mapping[str, Warm] | None = None
+    ) -> None:  # fmt: skip
         self._tables = tables
         self._schema = schema
         self._path = path
-        self.throughput = Throughput(path.assumed)
+        self.throughput = Throughput(path.assumed, warm)
         self.conflicts = 0
         # Called with the table, the key and the instant of each row that is written.
         self.on_write: Callable[[RowKey, float], None] = lambda row, at: None

@@ -37,7 +37,8 @@ class Source:
 
 @dataclass
 class Usage:
-    """What a function has used. ``died``: invocations that Lambda has stopped at their timeout."""
+    """What a function has used. ``died``: invocations that Lambda has stopped at their timeout. ``longest_ms``: the
+    longest billed invocation."""
 
     invocations: int = 0
     cold: int = 0
@@ -45,6 +46,7 @@ class Usage:
     failed_messages: int = 0
     throttled: int = 0
     billed_ms: float = 0.0
+    longest_ms: float = 0.0
     cpu_ms: float = 0.0
     most_at_once: int = 0
 
@@ -128,7 +130,9 @@ class Lambda(Generic[E]):
     def _end(self, environment: _Environment[E], timed: Invocation, initial: float, now: float, whole: bool) -> None:
         self._running -= 1
         self._account.running -= 1
-        self.usage.billed_ms += now - timed.begun + initial
+        billed = now - timed.begun + initial
+        self.usage.billed_ms += billed
+        self.usage.longest_ms = max(self.usage.longest_ms, billed)
         self.usage.cpu_ms += timed.cpu_ms
         self.usage.died += not whole
         if whole:  # Lambda discards an environment whose invocation timed out

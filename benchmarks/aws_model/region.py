@@ -20,6 +20,7 @@ from benchmarks.aws_model.dynamo import ModelDynamo
 from benchmarks.aws_model.functions import Account, Context, Function, Lambda, Pollers, Source
 from benchmarks.aws_model.invocation import CallPath, Cpu
 from benchmarks.aws_model.services import BURSTS, HINTS, OBJECTS, S3, Emr, Sqs, Target
+from benchmarks.aws_model.throughput import Warm
 from benchmarks.aws_model.timeline import Timeline
 from benchmarks.cost.plant import BEGIN, CONTROL, LAKE, ROLE, Targets, fresh_tables
 from benchmarks.cost.prices import LAMBDA_GB_SECOND, LAMBDA_REQUEST
@@ -58,6 +59,7 @@ FUNCTIONS = {
 # The queues that invoke functions, likewise.
 SOURCES = {HINTS: Source(10, 20), BURSTS: Source(1, 100), OBJECTS: Source(10, 10)}
 VISIBILITY_MS = 720_000.0
+WARM_TABLES = ("CatalogTable", "JobsTable", "RunsTable")  # of WarmWriteUnits; a test compares them
 ARN = "arn:aws:sqs:us-east-1:123456789012:"
 
 
@@ -84,13 +86,20 @@ class NoFlush:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What distinguishes one installation of the model from another."""
+    """What distinguishes one installation of the model from another. ``warm_writes`` and ``warm_reads`` are the
+    parameters WarmWriteUnits and WarmReadUnits; 0 leaves the tables new."""
 
     assumed: Assumptions = field(default_factory=Assumptions)
     seed: int = 1
     functions: Mapping[str, Function] = field(default_factory=lambda: FUNCTIONS)
     sources: Mapping[str, Source] = field(default_factory=lambda: SOURCES)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    warm_writes: float = 0.0
+    warm_reads: float = 12_000.0
+
+    @property
+    def warm(self) -> dict[str, Warm]:
+        return dict.fromkeys(WARM_TABLES, Warm(self.warm_writes, self.warm_reads)) if self.warm_writes else {}
 
     def at_memory(self, memory: int, *names: str) -> Setup:
         """The same with this memory (MB) for some functions, or for all."""
@@ -113,11 +122,11 @@ class Region:
         draws = Draws(setup.assumed, setup.seed)
         self.path = CallPath(self.timeline, setup.assumed, draws)
         self.tables, names, schema = fresh_tables()
-        self.dynamo = ModelDynamo(self.tables, schema, self.path)
+        self.dynamo = ModelDynamo(self.tables, schema, self.path, setup.warm)
         self._clock = ModelClock(self.path)
         self.sqs = Sqs(self.path, self.target)
         self.objects = Sqs(self.path, self.target)
-        self._s3 = S3(self.path)
+        self.s3 = S3(self.path)
         self.emr = Emr(self.path, self.target, self._reports)
         self._settings = Settings(
             catalog_table=names["catalog_table"],
@@ -254,8 +263,8 @@ class Region:
             wakes=DynamoWakes(dynamo),
             hints=SqsHints(self.sqs, HINTS, self._clock, BURSTS),
             targets=Targets(emr, SqsTarget(self.sqs)),
-            payloads=S3Payloads(self._s3, CONTROL),
-            lake=S3Lake(self._s3),
+            payloads=S3Payloads(self.s3, CONTROL),
+            lake=S3Lake(self.s3),
             settings=self._settings,
             prefetch=DynamoPrefetch(dynamo),
             author=AUTHOR.get,

@@ -111,17 +111,17 @@ class S3:
 
     def __init__(self, path: CallPath) -> None:
         self._path = path
-        self._objects: dict[str, bytes] = {}
+        self.objects: dict[str, bytes] = {}
 
     def put_object(self, Key: str, Body: bytes, **_: Any) -> Any:
         half = self._path.there("s3:PutObject")
-        self._objects[Key] = Body
+        self.objects[Key] = Body
         self._path.back("s3:PutObject", half)
         return {}
 
     def get_object(self, Key: str, **_: Any) -> Any:
         half = self._path.there("s3:GetObject")
-        found = self._objects[Key]
+        found = self.objects[Key]
         self._path.back("s3:GetObject", half)
         return {"Body": io.BytesIO(found), "ContentLength": len(found)}
 
@@ -132,7 +132,7 @@ class Emr:
     def __init__(self, path: CallPath, target: Target, reports: Callable[[str, str, str], None]) -> None:
         self._path = path
         self._target = target
-        self._reports = reports
+        self.reports = reports
         self._tokens = path.assumed.emr_start_burst
         self._since = path.timeline.now
         self._by_token: dict[str, str] = {}
@@ -156,7 +156,7 @@ class Emr:
             self._target.started.append((now, name))
             for after, state in ((assumed.emr_running_after_ms, "RUNNING"), (assumed.emr_ended_after_ms, "SUCCESS")):
                 delivery_ms = self._path.draws.duration(assumed.event_bus_ms)
-                timeline.at(now + after + delivery_ms, partial(self._reports, applicationId, run_id, state))
+                timeline.at(now + after + delivery_ms, partial(self.reports, applicationId, run_id, state))
         self._path.back("emr-serverless:StartJobRun", half)
         return {"applicationId": applicationId, "jobRunId": self._by_token[clientToken]}
 

@@ -7,18 +7,29 @@ indexes belong to the key of their table.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from benchmarks.aws_model.assumptions import Assumptions
 
 Key = tuple[str, str, str]  # table or index, partition key or "" for all of it, "w" or "r"
 
 
-class Throughput:
-    """``refused`` counts refusals by table or index, and by what was exhausted: a key or the table."""
+@dataclass(frozen=True, slots=True)
+class Warm:
+    """The warm throughput of a table and its indexes, in units a second."""
 
-    def __init__(self, assumed: Assumptions) -> None:
+    writes: float
+    reads: float
+
+
+class Throughput:
+    """``refused`` counts refusals by table or index, and by what was exhausted: a key or the table. ``warm`` has the
+    tables that were warmed; a key of theirs takes no more than one of a new table."""
+
+    def __init__(self, assumed: Assumptions, warm: Mapping[str, Warm] | None = None) -> None:
         self._assumed = assumed
+        self._warm = warm or {}
         self._level: dict[Key, tuple[float, float]] = {}  # tokens, and the instant of that
         self.refused: Counter[str] = Counter()
         self.taken: Counter[str] = Counter()
@@ -43,7 +54,9 @@ class Throughput:
         return min(rate * self._assumed.burst_s, tokens + rate * (now - since) / 1000)
 
     def _rate(self, key: Key) -> float:
-        assumed, (_, which, kind) = self._assumed, key
+        assumed, (name, which, kind) = self._assumed, key
         if which:
             return assumed.key_writes_per_s if kind == "w" else assumed.key_reads_per_s
-        return assumed.table_writes_per_s if kind == "w" else assumed.table_reads_per_s
+        least = assumed.table_writes_per_s if kind == "w" else assumed.table_reads_per_s
+        warm = self._warm.get(name.partition("/")[0])
+        return max(least, (warm.writes if kind == "w" else warm.reads) if warm else 0.0)

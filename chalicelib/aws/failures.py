@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from chalicelib.log import logger
@@ -22,23 +21,34 @@ def delay_s(received: int) -> int:
     return PAUSES_S[min(received, len(PAUSES_S)) - 1]
 
 
+DEAD_LETTERS = ""  # no queue has this name
+
+
 class FailedMessages:
     """The failed messages of a queue, which is given by the ARN in its events."""
 
     def __init__(self, client: Any, queue_arn: str) -> None:
         self._client = client
         self._name = queue_arn.rpartition(":")[2]
+        self._urls: dict[str, str] = {}  # no cached_property: its lock would be held during a call
 
-    @cached_property
+    @property
     def _url(self) -> str:
-        return str(self._client.get_queue_url(QueueName=self._name)["QueueUrl"])
+        return self._url_of(self._name)
 
-    @cached_property
+    @property
     def _dead_letters(self) -> str:
         """The URL of the dead-letter queue of this queue."""
-        answer = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=["RedrivePolicy"])
-        arn = str(json.loads(answer["Attributes"]["RedrivePolicy"])["deadLetterTargetArn"])
-        return str(self._client.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"])
+        if DEAD_LETTERS not in self._urls:
+            answer = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=["RedrivePolicy"])
+            arn = str(json.loads(answer["Attributes"]["RedrivePolicy"])["deadLetterTargetArn"])
+            self._urls[DEAD_LETTERS] = self._url_of(arn.rpartition(":")[2])
+        return self._urls[DEAD_LETTERS]
+
+    def _url_of(self, name: str) -> str:
+        if name not in self._urls:
+            self._urls[name] = str(self._client.get_queue_url(QueueName=name)["QueueUrl"])
+        return self._urls[name]
 
     def set_aside(self, body: str) -> None:
         """Move a message that can never be handled to the dead letters now, without its remaining tries."""

@@ -19,14 +19,14 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows.ref import Ref, RefKind, is_of_block, is_shard
+from chalicelib.core.system import bursts
 from chalicelib.log import logger
 from chalicelib.ports import MAX_DELAY, Clock
 
 MAX_REFS = 50  # per message: as many as one Lambda handles one by one
-# So many rows for one instant are a burst. Its messages go to a queue of their own, whose messages are never handled
-# together: each invocation prepares the rows of one message before the instant, and all invocations send at once.
-# The messages of blocks of permits go there, too: other messages of one invocation would delay their starts.
-BURST, BURST_REFS = 200, 250
+# The messages of a burst go to a queue of their own, whose messages are never handled together: each invocation
+# prepares the rows of one message before the instant, and all invocations send at once. The messages of blocks of
+# permits go there, too: other messages of one invocation would delay their starts.
 MAX_TRIES = 3  # tries to send a message of a batch
 MAX_MESSAGES, MAX_BYTES = 10, 240_000  # per batch; SQS allows 256 KB including its overhead
 # How long before its instant a message must arrive, so that its rows can be read. More rows take longer.
@@ -34,9 +34,6 @@ HEAD_START: Millis = 200
 GROUP_HEAD_START: Millis = SECOND
 # A receiver waits for the instant of a message that comes at most this much before its head start.
 MAX_WAIT: Millis = 2 * SECOND
-# A burst has a lead that grows with its size, because Lambda starts environments and pollers one after the other, and
-# because two cores of a laptop need 1 to 2 ms of CPU to prepare a job.
-BURST_LEAD, BURST_LEAD_PER_REF, MAX_BURST_LEAD = 5 * SECOND, 2, 20 * SECOND
 # After such a pause the receiver may need a cold start, which takes most of a second.
 COLD_AFTER: Millis = 5 * MINUTE
 # The additional delay of hints that are sent before their rows are written.
@@ -68,17 +65,18 @@ class SqsHints:
         patient: bool = False,
         ahead: bool = False,
         must: bool = False,
+        crowd: int = 0,
     ) -> None:
         if patient and sum(_is_alone(due, refs) for due, refs in hints) >= WORTH_A_WAIT:
             moment = right_moment(max(now, self._clock.now()))
-            if min(map(_due, hints)) > moment + MAX_BURST_LEAD:
+            if min(map(_due, hints)) > moment + bursts.LONGEST_LEAD:
                 self._clock.wait_until(moment)
         # SQS counts the delay from now, and the caller may have read the clock earlier.
         now = max(now, self._clock.now())
         messages = [
             message
             for due, refs in sorted(hints, key=_due)
-            for message in self._messages(refs, due, now, AHEAD if ahead else 0)
+            for message in self._messages(refs, due, now, AHEAD if ahead else 0, crowd)
         ]
         for queue_url, batch in self._batches(messages):
             entries = [
@@ -110,7 +108,7 @@ class SqsHints:
         logger.warning("hints not sent", extra={"size": len(entries)})
 
     def _messages(
-        self, refs: Sequence[Ref], due: Instant, now: Instant, min_delay: Millis
+        self, refs: Sequence[Ref], due: Instant, now: Instant, min_delay: Millis, crowd: int
     ) -> Iterator[_Message]:  # fmt: skip
         """The messages of the hints for one instant."""
         shards = [ref for ref in refs if is_shard(ref)]
@@ -118,14 +116,17 @@ class SqsHints:
             # Each is work of about a second for hundreds of rows, so it needs an invocation of its own.
             yield _Message(encode([ref], due), max(min_delay, min(due - now, MAX_DELAY)) // SECOND, True)
         refs = [ref for ref in refs if ref not in shards] if shards else refs
-        is_burst = len(refs) >= BURST or any(map(is_of_block, refs))
+        # A part of a burst that is as small as an ordinary message is one.
+        rows = max(len(refs), crowd) if len(refs) > MAX_REFS else len(refs)
+        is_burst = rows >= bursts.BURST or any(map(is_of_block, refs))
         # Equal parts, so that no message of a burst is as small as an ordinary one.
-        size = -(-len(refs) // -(-len(refs) // BURST_REFS)) if is_burst else MAX_REFS
-        early = max(head_start(len(refs)), SECOND if due - self._sent_for > COLD_AFTER else 0)
+        size = -(-len(refs) // -(-len(refs) // bursts.rows_of_message(rows))) if is_burst else MAX_REFS
+        early = max(head_start(rows), SECOND if due - self._sent_for > COLD_AFTER else 0)
         self._sent_for = max(self._sent_for, due)
         delay = max(min_delay, min(due - now - early, MAX_DELAY)) // SECOND
         for start in range(0, len(refs), size):
-            yield _Message(encode(refs[start : start + size], due), delay, is_burst)
+            for body in _bodies(refs[start : start + size], due):
+                yield _Message(body, delay, is_burst)
 
     def _batches(self, messages: Sequence[_Message]) -> Iterator[tuple[str, list[_Message]]]:
         """The messages by queue, in batches that SQS accepts."""
@@ -147,14 +148,14 @@ class _Message:
 
 def head_start(count: int) -> Millis:
     """How long before its instant, in ms, a hint for this number of rows must arrive."""
-    if count >= BURST:
-        return min(MAX_BURST_LEAD, BURST_LEAD + BURST_LEAD_PER_REF * count)
+    if count >= bursts.BURST:
+        return bursts.lead(count)
     return GROUP_HEAD_START if count > MAX_REFS else HEAD_START
 
 
 def is_early(count: int, due: Instant, now: Instant) -> bool:
     """Whether a message with this number of refs arrives too early for its receiver to wait for its instant."""
-    return due - now > MAX_WAIT + (MAX_BURST_LEAD if count > MAX_REFS else HEAD_START)
+    return due - now > MAX_WAIT + (bursts.LONGEST_LEAD if count > MAX_REFS else HEAD_START)
 
 
 def right_moment(now: Instant) -> Instant:
@@ -182,6 +183,17 @@ def _batches(messages: Sequence[_Message]) -> Iterator[list[_Message]]:
         batch.append(message)
     if batch:
         yield batch
+
+
+def _bodies(refs: Sequence[Ref], due: Instant) -> Iterator[str]:
+    """The hint in one message, or in more if the names of its rows are too long for one."""
+    body = encode(refs, due)
+    if len(body) <= MAX_BYTES or len(refs) == 1:
+        yield body
+        return
+    half = len(refs) // 2
+    yield from _bodies(refs[:half], due)
+    yield from _bodies(refs[half:], due)
 
 
 def encode(refs: Sequence[Ref], due: Instant) -> str:

@@ -12,6 +12,7 @@ from chalicelib.aws import hints as aw_hints
 from chalicelib.aws.hints import HEAD_START, SqsHints
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.ref import Ref, ShardPart, shard_ref
+from chalicelib.core.system import bursts
 from tests.support.clock import NOON, HandClock
 
 A_JOB = Ref("job", ("demo.flights.clean", "1", "FIRE#x"))
@@ -120,10 +121,39 @@ def test_e9_no_message_of_a_burst_comes_too_early_to_be_handled() -> None:
         due = NOON + 60 * SECOND
         hints.send([A_JOB] * count, due, clock.now())
         assert sum(refs for _, _, refs in queue.comes) == count
-        assert all(aw_hints.MAX_REFS < refs <= aw_hints.BURST_REFS for _, _, refs in queue.comes)
+        assert all(aw_hints.MAX_REFS < refs <= bursts.LEAST for _, _, refs in queue.comes)
         assert not any(aw_hints.is_early(refs, due, at) for at, _, refs in queue.comes)
+    # A part of a larger burst comes as early as the whole.
+    hints, queue, clock = made()
+    hints.send_all([(due, [A_JOB] * 1_000)], clock.now(), False, False, False, 100_000)
+    assert queue.comes == [(due - 26 * SECOND, due, 1_000)]
+    assert not aw_hints.is_early(1_000, due, queue.comes[0][0])
     assert aw_hints.is_early(1, due, due - 3 * SECOND)
     assert not aw_hints.is_early(1, due, due - 2 * SECOND)
+
+
+def test_e9_a_small_part_of_a_burst_is_an_ordinary_message() -> None:
+    hints, queue, clock = made()
+    due = NOON + 60 * SECOND
+    hints.send_all([(due, [A_JOB] * 50)], clock.now(), False, False, False, 100_000)
+    hints.send_all([(due, [A_JOB] * 51)], clock.now(), False, False, False, 100_000)
+    assert queue.queues == ["hints", "bursts"]
+    assert queue.comes[0] == (due - SECOND, due, 50)
+
+
+def test_e9_a_larger_burst_has_larger_messages_up_to_a_thousand_rows() -> None:
+    sizes = {rows: bursts.rows_of_message(rows) for rows in (200, 25_000, 25_001, 60_000, 100_000, 1_000_000)}
+    assert list(sizes.values()) == [250, 250, 251, 600, 1_000, 1_000]
+    leads = [bursts.lead(rows) for rows in sizes]
+    assert leads == sorted(leads)
+    assert leads[-1] == bursts.LONGEST_LEAD
+
+
+def test_e9_a_message_with_long_names_is_divided() -> None:
+    hints, queue, clock = made()
+    long = Ref("job", ("demo." + "a" * 200 + "." + "s" * 250, "1", "FIRE#x"))
+    hints.send_all([(NOON, [long] * 1_000)], clock.now(), False, False, False, 100_000)
+    assert [refs for _, _, refs in queue.comes] == [250] * 4
 
 
 def test_e9_without_a_queue_for_bursts_all_hints_take_one() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks import aws_model
 from benchmarks.aws_model import __main__ as command
-from benchmarks.aws_model import calibrate, checks, cpu, scenarios
+from benchmarks.aws_model import calibrate, checks, cpu, large, scenarios
 from benchmarks.aws_model.assumptions import Assumptions
 from benchmarks.aws_model.functions import Source
 from benchmarks.aws_model.region import FUNCTIONS, SOURCES, Setup, opened
@@ -70,15 +70,43 @@ def test_e9_a_spread_fire_and_a_steady_load_all_arrive_in_time(recorded: cpu.Rec
 
 
 def test_e9_the_fires_of_all_timers_are_prepared_and_counted(recorded: cpu.RecordedCpu) -> None:
-    found = scenarios.emission(Setup(), recorded, 90, 3)
+    found = large.emission(Setup(), recorded, 90, 3)
     assert (found["timers"], found["emitters"]) == (90, 3)
     assert found["per_second"] == pytest.approx(90 / found["seconds"], rel=0.02)
 
 
 def test_o3_overdue_jobs_are_delivered_once_within_two_ticks(recorded: cpu.RecordedCpu) -> None:
-    found = scenarios.overdue(with_changes(**SURE), recorded, 60)
+    found = large.overdue(with_changes(**SURE), recorded, 60, 30)
     assert found["lost_messages"] > 0
     assert found["ticks"] <= 2
+    assert 0 < found["longest_tick_s"] < 60
+
+
+@pytest.mark.long
+def test_o3_a_tick_with_many_timers_and_many_overdue_rows_has_time(recorded: cpu.RecordedCpu) -> None:
+    found = large.overdue(Setup(), recorded, 10_000, 10_000)
+    assert found["ticks"] <= 2
+    assert found["longest_tick_s"] < 60
+    assert found["died"] == 0
+
+
+@pytest.mark.parametrize("cause", [large.RESUME, large.SUCCESS])
+def test_l4_jobs_that_wait_are_woken_and_delivered_once(recorded: cpu.RecordedCpu, cause: int) -> None:
+    found = large.waking(with_changes(**SURE), recorded, 30, cause)
+    assert (found["jobs"], found["died"]) == (30, 0)
+    assert found["seconds"] < 60
+
+
+def test_l8_an_uploaded_app_is_worked_off_after_its_answer(recorded: cpu.RecordedCpu) -> None:
+    found = large.upload(with_changes(**SURE), recorded, 30)
+    assert 0 < found["answered_s"] < found["seconds"] < 60
+
+
+def test_e9_a_large_burst_is_in_time_because_each_part_knows_its_size(recorded: cpu.RecordedCpu) -> None:
+    """Without the size, messages came 5.5 s ahead, in which Lambda starts 32 pollers; the 40th was 3 s late."""
+    found = scenarios.burst(with_changes(**SURE), recorded, 3_000)
+    assert found["seconds"] < 1.5
+    assert found["check_at_once"] >= 12
 
 
 def test_e9_an_object_starts_a_run_and_the_wait_for_s3_is_apart(recorded: cpu.RecordedCpu) -> None:
@@ -225,6 +253,15 @@ def test_a_failed_message_comes_again_when_its_function_says(recorded: cpu.Recor
         assert region.lambdas["check"].usage.failed_messages == 2
 
 
+def test_two_invocations_may_look_for_one_queue_at_once(recorded: cpu.RecordedCpu) -> None:
+    """No lock is held during a call: another invocation, in another thread, would wait for it without an end."""
+    with opened(with_changes(**SURE), recorded) as region:
+        for _ in range(12):
+            region.sqs.enqueue(BURSTS, "no hint")
+        region.timeline.run(region.timeline.now + 4_500)
+        assert region.lambdas["check"].usage.failed_messages == 12
+
+
 def test_an_error_of_a_handler_brings_all_its_messages_again(
     recorded: cpu.RecordedCpu, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +292,14 @@ def test_a_new_table_is_throttled_until_it_is_warm(recorded: cpu.RecordedCpu) ->
     found = scenarios.burst(with_changes(table_writes_per_s=60.0), recorded, 60)
     assert any(name.endswith(" table") for name in found["throttled"])
     assert found["missed"] == 0
+
+
+def test_a_warm_table_takes_more_and_a_key_of_it_does_not(recorded: cpu.RecordedCpu) -> None:
+    slow = with_changes(table_writes_per_s=60.0)
+    assert any(name.endswith(" table") for name in scenarios.burst(slow, recorded, 60)["throttled"])
+    assert scenarios.burst(replace(slow, warm_writes=4_000.0), recorded, 60)["throttled"] == {}
+    tight = replace(with_changes(key_writes_per_s=40.0), warm_writes=40_000.0)
+    assert scenarios.burst_one_schedule(tight, recorded, 60)["throttled"]["JobsTable key"] > 0
 
 
 def test_a_write_to_a_row_in_a_transaction_conflicts(recorded: cpu.RecordedCpu) -> None:
@@ -384,11 +429,32 @@ def test_the_command_of_the_model_prints_a_prediction(capsys: pytest.CaptureFixt
 def test_all_scenarios_of_the_model_are_played_and_shown(recorded: cpu.RecordedCpu) -> None:
     played = aws_model.plays(Setup(), recorded, (10_000, 60_000))
     groups = {group for group, _, _ in played}
-    assert groups == {"burst", "steady", "lone", "event", "policies", "registration", "puts", "memory"}
+    assert groups == {
+        *("burst", "steady", "emission", "overdue", "waking", "lone", "event", "policies", "registration", "upload"),
+        *("puts", "memory"),
+    }
+    abouts = {about for group, about, _ in played if group == "burst"}
+    assert {"10,000 schedules", "60,000 schedules", "60,000, warm, 16 shards"} <= abouts
     entry = {"about": "10 schedules", "jobs": 10, "lateness_ms": {"p50": 1, "max": 1_200}}
     [table] = aws_model.tables({"aws_model": {"kind": "predicted", "burst": [entry]}})
     assert "predicted" in str(table.title)
     assert [next(iter(column.cells)) for column in table.columns] == ["10 schedules", "10", "p50 1, max 1,200"]
+
+
+def test_some_groups_are_played_and_the_others_kept(recorded: cpu.RecordedCpu, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {"seed": 0, "burst": [1], "lone": [2], "gone": [3], "played": {"burst": {"cpu": "old"}, "lone": {}}}
+    monkeypatch.setenv("SLUICE_MODEL_GROUPS", "burst")
+    monkeypatch.setattr(aws_model, "plays", lambda *_: [("burst", "all", lambda: {"n": 1}), ("lone", "x", dict)])
+    monkeypatch.setattr(aws_model.results, "read", lambda: {"aws_model": old})
+    found = aws_model.measure(lambda about, done, total: None)["aws_model"]
+    assert (found["seed"], found["burst"], found["lone"]) == (1, [{"about": "all", "n": 1}], [2])
+    assert "gone" not in found
+    assert found["played"]["burst"]["cpu"] == cpu.recorded_at()
+    assert found["played"]["lone"] == {}
+
+
+def test_a_policy_that_is_refused_has_no_figures(recorded: cpu.RecordedCpu) -> None:
+    assert scenarios.pace(Setup(), recorded, 10_000_000, 1, 10) == {}
 
 
 # -- fairness ----------------------------------------------------------------------------------------------------------

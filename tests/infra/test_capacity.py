@@ -4,6 +4,9 @@ from typing import Any
 
 import pytest
 
+from benchmarks.aws_model.region import WARM_TABLES
+from chalicelib.settings import Settings
+
 from .conftest import of_type
 
 NONE = {"Ref": "AWS::NoValue"}
@@ -41,13 +44,23 @@ def test_the_memory_of_each_lambda_is_a_parameter(template: dict[str, Any]) -> N
         assert template["Parameters"][asked["Ref"]]["Default"] == local
 
 
-@pytest.mark.parametrize("table", ["JobsTable", "RunsTable"])
+@pytest.mark.parametrize("table", WARM_TABLES)
 def test_a_warm_table_has_warm_indexes(resources: dict[str, Any], table: str) -> None:
     """A cold index would throttle the writes of its table."""
     properties = resources[table]["Properties"]
     units = {"ReadUnitsPerSecond": {"Ref": "WarmReadUnits"}, "WriteUnitsPerSecond": {"Ref": "WarmWriteUnits"}}
     for each in (properties, *properties["GlobalSecondaryIndexes"]):
         assert each["WarmThroughput"] == {"Fn::If": ["TablesAreWarm", units, NONE]}
+
+
+@pytest.mark.parametrize(("parameter", "field"), [("WakeShards", "wake_shards"), ("HistoryShards", "history_shards")])
+def test_shards_are_parameters_that_begin_with_the_default(
+    template: dict[str, Any], parameter: str, field: str
+) -> None:
+    given = template["Parameters"][parameter]
+    assert given["Default"] == given["MinValue"] == Settings.__dataclass_fields__[field].default
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    assert variables[f"SLUICE_{field.upper()}"] == {"Ref": parameter}
 
 
 def test_tables_are_protected_unless_the_stage_is_temporary(template: dict[str, Any]) -> None:

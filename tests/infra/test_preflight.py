@@ -109,6 +109,14 @@ def test_tables_are_not_warmed_below_the_dynamodb_minimum(asked: str, before: st
     check(Session(), {"WarmWriteUnits": "8000"}, {"WarmWriteUnits": "8000"})
 
 
+@pytest.mark.parametrize("name", ["WakeShards", "HistoryShards"])
+def test_shards_only_grow(name: str) -> None:
+    check(Session(), {name: "16"}, {name: "4"})
+    check(Session(), {name: "16"}, {name: "16"})
+    with pytest.raises(DeployError, match=f"{name}: expected 16 or more, the present value, got 8"):
+        check(Session(), {name: "8"}, {name: "16"})
+
+
 def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     class Nobody:
         def list_applications(self, **asked: Any) -> None:

@@ -202,6 +202,8 @@ def test_every_lambda_has_its_environment(template: dict[str, Any]) -> None:
         "SLUICE_EMR_RUN_LIMITS",
         "SLUICE_START_RATE_PER_SECOND",
         "SLUICE_START_BURST",
+        "SLUICE_WAKE_SHARDS",
+        "SLUICE_HISTORY_SHARDS",
         "SLUICE_UPDATE_SCHEDULES",
         "SLUICE_HISTORY_DAYS",
         "SLUICE_AUTHORIZATION",

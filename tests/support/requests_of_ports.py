@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from chalicelib.aws.hints import BURST, SqsHints
+from chalicelib.aws.hints import SqsHints
 from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.aws.s3.payloads import S3Payloads
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
@@ -23,6 +23,7 @@ from chalicelib.aws.targets.meters import Meters
 from chalicelib.aws.targets.sns import SnsTarget
 from chalicelib.aws.targets.sqs import SqsTarget
 from chalicelib.core.rows.run import Run
+from chalicelib.core.system.bursts import BURST
 from infra.local.permissions import Need, needs
 from sluice.testing.memory import MemoryHints, MemoryLake, MemoryPayloads
 from tests.support import roles

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -101,15 +102,21 @@ def shard_part(ref: Ref) -> ShardPart:
     return ShardPart(table, int(shard), int(until), cursor or None)
 
 
-def fires_ref(schedule: str) -> Ref:
-    """The ref of a timer whose fires are to be prepared, together with those of other timers. Older code takes it for
-    that of a timer, and prepares the fires of each timer alone (O11)."""
-    return Ref("timer", (schedule, "fires"))
+def fires_ref(schedule: str, crowd: int = 0) -> Ref:
+    """The ref of a timer whose fires are to be prepared, together with those of other timers. ``crowd``: about how many
+    timers are due at its instant, if these are many. Older code takes it for that of a timer, and prepares the fires of
+    each timer alone (O11)."""
+    return Ref("timer", (schedule, "fires", str(crowd)) if crowd else (schedule, "fires"))
 
 
 def is_of_fires(ref: Ref) -> bool:
     """Whether the ref of a timer names it for its fires alone."""
-    return ref.kind == "timer" and ref.parts[1:] == ("fires",)
+    return ref.kind == "timer" and ref.parts[1:2] == ("fires",)
+
+
+def crowd_of(refs: Iterable[Ref]) -> int:
+    """The largest crowd that refs of timers name."""
+    return max((int(ref.parts[2]) for ref in refs if len(ref.parts) > 2), default=0)
 
 
 def backfill_ref(schedule: str, backfill_id: str) -> Ref:

@@ -17,10 +17,11 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.timer import Emission
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, ShardPart, fires_ref, ref_of, timer_ref
+from chalicelib.core.rows.ref import Ref, ShardPart, crowd_of, fires_ref, ref_of, timer_ref
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.system import bursts
 from chalicelib.core.writes import ExpectMode, Put, Replace, Write
 from chalicelib.flow import shards
 from chalicelib.flow.each import run_each
@@ -39,7 +40,9 @@ BATCH_SIZE = 100  # timers that are read together
 MAX_MOVES = 25
 # Hints are collected over the timers of a tick, so that one message carries many refs of one instant. They are sent
 # when they are many, or when their instant is near: preparing many fires takes seconds.
-MAX_KEPT, SOON = 5_000, 20 * SECOND
+MAX_KEPT, SOON = 5_000, bursts.LONGEST_LEAD
+# Timers of a shard that are due at one instant are read ahead, so that their messages suit the size of the burst.
+MAX_READ_AHEAD = 12_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +62,10 @@ class TimerStep:
 
 @dataclass
 class Hints:
-    """Collects the hints of a tick and sends them by instant."""
+    """Collects the hints of a tick and sends them by instant. ``crowd`` as in `ports.Hints`."""
 
     ports: Ports
+    crowd: int = 0
     kept: list[tuple[Instant, Ref]] = field(default_factory=list)
 
     def keep(self, steps: Iterable[TimerStep], now: Instant) -> None:
@@ -87,7 +91,7 @@ class Hints:
         groups = groupby(sorted(hints, key=lambda hint: hint[0]), key=lambda hint: hint[0])
         by_instant = [(due, [ref for _, ref in group]) for due, group in groups]
         if by_instant:
-            self.ports.hints.send_all(by_instant, now, patient)
+            self.ports.hints.send_all(by_instant, now, patient, False, False, self.crowd)
 
 
 def emit_due(ports: Ports) -> int:
@@ -126,19 +130,54 @@ def split(ports: Ports, part: ShardPart) -> tuple[Ref, ...]:
     """
     now, cursor = ports.clock.now(), part.cursor
     others: list[Ref] = []
+    division = _Division(ports)
     while True:
         page = ports.wakes.due("catalog", part.shard, part.until, shards.PAGE, cursor)
-        timers = [fires_ref(ref.parts[0]) for ref, _ in page.items if ref.kind == "timer"]
         others += [ref for ref, _ in page.items if ref.kind != "timer"]
-        if timers:
-            present = ports.clock.now()
-            ports.hints.send_all([(present, timers)], present, False, False, True)
         cursor = page.cursor
+        in_time = _has_time(ports, now)
+        division.add([row for row in page.items if row[0].kind == "timer"], cursor is None or not in_time)
         if cursor is None:
             return tuple(others)
-        if not _has_time(ports, now):
+        if not in_time:
             shards.hand_on(ports, [replace(part, cursor=cursor)])
             return tuple(others)
+
+
+class _Division:
+    """Divides the timers of a shard into messages. Those of a burst, which are due at one instant, have messages of
+    their own, which say about how large it is."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._waiting: list[tuple[Ref, Instant]] = []
+        self._instant: Instant = 0
+        self._seen = 0  # timers that are due at this instant
+
+    def add(self, page: Sequence[tuple[Ref, Instant]], last: bool) -> None:
+        """Add the timers of a page, and hint those whose burst is known, or all of them after the last page."""
+        self._waiting += page
+        if not last and page and page[0][1] == page[-1][1] and len(self._waiting) < MAX_READ_AHEAD:
+            return
+        few: list[Ref] = []
+        for instant, group in groupby(self._waiting, key=lambda row: row[1]):
+            names = [ref.parts[0] for ref, _ in group]
+            self._seen = len(names) + (self._seen if instant == self._instant else 0)
+            self._instant = instant
+            if self._seen < bursts.BURST:
+                few += map(fires_ref, names)
+                continue
+            # Other shards have about as many. If more pages follow, as many again are expected.
+            more = 1 if last or instant != self._waiting[-1][1] else 2
+            crowd = self._seen * self._ports.settings.wake_shards * more
+            self._hint([fires_ref(name, crowd) for name in names], crowd)
+        self._waiting = []
+        self._hint(few, 0)
+
+    def _hint(self, timers: Sequence[Ref], crowd: int) -> None:
+        if timers:
+            present = self._ports.clock.now()
+            self._ports.hints.send_all([(present, timers)], present, False, False, True, crowd)
 
 
 def emit_together(ports: Ports, refs: Sequence[Ref]) -> tuple[list[Ref], list[Ref]]:
@@ -147,16 +186,18 @@ def emit_together(ports: Ports, refs: Sequence[Ref]) -> tuple[list[Ref], list[Re
     now = ports.clock.now()
     horizon = now + ports.settings.horizon_seconds * SECOND
     try:
-        handled = _emit_all(ports, refs, now, horizon, many=True)
+        handled = _emit_all(ports, refs, now, horizon, many=True, crowd=crowd_of(refs))
     except ExceptionGroup:  # what is left is repeated with what failed; timers that moved are left alone then
         logger.exception("timers failed", extra={"size": len(refs)})
         return list(refs), []
     return [], list(refs[handled:])
 
 
-def _emit_all(ports: Ports, refs: Sequence[Ref], now: Instant, horizon: Instant, many: bool) -> int:
+def _emit_all(
+    ports: Ports, refs: Sequence[Ref], now: Instant, horizon: Instant, many: bool, crowd: int = 0
+) -> int:  # fmt: skip
     """Prepare the fires of these timers, a hundred at a time, while there is time."""
-    hints, handled = Hints(ports), 0
+    hints, handled = Hints(ports, crowd), 0
     failed: list[Exception] = []
     for start in range(0, len(refs), BATCH_SIZE):
         if start and not _has_time(ports, now):

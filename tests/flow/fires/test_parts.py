@@ -8,8 +8,19 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.rows.ref import Ref, ShardPart, fires_ref, is_of_fires, is_shard, shard_part, shard_ref, timer_ref
+from chalicelib.core.rows.ref import (
+    Ref,
+    ShardPart,
+    crowd_of,
+    fires_ref,
+    is_of_fires,
+    is_shard,
+    shard_part,
+    shard_ref,
+    timer_ref,
+)
 from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.system import bursts
 from chalicelib.core.writes import Replace, Write
 from chalicelib.flow import shards
 from chalicelib.flow.fires import emit
@@ -24,8 +35,9 @@ MANY = 23
 
 @pytest.fixture(autouse=True)
 def _few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Five rows are many."""
+    """Five rows are many, and so many timers are read ahead."""
     monkeypatch.setattr(shards, "PAGE", 5)
+    monkeypatch.setattr(emit, "MAX_READ_AHEAD", 5)
 
 
 def many(shards: int = 1, count: int = MANY) -> World:
@@ -170,7 +182,7 @@ def test_e9_while_the_queue_is_down_the_tick_prepares_fires_itself() -> None:
             return getattr(world.hints, name)
 
         def send_all(
-            self, hints: Any, now: int, patient: bool = False, ahead: bool = False, must: bool = False
+            self, hints: Any, now: int, patient: bool = False, ahead: bool = False, must: bool = False, crowd: int = 0
         ) -> None:
             if must:
                 raise ConnectionError("the queue does not answer")
@@ -211,6 +223,53 @@ def _deaths(world: World, number: int) -> int:
     points.armed = False
     assert all_once(world), f"after effect {number}: {points.names[-3:]}"
     return points.count
+
+
+class Crowds:
+    """Hints that keep with how large a crowd each was sent."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.sent: list[tuple[int, int]] = []  # refs, crowd
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.world.hints, name)
+
+    def send_all(
+        self, hints: Any, now: int, patient: bool = False, ahead: bool = False, must: bool = False, crowd: int = 0
+    ) -> None:
+        self.sent += [(len(refs), crowd) for _, refs in hints]
+        self.world.hints.send_all(hints, now)
+
+
+def test_e9_messages_of_a_burst_say_how_large_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the second page on the shard has many timers of one instant; while more pages follow, more are expected."""
+    monkeypatch.setattr(bursts, "BURST", 6)
+    world = many()
+    emit.emit_due(world.ports)
+    [part] = parts(world)
+    world.hints.sent = []
+    crowds = Crowds(world)
+    emit.split(world.with_ports(hints=crowds), part)
+    assert crowds.sent == [(5, 0), (5, 20), (5, 30), (5, 40), (3, 23)]
+    assert [crowd_of([ref]) for ref in named(world)] == [0] * 5 + [20] * 5 + [30] * 5 + [40] * 5 + [23] * 3
+    # The emitter of such a message sends its hints as those of a part of the burst.
+    timers, world.hints.sent, crowds.sent = named(world)[-3:], [], []
+    assert dispatch.dispatch_together(world.with_ports(hints=crowds), timers, world.clock.now()) == []
+    assert {crowd for _, crowd in crowds.sent} == {23}
+    assert all_once(world)
+
+
+def test_e9_timers_of_one_instant_are_read_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bursts, "BURST", 6)
+    monkeypatch.setattr(emit, "MAX_READ_AHEAD", 100)
+    world = many()
+    emit.emit_due(world.ports)
+    [part] = parts(world)
+    crowds = Crowds(world)
+    emit.split(world.with_ports(hints=crowds), part)
+    assert crowds.sent == [(MANY, MANY)]
+    assert all_once(world)
 
 
 def test_a_shard_is_no_timer_and_its_ref_names_all_of_its_part() -> None:

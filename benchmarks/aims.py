@@ -1,0 +1,100 @@
+"""The aims of scale, and whether the figures of `results.json` meet them. Nothing is measured here.
+
+`docs/performance.md` shows them. A test fails if a figure misses its aim without a reason in `MISSED`, or meets one
+that has a reason, or is older than the recorded CPU or the assumptions of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Found = Mapping[str, Any]
+# Why an aim is missed, by its name. Empty if all are met.
+MISSED: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """``figure`` must be below ``limit``, or at least it with ``at_least``. ``kind``: how the figure came about."""
+
+    what: str
+    figure: Callable[[Found], float]
+    limit: float
+    unit: str = ""
+    at_least: bool = False
+    kind: str = "predicted"
+
+    def meets(self, value: float) -> bool:
+        return value >= self.limit if self.at_least else value < self.limit
+
+
+def _of(group: str, about: str, *names: str) -> Callable[[Found], float]:
+    """A figure of the model's entry about this."""
+
+    def figure(found: Found) -> float:
+        value: Any = next(one for one in found["aws_model"][group] if one["about"] == about)
+        for name in names:
+            value = value[name]
+        return float(value)
+
+    return figure
+
+
+def _share(emitters: int) -> Callable[[Found], float]:
+    def figure(found: Found) -> float:
+        entries = [one for one in found["aws_model"]["emission"] if one["timers"] == 10_000]
+        rates = {one["emitters"]: one["per_second"] for one in entries}
+        return float(rates[emitters] / (emitters * rates[1]))
+
+    return figure
+
+
+WIDE = "warm, 16 shards"
+AIMS = (
+    Aim("10,000 jobs at one instant are out", _of("burst", "10,000 schedules", "seconds"), 1.5, "s"),
+    Aim("100,000 jobs at one instant are out", _of("burst", f"100,000, {WIDE}", "seconds"), 10, "s"),
+    Aim(
+        "100,000 fires within a minute: p99",
+        _of("steady", f"1,667 a second, {WIDE}", "lateness_ms", "p99"),
+        2_000,
+        "ms",
+    ),
+    Aim("12 fires a second: p99", _of("steady", "12 a second", "lateness_ms", "p99"), 1_000, "ms"),
+    Aim("three emitters, share of linear", _share(3), 0.8, at_least=True),
+    Aim("five emitters, share of linear", _share(5), 0.8, at_least=True),
+    Aim("10,000 overdue jobs are found: ticks", _of("overdue", "overdue alone", "ticks"), 3),
+    Aim("the same beside 10,000 timers: ticks", _of("overdue", "beside as many timers", "ticks"), 3),
+    Aim("a tick with both", _of("overdue", "beside as many timers", "longest_tick_s"), 60, "s"),
+    Aim("a resume wakes 10,000 jobs: Lambdas that ran out of time", _of("waking", "resume", "died"), 1),
+    Aim("a success wakes 10,000 jobs: Lambdas that ran out of time", _of("waking", "success", "died"), 1),
+    Aim("1,000 schedules in one PUT", _of("registration", "1,000 in one PUT", "seconds"), 6, "s"),
+    Aim("10,000 schedules by upload: Lambdas that ran out of time", _of("upload", "10,000 uploaded", "died"), 1),
+    Aim("single PUTs a second of 10 clients", _of("puts", "10 clients", "per_second"), 100, at_least=True),
+    Aim(
+        "queries of an idle tick",
+        lambda found: float(found["cost_idle_tick"]["calls"]["dynamodb:Query"]),
+        21,
+        kind="counted",
+    ),
+    Aim(
+        "units of a tick among a million schedules, by those among a thousand",
+        lambda found: float(found["tick"]["growth"]["read_units"]),
+        1.1,
+        kind="counted",
+    ),
+)
+
+
+def rows(found: Found) -> Iterator[tuple[str, str, str, str, str]]:
+    """What, the aim, the figure, how it came about, and whether it is met or why not."""
+    for aim in AIMS:
+        try:
+            value = aim.figure(found)
+        except (KeyError, StopIteration):
+            continue
+        unit = f" {aim.unit}" if aim.unit else ""
+        limit = f"{'at least' if aim.at_least else 'below'} {aim.limit:,g}{unit}"
+        said = "met" if aim.meets(value) else MISSED.get(aim.what, "missed")
+        yield aim.what, limit, f"{value:,.4g}{unit}", aim.kind, said
