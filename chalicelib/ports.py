@@ -349,12 +349,14 @@ class Hints(Protocol):
         patient: bool = False,
         ahead: bool = False,
         must: bool = False,
+        crowd: bool = False,
     ) -> None:
         """Send hints for several instants.
 
         ``patient``: the call may take a second if that makes the hints cheaper to receive; only for refs that are due
         in some seconds. ``ahead``: the rows are written after the hints, so these arrive two seconds later. ``must``:
-        raise if the queue does not answer, so that the caller does not postpone its rows.
+        raise if the queue does not answer, so that the caller does not postpone its rows. ``crowd``: other callers send
+        hints for the same instants at this time, so a burst arrives as early as the largest one.
         """
 
     def keep_warm(self) -> None:

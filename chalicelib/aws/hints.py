@@ -35,7 +35,8 @@ GROUP_HEAD_START: Millis = SECOND
 # A receiver waits for the instant of a message that comes at most this much before its head start.
 MAX_WAIT: Millis = 2 * SECOND
 # A burst has a lead that grows with its size, because Lambda starts environments and pollers one after the other, and
-# because two cores of a laptop need 1 to 2 ms of CPU to prepare a job.
+# because two cores of a laptop need 1 to 2 ms of CPU to prepare a job. Of a burst that several senders hint, none knows
+# the size: each part has the longest lead.
 BURST_LEAD, BURST_LEAD_PER_REF, MAX_BURST_LEAD = 5 * SECOND, 2, 20 * SECOND
 # After such a pause the receiver may need a cold start, which takes most of a second.
 COLD_AFTER: Millis = 5 * MINUTE
@@ -68,8 +69,11 @@ class SqsHints:
         patient: bool = False,
         ahead: bool = False,
         must: bool = False,
+        crowd: bool = False,
     ) -> None:
-        if patient and sum(_is_alone(due, refs) for due, refs in hints) >= WORTH_A_WAIT:
+        # The parts of a burst arrive together, because all of their senders wait for the same part of a second.
+        alone = sum(_is_alone(due, refs) for due, refs in hints)
+        if patient and (alone >= WORTH_A_WAIT or (crowd and any(len(refs) > MAX_REFS for _, refs in hints))):
             moment = right_moment(max(now, self._clock.now()))
             if min(map(_due, hints)) > moment + MAX_BURST_LEAD:
                 self._clock.wait_until(moment)
@@ -78,7 +82,7 @@ class SqsHints:
         messages = [
             message
             for due, refs in sorted(hints, key=_due)
-            for message in self._messages(refs, due, now, AHEAD if ahead else 0)
+            for message in self._messages(refs, due, now, AHEAD if ahead else 0, crowd)
         ]
         for queue_url, batch in self._batches(messages):
             entries = [
@@ -110,7 +114,7 @@ class SqsHints:
         logger.warning("hints not sent", extra={"size": len(entries)})
 
     def _messages(
-        self, refs: Sequence[Ref], due: Instant, now: Instant, min_delay: Millis
+        self, refs: Sequence[Ref], due: Instant, now: Instant, min_delay: Millis, crowd: bool
     ) -> Iterator[_Message]:  # fmt: skip
         """The messages of the hints for one instant."""
         shards = [ref for ref in refs if is_shard(ref)]
@@ -118,10 +122,12 @@ class SqsHints:
             # Each is work of about a second for hundreds of rows, so it needs an invocation of its own.
             yield _Message(encode([ref], due), max(min_delay, min(due - now, MAX_DELAY)) // SECOND, True)
         refs = [ref for ref in refs if ref not in shards] if shards else refs
-        is_burst = len(refs) >= BURST or any(map(is_of_block, refs))
+        is_large = len(refs) > MAX_REFS if crowd else len(refs) >= BURST
+        is_burst = is_large or any(map(is_of_block, refs))
         # Equal parts, so that no message of a burst is as small as an ordinary one.
         size = -(-len(refs) // -(-len(refs) // BURST_REFS)) if is_burst else MAX_REFS
-        early = max(head_start(len(refs)), SECOND if due - self._sent_for > COLD_AFTER else 0)
+        lead = MAX_BURST_LEAD if crowd and is_large else head_start(len(refs))
+        early = max(lead, SECOND if due - self._sent_for > COLD_AFTER else 0)
         self._sent_for = max(self._sent_for, due)
         delay = max(min_delay, min(due - now - early, MAX_DELAY)) // SECOND
         for start in range(0, len(refs), size):

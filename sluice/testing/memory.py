@@ -30,6 +30,7 @@ class MemoryHints:
         patient: bool = False,
         ahead: bool = False,
         must: bool = False,
+        crowd: bool = False,
     ) -> None:
         for due, refs in hints:
             self.send(refs, due, now)

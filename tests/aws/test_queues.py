@@ -114,6 +114,16 @@ def test_e9_a_burst_has_a_queue_of_its_own_and_equal_messages() -> None:
     assert queue.queues == ["bursts"] * 5 + ["hints"]
 
 
+def test_e9_parts_of_a_burst_from_several_senders_come_as_early_as_the_largest_burst() -> None:
+    hints, queue, clock = made()
+    due = NOON + 60 * SECOND
+    for count in (250, 51, 50):
+        hints.send_all([(due, [A_JOB] * count)], clock.now(), crowd=True)
+    assert queue.comes == [(NOON + 40 * SECOND, due, 250), (NOON + 40 * SECOND, due, 51), (NOON + 59 * SECOND, due, 50)]
+    assert queue.queues == ["bursts", "bursts", "hints"]
+    assert not any(aw_hints.is_early(refs, due, at) for at, _, refs in queue.comes)
+
+
 def test_e9_no_message_of_a_burst_comes_too_early_to_be_handled() -> None:
     for count in (200, 251, 500, 1_001, 10_000):
         hints, queue, clock = made()

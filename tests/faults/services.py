@@ -182,6 +182,7 @@ class QueuedHints:
         patient: bool = False,
         ahead: bool = False,
         must: bool = False,
+        crowd: bool = False,
     ) -> None:
         try:
             for due, refs in hints:

@@ -59,9 +59,11 @@ class TimerStep:
 
 @dataclass
 class Hints:
-    """Collects the hints of a tick and sends them by instant."""
+    """Collects the hints of a tick and sends them by instant. ``crowd``: other invocations do the same for other timers
+    of the shard."""
 
     ports: Ports
+    crowd: bool = False
     kept: list[tuple[Instant, Ref]] = field(default_factory=list)
 
     def keep(self, steps: Iterable[TimerStep], now: Instant) -> None:
@@ -87,7 +89,7 @@ class Hints:
         groups = groupby(sorted(hints, key=lambda hint: hint[0]), key=lambda hint: hint[0])
         by_instant = [(due, [ref for _, ref in group]) for due, group in groups]
         if by_instant:
-            self.ports.hints.send_all(by_instant, now, patient)
+            self.ports.hints.send_all(by_instant, now, patient, False, False, self.crowd)
 
 
 def emit_due(ports: Ports) -> int:
@@ -156,7 +158,7 @@ def emit_together(ports: Ports, refs: Sequence[Ref]) -> tuple[list[Ref], list[Re
 
 def _emit_all(ports: Ports, refs: Sequence[Ref], now: Instant, horizon: Instant, many: bool) -> int:
     """Prepare the fires of these timers, a hundred at a time, while there is time."""
-    hints, handled = Hints(ports), 0
+    hints, handled = Hints(ports, crowd=many), 0
     failed: list[Exception] = []
     for start in range(0, len(refs), BATCH_SIZE):
         if start and not _has_time(ports, now):

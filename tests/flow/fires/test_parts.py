@@ -170,7 +170,7 @@ def test_e9_while_the_queue_is_down_the_tick_prepares_fires_itself() -> None:
             return getattr(world.hints, name)
 
         def send_all(
-            self, hints: Any, now: int, patient: bool = False, ahead: bool = False, must: bool = False
+            self, hints: Any, now: int, patient: bool = False, ahead: bool = False, must: bool = False, crowd: bool = False
         ) -> None:
             if must:
                 raise ConnectionError("the queue does not answer")
