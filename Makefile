@@ -60,6 +60,7 @@ lock: $(STAMP) ## write the pins and hashes of all requirements, after a require
 	$(LOCK) --output-file requirements.lock requirements-dev.txt
 	$(LOCK) --output-file docs/requirements.lock docs/requirements.txt
 	$(LOCK) --output-file console/requirements.lock console/requirements.txt
+	$(LOCK) --output-file benchmarks/peers/requirements.lock benchmarks/peers/requirements.txt
 
 demo: $(STAMP) ## the flights pipeline on the local cloud, from nothing to a finished day
 	$(BIN)/python -m examples.flights.demo

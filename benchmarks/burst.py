@@ -3,13 +3,17 @@
 `burst` has one one-shot schedule per fire (`R1/PT<n>S`), `burst_one_schedule` one schedule whose fire has as many
 events. `loader` writes the schedules into the tables, minutes before the instant. The minute tick prepares their fires,
 the queue invokes Lambda `check`, and `check` delivers. The measured time is from the due instant to the last arrival at
-the target, by SQS's timestamps."""
+the target, by SQS's timestamps.
+
+Each is played five times (`SLUICE_BENCH_REPETITIONS`), alternately. The result is the run of the median pace, with the
+pace of each run and those that are outliers, so that one disturbed run is no figure."""
 
 from __future__ import annotations
 
 import os
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from rich.table import Table
@@ -23,6 +27,7 @@ from chalicelib.core.instants import SECOND
 
 JOBS = int(os.environ.get("SLUICE_BENCH_JOBS", "10000"))
 WORKFLOW = "deliver"
+REPETITIONS = int(os.environ.get("SLUICE_BENCH_REPETITIONS", "5"))
 # Seconds from the load to the instant. Two ticks lie in between, so a tick prepares the fires before the last minute.
 AHEAD_S = int(os.environ.get("SLUICE_BENCH_AHEAD", "150"))
 # If no message arrives for this long, the rest counts as missed. More than a minute: the sweep finds what a hint lost.
@@ -32,10 +37,33 @@ Begin = Callable[[Running, str, int], None]
 
 
 def measure(progress: Progress) -> Results:
-    found = {"burst": _measure("burst", one_shots, progress)}
-    if has_spread():
-        found["burst_one_schedule"] = _measure("burst_one_schedule", one_schedule, progress)
-    return found
+    loads = {"burst": one_shots} | ({"burst_one_schedule": one_schedule} if has_spread() else {})
+    runs: dict[str, list[dict[str, Any]]] = {name: [] for name in loads}
+    for repetition in range(REPETITIONS):
+        for name, begin in loads.items():
+
+            def say(about: str, done: int, total: int, number: int = repetition + 1) -> None:
+                progress(f"{number}/{REPETITIONS} {about}", done, total)
+
+            runs[name].append({"load": round(os.getloadavg()[0], 2), **once(name, begin, say)})
+    return {name: median_of(of) for name, of in runs.items()}
+
+
+def median_of(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The run of the median pace, with the pace and the load before of each. Missed and doubled are those of all runs.
+
+    A run is an outlier if its pace is further from the median than three times the median of these distances, and by
+    more than a tenth of it."""
+    paces = [one["per_second"] for one in runs]
+    middle = statistics.median_low(paces)
+    typical = statistics.median(abs(pace - middle) for pace in paces)
+    found = next(one for one in runs if one["per_second"] == middle)
+    return {
+        **{name: value for name, value in found.items() if name != "load"},
+        **{name: sum(one[name] for one in runs) for name in ("missed", "doubled")},
+        "runs": [{"per_second": one["per_second"], "load": one["load"]} for one in runs],
+        "outliers": [pace for pace in paces if abs(pace - middle) > max(3 * typical, middle / 10)],
+    }
 
 
 def tables(results: Results) -> list[Table]:
@@ -48,6 +76,8 @@ def tables(results: Results) -> list[Table]:
         late = (f"{one['lateness_ms'][share]:.0f}" for share in ("p50", "p99", "max"))
         figures_of = (one["jobs"], one["seconds"], one["per_second"], *late, one["missed"], one["doubled"])
         table.add_row(name, *(str(figure) for figure in figures_of))
+        paces = ", ".join(f"{run['per_second']:,.0f} (load {run['load']})" for run in one.get("runs", ()))
+        table.caption = f"{table.caption or ''}{name}, each run: {paces}; outliers: {one.get('outliers') or 'none'}\n"
     return [table]
 
 
@@ -77,7 +107,8 @@ def has_spread() -> bool:
     return "spread" in Schedule.model_fields
 
 
-def _measure(name: str, begin: Begin, progress: Progress) -> dict[str, Any]:
+def once(name: str, begin: Begin, progress: Progress) -> dict[str, Any]:
+    """Play a burst once, on a cloud of its own."""
     progress(f"{name}: starting a cloud", 0, JOBS)
     with own_cloud() as cloud:
         queue = TargetQueue(lambda: cloud.client("sqs"), name.replace("_", "-"))

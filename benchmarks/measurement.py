@@ -22,6 +22,7 @@ ALL = (
     "event",
     "burst",
     "steady",
+    "peers",
     "registration",
     "emitters",
     "tick",

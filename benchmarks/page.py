@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from benchmarks import aims, memory, results
+from benchmarks import aims, memory, peers, results
 from benchmarks.history.capacity import model
 from benchmarks.machine import ROOT
 
@@ -123,7 +123,7 @@ def _frames(found: Mapping[str, Any]) -> str:
     names = ("first_rows_ms", "longest_task_ms", "frame_p95_ms", "frame_gap_ms")
     rows = [(one["view"], *(one.get(name, "") for name in names)) for one in measured["views"]]
     heads = ("view", "first rows, ms", "longest task, ms", "p95 of frames, ms", "longest gap, ms")
-    return f"{about}\n\n{_markdown(heads, rows)}"
+    return f"{about}\n\n{markdown(heads, rows)}"
 
 
 def _history(found: Mapping[str, Any]) -> str:
@@ -134,7 +134,44 @@ def _history(found: Mapping[str, Any]) -> str:
             one = size[step]
             figures = (one["seconds"], f"{one['rows_per_second']:,}", one["cpu_seconds"], one["peak_mb"])
             rows.append((f"{size['rows']:,}", step, *figures, *out.get(step, ("", ""))))
+        for step, one in size.get("duckdb", {}).items():
+            figures = (one["seconds"], f"{one['rows_per_second']:,}", one["cpu_seconds"], one["peak_mb"])
+            rows.append((f"{size['rows']:,}", f"{step}, DuckDB", *figures, "", ""))
     return markdown(("rows", "step", "s", "rows a second", "CPU s", "peak MB", "MB out", "files"), rows)
+
+
+def _beside_duckdb(found: Mapping[str, Any]) -> str:
+    """Spark's time and CPU as multiples of DuckDB's."""
+    rows: list[Row] = []
+    for size in found.get("history", {"sizes": ()})["sizes"]:
+        for step, theirs in size.get("duckdb", {}).items():
+            ours = size[step]
+            times = [round(ours[name] / theirs[name], 1) for name in ("seconds", "cpu_seconds", "peak_mb")]
+            rows.append((f"{size['rows']:,}", step, *times, "yes" if times[0] <= 2 else "no"))
+    return markdown(("rows", "step", "time", "CPU", "peak MB", "within twice the time"), rows)
+
+
+def _peers(load: str) -> Callable[[Mapping[str, Any]], str]:
+    """The figures of Sluice and the peers under one load."""
+
+    def table(found: Mapping[str, Any]) -> str:
+        if "peers" not in found:
+            return NOT_YET
+        measured, origin = found["peers"], found["origins"]["peers"]
+        ratio = "pace to ours" if load == "burst" else "p99 to ours"
+        counts = ("missed", "doubled", "early")
+        heads = ("scheduler", "a second", "least to most", ratio, *_LATE, *counts)
+        of = f"Medians of {measured['repetitions']} on {origin['date'][:10]}, {measured[load][0]['jobs']:,} jobs"
+        loads = f"load of the machine {min(measured['loads'])} to {max(measured['loads'])}"
+        left = [f"{name} (no `{program}`)" for name, program in measured["left_out"].items()]
+        about = f"{of}; {loads}; left out: {', '.join(left) or 'none'}."
+        return f"{about}\n\n{markdown(heads, map(peers.row_of, measured[load]))}"
+
+    return table
+
+
+def _promises(found: Mapping[str, Any]) -> str:
+    return markdown(("scheduler", "does not promise"), [(peer.name, peer.lacks) for peer in peers.PEERS])
 
 
 def _capacity(found: Mapping[str, Any]) -> str:
@@ -274,6 +311,9 @@ _LOADS = ("what", "jobs", "seconds", "a second", *_LATE, "s of ticks", "throttle
 TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "burst": _loads("burst", "burst_one_schedule"),
     "steady": _loads("steady"),
+    "peers_burst": _peers("burst"),
+    "peers_steady": _peers("steady"),
+    "peers_promises": _promises,
     "registration": _registration,
     "emitters": _emitters,
     "tick": _tick,
@@ -283,6 +323,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "frames": _frames,
     "cost": _cost,
     "history": _history,
+    "history_duckdb": _beside_duckdb,
     "capacity": _capacity,
     "memory": _memory,
     "predicted_bursts": _predicted("burst", _LOADS, _load_predicted),
@@ -328,8 +369,10 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 # How the figures of each table came about. The section of a table begins with this word (a test compares).
 KINDS: Mapping[str, str] = {
     **dict.fromkeys(
-        ("burst", "steady", "registration", "emitters", "cold_start", "startup", "console", "frames", "history"), "measured"
+        ("burst", "steady", "registration", "emitters", "cold_start", "startup", "console", "frames", "history"),
+        "measured",
     ),
+    **dict.fromkeys(("peers_burst", "peers_steady", "peers_promises", "history_duckdb"), "measured"),
     **dict.fromkeys(("tick", "cost"), "counted"),
     **dict.fromkeys(("capacity", "memory"), "predicted"),
     **dict.fromkeys((name for name in TABLES if name.startswith(("predicted", "assumed"))), "predicted"),

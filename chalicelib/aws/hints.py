@@ -67,7 +67,9 @@ class SqsHints:
         must: bool = False,
         crowd: int = 0,
     ) -> None:
-        if patient and sum(_is_alone(due, refs) for due, refs in hints) >= WORTH_A_WAIT:
+        # The parts of a burst arrive together, because all of their senders wait for the same part of a second.
+        alone = sum(_is_alone(due, refs) for due, refs in hints)
+        if patient and (alone >= WORTH_A_WAIT or (crowd and any(len(refs) > MAX_REFS for _, refs in hints))):
             moment = right_moment(max(now, self._clock.now()))
             if min(map(_due, hints)) > moment + bursts.LONGEST_LEAD:
                 self._clock.wait_until(moment)

@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with twelve changes that Sluice needs.
+"""AWS on a laptop: ministack in this process, with thirteen changes that Sluice needs.
 
     python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
@@ -16,6 +16,8 @@
 - Over a restart it keeps the position of a mapping in a table's stream, but not the stream, and would skip the first
   changes. Here it reads streams from their beginning, which is the start of the process.
 - It lets Lambdas and queues invoke each other without end. Here a chain ends where Lambda ends it (`hops.py`).
+- It takes a message of a queue as soon as it can be read. Here a mapping with few concurrent invocations gathers the
+  messages of a burst first (`gather.py`).
 - It refuses a Lambda what its role does not allow, and only the Lambda gets the error. Here each refusal is also logged
   (`refusals.py`).
 - The emulator of EMR Serverless gets the role of each access key (`callers.py`), and enforces the role's policies.
@@ -46,10 +48,11 @@ def main() -> None:
     from ministack.services import dynamodb, eventbridge, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
-    from infra.local import callers, hops, refusals, sorted_partitions, throttle
+    from infra.local import callers, gather, hops, refusals, sorted_partitions, throttle
     from infra.local.layout import Layout
 
     hops.count(lambda_svc, sqs, provisioners)
+    gather.install(lambda_svc, sqs)
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
     refusals.install(iam_evaluator, Layout().refusals)

@@ -19,6 +19,7 @@ LOCKS = {
     "requirements-lambda.lock": ("requirements.txt",),
     "docs/requirements.lock": ("docs/requirements.txt",),
     "console/requirements.lock": ("console/requirements.txt",),
+    "benchmarks/peers/requirements.lock": ("benchmarks/peers/requirements.txt",),
 }
 _HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 

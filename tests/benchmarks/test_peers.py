@@ -1,0 +1,98 @@
+"""The comparison with other schedulers: what is due when, the figures of what was fired, and the stores."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import burst, peers
+from benchmarks.page import page
+from benchmarks.peers import fire, stores
+
+DUE = 1_772_500_000
+LATE = {"p50": 10, "p99": 20, "max": 30}
+
+
+def one(pace: float, p99: int = 20, **more: Any) -> dict[str, Any]:
+    late = LATE | {"p99": p99}
+    return {"jobs": 100, "seconds": 1.0, "per_second": pace, "lateness_ms": late, "missed": 0, "doubled": 0, **more}
+
+
+def test_a_burst_is_due_at_one_instant_and_a_steady_load_second_by_second() -> None:
+    assert fire.jobs_of(DUE, 3, 0) == [(0, DUE * 1000), (1, DUE * 1000), (2, DUE * 1000)]
+    assert [due // 1000 - DUE for _, due in fire.jobs_of(DUE, 36, 12)] == [0] * 12 + [1] * 12 + [2] * 12
+    assert [(jobs, per_second) for _, jobs, per_second in peers.loads_of()] == [(burst.JOBS, 0), (720, 12)]
+
+
+def test_what_a_peer_fired_is_read_but_for_a_line_that_is_being_written(tmp_path: Path) -> None:
+    file = tmp_path / "fired"
+    assert list(fire.lines(file)) == []
+    file.write_text("0 1000 1010\n1 1000 1020\n2 1000 10")
+    assert list(fire.lines(file)) == [(0, 1000, 1010), (1, 1000, 1020)]
+
+
+def test_missed_doubled_and_early_fires_of_a_peer_are_counted() -> None:
+    fires = [(0, 1000, 1010), (1, 1000, 1020), (1, 1000, 1500), (2, 1000, 990)]
+    found = peers.peer_figures(fires, 4)
+    assert (found["missed"], found["doubled"], found["early"]) == (1, 1, 1)
+    assert found["lateness_ms"] == {"p50": 10, "p99": 20, "max": 20}
+    assert peers.peer_figures([], 4)["missed"] == 4
+
+
+def test_the_figures_are_medians_and_ratios_to_ours() -> None:
+    ours = peers.summary(peers.OURS, [one(1_000.0), one(10.0, missed=1), one(2_000.0)])
+    theirs = peers.summary("other", [one(500.0, 40), one(400.0, 40), one(600.0, 40)])
+    assert (ours["per_second"], ours["least"], ours["most"], ours["missed"]) == (1_000.0, 10.0, 2_000.0, 1)
+    found = peers.with_ratios({"burst": [dict(ours), dict(theirs)], "steady": [dict(ours), dict(theirs)]})
+    assert [each["ratio"] for each in found["burst"]] == [1.0, 0.5]
+    assert [each["ratio"] for each in found["steady"]] == [1.0, 2.0]
+
+
+def test_the_page_names_what_was_left_out() -> None:
+    summed = [peers.summary(name, [one(10.0)]) for name in (peers.OURS, "other")]
+    measured = peers.with_ratios({"burst": summed, "steady": [dict(each) for each in summed]})
+    about = {"repetitions": 1, "loads": [0.5, 0.7], "left_out": {"Huey, Redis": "redis-server"}}
+    found = {"peers": {**about, **measured}, "origins": {"peers": {"date": "2026-11-24T00:00:00+00:00"}}}
+    text = page("<!-- peers_burst -->\n<!-- end -->", found)
+    assert "left out: Huey, Redis (no `redis-server`)" in text
+    assert "| other | 10 | 10 to 10 | 1.0 | 10 | 20 | 30 | 0 | 0 | 0 |" in text
+    assert len(peers.tables(found)) == 2
+
+
+def test_a_disturbed_run_is_an_outlier_and_no_result() -> None:
+    runs = [{**one(pace), "load": 0.5} for pace in (2_900.0, 3_000.0, 298.0, 3_100.0, 2_950.0)]
+    found = burst.median_of(runs)
+    assert (found["per_second"], found["outliers"]) == (2_950.0, [298.0])
+    assert [run["per_second"] for run in found["runs"]] == [2_900.0, 3_000.0, 298.0, 3_100.0, 2_950.0]
+    assert burst.median_of(runs[:1])["outliers"] == []
+
+
+def test_a_store_without_its_program_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "found", lambda program: None)
+    with stores.redis(tmp_path) as redis, stores.postgres(tmp_path) as postgres:
+        assert (redis, postgres) == (None, None)
+
+
+def test_a_peer_that_does_not_begin_in_time_fails_with_its_log(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    with log.open("wb") as written:
+        process = subprocess.Popen([sys.executable, "-c", "print('no module')"], stdout=written)
+    process.wait(30)
+    with pytest.raises(RuntimeError, match="no module"):
+        peers._awaited(process, log, tmp_path / "fired", DUE, 1, 0)
+
+
+def test_a_stopped_peer_leaves_no_process_behind() -> None:
+    code = (
+        "import subprocess, sys, time; subprocess.Popen(['sleep', '300']); print('begun', flush=True); time.sleep(300)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True)
+    assert process.stdout is not None and process.stdout.readline() == b"begun\n"
+    peers._stop(process)
+    process.stdout.close()
+    assert process.returncode == -signal.SIGTERM
