@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from chalicelib.core import ids
+from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import blocks
@@ -22,8 +23,8 @@ from chalicelib.core.limits.writes import AcquireBlock
 from chalicelib.core.rows import delivery_lease
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref
+from chalicelib.core.runs import queued
 from chalicelib.core.targets import sub_batches
-from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allowed
 from chalicelib.flow.jobs.batch import is_paced, prepare_queued
@@ -90,7 +91,7 @@ class OnTheirWay:
 
 
 def _mark(waiter: Waiter) -> str:
-    return ids.digest(waiter.rank, waiter.job_sort_key, length=_MARK)
+    return ids.digest(waiter.rank, waiter.job_id, length=_MARK)
 
 
 # -- acquire -------------------------------------------------------------------------------------------------------
@@ -114,11 +115,11 @@ def plain_head(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
 
 
 def _is_plain(ports: Ports, name: str) -> bool:
-    """Whether the fires of a schedule need a permit of their policy and nothing else (`batch.is_paced`)."""
+    """Whether the jobs of a schedule need a permit of their policy and nothing else (`batch.is_paced`)."""
     schedule = lookup.definition_of(ports, ports.catalog.schedule_state(name))
     row = ports.catalog.definition("workflow", schedule.workflow) if schedule is not None else None
     workflow = lookup.workflow_of(ports, schedule.workflow) if schedule is not None else None
-    if schedule is None or workflow is None or not tree.is_single_time(schedule.trigger):
+    if schedule is None or workflow is None or overrides.deadline_of(schedule, workflow) is not None:
         return False
     if (row is not None and row.counted) or is_tracked(schedule, workflow):
         return False
@@ -188,7 +189,7 @@ def send(ports: Ports, slots: Sequence[Slot], tolerance: Millis) -> list[Waiter]
     allowed.read_ahead(ports, [each.run for each in ready])
     busy = leases.take_alone([each.job for each in ready], longest_of(ready), slots[-1].at + tolerance)
     due = [
-        Due(slot.at, slot.waiter, prepared[slot.waiter])
+        Due(slot.at, queued.waiter_of(prepared[slot.waiter].job) or slot.waiter, prepared[slot.waiter])
         for slot in slots
         if slot.waiter in prepared and delivery_lease.mark(prepared[slot.waiter].job) not in busy
     ]
