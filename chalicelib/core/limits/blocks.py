@@ -22,6 +22,10 @@ READY: Millis = 350
 SERVED_EARLY: Millis = 550
 # Jobs that one invocation prepares and sends. Sluice divides a block with more jobs among several invocations.
 PART = 40
+# One read of the schedule states covers the calls of so long. A read and more than so many calls take longer than that,
+# so two invocations take turns.
+STRETCH: Millis = 80
+BUSY = 3
 # Calls to a target begin together if their appointments lie within this share of the tolerance. The rest of it is for
 # a read of the schedule states that takes long, and for the call before.
 TOGETHER = 0.5

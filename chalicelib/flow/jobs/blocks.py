@@ -136,12 +136,17 @@ def acquire(ports: Ports, pace: Pace, head: Instant, waiters: Sequence[Waiter]) 
 
 
 def parts_of(slots: Sequence[Slot]) -> list[Sequence[Slot]]:
-    """The slots of each invocation, in equal parts."""
+    """The slots of each invocation. A block is cut into stretches, and these go to the invocations in turn. So each has
+    time to read the rows of its next stretch while others send."""
     if not slots:
         return []
-    count = -(-len(slots) // blocks.PART)
-    size = -(-len(slots) // count)
-    return [slots[start : start + size] for start in range(0, len(slots), size)]
+    stretches: dict[int, list[Slot]] = {}
+    for slot in slots:
+        stretches.setdefault((slot.at - slots[0].at) // blocks.STRETCH, []).append(slot)
+    busy = max(map(len, stretches.values())) > blocks.BUSY
+    count = min(len(stretches), max(-(-len(slots) // blocks.PART), 2 if busy else 1))
+    in_order = list(stretches.values())
+    return [[slot for stretch in in_order[first::count] for slot in stretch] for first in range(count)]
 
 
 def ref_of_part(pace: Pace, part: Sequence[Slot]) -> Ref:
@@ -258,7 +263,7 @@ class _Sender:
     def _leave_out_late(self) -> None:
         """Leave out what has missed its appointment. It stays in the queue, and gets another permit."""
         now = self._ports.clock.now()
-        while self._left and now > self._left[0].at + self._tolerance:
+        while self._left and now >= self._left[0].at + self._tolerance:
             late = self._left.popleft()
             logger.info("start not made", extra={"job": late.waiter.job_id, "why": "its permit has grown old"})
 
@@ -300,7 +305,8 @@ class _Sender:
         now = self._ports.clock.now()
         if self._read_at is None or now - self._read_at > FRESH:
             return False
-        going = [each for each in call if each.waiter not in unmet and each.at <= now <= each.at + self._tolerance]
+        # The clock shows whole milliseconds: at the last one a start may begin almost a millisecond too late.
+        going = [each for each in call if each.waiter not in unmet and each.at <= now < each.at + self._tolerance]
         if going:
             # Nothing may come between the read of the clock and the call.
             self.books.add(send_call(self._ports, [present[each.waiter] for each in going], self._refused))
