@@ -135,18 +135,25 @@ def acquire(ports: Ports, pace: Pace, head: Instant, waiters: Sequence[Waiter]) 
     return [Slot(at, waiter) for at, waiter in zip(block.appointments, waiters, strict=False)], block.head
 
 
-def parts_of(slots: Sequence[Slot]) -> list[Sequence[Slot]]:
-    """The slots of each invocation. A block is cut into stretches, and these go to the invocations in turn. So each has
-    time to read the rows of its next stretch while others send."""
+def parts_of(slots: Sequence[Slot], tolerance: Millis) -> list[Sequence[Slot]]:
+    """The slots of each invocation. Those whose calls begin together are a stretch, and the stretches go to the
+    invocations in turn. So each has time for its call, and to read the rows of its next stretch, while others send."""
     if not slots:
         return []
-    stretches: dict[int, list[Slot]] = {}
+    stretches: list[list[Slot]] = []
     for slot in slots:
-        stretches.setdefault((slot.at - slots[0].at) // blocks.STRETCH, []).append(slot)
-    busy = max(map(len, stretches.values())) > blocks.BUSY
-    count = min(len(stretches), max(-(-len(slots) // blocks.PART), 2 if busy else 1))
-    in_order = list(stretches.values())
-    return [[slot for stretch in in_order[first::count] for slot in stretch] for first in range(count)]
+        if stretches and _are_together(stretches[-1], slot, tolerance):
+            stretches[-1].append(slot)
+        else:
+            stretches.append([slot])
+    apart = max(1, (slots[-1].at - slots[0].at) // len(stretches))
+    count = min(len(stretches), max(-(-len(slots) // blocks.PART), -(-blocks.BETWEEN // apart)))
+    return [[slot for stretch in stretches[first::count] for slot in stretch] for first in range(count)]
+
+
+def _are_together(stretch: Sequence[Slot], slot: Slot, tolerance: Millis) -> bool:
+    near = slot.at <= stretch[0].at + int(tolerance * blocks.TOGETHER)
+    return near and len(stretch) < sub_batches.MAX_ENTRIES
 
 
 def ref_of_part(pace: Pace, part: Sequence[Slot]) -> Ref:
