@@ -157,21 +157,22 @@ def event(setup: Setup, cpu: Cpu, repetitions: int = 50) -> Figures:
         }
 
 
-def pace(setup: Setup, cpu: Cpu, most: int, interval_s: int, jobs: int) -> Figures:
-    """So many events of one fire under a policy: the pace that it reaches, in all and from `RAMP` on, and that no
-    sliding interval exceeds it. No figures of a policy that this version refuses."""
+def pace(setup: Setup, cpu: Cpu, most: int, interval_s: int, jobs: int, schedules: int = 1) -> Figures:
+    """So many events of one fire of each of some schedules, all under one policy: the pace that it reaches, in all and
+    from `RAMP` on, and that no sliding interval exceeds it. No figures of a policy that this version refuses."""
     with opened(setup, cpu) as region:
         once = {"type": "time", "expression": "R1/PT150S"}
         many = {
             "workflow": "notify",
             "enabled": True,
             "trigger": once,
-            "spread": {"count": jobs},
+            "spread": {"count": jobs // schedules},
             "policy": "calm",
         }
+        each = {f"many{number:02d}": many for number in range(schedules)}
         policies = {"calm": {"max_events": most, "interval": f"{interval_s}s"}}
         try:
-            region.deploy({**NOTIFY, "policies": policies, "schedules": {"many": many}})
+            region.deploy({**NOTIFY, "policies": policies, "schedules": each})
         except ValueError:
             return {}
         region.tick_every_minute()

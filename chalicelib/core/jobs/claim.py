@@ -366,6 +366,13 @@ def beside(job: Job, detached: Job) -> list[Write]:
     return [Create(detached), *([Put(replace(waiter, job_sort_key=detached.sort_key))] if waiter is not None else [])]
 
 
+def detached_in_queue(job: Job) -> list[Write]:
+    """The writes that detach a gathering job in its queue, so that the next event begins another job. They expect the
+    job as it was read."""
+    open_still = [ExpectOpen(job.schedule, job.generation)] if job.sort_key != GATHERING else []
+    return [DeleteJob(job, exact=True), *beside(job, gather.detach(job)), *open_still]
+
+
 def yield_queue(job: Job, later: Job, states: Mapping[str, LimitState], now: Instant) -> list[Write]:
     """The writes by which a job yields its queue and releases all permits, to wait for something else."""
     out = replace(later, held=(), units=0, queued_in=None, rank=None)

@@ -21,7 +21,9 @@ READY: Millis = 350
 # How long before the first appointment of a block Sluice reads the queue.
 SERVED_EARLY: Millis = 550
 # Jobs that one invocation prepares and sends. Sluice divides a block with more jobs among several invocations.
-PART = 40
+PART = 50
+# The time that an invocation has from one call of a block to its next one: a call and a read of the rows take less.
+BETWEEN: Millis = 70
 # Calls to a target begin together if their appointments lie within this share of the tolerance. The rest of it is for
 # a read of the schedule states that takes long, and for the call before.
 TOGETHER = 0.5

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import Instant
-from chalicelib.core.jobs import check, claim
+from chalicelib.core.jobs import check, claim, gather
 from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
@@ -22,18 +22,20 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.runs import queued
+from chalicelib.core.writes import ExpectOpen
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs.deliver import called_run
-from chalicelib.flow.jobs.delivery_books import Ready
+from chalicelib.flow.jobs.delivery_books import MAX_WRITES, Ready
 from chalicelib.flow.jobs.joining import Joining
-from chalicelib.flow.runs.context import build
+from chalicelib.flow.runs.context import build, events_of, partition_of
 from chalicelib.ports import Ports, RowRequest
 
 T = TypeVar("T")
 
 BATCH_SIZE = 500  # bounds memory, which holds the rows of these jobs twice
+DETACHED_WRITES = 4  # that detach a job in its queue
 MIN_BATCH = 2  # a single job gets the ordinary check: if it is not delivered, a batch would have read it twice
 
 
@@ -106,7 +108,9 @@ def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[RowReques
 
 def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list[tuple[Waiter, Ready]]:
     """The same for jobs in the queue of a policy, as if they had their permits for the instant ``at``. Returns those
-    that may be delivered without a claim, in the given order."""
+    that may be delivered without a claim, in the given order.
+
+    Detaches the jobs that still gather events: an event that comes while a job is sent begins the next job."""
     named = {waiter: (waiter.job_schedule, waiter.job_generation, waiter.job_sort_key) for waiter in waiters}
     wanted: list[RowRequest] = [("job", *key) for key in named.values()]
     wanted += [("schedule_state", waiter.job_schedule) for waiter in waiters]
@@ -114,21 +118,56 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
     found = ((waiter, seen.jobs.job(*key)) for waiter, key in named.items())
     jobs = {waiter: job for waiter, job in found if job is not None and queued.waiter_of(job) == waiter}
     seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
-    ready: list[tuple[Waiter, Ready]] = []
+    decided: list[tuple[Waiter, Job, Facts, str]] = []
     parsed = Parsed()
     for waiter, job in jobs.items():
         facts = facts_of.gather(seen, job, parsed)
         decision = None if job.closed else check.decide(job, facts, at, waiter.limit_name)
         if isinstance(decision, Launch) and is_paced(job, facts, decision):
-            run = replace(called_run(ports, job, facts, decision.why, at), waited_for=claim.waited_for(job, at))
-            ready.append((waiter, Ready(ref_of(job), job, facts, run, build(ports, run), waiter.limit_name)))
+            decided.append((waiter, job, facts, decision.why))
+    detached = _detached(ports, [job for _, job, _, _ in decided if job.kind == "gathering"])
+    ready: list[tuple[Waiter, Ready]] = []
+    for waiter, read, facts, why in decided:
+        found = detached.get(ref_of(read)) if read.kind == "gathering" else read
+        if found is not None:
+            ready.append((waiter, _queued(seen, found, facts, why, at)))
     return ready
 
 
+def _queued(ports: Ports, job: Job, facts: Facts, why: str, at: Instant) -> Ready:
+    """A job in the queue of a policy as the delivery that it will be."""
+    run = replace(called_run(ports, job, facts, why, at), waited_for=claim.waited_for(job, at))
+    if job.kind == "fire":
+        return Ready(ref_of(job), job, facts, run, build(ports, run), job.queued_in)
+    events = events_of(ports, run)
+    run = replace(run, partition=partition_of(run, events))
+    return Ready(ref_of(job), job, facts, run, build(ports, run, events), job.queued_in)
+
+
+def _detached(ports: Ports, gathering: Sequence[Job]) -> dict[Ref, Job]:
+    """Detach gathering jobs in their queue, many in one transaction. Returns the detached jobs, by the former refs.
+    Those that have changed since are left out."""
+    detached: dict[Ref, Job] = {}
+    for part in _parts(gathering, MAX_WRITES // DETACHED_WRITES):
+        plans = {ref_of(job): (gather.detach(job), claim.detached_in_queue(job)) for job in part}
+        while plans:
+            # A transaction may name a row once, and jobs of one schedule expect the same generation.
+            writes = [write for _, plan in plans.values() for write in plan]
+            expected = dict.fromkeys(write for write in writes if isinstance(write, ExpectOpen))
+            conflict = ports.ledger.commit([*(each for each in writes if not isinstance(each, ExpectOpen)), *expected])
+            if conflict is None:
+                detached |= {ref: later for ref, (later, _) in plans.items()}
+                break
+            refused = conflict.writes
+            left = {ref: kept for ref, kept in plans.items() if not any(write in refused for write in kept[1])}
+            plans = left if len(left) < len(plans) else {}
+    return detached
+
+
 def _is_plain(job: Job, facts: Facts, decision: Launch) -> bool:
-    """Whether the job needs and holds no permit, and its target has no lifecycle: then Sluice delivers it without a
-    claim."""
-    return not decision.asks and job.tries == 0 and _is_delivered(job, facts)
+    """Whether the job is a fire that needs and holds no permit, and its target has no lifecycle: then Sluice delivers
+    it without a claim."""
+    return not decision.asks and job.kind == "fire" and job.tries == 0 and _is_delivered(job, facts)
 
 
 def is_paced(job: Job, facts: Facts, decision: Launch) -> bool:
@@ -139,14 +178,15 @@ def is_paced(job: Job, facts: Facts, decision: Launch) -> bool:
 
 
 def _is_delivered(job: Job, facts: Facts) -> bool:
-    """Whether the job is a fire for a target without a lifecycle, and holds no permit. A job with a probe is left out:
-    the probe is called at the instant itself, job by job."""
+    """Whether the target of the job has no lifecycle, and the job holds no permit. A job with a probe is left out: the
+    probe is called at the instant itself, job by job. The next attempt of a run is left out, too: it replaces that
+    run."""
     if facts.schedule is None or not all(constraint.decidable_ahead for constraint in facts.schedule.constraints):
         return False
     if overrides.deadline_of(facts.schedule, facts.workflow) is not None:
         return False
     untracked = facts.workflow is not None and not facts.workflow.target.has_lifecycle
-    return untracked and not job.held and job.kind == "fire"
+    return untracked and not job.held and job.kind != "retry"
 
 
 def _parts(things: Sequence[T], size: int) -> Iterable[Sequence[T]]:

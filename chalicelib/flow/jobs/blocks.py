@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from chalicelib.core import ids
+from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import blocks
@@ -22,8 +23,8 @@ from chalicelib.core.limits.writes import AcquireBlock
 from chalicelib.core.rows import delivery_lease
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref
+from chalicelib.core.runs import queued
 from chalicelib.core.targets import sub_batches
-from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allowed
 from chalicelib.flow.jobs.batch import is_paced, prepare_queued
@@ -90,7 +91,7 @@ class OnTheirWay:
 
 
 def _mark(waiter: Waiter) -> str:
-    return ids.digest(waiter.rank, waiter.job_sort_key, length=_MARK)
+    return ids.digest(waiter.rank, waiter.job_id, length=_MARK)
 
 
 # -- acquire -------------------------------------------------------------------------------------------------------
@@ -114,11 +115,11 @@ def plain_head(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
 
 
 def _is_plain(ports: Ports, name: str) -> bool:
-    """Whether the fires of a schedule need a permit of their policy and nothing else (`batch.is_paced`)."""
+    """Whether the jobs of a schedule need a permit of their policy and nothing else (`batch.is_paced`)."""
     schedule = lookup.definition_of(ports, ports.catalog.schedule_state(name))
     row = ports.catalog.definition("workflow", schedule.workflow) if schedule is not None else None
     workflow = lookup.workflow_of(ports, schedule.workflow) if schedule is not None else None
-    if schedule is None or workflow is None or not tree.is_single_time(schedule.trigger):
+    if schedule is None or workflow is None or overrides.deadline_of(schedule, workflow) is not None:
         return False
     if (row is not None and row.counted) or is_tracked(schedule, workflow):
         return False
@@ -134,13 +135,25 @@ def acquire(ports: Ports, pace: Pace, head: Instant, waiters: Sequence[Waiter]) 
     return [Slot(at, waiter) for at, waiter in zip(block.appointments, waiters, strict=False)], block.head
 
 
-def parts_of(slots: Sequence[Slot]) -> list[Sequence[Slot]]:
-    """The slots of each invocation, in equal parts."""
+def parts_of(slots: Sequence[Slot], tolerance: Millis) -> list[Sequence[Slot]]:
+    """The slots of each invocation. Those whose calls begin together are a stretch, and the stretches go to the
+    invocations in turn. So each has time for its call, and to read the rows of its next stretch, while others send."""
     if not slots:
         return []
-    count = -(-len(slots) // blocks.PART)
-    size = -(-len(slots) // count)
-    return [slots[start : start + size] for start in range(0, len(slots), size)]
+    stretches: list[list[Slot]] = []
+    for slot in slots:
+        if stretches and _are_together(stretches[-1], slot, tolerance):
+            stretches[-1].append(slot)
+        else:
+            stretches.append([slot])
+    apart = max(1, (slots[-1].at - slots[0].at) // len(stretches))
+    count = min(len(stretches), max(-(-len(slots) // blocks.PART), -(-blocks.BETWEEN // apart)))
+    return [[slot for stretch in stretches[first::count] for slot in stretch] for first in range(count)]
+
+
+def _are_together(stretch: Sequence[Slot], slot: Slot, tolerance: Millis) -> bool:
+    near = slot.at <= stretch[0].at + int(tolerance * blocks.TOGETHER)
+    return near and len(stretch) < sub_batches.MAX_ENTRIES
 
 
 def ref_of_part(pace: Pace, part: Sequence[Slot]) -> Ref:
@@ -188,7 +201,7 @@ def send(ports: Ports, slots: Sequence[Slot], tolerance: Millis) -> list[Waiter]
     allowed.read_ahead(ports, [each.run for each in ready])
     busy = leases.take_alone([each.job for each in ready], longest_of(ready), slots[-1].at + tolerance)
     due = [
-        Due(slot.at, slot.waiter, prepared[slot.waiter])
+        Due(slot.at, queued.waiter_of(prepared[slot.waiter].job) or slot.waiter, prepared[slot.waiter])
         for slot in slots
         if slot.waiter in prepared and delivery_lease.mark(prepared[slot.waiter].job) not in busy
     ]
@@ -257,7 +270,7 @@ class _Sender:
     def _leave_out_late(self) -> None:
         """Leave out what has missed its appointment. It stays in the queue, and gets another permit."""
         now = self._ports.clock.now()
-        while self._left and now > self._left[0].at + self._tolerance:
+        while self._left and now >= self._left[0].at + self._tolerance:
             late = self._left.popleft()
             logger.info("start not made", extra={"job": late.waiter.job_id, "why": "its permit has grown old"})
 
@@ -299,7 +312,8 @@ class _Sender:
         now = self._ports.clock.now()
         if self._read_at is None or now - self._read_at > FRESH:
             return False
-        going = [each for each in call if each.waiter not in unmet and each.at <= now <= each.at + self._tolerance]
+        # The clock shows whole milliseconds: at the last one a start may begin almost a millisecond too late.
+        going = [each for each in call if each.waiter not in unmet and each.at <= now < each.at + self._tolerance]
         if going:
             # Nothing may come between the read of the clock and the call.
             self.books.add(send_call(self._ports, [present[each.waiter] for each in going], self._refused))

@@ -29,6 +29,7 @@ from chalicelib.core.rows.stamps import Stamp, stamp_of
 from chalicelib.core.runs import metrics
 from chalicelib.core.targets import sub_batches
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer
+from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allowed
 from chalicelib.flow.jobs.delivery_books import Answered, Books, Ready
 from chalicelib.flow.jobs.delivery_leases import Leases
@@ -102,7 +103,7 @@ def deliver(
 
 def called_run(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> Run:
     """The run that a job becomes if it is delivered now, with this call counted as its next try."""
-    ready = replace(job, reason=why, event=timer.fire_event(job))
+    ready = replace(job, reason=why, event=timer.fire_event(job) if job.kind == "fire" else job.event)
     run = claim.build_run(ready, facts, (), ports.payloads.context_uri(job.job_id), now)
     return _called_at(replace(run, calls=job.tries + 1), job, now)
 
@@ -276,9 +277,9 @@ def unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     stamped = {each.ref for each in part if _is_as_stamped(stamps, each)}
     others = [each for each in part if each.ref not in stamped]
     seen = ports.prefetch.read(ports, _wanted(others)) if others else ports
-    found = (each if each.ref in stamped else _still(seen, each) for each in part)
-    granted = _Grants(ports)
-    return [each for each in found if each is not None and granted.areunchanged(each)]
+    found = [each if each.ref in stamped else _still(seen, each) for each in part]
+    granted, backfills = _Grants(ports), _Backfills(ports)
+    return [each for each in found if each is not None and granted.areunchanged(each) and backfills.goes_on(each)]
 
 
 class _Grants:
@@ -296,6 +297,22 @@ class _Grants:
         if owner not in self._read:
             self._read[owner] = self._ports.catalog.grants(owner)
         return self._read[owner]
+
+
+class _Backfills:
+    """Whether the backfills of deliveries still run, each read once."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._read: dict[tuple[str, str], bool] = {}
+
+    def goes_on(self, each: Ready) -> bool:
+        if each.job.backfill is None:
+            return True
+        key = each.job.schedule, each.job.backfill
+        if key not in self._read:
+            self._read[key] = lookup.goes_on(self._ports, *key)
+        return self._read[key]
 
 
 def send_call(ports: Ports, going: Sequence[Ready], refused: Mapping[Ref, str]) -> list[Answered]:

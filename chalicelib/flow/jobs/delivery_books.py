@@ -18,7 +18,7 @@ from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits.writes import LeaveQueue
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.rows.ref import Ref, backfill_ref, ref_of
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import complete, dead_letters, queued
 from chalicelib.core.targets import delivery
@@ -101,6 +101,7 @@ class Books:
                 self._alone(each)
             except Exception as error:
                 self._fail([each], error)
+        self._wake_backfills(answered)
 
     def _commit(self, group: list[Answered]) -> list[Answered]:
         """Record a group in one transaction. Returns the deliveries that were left out because of a conflict."""
@@ -125,6 +126,14 @@ class Books:
             self.ends[each.ready.ref] = None
         else:
             self.ends[each.ready.ref] = _not_taken(self._ports, each)
+
+    def _wake_backfills(self, answered: Sequence[Answered]) -> None:
+        """Hint the backfills of what is final: each starts its next jobs when some have ended."""
+        ended = [each.ready.job for each in answered if self.ends.get(each.ready.ref, "") is None]
+        refs = {backfill_ref(job.schedule, job.backfill): None for job in ended if job.backfill is not None}
+        if refs:
+            now = self._ports.clock.now()
+            self._ports.hints.send(list(refs), now, now)
 
     def _fail(self, group: Sequence[Answered], error: Exception) -> None:
         logger.exception("deliveries not recorded", extra={"size": len(group)})
@@ -191,6 +200,8 @@ def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
     here = ports.jobs.job(job.schedule, job.generation, job.sort_key)
     if here is not None and here.job_id == job.job_id:
         return here, None
+    if job.kind == "redrive":
+        return None, None  # a record of this id is that of an earlier attempt
     record = ports.runs.record(job.job_id)
     if record is not None:
         return None, record
@@ -224,6 +235,9 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
         notices_due = notices.of_run(ports, failed, "failed", now)
         kept: list[Write] = [Create(failed), *([Put(letter)] if letter else []), *notices_due]
         held = {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}
+        if job.event is None and job.kind != "fire":
+            # A redrive gets this context: the events lie under the generation that gathered them, and expire with it.
+            ports.payloads.put_context(failed.run_id, each.ready.context)
         # A conflict means that another invocation has delivered it or given it up: that result is the final one.
         if ports.ledger.commit([*kept, *claim.delete_plan(job, held, now)]) is None:
             notices.hint(ports, notices_due)

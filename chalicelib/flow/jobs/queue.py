@@ -128,7 +128,7 @@ def _serve_in_block(
     slots, head = blocks.acquire(ports, request, state.head, waiters)
     now = ports.clock.now()
     served_at = max(core_blocks.served_at(head, now), now + (SOON if slots else AGAIN))
-    parts = blocks.parts_of(slots)
+    parts = blocks.parts_of(slots, request.tolerance)
     if slots:
         service.sent.add(slots, slots[-1].at + request.tolerance + blocks.RECORDED)
     ports.metrics.add(metrics.QUEUE_LENGTH, state.waiters, metrics.wait_reason_of(service.limit_name))

@@ -22,9 +22,10 @@ from chalicelib.ports import Ports
 SCHEMA = 1
 
 
-def build(ports: Ports, run: Run) -> dict[str, Any]:
-    """The context document that a run gets by reference. Of upstream runs it has the contexts that are granted (O9)."""
-    document = _build(ports, run)
+def build(ports: Ports, run: Run, events: Sequence[Event] | None = None) -> dict[str, Any]:
+    """The context document that a run gets by reference. Of upstream runs it has the contexts that are granted (O9).
+    ``events`` are those of the run, if the caller has read them (`events_of`)."""
+    document = _build(ports, run, events)
     upstream = document.get("upstream")
     known = _granted(ports, upstream, run.schedule.partition(".")[0], {}) if upstream is not None else None
     return document if known is upstream else {**document, "upstream": known}
@@ -41,7 +42,7 @@ def _granted(ports: Ports, context: Mapping[str, Any], by: str, read: grants.Row
     return context if known is inner else {**context, "upstream": known}
 
 
-def _build(ports: Ports, run: Run) -> dict[str, Any]:
+def _build(ports: Ports, run: Run, known: Sequence[Event] | None) -> dict[str, Any]:
     """The context of a run, with that of its upstream run.
 
     It has exactly the events of the run's job, and the data that a user named for it. A list longer than
@@ -54,7 +55,7 @@ def _build(ports: Ports, run: Run) -> dict[str, Any]:
     if kept is not None:
         # The events lie under the generation that gathered them and expire with it, so use the stored context.
         return {**kept, "attempt": run.attempt, "properties": dict(run.request.properties)}
-    events = events_of(ports, run)
+    events = known if known is not None else events_of(ports, run)
     inline = len(events) <= ports.settings.inline_events
     described = [describe_event(event) for event in events]
     upstream = _upstream(ports, run.event, events)

@@ -241,3 +241,27 @@ BACKLOG = Situation(
     },
     small=("serve", "slower", "withdraw"),
 )
+
+# -- three jobs of a fast policy wait, and are sent in a block ---------------------------------------------------------
+
+FAST, SLOW = {"max_events": 10, "interval": "1s"}, {"max_events": 1, "interval": "1h"}
+SENT_BY_DAY = partitions(workflow="notify", by=["day"], policy="calm")
+
+BLOCK = Situation(
+    build=lambda: made(
+        {**flights({"daily": SENT_BY_DAY}), "policies": {"calm": SLOW}},
+        uploads(1), settle, passes("1s"), uploads(2, 3, 4), settle, keep_job(),
+        define("policy", "calm", FAST), passes("2m"), forget_hints,
+    ),
+    acts={
+        "serve": serving(POLICY),
+        "check": check(),
+        "slower": Act(define("policy", "calm", {"max_events": 2, "interval": "1s"}), alone=True),
+        "upload": upload(5),
+        "withdraw": withdrawing(),
+        "disable": closings.disable(),
+        "carry without the policy": closings.carry(partitions(workflow="notify", by=["day"])),
+        "tick": TICK,
+    },
+    small=("serve", "withdraw", "disable"),
+)  # fmt: skip

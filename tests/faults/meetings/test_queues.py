@@ -21,6 +21,7 @@ MEETINGS = meetings(
         "pool": here.POOL,
         "cut": here.CUT,
         "backlog": here.BACKLOG,
+        "block": here.BLOCK,
     }
 )
 
