@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from chalicelib.core import ids, states
-from chalicelib.core.backfills import backfill
+from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.build import status_event
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.fires.timer import fire_event
@@ -251,8 +252,16 @@ class Repair:
             cursor = page.cursor
 
     def _entry_of(self, run_id: str, begun: Begun) -> Job | None:
-        """The job of the entry of a backfill that has become a run; None for another run."""
-        for row in self.stock.backfills:
+        """The job of the entry of a backfill that has become a run; None for another run. The backfill may be a step of a
+        re-processing that begins again, under the same id."""
+        known = {row.id for row in self.stock.backfills}
+        steps = [
+            reprocess.backfill_of(row, number, begun.at)
+            for row in self.stock.reprocesses
+            for number in range(len(row.steps))
+            if ids.step_of(row.id, number) not in known
+        ]
+        for row in [*self.stock.backfills, *steps]:
             if run_id.startswith(f"{row.schedule}."):
                 for index in range(row.total):
                     if backfill.job_id(row, index, row.generation) == run_id:
@@ -314,16 +323,23 @@ class Repair:
                 if outbox is not None:
                     self._found("event", mark.event.id, "registered again: only the schedules that counted it had it")
                     self.stock.outboxes[mark.event.id] = outbox
-        for outbox in self.stock.outboxes.values():
-            opened = replace(outbox, cursor=None, wake_at=self.now)
-            self._write(Put(replace(opened, expires_at=None) if isinstance(opened, PostedEvent) else opened))
-        if self.stock.outboxes:
-            self._found("outboxes", f"{len(self.stock.outboxes)} events", "applied again to the schedules without them")
+        closed = [each for each in self.stock.outboxes.values() if each.wake_at is None or each.cursor is not None]
+        if closed:
+            self._found("outboxes", f"{len(closed)} events", "applied again to the schedules without them")
+        if self.dry_run:
+            return
         for dataset in self._datasets():
             for changed in self.ports.lake.changed(dataset.bucket, dataset.prefix, self.since - SECOND):
-                if not self.dry_run:
-                    created = ObjectCreated(dataset.bucket, changed.key, changed.at, changed.size, changed.etag)
+                created = ObjectCreated(dataset.bucket, changed.key, changed.at, changed.size, changed.etag)
+                try:
                     objects.match_object(self.ports, created)
+                except SluiceError as error:
+                    self._found("object", f"s3://{dataset.bucket}/{changed.key}", f"left alone: {error.message}")
+        # Last, because an object that is matched applies its event and closes the outbox. So a repeated repair finds
+        # each outbox open.
+        for outbox in (self.stock.outboxes | Stock.read(self.copies, self.since).outboxes).values():
+            opened = replace(outbox, cursor=None, wake_at=self.now)
+            self._write(Put(replace(opened, expires_at=None) if isinstance(opened, PostedEvent) else opened))
 
     def _datasets(self) -> Iterator[Dataset]:
         for copy in pages_of(self.copies, "catalog"):
