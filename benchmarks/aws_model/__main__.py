@@ -5,6 +5,7 @@ python -m benchmarks.aws_model steady 120 --seed 7 --assume '{"sigma": 0.6, "cal
 python -m benchmarks.aws_model lone --memory 1769
 python -m benchmarks.aws_model burst 10000 --calibrate smoke.json     the last line that `make smoke` prints
 python -m benchmarks.aws_model puts 10 100                            10 clients put 100 schedules each
+python -m benchmarks.aws_model beside 25000                           a quiet namespace beside a burst of another one
 python -m benchmarks.aws_model --record                               record the CPU of product code again
 python -m benchmarks.aws_model registration --record                  record that of the API alone
 """
@@ -27,7 +28,7 @@ from benchmarks.aws_model.region import Setup
 REFERENCE = 1_000  # schedules of the tick that measures the machine
 NAMES = (
     *("burst", "burst_one_schedule", "emission", "overdue", "steady", "lone", "idle_fire", "event", "pace"),
-    *("registration", "puts"),
+    *("registration", "puts", "beside"),
 )
 
 

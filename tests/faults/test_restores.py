@@ -173,7 +173,8 @@ def dies_before(world: Restored, since: int, call: int) -> None:
 
 
 def calls_of(world: Restored, since: int) -> list[int]:
-    """The calls of a repair before which the tables have just been changed: a death before each is one after a write."""
+    """The calls of a repair before which the tables have just been changed: a death before one is a death after a
+    write."""
     found, number, last = [], [0], [world.tables.digest]
 
     def before() -> None:
@@ -198,8 +199,8 @@ def shown(world: Restored) -> dict[Any, Any]:
 
 
 def repaired_after_deaths(world: Restored, since: int, at_most_deaths: int) -> None:
-    """A repair that dies after any of its writes, and is repeated, has the same end; then nothing is left to do. What an
-    open outbox applies, a second repair may apply already; so the ends are compared after it."""
+    """A repair that dies after any of its writes, and is repeated, has the same end; then nothing is left to do. What
+    an open outbox applies, a second repair may apply already; so the ends are compared after it."""
     before, emr = world.tables.saved(), [(made.token, made.state) for made in world.targets.emr.runs.values()]
     writes = calls_of(world, since)
     assert world.repair(since) == [], "a second repair finds nothing to do"

@@ -1,5 +1,5 @@
-"""Backfills, re-processings, DAGs with re-runs and runs of pull workers after a restore of the three tables to different
-instants (O4).
+"""Backfills, re-processings, DAGs with re-runs and runs of pull workers after a restore of the three tables to
+different instants (O4).
 
 Each was requested or put before all of these instants: what a user changed later is lost.
 """

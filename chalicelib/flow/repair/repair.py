@@ -252,8 +252,8 @@ class Repair:
             cursor = page.cursor
 
     def _entry_of(self, run_id: str, begun: Begun) -> Job | None:
-        """The job of the entry of a backfill that has become a run; None for another run. The backfill may be a step of a
-        re-processing that begins again, under the same id."""
+        """The job of the entry of a backfill that has become a run; None for another run. The backfill may be a step of
+        a re-processing that begins again, under the same id."""
         known = {row.id for row in self.stock.backfills}
         steps = [
             reprocess.backfill_of(row, number, begun.at)
