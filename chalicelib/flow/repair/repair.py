@@ -74,6 +74,8 @@ class Repair:
         """Compare and mend, in an order in which no step needs a later one. Returns what was found."""
         self.now = self.ports.clock.now()
         self.stock = Stock.read(self.copies, self.since)
+        self.begun = list(self.began)
+        self.begun_steps()
         self.runs_at_emr()
         self.next_attempts()
         self.closed_schedules()
@@ -87,9 +89,21 @@ class Repair:
         self.limits()
         return self.findings
 
+    def begun_steps(self) -> None:
+        """The backfill of each step of a re-processing that has runs. A run that ends expects it."""
+        names = {named[0] for begun in self.begun if (named := attempt_of(begun.name)) is not None} | self.stock.ended
+        for row in self.stock.reprocesses:
+            for number in range(len(row.steps) if row.state == "RUNNING" else 0):
+                made = reprocess.backfill_of(row, number, self.now)
+                shown = any(backfill.job_id(made, index, made.generation) in names for index in range(made.total))
+                if shown and self.ports.jobs.backfill(made.schedule, made.id) is None:
+                    self._found("step", f"{row.id} {number}", f"goes on: {made.schedule} has runs of it")
+                    self.stock.backfills.append(made)
+                    self._write(Put(made))
+
     def runs_at_emr(self) -> None:
         """Adopt or cancel the job runs of EMR that no table has, and tell a run its id at EMR."""
-        for begun in self.began:
+        for begun in self.begun:
             named = attempt_of(begun.name)
             if named is None:
                 continue
@@ -126,7 +140,7 @@ class Repair:
         kind: JobKind = "retry" if attempt > 1 else "fire" if fired is not None else "gathering"
         key, why = (parsed.schedule, parsed.generation, sort_keys.GATHERING), "found at EMR by a repair"
         job = Job(*key, run_id, kind, "PENDING_LAUNCH", begun.at, attempt=attempt, reason=why)
-        job = replace(job, correlation=rounds.of_context(context))
+        job = replace(job, correlation=self._correlation(context))
         if fired is not None:
             event = Event(fired["id"], "time", f"time:{parsed.schedule}", fired["instant"], fired["instant"])
             job = replace(job, due_at=event.instant, accepted_at=event.instant, event=event)
@@ -142,6 +156,19 @@ class Repair:
         properties = context.get("properties", run.request.properties)
         return replace(run, generation=parsed.generation, target_id=begun.target_id, calls=1, wake_at=self.now,
                        start_requested_at=begun.at, request=replace(run.request, properties=properties))  # fmt: skip
+
+    def _correlation(self, context: Mapping[str, Any]) -> Mapping[str, str] | None:
+        """The correlation of a run. The row of its DAG run says whether its round is that of a node alone."""
+        found = rounds.of_context(context)
+        value = rounds.which(found)
+        own = rounds.parse(value) if value is not None else None
+        if found is None or own is None or not own.alone:
+            return found
+        row = self.ports.runs.dag_run(own.dag_run)
+        reruns = row.reruns if row is not None else ()
+        if len(reruns) <= own.number - 2 or reruns[own.number - 2]["what"] == "only":
+            return found
+        return {**found, rounds.KEY: str(own._replace(alone=False))}
 
     def _known(self, run: Run, begun: Begun, new: bool = False) -> None:
         self.stock.runs[run.run_id, run.attempt] = run
@@ -203,7 +230,11 @@ class Repair:
         if run.claimed_at < self.since or run.event is not None or run.kind not in ("gathering", "detached"):
             return None
         context = self.ports.payloads.context(run.run_id)
-        if context is None or context.get("manifest") is not None or run.attempt > 1:
+        if context is None:
+            why = "missing in the control bucket: what its run has counted may count again; copy the old bucket first"
+            self._found("context", run.run_id, why)
+            return None
+        if context.get("manifest") is not None or run.attempt > 1:
             return None
         return list(context.get("events", ()))
 
@@ -252,16 +283,8 @@ class Repair:
             cursor = page.cursor
 
     def _entry_of(self, run_id: str, begun: Begun) -> Job | None:
-        """The job of the entry of a backfill that has become a run; None for another run. The backfill may be a step of
-        a re-processing that begins again, under the same id."""
-        known = {row.id for row in self.stock.backfills}
-        steps = [
-            reprocess.backfill_of(row, number, begun.at)
-            for row in self.stock.reprocesses
-            for number in range(len(row.steps))
-            if ids.step_of(row.id, number) not in known
-        ]
-        for row in [*self.stock.backfills, *steps]:
+        """The job of the entry of a backfill that has become a run; None for another run."""
+        for row in self.stock.backfills:
             if run_id.startswith(f"{row.schedule}."):
                 for index in range(row.total):
                     if backfill.job_id(row, index, row.generation) == run_id:
