@@ -7,6 +7,7 @@ python -m benchmarks.aws_model burst 10000 --calibrate smoke.json     the last l
 python -m benchmarks.aws_model emission 10000 5 --warm 40000          10,000 timers, at most five emitters
 python -m benchmarks.aws_model waking 10000 1                         a success (0: a resume) wakes 10,000 jobs
 python -m benchmarks.aws_model puts 10 100                            10 clients put 100 schedules each
+python -m benchmarks.aws_model beside 25000                           a quiet namespace beside a burst of another one
 python -m benchmarks.aws_model --record                               record the CPU of product code again
 python -m benchmarks.aws_model registration --record                  record that of the API alone
 """
@@ -32,7 +33,7 @@ SCENARIOS: Mapping[str, Callable[..., scenarios.Figures]] = {
     each.__name__: each
     for each in (
         *(scenarios.burst, scenarios.burst_one_schedule, scenarios.steady, scenarios.lone, scenarios.idle_fire),
-        *(scenarios.event, scenarios.pace, scenarios.registration, scenarios.puts),
+        *(scenarios.event, scenarios.pace, scenarios.registration, scenarios.puts, scenarios.beside),
         *(large.emission, large.overdue, large.waking, large.upload),
     )
 }

@@ -20,13 +20,17 @@
   messages of a burst first (`gather.py`).
 - It refuses a Lambda what its role does not allow, and only the Lambda gets the error. Here each refusal is also logged
   (`refusals.py`).
-- The emulator of EMR Serverless gets the role of each access key (`callers.py`), and enforces the role's policies.
+- It accepts its root key with any secret, requests of web pages, and some requests without a signature. Here a guard
+  verifies every request (`guard.py`).
+- The emulator of EMR Serverless gets the access keys with their secrets and roles (`callers.py`). It verifies
+  signatures and enforces the policies of roles.
 - It accepts every call. Here calls can be throttled as in AWS (`throttle.py`).
 """
 
 import functools
 import gc
 import logging
+import os
 import signal
 import threading
 import time
@@ -44,11 +48,11 @@ def main() -> None:
     """Run until SIGTERM."""
     # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
-    from ministack.core import iam_actions, iam_evaluator, persistence
-    from ministack.services import dynamodb, eventbridge, lambda_svc, s3, sns, sqs, sts
+    from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
+    from ministack.services import dynamodb, eventbridge, iam, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
-    from infra.local import callers, gather, hops, refusals, sorted_partitions, throttle
+    from infra.local import callers, gather, guard, hops, refusals, sorted_partitions, throttle
     from infra.local.layout import Layout
 
     hops.count(lambda_svc, sqs, provisioners)
@@ -56,7 +60,10 @@ def main() -> None:
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
     refusals.install(iam_evaluator, Layout().refusals)
-    callers.install(sts, Layout().callers)
+    root = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
+    callers.install(sts, iam, (lambda_runtime, lambda_svc), Layout().callers, root[1])
+    known = callers.secret_of(sts, iam, *root)
+    app.app = guard.before_asgi(app.app, guard.Guard(int(os.environ["GATEWAY_PORT"]), known, "/_ministack/ready"))
     _remember(dynamodb, iam_actions)
     sorted_partitions.install(dynamodb)  # after the caches, which it uses
     _read_streams_from_their_beginning(lambda_svc)

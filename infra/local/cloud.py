@@ -52,12 +52,14 @@ def up(layout: Layout | None = None) -> Up:
         services.wait_for_aws(layout, aws.port)
         if emr:
             services.wait_for_emr(layout, emr.port)
-        application = rollout.emr_application(emr_url)
-        landing.ensure(LocalSession(aws_url).client("s3"))
-        access_key, secret_key = developer.keys(layout, LocalSession(aws_url).client("iam"))
-        outcome = rollout.roll_out(layout, aws_url, rollout.parameters(aws_url, emr_url, application))
+        root = developer.make_root_key(layout)
+        session = LocalSession(aws_url, root)
+        application = rollout.emr_application(emr_url, root)
+        landing.ensure(session.client("s3"))
+        user = developer.keys(layout, session.client("iam"))
+        outcome = rollout.roll_out(layout, session, rollout.parameters(aws_url, emr_url, application))
         emr_or_default = emr_url or f"http://{ports.HOST}:{services.EMR_PORT}"
-        endpoints = Endpoints(aws_url, emr_or_default, access_key, secret_key, outcome.outputs)
+        endpoints = Endpoints(aws_url, emr_or_default, user.access_key, user.secret_key, outcome.outputs)
         _wait_for_api(endpoints, layout)
         endpoints.write(layout.endpoints)
         if emr:
@@ -142,12 +144,17 @@ def _say_up(console: Console, result: Up, seconds: float) -> None:
     }[result.started, result.stack]
     table = Table("name", "value", title=f"{messages} ({seconds:.1f} s)", title_justify="left")
     for name, value in result.endpoints.environment().items():
-        table.add_row(name, value, style="bold" if name == "SLUICE_API_URL" else "")
+        shown = "(in .local/endpoints.env)" if name == "AWS_SECRET_ACCESS_KEY" else value
+        table.add_row(name, shown, style="bold" if name == "SLUICE_API_URL" else "")
     for name in ("LakeBucket", "ControlBucket", "CatalogTable", "JobsTable", "RunsTable"):
         table.add_row(name, result.endpoints.outputs[name])
     console.print(table)
     if not result.emulator:
         console.print("EMR Serverless is not emulated: infra/local/emr_serverless is missing. Job runs cannot start.")
+    console.print(
+        "The local cloud runs code for every program that has the key in .local/endpoints.env. Keep that file private.",
+        style="yellow", highlight=False, soft_wrap=True,
+    )  # fmt: skip
     console.print("source .local/endpoints.env   # for this shell", highlight=False)
     console.print(f"{console_line()}   # the web console", highlight=False, soft_wrap=True)
 

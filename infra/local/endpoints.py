@@ -8,16 +8,24 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from infra.local.layout import write_private
+
 REGION = "us-east-1"
-# ministack's root caller, for calls between the servers. Users get keys of their own, see `developer.py`.
-ROOT_KEY = "test"
+
+
+@dataclass(frozen=True)
+class Key:
+    """An access key with its secret."""
+
+    access_key: str
+    secret_key: str = field(repr=False)
 
 
 class LocalSession(boto3.Session):  # type: ignore[misc]  # boto3 has no types
     """A session whose clients use the local cloud. It ignores the AWS settings of the environment."""
 
-    def __init__(self, url: str, access_key: str = ROOT_KEY, secret_key: str = ROOT_KEY) -> None:
-        super().__init__(access_key, secret_key, region_name=REGION)
+    def __init__(self, url: str, key: Key) -> None:
+        super().__init__(key.access_key, key.secret_key, region_name=REGION)
         self._url = url
 
     def client(self, service_name: str, *args: Any, **kwargs: Any) -> Any:
@@ -59,7 +67,7 @@ class Endpoints:
 
     def session(self) -> "LocalSession":
         """A boto3 session whose clients use the local AWS with the local user's keys."""
-        return LocalSession(self.aws_url, self.access_key, self.secret_key)
+        return LocalSession(self.aws_url, Key(self.access_key, self.secret_key))
 
     def client(self, service: str) -> Any:
         """A boto3 client for one service of the local cloud, EMR Serverless included."""
@@ -67,6 +75,6 @@ class Endpoints:
         return self.session().client(service, endpoint_url=url)
 
     def write(self, path: Path) -> None:
-        """Write a file that a shell can `source`."""
+        """Write a file that a shell can `source`, and only its owner may read."""
         lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment().items()]
-        path.write_text("\n".join([*lines, ""]))
+        write_private(path, "\n".join([*lines, ""]))

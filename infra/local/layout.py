@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +16,15 @@ SOURCES = (
     *("app.py", "chalicelib", ".chalice/config.json", "requirements-lambda.lock"),
     *("infra", "sluice", "jobs", "job_library"),
 )
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read, atomically, because another process may read it at any moment."""
+    part = path.with_suffix(".part")
+    part.unlink(missing_ok=True)
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(text)
+    part.replace(path)
 
 
 @dataclass(frozen=True)
@@ -60,7 +70,7 @@ class Layout:
 
     @property
     def callers(self) -> Path:
-        """The role of each access key (`callers.py`)."""
+        """The access keys that ministack knows (`callers.py`)."""
         return self.home / "callers.json"
 
     @property
@@ -87,8 +97,13 @@ class Layout:
 
     def remember(self, name: str, value: Any) -> None:
         """Store a JSON value for the next `up`."""
+        self.make_home()
+        write_private(self.home / f"{name}.json", json.dumps(value))
+
+    def make_home(self) -> None:
+        """Create the folder. Only its owner may enter it: state, logs and files hold keys."""
         self.home.mkdir(parents=True, exist_ok=True)
-        (self.home / f"{name}.json").write_text(json.dumps(value))
+        self.home.chmod(0o700)
 
     def clear(self) -> None:
         """Remove everything but the lock, because another process may be waiting for that file."""
@@ -102,7 +117,7 @@ class Layout:
     def exclusively(self) -> Iterator[None]:
         """Allow one process at a time: two first starts at once would both find nothing running, and both start
         servers."""
-        self.home.mkdir(parents=True, exist_ok=True)
+        self.make_home()
         with self.lock.open("w") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield

@@ -9,7 +9,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import deploy, package, stack, template
 from infra.local import landing, services
-from infra.local.endpoints import LocalSession
+from infra.local.endpoints import Key, LocalSession
 from infra.local.layout import Layout
 
 STAGE = "local"
@@ -23,11 +23,11 @@ _SOURCES = (
 )
 
 
-def emr_application(emr_url: str | None) -> str:
+def emr_application(emr_url: str | None, root: Key) -> str:
     """The id of the emulator's one application, created on the first call."""
     if emr_url is None:
         return _WITHOUT_EMULATOR
-    client = LocalSession(emr_url).client("emr-serverless")
+    client = LocalSession(emr_url, root).client("emr-serverless")
     for found in client.list_applications()["applications"]:
         if found["name"] == STACK:
             return str(found["id"])
@@ -61,9 +61,8 @@ def parameters(aws_url: str, emr_url: str | None, application: str) -> dict[str,
     }
 
 
-def roll_out(layout: Layout, aws_url: str, given: Mapping[str, str]) -> stack.Outcome:
+def roll_out(layout: Layout, session: LocalSession, given: Mapping[str, str]) -> stack.Outcome:
     """Update the local stack to the checkout; do nothing if it is up to date. Raises `CloudError`."""
-    session = LocalSession(aws_url)
     present = stack.outputs(session.client("cloudformation"), STACK)
     wanted = fingerprint(layout.root, given)
     if present and layout.remembered("deployed") == wanted:

@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 
-from infra.local import endpoints, ports, processes
+from infra.local import developer, endpoints, ports, processes
 from infra.local.layout import Layout
 
 AWS_PORT, EMR_PORT = 4566, 4570
@@ -32,6 +32,11 @@ def start_aws(layout: Layout, environment: Mapping[str, str]) -> processes.Runni
     """Start ministack, or find it running. Raises `PortTaken`."""
     if running := processes.find(layout.aws_process):
         _refuse_other_port("SLUICE_PORT", environment, running)
+        if developer.root_key(layout) is None:
+            raise CloudError(
+                "This checkout's local cloud is up, but its root key is unknown: an earlier version has started it. "
+                "Run `make down`, then `make up`."
+            )
         return running
     port = ports.choose("SLUICE_PORT", AWS_PORT, environment, layout.remembered("aws-port"))
     layout.remember("aws-port", port)
@@ -39,7 +44,7 @@ def start_aws(layout: Layout, environment: Mapping[str, str]) -> processes.Runni
     shutil.rmtree(layout.home / "tmp", ignore_errors=True)
     for folder in ("aws", "s3", "tmp"):
         (layout.home / folder).mkdir(parents=True, exist_ok=True)
-    settings = _base_environment(environment) | {
+    settings = _base_environment(environment, developer.make_root_key(layout)) | {
         "BIND_HOST": ports.HOST,
         "GATEWAY_PORT": str(port),
         "PERSIST_STATE": "1",
@@ -71,7 +76,7 @@ def start_emr(layout: Layout, environment: Mapping[str, str], aws_port: int) -> 
         return None
     port = ports.choose("SLUICE_EMR_PORT", EMR_PORT, environment, layout.remembered("emr-port"))
     layout.remember("emr-port", port)
-    settings = _base_environment(environment) | {
+    settings = _base_environment(environment, developer.make_root_key(layout)) | {
         # The emulator's own settings, such as SLUICE_EMR_DRIVER=instant for tests without Spark.
         **{name: value for name, value in environment.items() if name.startswith("SLUICE_EMR_")},
         "AWS_ENDPOINT_URL": f"http://{ports.HOST}:{aws_port}",
@@ -110,10 +115,10 @@ def save_aws_state(layout: Layout) -> None:
         os.kill(running.pid, signal.SIGUSR1)
 
 
-def _base_environment(environment: Mapping[str, str]) -> dict[str, str]:
+def _base_environment(environment: Mapping[str, str], root: endpoints.Key) -> dict[str, str]:
     return {name: environment[name] for name in _INHERITED if name in environment} | {
-        "AWS_ACCESS_KEY_ID": endpoints.ROOT_KEY,
-        "AWS_SECRET_ACCESS_KEY": endpoints.ROOT_KEY,
+        "AWS_ACCESS_KEY_ID": root.access_key,
+        "AWS_SECRET_ACCESS_KEY": root.secret_key,
         "AWS_DEFAULT_REGION": endpoints.REGION,
         # Use no profile of this machine, and query no instance role.
         "AWS_CONFIG_FILE": os.devnull,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -10,6 +11,8 @@ from sluice.errors import WrongUsage
 
 
 class Folder:
+    """Only its owner may read the files: they have the definitions, members, records and runs of namespaces."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
 
@@ -19,9 +22,11 @@ class Folder:
 
     def put(self, name: str, text: str) -> None:
         """Write a file whole or not at all: under another name first."""
-        self._path.mkdir(parents=True, exist_ok=True)
+        self._path.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = self._path / f".{name}.part"
-        part.write_text(text, encoding="utf-8")
+        part.unlink(missing_ok=True)
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(text)
         part.replace(self._path / name)
 
 

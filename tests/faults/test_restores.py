@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -150,3 +151,91 @@ def test_o4_three_instants_are_mended(seed: int, minutes: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 200))
 def test_o4_hundreds_of_restores_are_mended(seed: int, minutes: int) -> None:
     play(seed, minutes)
+
+
+class Died(BaseException):
+    """The command ended in the middle."""
+
+
+def dies_before(world: Restored, since: int, call: int) -> None:
+    """A repair that ends before this call of the tables, the first being 1."""
+    left = [call]
+
+    def before() -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise Died
+
+    world.tables.before_call, kept = before, world.tables.before_call
+    with suppress(Died):
+        world.repair(since)
+    world.tables.before_call = kept
+
+
+def calls_of(world: Restored, since: int) -> list[int]:
+    """The calls of a repair before which the tables have just been changed: a death before one is a death after a
+    write."""
+    found, number, last = [], [0], [world.tables.digest]
+
+    def before() -> None:
+        number[0] += 1
+        now = world.tables.digest
+        if now != last[0]:
+            found.append(number[0])
+            last[0] = now
+
+    world.tables.before_call, kept = before, world.tables.before_call
+    world.repair(since)
+    world.tables.before_call = kept
+    return found
+
+
+def shown(world: Restored) -> dict[Any, Any]:
+    """All rows, without the number of their writes."""
+    return {
+        (table, str(item["pk"]), str(item["sk"])): {name: value for name, value in item.items() if name != "rev"}
+        for table, item in world.tables.rows()
+    }
+
+
+def repaired_after_deaths(world: Restored, since: int, at_most_deaths: int) -> None:
+    """A repair that dies after any of its writes, and is repeated, has the same end; then nothing is left to do. What
+    an open outbox applies, a second repair may apply already; so the ends are compared after it."""
+    before, emr = world.tables.saved(), [(made.token, made.state) for made in world.targets.emr.runs.values()]
+    writes = calls_of(world, since)
+    assert world.repair(since) == [], "a second repair finds nothing to do"
+    whole = shown(world)
+    assert world.repair(since) == []
+    assert shown(world) == whole
+    for call in writes[:: max(1, len(writes) // at_most_deaths)]:
+        world.tables.restore(before)
+        dies_before(world, since, call)
+        world.repair(since)
+        assert world.repair(since) == [], f"a death before call {call}"
+        assert shown(world) == whole, f"a death before call {call}"
+    assert [(made.token, made.state) for made in world.targets.emr.runs.values()] == emr
+
+
+def play_dying(seed: int, minutes: int, deaths: int) -> None:
+    world = Restored(seed)
+    began = world.clock.now()
+    world.keep()
+    world.steps(12)
+    since = world.restore(minutes)
+    world.clock.pass_by("20m")
+    repaired_after_deaths(world, since, deaths)
+    world.rest()
+    check(world, began)
+
+
+@pytest.mark.parametrize("minutes", [0, 10])
+@pytest.mark.parametrize("seed", range(2))
+def test_o4_a_repair_that_dies_is_repeated(seed: int, minutes: int) -> None:
+    play_dying(seed, minutes, 5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("minutes", [0, 1, 3, 10])
+@pytest.mark.parametrize("seed", range(100, 120))
+def test_o4_a_repair_that_dies_after_any_write_is_repeated(seed: int, minutes: int) -> None:
+    play_dying(seed, minutes, 1000)

@@ -109,6 +109,13 @@ class Emulators:
         emr.emulator.stop()
 
 
+@pytest.fixture(autouse=True)
+def key_of_emulators(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key with which `client` signs."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+
+
 @pytest.fixture
 def emulators(tmp_path: Path) -> Iterator[Emulators]:
     started = Emulators(tmp_path / "state")

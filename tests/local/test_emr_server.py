@@ -8,12 +8,14 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from botocore.httpsession import URLLib3Session
 
 from infra.local.emr_serverless import BadSetting, Settings, settings
 from tests.local.conftest import Emulators, client, eventually
@@ -75,10 +77,11 @@ def test_health_shows_the_current_activity(emulators: Emulators) -> None:
 
 def test_an_unknown_path_is_answered_in_json(emulators: Emulators) -> None:
     emr = emulators.start()
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(f"{emr.emulator.url}/nothing", timeout=5)
-    assert refused.value.code == 404
-    assert "expected an operation" in json.load(refused.value)["message"]
+    request = AWSRequest("GET", f"{emr.emulator.url}/nothing")
+    SigV4Auth(Credentials("test", "test"), "emr-serverless", "us-east-1").add_auth(request)
+    answer = URLLib3Session().send(request.prepare())
+    assert answer.status_code == 404
+    assert "expected an operation" in json.loads(answer.content)["message"]
 
 
 def test_the_process_ends_on_sigterm_and_resumes_its_state(tmp_path: Path, serve: Serve) -> None:

@@ -19,6 +19,7 @@ from infra.local.permissions import Place
 from tests.local.conftest import ROLE, Emulators, client
 
 KEY = "ASIA0123456789ABCDEF"
+USER = "AKIA0123456789ABCDEF"
 CHECK = "arn:aws:sts::000000000000:assumed-role/sluice-local-CheckRole-X/sluice-local-check"
 SIGNED = f"AWS4-HMAC-SHA256 Credential={KEY}/20260302/us-east-1/emr-serverless/aws4_request, SignedHeaders=host"
 APPLICATION = "arn:aws:emr-serverless:us-east-1:000000000000:/applications/00app"
@@ -35,11 +36,58 @@ class Clock:
 
 @pytest.fixture
 def known(tmp_path: Path) -> Path:
-    """A local cloud in which one Lambda has keys."""
-    sts = SimpleNamespace(register_session=lambda key, session: None)
-    callers.install(sts, tmp_path / "callers.json")
-    sts.register_session(KEY, {"Arn": CHECK})
+    """A local cloud in which one Lambda and one user have keys."""
+    sts, iam, lambdas = fake_ministack()
+    callers.install(sts, iam, [lambdas], tmp_path / "callers.json", "the root's")
+    sts.register_session(KEY, {"Arn": CHECK, "SecretAccessKey": "x"})
+    iam._IAM_HANDLERS["CreateAccessKey"](USER)
     return tmp_path
+
+
+def fake_ministack() -> tuple[Any, Any, Any]:
+    """The parts of ministack that `callers` changes: sessions, keys of users, keys of Lambdas."""
+    sts = SimpleNamespace(_sessions={})
+    sts.register_session = sts._sessions.__setitem__
+    keys: dict[tuple[str, str], dict[str, str]] = {}
+
+    def create(key: str) -> None:
+        keys["000000000000", key] = {"UserName": "somebody", "Status": "Active", "SecretAccessKey": "y"}
+
+    def delete(key: str) -> None:
+        del keys["000000000000", key]
+
+    handlers = {"CreateAccessKey": create, "UpdateAccessKey": delete, "DeleteAccessKey": delete}
+    iam = SimpleNamespace(_access_keys=SimpleNamespace(to_dict=lambda: dict(keys)), _IAM_HANDLERS=handlers)
+
+    def execution_credentials(config: Any) -> dict[str, str]:
+        sts.register_session("ASIALAMBDA", {"Arn": CHECK, "SecretAccessKey": "guessable"})
+        return {"AWS_ACCESS_KEY_ID": "ASIALAMBDA", "AWS_SECRET_ACCESS_KEY": "guessable"}
+
+    return sts, iam, SimpleNamespace(execution_credentials=execution_credentials)
+
+
+def test_a_key_is_known_to_the_emulator_until_it_is_deleted(tmp_path: Path) -> None:
+    sts, iam, lambdas = fake_ministack()
+    path = tmp_path / "callers.json"
+    callers.install(sts, iam, [lambdas], path, "the root's")
+    known, own = callers.Callers(path), callers.secret_of(sts, iam, "ROOT", "the root's")
+    assert known.get(USER) is None
+    iam._IAM_HANDLERS["CreateAccessKey"](USER)
+    found = known.get(USER)
+    assert (found, found and found.role) == (callers.Caller("arn:aws:iam::000000000000:user/somebody", "y"), None)
+    assert (own(USER), own("ROOT"), own("test"), own("")) == ("y", "the root's", None, None)
+    assert path.stat().st_mode & 0o777 == 0o600
+    iam._IAM_HANDLERS["DeleteAccessKey"](USER)
+    assert (known.get(USER), own(USER)) == (None, None)
+
+
+def test_the_secret_of_a_lambda_cannot_be_computed_from_names(tmp_path: Path) -> None:
+    sts, iam, lambdas = fake_ministack()
+    callers.install(sts, iam, [lambdas], tmp_path / "callers.json", "the root's")
+    secret = lambdas.execution_credentials({})["AWS_SECRET_ACCESS_KEY"]
+    assert secret != "guessable"
+    assert callers.Callers(tmp_path / "callers.json").get("ASIALAMBDA") == callers.Caller(CHECK, secret)
+    assert callers.secret_of(sts, iam, "ROOT", "the root's")("ASIALAMBDA") == secret
 
 
 def allowing(*actions: str, on: str = f"{APPLICATION}/jobruns/*") -> list[dict[str, Any]]:
@@ -47,7 +95,7 @@ def allowing(*actions: str, on: str = f"{APPLICATION}/jobruns/*") -> list[dict[s
 
 
 def test_a_lambda_is_refused_what_its_role_forbids_on_record(known: Path) -> None:
-    permissions = Permissions(lambda role: allowing("emr-serverless:GetJobRun"), known, Place())
+    permissions = Permissions(lambda role: allowing("emr-serverless:GetJobRun"), known, Place(), "ROOT")
 
     permissions.admit(SIGNED, "GetJobRun", RUN)
     assert refusals.read(known / "refusals.jsonl") == []
@@ -64,17 +112,25 @@ def test_a_start_is_refused_without_the_right_to_pass_its_role(known: Path) -> N
     start = {"applicationId": "00app", "executionRoleArn": ROLE}
     allowed = allowing("emr-serverless:StartJobRun", on=APPLICATION)
     with pytest.raises(errors.ApiError, match="iam:PassRole"):
-        Permissions(lambda role: allowed, known, Place()).admit(SIGNED, "StartJobRun", start)
+        Permissions(lambda role: allowed, known, Place(), "ROOT").admit(SIGNED, "StartJobRun", start)
     allowed += allowing("iam:PassRole", on=ROLE)
-    Permissions(lambda role: allowed, known, Place()).admit(SIGNED, "StartJobRun", start)
+    Permissions(lambda role: allowed, known, Place(), "ROOT").admit(SIGNED, "StartJobRun", start)
 
 
-def test_a_caller_that_is_no_cloud_lambda_needs_no_role(tmp_path: Path) -> None:
-    def nobody(role: str) -> list[Any]:
-        raise AssertionError(f"expected no role to be asked for, got {role}")
+def nobody(role: str) -> list[Any]:
+    raise AssertionError(f"expected no role to be asked for, got {role}")
 
-    Permissions(nobody, tmp_path, Place()).admit(SIGNED, "CancelJobRun", RUN)
-    Permissions(nobody, tmp_path, Place()).admit("", "CancelJobRun", RUN)
+
+@pytest.mark.parametrize("key", [USER, "ROOT"])
+def test_a_user_and_the_root_need_no_role(known: Path, key: str) -> None:
+    Permissions(nobody, known, Place(), "ROOT").admit(SIGNED.replace(KEY, key), "CancelJobRun", RUN)
+
+
+@pytest.mark.parametrize("signed", ["", SIGNED.replace(KEY, "test"), SIGNED.replace(KEY, "AKIA0")])
+def test_a_missing_or_unknown_key_is_refused(known: Path, signed: str) -> None:
+    with pytest.raises(errors.ApiError, match="expected a key of this local cloud") as refused:
+        Permissions(nobody, known, Place(), "ROOT").admit(signed, "CancelJobRun", RUN)
+    assert (refused.value.code, refused.value.status) == ("UnrecognizedClientException", 403)
 
 
 def test_a_redeployed_role_is_effective_within_seconds(known: Path) -> None:
@@ -84,7 +140,7 @@ def test_a_redeployed_role_is_effective_within_seconds(known: Path) -> None:
         asked.append(role)
         return list(allowed)
 
-    permissions = Permissions(statements, known, Place(), clock)
+    permissions = Permissions(statements, known, Place(), "ROOT", clock)
     for _ in range(3):
         permissions.admit(SIGNED, "GetJobRun", RUN)
     assert asked == ["sluice-local-CheckRole-X"]

@@ -91,7 +91,7 @@ def export(
     if progress.total.as_text() != first.as_text():
         archive.put(PROGRESS, "{}")
         message = f"expected the same {first.rows} rows in both reads, got changes while the export read the tables"
-        hint = "freeze the installation as docs/operations.md describes (Export and import), then export again"
+        hint = "freeze the installation as docs/export.md describes (sluice freeze), then export again"
         raise SluiceError("conflict", message, None, hint)
     made = Manifest(
         layout=copies.layout,

@@ -234,9 +234,14 @@ def _step(ports: Ports, row: Reprocess, now: Instant) -> bool:
         # Read after the row: a backfill that ends later than this read raises the revision of the row.
         current = ports.jobs.backfill(schedule, own)
     after, begins = reprocess.advance(row, current, now)
-    plan: list[Write] = [Replace(after)]
+    plan: list[Write] = []
     if begins is not None:
-        plan.append(Create(reprocess.backfill_of(row, begins, now)))
+        made = reprocess.backfill_of(row, begins, now)
+        if ports.jobs.backfill(made.schedule, made.id) is None:
+            plan.append(Create(made))
+        else:  # a repair after a restore of the tables has begun the step already, and it may have ended
+            after = replace(after, wake_at=now)
+    plan.append(Replace(after))
     if ports.ledger.commit(plan) is not None:
         return False
     if begins is not None:

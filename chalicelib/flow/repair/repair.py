@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from chalicelib.core import ids, states
-from chalicelib.core.backfills import backfill
+from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.build import status_event
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.fires.timer import fire_event
@@ -73,6 +74,8 @@ class Repair:
         """Compare and mend, in an order in which no step needs a later one. Returns what was found."""
         self.now = self.ports.clock.now()
         self.stock = Stock.read(self.copies, self.since)
+        self.begun = list(self.began)
+        self.begun_steps()
         self.runs_at_emr()
         self.next_attempts()
         self.closed_schedules()
@@ -86,9 +89,21 @@ class Repair:
         self.limits()
         return self.findings
 
+    def begun_steps(self) -> None:
+        """The backfill of each step of a re-processing that has runs. A run that ends expects it."""
+        names = {named[0] for begun in self.begun if (named := attempt_of(begun.name)) is not None} | self.stock.ended
+        for row in self.stock.reprocesses:
+            for number in range(len(row.steps) if row.state == "RUNNING" else 0):
+                made = reprocess.backfill_of(row, number, self.now)
+                shown = any(backfill.job_id(made, index, made.generation) in names for index in range(made.total))
+                if shown and self.ports.jobs.backfill(made.schedule, made.id) is None:
+                    self._found("step", f"{row.id} {number}", f"goes on: {made.schedule} has runs of it")
+                    self.stock.backfills.append(made)
+                    self._write(Put(made))
+
     def runs_at_emr(self) -> None:
         """Adopt or cancel the job runs of EMR that no table has, and tell a run its id at EMR."""
-        for begun in self.began:
+        for begun in self.begun:
             named = attempt_of(begun.name)
             if named is None:
                 continue
@@ -125,7 +140,7 @@ class Repair:
         kind: JobKind = "retry" if attempt > 1 else "fire" if fired is not None else "gathering"
         key, why = (parsed.schedule, parsed.generation, sort_keys.GATHERING), "found at EMR by a repair"
         job = Job(*key, run_id, kind, "PENDING_LAUNCH", begun.at, attempt=attempt, reason=why)
-        job = replace(job, correlation=rounds.of_context(context))
+        job = replace(job, correlation=self._correlation(context))
         if fired is not None:
             event = Event(fired["id"], "time", f"time:{parsed.schedule}", fired["instant"], fired["instant"])
             job = replace(job, due_at=event.instant, accepted_at=event.instant, event=event)
@@ -141,6 +156,19 @@ class Repair:
         properties = context.get("properties", run.request.properties)
         return replace(run, generation=parsed.generation, target_id=begun.target_id, calls=1, wake_at=self.now,
                        start_requested_at=begun.at, request=replace(run.request, properties=properties))  # fmt: skip
+
+    def _correlation(self, context: Mapping[str, Any]) -> Mapping[str, str] | None:
+        """The correlation of a run. The row of its DAG run says whether its round is that of a node alone."""
+        found = rounds.of_context(context)
+        value = rounds.which(found)
+        own = rounds.parse(value) if value is not None else None
+        if found is None or own is None or not own.alone:
+            return found
+        row = self.ports.runs.dag_run(own.dag_run)
+        reruns = row.reruns if row is not None else ()
+        if len(reruns) <= own.number - 2 or reruns[own.number - 2]["what"] == "only":
+            return found
+        return {**found, rounds.KEY: str(own._replace(alone=False))}
 
     def _known(self, run: Run, begun: Begun, new: bool = False) -> None:
         self.stock.runs[run.run_id, run.attempt] = run
@@ -202,7 +230,11 @@ class Repair:
         if run.claimed_at < self.since or run.event is not None or run.kind not in ("gathering", "detached"):
             return None
         context = self.ports.payloads.context(run.run_id)
-        if context is None or context.get("manifest") is not None or run.attempt > 1:
+        if context is None:
+            why = "missing in the control bucket: what its run has counted may count again; copy the old bucket first"
+            self._found("context", run.run_id, why)
+            return None
+        if context.get("manifest") is not None or run.attempt > 1:
             return None
         return list(context.get("events", ()))
 
@@ -314,16 +346,23 @@ class Repair:
                 if outbox is not None:
                     self._found("event", mark.event.id, "registered again: only the schedules that counted it had it")
                     self.stock.outboxes[mark.event.id] = outbox
-        for outbox in self.stock.outboxes.values():
-            opened = replace(outbox, cursor=None, wake_at=self.now)
-            self._write(Put(replace(opened, expires_at=None) if isinstance(opened, PostedEvent) else opened))
-        if self.stock.outboxes:
-            self._found("outboxes", f"{len(self.stock.outboxes)} events", "applied again to the schedules without them")
+        closed = [each for each in self.stock.outboxes.values() if each.wake_at is None or each.cursor is not None]
+        if closed:
+            self._found("outboxes", f"{len(closed)} events", "applied again to the schedules without them")
+        if self.dry_run:
+            return
         for dataset in self._datasets():
             for changed in self.ports.lake.changed(dataset.bucket, dataset.prefix, self.since - SECOND):
-                if not self.dry_run:
-                    created = ObjectCreated(dataset.bucket, changed.key, changed.at, changed.size, changed.etag)
+                created = ObjectCreated(dataset.bucket, changed.key, changed.at, changed.size, changed.etag)
+                try:
                     objects.match_object(self.ports, created)
+                except SluiceError as error:
+                    self._found("object", f"s3://{dataset.bucket}/{changed.key}", f"left alone: {error.message}")
+        # Last, because an object that is matched applies its event and closes the outbox. So a repeated repair finds
+        # each outbox open.
+        for outbox in (self.stock.outboxes | Stock.read(self.copies, self.since).outboxes).values():
+            opened = replace(outbox, cursor=None, wake_at=self.now)
+            self._write(Put(replace(opened, expires_at=None) if isinstance(opened, PostedEvent) else opened))
 
     def _datasets(self) -> Iterator[Dataset]:
         for copy in pages_of(self.copies, "catalog"):

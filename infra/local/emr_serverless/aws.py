@@ -12,21 +12,23 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from .events import Undelivered
-from .settings import Settings
+from .settings import BadSetting, Settings
 
 # All exceptions of a call: of the service, of the connection, of a transfer.
 FAILURES: tuple[type[Exception], ...] = (ClientError, BotoCoreError, Boto3Error, OSError)
 
-_TEST_CREDENTIAL = "test"
+_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 
 
 def credentials() -> dict[str, str]:
-    """The credentials of the environment, or those of the local cloud; profiles and instance roles are never
-    queried."""
-    return {
-        "AWS_ACCESS_KEY_ID": os.environ.get("AWS_ACCESS_KEY_ID") or _TEST_CREDENTIAL,
-        "AWS_SECRET_ACCESS_KEY": os.environ.get("AWS_SECRET_ACCESS_KEY") or _TEST_CREDENTIAL,
-    }
+    """The credentials of the environment; profiles and instance roles are never queried. Raises BadSetting."""
+    found = {name: os.environ.get(name, "") for name in _NAMES}
+    if not all(found.values()):
+        raise BadSetting(
+            f"expected {' and '.join(_NAMES)}, with which clients sign and the emulator calls the local cloud: source "
+            ".local/endpoints.env, or choose values of your own"
+        )
+    return found
 
 
 def client(service: str, settings: Settings, **config: Any) -> Any:

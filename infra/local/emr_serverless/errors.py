@@ -34,6 +34,11 @@ def access_denied(message: str) -> ApiError:
     return ApiError("AccessDeniedException", 403, message)
 
 
+def unknown_key() -> ApiError:
+    message = "The security token included in the request is invalid: expected a key of this local cloud"
+    return ApiError("UnrecognizedClientException", 403, message)
+
+
 def throttled(operation: str, rate: float, burst: int) -> ApiError:
     return ApiError(
         "ThrottlingException",

@@ -1,7 +1,7 @@
-"""Refuse a Lambda what its role does not allow, as ministack does for its services.
+"""Refuse a Lambda what its role does not allow, as ministack does for its services, and a key that nobody knows
+everything.
 
-Callers other than Lambdas of the local cloud may do everything: users have the keys of a developer with all
-permissions."""
+Users and the root may do everything: users have the keys of a developer with all permissions."""
 
 from __future__ import annotations
 
@@ -29,20 +29,26 @@ class Permissions:
         statements: Callable[[str], Sequence[Mapping[str, Any]]],
         directory: Path,
         place: Place,
+        root_key: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._statements, self._place, self._clock = statements, place, clock
-        self._callers = Callers(directory / "callers.json")
+        self._callers, self._root_key = Callers(directory / "callers.json"), root_key
         self._refusals = directory / "refusals.jsonl"
         self._known: dict[str, tuple[float, Policy]] = {}
 
     def admit(self, authorization: str, operation: str, parameters: Mapping[str, Any]) -> None:
-        """Raise AccessDeniedException for a request that the caller's role does not allow."""
+        """Raise AccessDeniedException for a request that the caller's role does not allow, and
+        UnrecognizedClientException for one that is signed with no known key. The signature was verified before."""
         key = _KEY.search(authorization)
-        caller = self._callers.arn(key[1]) if key else None
-        if caller is None:
+        if key and key[1] == self._root_key:
             return
-        policy = self._policy(caller.split("/")[1])
+        found = self._callers.get(key[1]) if key else None
+        if found is None:
+            raise errors.unknown_key()
+        if found.role is None:
+            return
+        caller, policy = found.arn, self._policy(found.role)
         for need in needs("emr-serverless", operation, parameters, self._place):
             if not policy.allows(need):
                 refusals.note(self._refusals, caller, need.action, need.resource)

@@ -8,16 +8,18 @@ import logging
 import socket
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import IO, TYPE_CHECKING, Self
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
+from infra.local.callers import Callers
+from infra.local.guard import HOSTS, Guard, before_wsgi
 from infra.local.permissions import Place
 from infra.local.throttle import Switch
 
 from .applications import Applications
-from .aws import LambdaInvoker, client
+from .aws import LambdaInvoker, client, credentials
 from .driver import Driver, InstantDriver
 from .events import StateChanges
 from .job_runs import JobRuns
@@ -37,6 +39,7 @@ log = logging.getLogger(__name__)
 
 # Seconds between two checks of the HTTP server whether to stop.
 _POLL_S = 0.05
+_HEALTH = "/health"
 
 
 class Emulator:
@@ -48,6 +51,7 @@ class Emulator:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        own = credentials()
         self._state_lock = _lock_state(settings)
         self._listener = _listen(settings)
         self.port: int = self._listener.getsockname()[1]
@@ -63,9 +67,8 @@ class Emulator:
         applications = Applications(ledger, settings.account_id, settings.region)
         throttle = Throttle(settings.rates, Switch(settings.state_dir.parent / "throttle.json"))
         job_runs = JobRuns(ledger, applications, self._scheduler, throttle, settings.account_id)
-        self._server = _serve(
-            self._listener, self._with_health(flask_app(applications, job_runs, _permissions(settings)))
-        )
+        app = self._with_health(flask_app(applications, job_runs, _permissions(settings, own["AWS_ACCESS_KEY_ID"])))
+        self._server = _serve(self._listener, before_wsgi(app, _guard(settings, self.port, own)))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), name="http", daemon=True)
 
     def start(self) -> Self:
@@ -96,7 +99,7 @@ class Emulator:
 
     def _with_health(self, app: WSGIApplication) -> WSGIApplication:
         def route(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-            if environ.get("PATH_INFO") != "/health":
+            if environ.get("PATH_INFO") != _HEALTH:
                 return app(environ, start_response)
             health = {"status": "ok", "driver": self._settings.driver, **self._scheduler.counts()}
             start_response("200 OK", [("Content-Type", "application/json")])
@@ -142,12 +145,25 @@ def _serve(listener: socket.socket, app: WSGIApplication) -> BaseWSGIServer:
     return make_server(host, port, app, threaded=True, request_handler=_QuietHandler, fd=listener.fileno())
 
 
-def _permissions(settings: Settings) -> Permissions | None:
+def _guard(settings: Settings, port: int, own: Mapping[str, str]) -> Guard:
+    """Accepts the emulator's own key, and those of the local cloud of which it is part."""
+    callers = Callers(settings.state_dir.parent / "callers.json")
+
+    def secret_of(access_key: str) -> str | None:
+        if access_key == own["AWS_ACCESS_KEY_ID"]:
+            return own["AWS_SECRET_ACCESS_KEY"]
+        found = callers.get(access_key) if settings.endpoint_url else None
+        return found.secret if found else None
+
+    return Guard(port, secret_of, _HEALTH, (*HOSTS, settings.host.lower()))
+
+
+def _permissions(settings: Settings, root_key: str) -> Permissions | None:
     """The permissions of roles, if the emulator is part of a local cloud."""
     if not settings.endpoint_url:
         return None
     place = Place(settings.region, settings.account_id)
-    return Permissions(statements_of(client("iam", settings)), settings.state_dir.parent, place)
+    return Permissions(statements_of(client("iam", settings)), settings.state_dir.parent, place, root_key)
 
 
 def _driver(settings: Settings) -> Driver:
