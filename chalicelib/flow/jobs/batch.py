@@ -141,7 +141,10 @@ def is_paced(job: Job, facts: Facts, decision: Launch) -> bool:
 def _is_delivered(job: Job, facts: Facts) -> bool:
     """Whether the job is a fire for a target without a lifecycle, and holds no permit. A job with a probe is left out:
     the probe is called at the instant itself, job by job."""
-    if facts.schedule is None or not all(constraint.decidable_ahead for constraint in facts.schedule.constraints):
+    if facts.schedule is None:
+        return False
+    constraints = overrides.constraints_of(facts.schedule, facts.workflow)
+    if not all(constraint.decidable_ahead for constraint in constraints):
         return False
     if overrides.deadline_of(facts.schedule, facts.workflow) is not None:
         return False

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from chalicelib.core import ids
+from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import blocks
@@ -122,7 +123,7 @@ def _is_plain(ports: Ports, name: str) -> bool:
         return False
     if (row is not None and row.counted) or is_tracked(schedule, workflow):
         return False
-    return all(constraint.decidable_ahead for constraint in schedule.constraints)
+    return all(constraint.decidable_ahead for constraint in overrides.constraints_of(schedule, workflow))
 
 
 def acquire(ports: Ports, pace: Pace, head: Instant, waiters: Sequence[Waiter]) -> tuple[list[Slot], Instant]:
