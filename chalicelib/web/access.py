@@ -190,6 +190,15 @@ def sees(request: Request) -> Callable[[str], bool]:
     return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "read", ANY)
 
 
+def may_hide(request: Request) -> bool:
+    """Whether there may be namespaces that the signer may not read."""
+    if ports().settings.authorization != "enforce":
+        return False
+    from chalicelib.core.access.decision import is_administrator
+
+    return not is_administrator(signer(request), ports().settings.administrators)
+
+
 def installed() -> Ports:
     """The ports with which the checks of a request read, so that tests replace them in one place."""
     return ports()
