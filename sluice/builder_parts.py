@@ -1221,7 +1221,8 @@ class Workflow(Named):
     about failures (W9) and missed deadlines (H5). From ``pool``, a run takes ``slots``, or the vCPUs of its
     ``resources`` (W3, W13). ``expected`` is the expected duration of a run: of jobs with equal priority, the
     one that must start first to meet its ``deadline`` goes first (W14). A schedule may override these and
-    ``retries``.
+    ``retries``. Each job that runs the workflow waits for its ``approval``, whichever schedule has made it
+    (C16).
     """
 
     group = "workflows"
@@ -1343,6 +1344,10 @@ class Workflow(Named):
     def notify(self, *values: Notify) -> Self:
         """Set ``notify``."""
         return self._extend("notify", list(values))
+
+    def approval(self, value: Constraint | None) -> Self:
+        """Set ``approval``."""
+        return self._set("approval", value)
 
 
 __all__ = [

@@ -92,9 +92,9 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         schedule=schedule,
         workflow=workflow,
         counted=row is not None and row.counted,
-        workflow_version=row.version if row is not None else 0,
+        workflow_row=row,
         start_rate=start_rate(ports),
-        gathering=_waiting(ports, job, schedule_state, schedule),
+        gathering=_waiting(ports, job, schedule_state, schedule, workflow),
         already=already(ports, job),
         origin=_origin(ports, job),
         backfill=ports.jobs.backfill(job.schedule, job.backfill) if job.backfill is not None else None,
@@ -132,11 +132,17 @@ def _origin(ports: Ports, job: Job) -> Run | None:
     return attempts[-1] if attempts else None
 
 
-def _waiting(ports: Ports, job: Job, schedule_state: ScheduleState | None, schedule: Schedule | None) -> Job | None:
+def _waiting(
+    ports: Ports,
+    job: Job,
+    schedule_state: ScheduleState | None,
+    schedule: Schedule | None,
+    workflow: Workflow | None,
+) -> Job | None:
     """The waiting job that a prepared fire would join, or the one that it has already become (C11)."""
     if schedule_state is None or schedule is None or not check.is_prepared(job):
         return None
-    waits, *detached = claim.keys_of_copy(job, schedule, schedule_state, ports.clock.now())
+    waits, *detached = claim.keys_of_copy(job, schedule, schedule_state, ports.clock.now(), workflow)
     for sort_key in detached:
         moved = ports.jobs.job(job.schedule, job.generation, sort_key)
         if moved is not None and moved.job_id == job.job_id:

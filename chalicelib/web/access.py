@@ -140,8 +140,32 @@ def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
     namespace = namespace_of(segments) if pool is None else pool.partition(".")[0]
     dataset = segments.get("name") if "/datasets/" in request.path else None
     resource = Resource(dataset=dataset, pool=None if pool is None else pool.partition(".")[2])
-    if not _is_allowed(request, principal, namespace, needs, resource):
+    if _is_allowed(request, principal, namespace, needs, resource):
+        return
+    if not _approves_workflow(request, principal, needs, segments):
         raise _refusal(request, principal, namespace, needs, segments)
+
+
+def _approves_workflow(request: Request, principal: Principal, needs: Right, segments: Mapping[str, str]) -> bool:
+    """Whether a request concerns a job that waits for the approval of its workflow, and the signer has the duty to
+    approve in the namespace of that workflow (C16). Then it may read and decide this job, and nothing else there."""
+    from chalicelib.core.access.decision import ANY
+    from chalicelib.flow.jobs.actions import workflow_to_approve
+
+    if needs not in ("read", "approve") or "job_id" not in segments:
+        return False
+    workflow = workflow_to_approve(ports(), segments["job_id"])
+    return workflow is not None and _is_allowed(request, principal, workflow.partition(".")[0], "approve", ANY)
+
+
+def duty(request: Request) -> Callable[[str], bool]:
+    """Whether the signer has the duty to approve in the namespace of a full name, or of an id. All have it unless the
+    installation enforces roles."""
+    from chalicelib.core.access.decision import ANY
+
+    if ports().settings.authorization != "enforce":
+        return lambda name: True
+    return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "approve", ANY)
 
 
 def visibility(request: Request) -> Callable[[Access], bool] | None:
@@ -164,6 +188,15 @@ def sees(request: Request) -> Callable[[str], bool]:
     from chalicelib.core.access.decision import ANY
 
     return lambda name: _is_allowed(request, signer(request), name.partition(".")[0], "read", ANY)
+
+
+def may_hide(request: Request) -> bool:
+    """Whether there may be namespaces that the signer may not read."""
+    if ports().settings.authorization != "enforce":
+        return False
+    from chalicelib.core.access.decision import is_administrator
+
+    return not is_administrator(signer(request), ports().settings.administrators)
 
 
 def installed() -> Ports:

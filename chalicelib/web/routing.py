@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -91,7 +92,7 @@ def route(
                     _check(request, takes, segments)
                     try:
                         with audit.authored(request, handler.__name__, segments):
-                            return handler(**segments)
+                            return _seen(request, handler(**segments))
                     except SluiceError as error:
                         raise error.concealing(access.sees(request)) from None
 
@@ -103,6 +104,20 @@ def route(
         return handler
 
     return register
+
+
+def _seen(request: Request, result: Any) -> Response:
+    """The answer with a result, without the names in its sentences that the signer may not read."""
+    response = result if isinstance(result, Response) else answer(result)
+    if not access.may_hide(request) or not isinstance(response.body, str) or not response.body:
+        return response
+    from chalicelib.web import unseen
+
+    visible = access.sees(request)
+    if all(visible(namespace) for namespace in unseen.named(response.body)):
+        return response
+    response.body = json.dumps(unseen.texts(json.loads(response.body), visible))
+    return response
 
 
 def own_shape(event: Any, get_response: Callable[[Any], Response]) -> Response:

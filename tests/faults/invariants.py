@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from chalicelib.aws.tables import items
 from chalicelib.core import ids, states
 from chalicelib.core.access.grants import is_waiting_for
+from chalicelib.core.constraints import approval
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import MINUTE, SECOND, Instant, iso, parse_instant
@@ -193,7 +194,7 @@ def check_awake(world: World) -> None:
             if is_waiting_for(job.reason) and any(row is not None and row.wake_at is not None for row in rows):
                 continue  # the grants are an outbox, which wakes the job
             _is_woken_in_time(job, known, now)
-            _is_woken_by_its_grants(job, known, stock)
+            _is_woken_by_its_grants(job, known, stock, now)
 
 
 def _is_woken_in_time(job: Job, known: Facts, now: Instant) -> None:
@@ -205,11 +206,16 @@ def _is_woken_in_time(job: Job, known: Facts, now: Instant) -> None:
         at = decision.until if decision.until is None or decision.until > at else None
 
 
-def _is_woken_by_its_grants(job: Job, known: Facts, stock: Stock) -> None:
-    """A job that waits for grants is found when these change."""
+def _is_woken_by_its_grants(job: Job, known: Facts, stock: Stock, at: Instant) -> None:
+    """A job that waits for grants, or for the approval of its workflow, is found when these change."""
+    listed = {(row.event_key, row.schedule, row.generation) for row in stock.subscriptions}
+    asks = known.workflow is not None and known.workflow.approval is not None
+    sleeps = job.wake_at is None or job.wake_at > at
+    if asks and sleeps and known.schedule and approval.is_for_workflow(job.reason, known.schedule.workflow):
+        key = approval.waiters_key(known.schedule.workflow)
+        assert (key, job.schedule, job.generation) in listed, f"no change of its workflow wakes {job}"
     if not is_waiting_for(job.reason) or job.wake_at is not None:
         return
-    listed = {(row.event_key, row.schedule, row.generation) for row in stock.subscriptions}
     for use in known.granted.missing:
         assert (waiters_key(use.owner), job.schedule, job.generation) in listed, f"no grant of {use.owner} wakes {job}"
 
@@ -303,8 +309,10 @@ def _index_is_what_gates_say(stock: Stock) -> None:
             timed[schedule_state.schedule] = schedule_state.generation
         elif schedule_state.exists and (schedule.ttl is not None or schedule.when_done == "delete"):
             ending.add(schedule_state.schedule)
-    # A row of what waits for a grant stays until the grants change: the waiting job may be gone before.
-    listed = {_place(row) for row in stock.subscriptions if not row.event_key.startswith(waiters_key(""))}
+    # A row of what waits for a grant, or for a workflow's approval, stays until these change: the waiting job may be
+    # gone before.
+    waits = (waiters_key(""), approval.waiters_key(""))
+    listed = {_place(row) for row in stock.subscriptions if not row.event_key.startswith(waits)}
     _same(listed, expected, "index rows")
     awake = [timer for timer in stock.timers if timer.schedule not in ending]
     clocks = {timer.schedule: timer.generation for timer in awake if timer.wake_at or timer.schedule in timed}

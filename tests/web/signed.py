@@ -84,3 +84,10 @@ def resource_of(method: str, path: str) -> tuple[str, dict[str, str]]:
         if found and method in methods:
             return resource, found.groupdict()
     raise AssertionError(f"expected a route, got {method} {path}")
+
+
+def enforcing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, the whole service enforces roles and grants, as it does on AWS."""
+    monkeypatch.setenv("SLUICE_AUTHORIZATION", "enforce")
+    monkeypatch.setenv("SLUICE_ADMINISTRATORS", member("platform"))
+    wiring.ports.cache_clear()

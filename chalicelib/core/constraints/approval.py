@@ -62,6 +62,10 @@ class Approval(Constraint):
             return True
         return any(person in (caller, role) for person in self.people)
 
+    def place(self, job: str) -> str:
+        """A name in the namespace where a person needs the duty to give this approval of a job, by the job's id."""
+        return job
+
     def describe(self) -> str:
         whom = [f"a {self.role}"] if self.role is not None else []
         limit = f" within {format_duration(duration(self.timeout))}" if self.timeout is not None else ""
@@ -82,6 +86,40 @@ class Approval(Constraint):
         approvals = [each.key for each in approvals_of(same)]
         if len(set(approvals)) < len(approvals):
             raise invalid("constraints", "one approval for each role", approvals, "remove all but one of a role")
+
+
+class WorkflowApproval(Approval):
+    """The approval that a workflow asks for: each job that runs ``workflow``, its full name, waits for it, whichever
+    schedule has made it. Who gives it needs the duty in the namespace of the workflow. It counts for this workflow
+    alone, so that an approval of a schedule with the same role does not replace it."""
+
+    workflow: str
+
+    @property
+    def key(self) -> str:
+        return f"{super().key} for {self.workflow}"
+
+    def describe(self) -> str:
+        return f"{super().describe()} for workflow {self.workflow}"
+
+    def place(self, job: str) -> str:
+        return self.workflow
+
+
+def of_workflow(approval: Approval | None, workflow: str) -> tuple[Constraint, ...]:
+    """The approval that a workflow asks for, as a constraint of each job that runs it; empty without one."""
+    return (WorkflowApproval(**dict(approval), workflow=workflow),) if approval is not None else ()
+
+
+def waiters_key(workflow: str) -> str:
+    """The event key under which the reverse index lists the schedules whose jobs wait for the approval of a
+    workflow."""
+    return f"approval:{workflow}"
+
+
+def is_for_workflow(reason: str, workflow: str) -> bool:
+    """Whether a stored reason of a job is that it waits for the approval of its workflow."""
+    return f" for workflow {workflow}, else wait: waits for approval" in reason
 
 
 def approvals_of(constraints: Iterable[Constraint]) -> list[Approval]:

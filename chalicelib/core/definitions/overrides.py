@@ -1,10 +1,13 @@
-"""The settings that both a workflow and a schedule may have: those of the schedule override those of the workflow."""
+"""The settings that both a workflow and a schedule may have: those of the schedule override those of the workflow. An
+approval is added to those of the schedule."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from chalicelib.core.constraints import approval
+from chalicelib.core.constraints.constraint import Constraint
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import DEFAULT_PRIORITY, Deadline, Workflow
 from chalicelib.core.targets.resources import Resources
@@ -46,3 +49,9 @@ def deadline_of(schedule: Schedule, workflow: Workflow | None) -> Deadline | Non
 def retries_of(schedule: Schedule, workflow: Workflow) -> Retries:
     """The retries of the schedule, else of its workflow (W1)."""
     return schedule.retries or workflow.retries
+
+
+def constraints_of(schedule: Schedule, workflow: Workflow | None) -> tuple[Constraint, ...]:
+    """The constraints of a schedule's jobs, with the approval that their workflow asks for (C16)."""
+    wanted = workflow.approval if workflow is not None else None
+    return (*schedule.constraints, *approval.of_workflow(wanted, schedule.workflow))

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
+from chalicelib.core.constraints.approval import Approval
 from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.documents import Described, Document, Duration, Properties, Reference
 from chalicelib.core.errors import invalid
@@ -66,7 +75,8 @@ class Workflow(Described):
 
     From ``pool``, a run takes ``slots``, or the vCPUs of its ``resources`` (W3, W13). ``expected`` is the expected
     duration of a run: of jobs with equal priority, the one that must start first to meet its ``deadline`` goes first
-    (W14). A schedule may override these and ``retries``.
+    (W14). A schedule may override these and ``retries``. Each job that runs the workflow waits for its ``approval``,
+    whichever schedule has made it (C16).
     """
 
     target: AnyTarget
@@ -81,11 +91,20 @@ class Workflow(Described):
     deadline: Deadline | None = None
     expected: Duration | None = None
     notify: tuple[Notify, ...] = Field(default=(), max_length=5)
+    approval: Approval | None = None
 
     @field_validator("pool")
     @classmethod
     def _is_of_a_namespace(cls, pool: str | None) -> str | None:
         return check_pool(pool)
+
+    @model_serializer(mode="wrap")
+    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leaves out an approval that nobody has asked for, so that documents without one stay as they are stored."""
+        document: dict[str, Any] = handler(self)
+        if self.approval is None:
+            document.pop("approval", None)
+        return document
 
     @property
     def timeout_millis(self) -> Millis | None:

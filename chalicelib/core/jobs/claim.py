@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from chalicelib.core import ids
 from chalicelib.core.definitions import data
-from chalicelib.core.definitions.overrides import properties_of, resources_of, retries_of
+from chalicelib.core.definitions.overrides import constraints_of, properties_of, resources_of, retries_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.ids import holder_of
@@ -197,8 +197,11 @@ def _as_defined(facts: Facts) -> list[Write]:
 
     The definition of its pool has the number of units, and of overdrawn units. The write to the workflow's limit
     expects the edition of the workflow anyway. The grants of other namespaces are those that let the schedule use what
-    belongs to them."""
+    belongs to them. A delivery has no such limit: it expects the definition of a workflow that asks for an approval, or
+    that belongs to another namespace, which may begin to ask for one."""
     granted: list[Write] = [*facts.granted.expected]
+    if facts.relied_on is not None:
+        granted.append(ExpectDefinition(facts.relied_on))
     if facts.pool_row is None or facts.workflow is None or not facts.workflow.target.has_lifecycle:
         return granted
     return [ExpectDefinition(facts.pool_row), *granted]
@@ -328,7 +331,9 @@ def waiting_key(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> 
     return gather.detached_key(job) if detached else job.sort_key
 
 
-def keys_of_copy(job: Job, schedule: Schedule, schedule_state: ScheduleState, now: Instant) -> tuple[str, ...]:
+def keys_of_copy(
+    job: Job, schedule: Schedule, schedule_state: ScheduleState, now: Instant, workflow: Workflow | None = None
+) -> tuple[str, ...]:
     """The sort keys under which a prepared fire may exist already, if its emitter has written it twice.
 
     First the key under which it would wait. Then, if the fire is late or may have been approved, its detached key: a
@@ -336,7 +341,8 @@ def keys_of_copy(job: Job, schedule: Schedule, schedule_state: ScheduleState, no
     of its schedule may have changed. A fire that is checked in time was not tried before, so it needs no such read."""
     waits, detached = waiting_key(job, schedule, schedule_state), gather.detached_key(job)
     late = job.due_at is not None and now - job.due_at >= LATE_CHECK
-    may_be_detached = late or any(constraint.by_person for constraint in schedule.constraints)
+    by_person = any(constraint.by_person for constraint in constraints_of(schedule, workflow))
+    may_be_detached = late or by_person
     others = [detached] if may_be_detached else []
     others += [GATHERING] if late and schedule.coalesce else []
     return (waits, *(sort_key for sort_key in others if sort_key != waits))

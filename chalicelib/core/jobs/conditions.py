@@ -7,6 +7,7 @@ The result depends only on the job, the facts and ``now``. `core/jobs/check.py` 
 from __future__ import annotations
 
 from chalicelib.core.constraints.constraint import Condition, Situation, externals_of
+from chalicelib.core.definitions import overrides
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.facts import Facts
@@ -14,9 +15,9 @@ from chalicelib.core.rows.job import Job
 
 
 def evaluate(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[Condition, ...]:
-    """The condition of each constraint of the schedule, in their order. For a job of a backfill only those that apply
-    to backfills: concurrency, approval and probe. The others measure the present: the hour, a rate, or how fresh data
-    is.
+    """The condition of each constraint of the schedule, in their order, and of the approval of its workflow. For a job
+    of a backfill only those that apply to backfills: concurrency, approval and probe. The others measure the present:
+    the hour, a rate, or how fresh data is.
     """
     situation = Situation(
         job=job,
@@ -28,5 +29,6 @@ def evaluate(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[
         externals=externals_of(schedule.constraints),
         answers=facts.answers,
     )
-    constraints = [each for each in schedule.constraints if job.backfill is None or each.for_backfill]
-    return tuple(constraint.evaluate(situation) for constraint in constraints)
+    constraints = overrides.constraints_of(schedule, facts.workflow)
+    asked = [each for each in constraints if job.backfill is None or each.for_backfill]
+    return tuple(constraint.evaluate(situation) for constraint in asked)

@@ -64,7 +64,7 @@ class Facts:
     constraint names to its last success. ``answers`` are those that external constraints gave just now, by their keys.
     ``policy`` is the schedule's, ``backfill`` the job's, and ``origin`` the run that it repeats (W15). ``pool`` is its
     request for units of its pool, by the definition ``pool_row``. ``counted``: the starts of the workflow are counted.
-    ``workflow_version`` is that of the workflow's definition, 0 for the graph of a DAG. ``granted`` is how the grants
+    ``workflow_row`` is the workflow's definition, None for the graph of a DAG. ``granted`` is how the grants
     stand for what the schedule uses of other namespaces."""
 
     schedule_state: ScheduleState | None
@@ -82,8 +82,22 @@ class Facts:
     pool_row: Definition | None = None
     origin: Run | None = None
     answers: Mapping[str, Answer] = field(default_factory=dict)
-    workflow_version: int = 0
+    workflow_row: Definition | None = None
     granted: Standing = NOTHING
+
+    @property
+    def workflow_version(self) -> int:
+        return self.workflow_row.version if self.workflow_row is not None else 0
+
+    @property
+    def relied_on(self) -> Definition | None:
+        """The definition of a workflow without a lifecycle that a start relies on, because it asks for an approval, or
+        may: it belongs to another namespace. The limit of any other workflow has its edition."""
+        if self.workflow is None or self.schedule_state is None or self.workflow.target.has_lifecycle:
+            return None
+        row = self.workflow_row
+        own = row is not None and row.name.partition(".")[0] == self.schedule_state.schedule.partition(".")[0]
+        return None if own and self.workflow.approval is None else row
 
     def limit_state(self, name: str) -> LimitState:
         """The state of a limit as read; an empty one if no row exists yet."""

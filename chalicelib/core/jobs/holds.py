@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chalicelib.core.access import grants
+from chalicelib.core.constraints import approval
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.limits import names
@@ -55,6 +56,8 @@ def hold_of(job: Job, state: ScheduleState | None, schedule: Schedule | None, no
         if constraint.rule in job.reason:
             kind = _KINDS.get(constraint.wait_reason, "condition")
             return Hold(kind, constraint.type, constraint.describe(), job.wake_at)
+    if schedule is not None and approval.is_for_workflow(job.reason, schedule.workflow):
+        return Hold("approval", "approval", f"approved for workflow {schedule.workflow}", job.wake_at)
     return Hold("condition", job.schedule, own, job.wake_at)
 
 

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any, get_args
 
 from chalicelib.core import errors, ids
+from chalicelib.core.constraints.approval import waiters_key
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.names import workflow_limit
@@ -21,8 +22,8 @@ from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
 from chalicelib.core.triggers.size import size_key
-from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveDefinition, Write
-from chalicelib.flow import lookup
+from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveDefinition, RemoveSubscription, Write
+from chalicelib.flow import lookup, wake
 from chalicelib.flow.definitions import addresses, buckets
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import advance_pace
@@ -69,6 +70,8 @@ def put(
         if old is not None and dict(old.document) == dict(document):
             if old.uncounted:
                 counting.of_workflow(ports, old)
+            if kind == "workflow":
+                _wake_waiting(ports, old)
             return Change("unchanged", old.version)
         if kind == "dataset":
             buckets.check(ports, name.partition(".")[0], document)
@@ -91,8 +94,22 @@ def put(
                 ports.hints.send([limit_ref(lease.limit_name) for lease in served], new.updated_at, new.updated_at)
             if new.uncounted:
                 counting.of_workflow(ports, new)
+            if kind == "workflow":
+                _wake_waiting(ports, new)
             return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"{kind} {name}")
+
+
+def _wake_waiting(ports: Ports, row: Definition) -> None:
+    """Wake the jobs that wait for an approval of a workflow whose definition has changed: it may ask for none any more,
+    or for that of others. A repeat of the request does what a death has left undone."""
+    for waiting in lookup.every(partial(ports.catalog.subscriptions, waiters_key(row.name))):
+        if waiting.since >= row.edition:
+            continue  # it waits for the approval that this definition asks for
+        state = ports.catalog.schedule_state(waiting.schedule)
+        if state is not None and state.generation == waiting.generation and state.exists:
+            wake.constrained(ports, waiting.schedule, waiting.generation)
+        ports.ledger.commit([RemoveSubscription(waiting)])
 
 
 def _next_edition(ports: Ports, new: Definition, old: Definition | None) -> tuple[Definition, list[Write]]:

@@ -92,7 +92,10 @@ def advance(ports: Ports, app: str, upload: str) -> None:
         if error.code in LATER and held.slices < MAX_SLICES:
             _release(ports, held, ports.clock.now() + MINUTE)
             raise
-        _end(ports, held, "FAILED", error.to_dict()["error"])
+        # Who reads the answer is not known here, so it names nothing of other namespaces.
+        own = held.app.partition(".")[0]
+        shown = error.concealing(lambda name: name.partition(".")[0] == own)
+        _end(ports, held, "FAILED", shown.to_dict()["error"])
         return
     if whole:
         _end(ports, held, "DONE")

@@ -5,11 +5,13 @@ A refused or cancelled job is dropped on record, with the user and the instant, 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from chalicelib.core import errors
 from chalicelib.core.constraints import approval
 from chalicelib.core.constraints.approval import Approval
+from chalicelib.core.definitions import overrides
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.jobs import check, claim, gather
@@ -23,8 +25,14 @@ from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.lookup import find_job
 from chalicelib.ports import MAX_RACES, Ports
 
+Duty = Callable[[str], bool]  # whether the caller has the duty to approve in the namespace of a full name or an id
 
-def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
+
+def _everywhere(_: str) -> bool:
+    return True
+
+
+def approve(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _everywhere) -> Job:
     """Give every approval that the job waits for and the caller may give. Returns the job; a repeat changes nothing.
 
     An approval holds for this job and for all attempts of its run. Raises ``conflict`` if the job waits for no
@@ -33,7 +41,7 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         job = _found(ports, job_id)
-        given = _given(ports, job, by)
+        given = _given(ports, job, by, duty)
         _check_requesters(ports, job, by)
         missing = [constraint for constraint in given if constraint.key not in job.approvals]
         if not missing:
@@ -48,12 +56,12 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
     raise errors.changed_meanwhile(f"job {job_id}")
 
 
-def refuse(ports: Ports, job_id: str, by: str, reason: str = "") -> str:
+def refuse(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _everywhere) -> str:
     """Drop a job that waits for an approval, as ABORTED. Returns the reason on record. Raises as ``approve`` does."""
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         job = lookup.find_job(ports, job_id)
-        _given(ports, job, by)
+        _given(ports, job, by, duty)
         why = f"refused by {by} at {iso(now)}{f': {reason}' if reason else ''}"
         if drop_job(ports, job, "ABORTED", why, now) is not None:
             return why
@@ -72,20 +80,43 @@ def _found(ports: Ports, job_id: str) -> Job:
     return detached if detached is not None and detached.job_id == job_id else job
 
 
-def _given(ports: Ports, job: Job, by: str) -> list[Approval]:
+def workflow_to_approve(ports: Ports, job_id: str) -> str | None:
+    """The full name of the workflow whose approval a waiting job needs; None if its workflow asks for none, or there is
+    no such job. The owners of a workflow approve its jobs, also those of schedules that they may not read."""
+    job = ports.jobs.find(job_id)
+    if job is None or job.closed:
+        return None
+    wanted = [each for each in _wanted(ports, job) if each.place(job_id) != job_id]
+    return wanted[0].place(job_id) if wanted else None
+
+
+def _wanted(ports: Ports, job: Job) -> list[Approval]:
+    """The approvals that a job needs: those of its schedule, and that of its workflow."""
+    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(job.schedule))
+    if schedule is None or (check.is_prepared(job) and not tree.is_single_time(schedule.trigger)):
+        return []  # such a fire is an event for the gathering job, and only that job waits for the approval
+    workflow = lookup.workflow_of(ports, schedule.workflow)
+    return approval.approvals_of(overrides.constraints_of(schedule, workflow))
+
+
+def _given(ports: Ports, job: Job, by: str, duty: Duty) -> list[Approval]:
     """The approvals of a job that this caller may give. Raises ``conflict`` if the job needs no approval, and
     ``forbidden`` if the caller may give none of them."""
-    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(job.schedule))
-    wanted = approval.approvals_of(schedule.constraints) if schedule is not None else []
-    if schedule is not None and check.is_prepared(job) and not tree.is_single_time(schedule.trigger):
-        wanted = []  # this fire is an event for the gathering job, and only that job waits for the approval
+    wanted = _wanted(ports, job)
     if not wanted:
         raise SluiceError("conflict", f"expected a job that waits for an approval, got {job.job_id}", "job_id", None)
-    given = [constraint for constraint in wanted if constraint.may_be_given_by(by)]
-    if not given:
+    places = {constraint.place(job.job_id) for constraint in wanted}
+    trusted = {place for place in places if duty(place)}
+    named = [constraint for constraint in wanted if constraint.may_be_given_by(by)]
+    given = [constraint for constraint in named if constraint.place(job.job_id) in trusted]
+    if given:
+        return given
+    if not named:
         rules = "; ".join(constraint.describe() for constraint in wanted)
         raise SluiceError("forbidden", f"expected the job to be {rules}, got {by}", None, "ask one of these to do it")
-    return given
+    spaces = " and ".join(sorted({each.place(job.job_id).partition(".")[0] for each in named}))
+    message = f"expected the role approver in namespace {spaces}, to approve this job; {by} does not have it"
+    raise SluiceError("forbidden", message, None, f"an admin of {spaces} can give it: sluice access {spaces}")
 
 
 def _check_requesters(ports: Ports, job: Job, by: str) -> None:

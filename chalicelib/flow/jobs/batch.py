@@ -181,7 +181,10 @@ def _is_delivered(job: Job, facts: Facts) -> bool:
     """Whether the target of the job has no lifecycle, and the job holds no permit. A job with a probe is left out: the
     probe is called at the instant itself, job by job. The next attempt of a run is left out, too: it replaces that
     run."""
-    if facts.schedule is None or not all(constraint.decidable_ahead for constraint in facts.schedule.constraints):
+    if facts.schedule is None:
+        return False
+    constraints = overrides.constraints_of(facts.schedule, facts.workflow)
+    if not all(constraint.decidable_ahead for constraint in constraints):
         return False
     if overrides.deadline_of(facts.schedule, facts.workflow) is not None:
         return False

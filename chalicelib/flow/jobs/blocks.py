@@ -123,7 +123,7 @@ def _is_plain(ports: Ports, name: str) -> bool:
         return False
     if (row is not None and row.counted) or is_tracked(schedule, workflow):
         return False
-    return all(constraint.decidable_ahead for constraint in schedule.constraints)
+    return all(constraint.decidable_ahead for constraint in overrides.constraints_of(schedule, workflow))
 
 
 def acquire(ports: Ports, pace: Pace, head: Instant, waiters: Sequence[Waiter]) -> tuple[list[Slot], Instant]:

@@ -22,7 +22,7 @@ from chalicelib.core.rows.records import record_of
 from chalicelib.core.rows.ref import limit_ref, ref_of
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.runs import complete, metrics
-from chalicelib.core.writes import DeleteJob, Put, Replace, Write
+from chalicelib.core.writes import DeleteJob, ExpectDefinition, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import priority
 from chalicelib.flow.ingest import fires
@@ -204,6 +204,18 @@ def _awaiting_grants(job: Job, facts: Facts) -> list[Write]:
     return [*waiting, *facts.granted.expected]
 
 
+def _awaiting_workflow(facts: Facts, why: str) -> list[Write]:
+    """The writes because of which a change of the workflow wakes a job that waits for its approval. They expect the
+    definition that was read: a change in this moment may not know of the job yet. The row has its edition, so that only
+    another definition wakes the job."""
+    row, state, schedule = facts.workflow_row, facts.schedule_state, facts.schedule
+    if row is None or state is None or schedule is None or not approval.is_for_workflow(why, schedule.workflow):
+        return []
+    key = approval.waiters_key(row.name)
+    waiting = Subscription(key, state.schedule, state.generation, state.version, WAKE, row.edition)
+    return [Put(waiting), ExpectDefinition(row)]
+
+
 def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> Outcome | None:
     """Keep the job until something wakes it: an instant, an event, a limit or a resume. Returns None after a lost
     race."""
@@ -223,6 +235,7 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
     held = states_of_held(ports, job) if decision.yields else {}
     plan = claim.yield_queue(job, later, held, now) if decision.yields else claim.moved(job, later)
     plan += _awaiting_grants(job, facts) if decision.reason == "grant" else []
+    plan += _awaiting_workflow(facts, decision.why)
     outcome = committed(ports, plan, "queued" if decision.yields else "waiting", decision.why)
     if outcome is not None:
         if decision.reason is not None:

@@ -21,6 +21,7 @@ from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows import delivery_lease
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
@@ -278,20 +279,29 @@ def unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     others = [each for each in part if each.ref not in stamped]
     seen = ports.prefetch.read(ports, _wanted(others)) if others else ports
     found = [each if each.ref in stamped else _still(seen, each) for each in part]
-    granted, backfills = _Grants(ports), _Backfills(ports)
-    return [each for each in found if each is not None and granted.areunchanged(each) and backfills.goes_on(each)]
+    present, backfills = _Present(ports), _Backfills(ports)
+    return [each for each in found if each is not None and present.is_unchanged(each) and backfills.goes_on(each)]
 
 
-class _Grants:
-    """The present grants of other namespaces, each read once."""
+class _Present:
+    """The present grants of other namespaces, and the present definitions of workflows, each read once."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._read: dict[str, GrantsRow | None] = {}
+        self._workflows: dict[str, Definition | None] = {}
 
-    def areunchanged(self, each: Ready) -> bool:
-        """Whether the grants on which a delivery relies are those of its decision."""
-        return all(self._of(owner) == row for owner, row in each.facts.granted.rows.items())
+    def is_unchanged(self, each: Ready) -> bool:
+        """Whether the grants and the workflow on which a delivery relies are those of its decision."""
+        row = each.facts.relied_on
+        if row is not None and self._workflow(row.name) != row:
+            return False
+        return all(self._of(owner) == read for owner, read in each.facts.granted.rows.items())
+
+    def _workflow(self, name: str) -> Definition | None:
+        if name not in self._workflows:
+            self._workflows[name] = self._ports.catalog.definition("workflow", name)
+        return self._workflows[name]
 
     def _of(self, owner: str) -> GrantsRow | None:
         if owner not in self._read:

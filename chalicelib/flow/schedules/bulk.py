@@ -110,11 +110,12 @@ def act(
     actions: Mapping[str, Act] = ACTIONS,
     names: Sequence[str] = (),
     dry_run: bool = False,
+    sees: Callable[[str], bool] = lambda name: True,
 ) -> Outcome:
     """Apply the action to each matching schedule, one after the other; with ``names`` (full names) to these. One
     failure does not stop the others. A dry run changes nothing: its ``changed`` are those that would change.
 
-    A repeat finishes an interrupted request: schedules that were already changed are reported as unchanged.
+    The errors name nothing that ``sees`` refuses. A repeat finishes an interrupted request: schedules that were already changed are reported as unchanged.
     """
     if action not in actions:
         raise errors.invalid("action", f"one of {', '.join(actions)}", action, "use one of these")
@@ -133,7 +134,7 @@ def act(
         except _WouldWrite:
             outcome["changed"].append(name)
         except Exception as error:
-            outcome["failed"].append({"name": name, "error": _error_view(error, action, name)})
+            outcome["failed"].append({"name": name, "error": _error_view(error, action, name, sees)})
         else:
             outcome["unchanged" if after == before.get(name) else "changed"].append(name)
     return outcome
@@ -162,10 +163,10 @@ class _ReadOnly:
         raise _WouldWrite
 
 
-def _error_view(error: Exception, action: str, name: str) -> Mapping[str, Any]:
+def _error_view(error: Exception, action: str, name: str, sees: Callable[[str], bool]) -> Mapping[str, Any]:
     """The error as the API returns it. The details of an internal error are logged, not returned."""
     if not isinstance(error, SluiceError):
         logger.exception("bulk change failed", extra={"action": action, "schedule": name})
         error = SluiceError("internal", "the change could not be carried out", None, "try again")
-    view: Mapping[str, Any] = error.to_dict()["error"]
+    view: Mapping[str, Any] = error.concealing(sees).to_dict()["error"]
     return view

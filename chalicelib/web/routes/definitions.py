@@ -178,7 +178,7 @@ def change_schedules(ns: str, app: str) -> dict[str, Any]:
     actions = actions_of(request_data.mode or "hold", request_data.timeouts == "stop")
     names = [_of_app(name, ns, app, number) for number, name in enumerate(request_data.names or ())]
     by, dry_run = caller(request), request_data.dry_run
-    outcome = act(ports(), f"{ns}.{app}", request_data.action, filters, by, actions, names, dry_run)
+    outcome = act(ports(), f"{ns}.{app}", request_data.action, filters, by, actions, names, dry_run, sees(request))
     return {**outcome, "dry_run": dry_run}
 
 

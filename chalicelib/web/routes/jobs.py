@@ -6,6 +6,7 @@ from typing import Any
 
 from chalice.app import Blueprint
 
+from chalicelib.web import access
 from chalicelib.web.http import caller, parse
 from chalicelib.web.routing import route
 from chalicelib.wiring import ports
@@ -21,7 +22,8 @@ def approve_job(job_id: str) -> dict[str, Any]:
     from chalicelib.web.bodies import Verdict
 
     request = routes.current_request
-    return Queues(ports()).job(approve(ports(), job_id, caller(request), parse(Verdict, request).reason))
+    verdict = parse(Verdict, request)
+    return Queues(ports()).job(approve(ports(), job_id, caller(request), verdict.reason, access.duty(request)))
 
 
 @route(routes, "POST", "/v1/jobs/{job_id}/refuse", needs="approve", body="Verdict")
@@ -31,5 +33,5 @@ def refuse_job(job_id: str) -> dict[str, Any]:
     from chalicelib.web.bodies import Verdict
 
     request = routes.current_request
-    why = refuse(ports(), job_id, caller(request), parse(Verdict, request).reason)
+    why = refuse(ports(), job_id, caller(request), parse(Verdict, request).reason, access.duty(request))
     return {"job_id": job_id, "state": "ABORTED", "reason": why}

@@ -1741,6 +1741,7 @@ export interface StoredWorkflow {
   deadline?: Deadline | null;
   expected?: string | null;
   notify?: Notify[];
+  approval?: Approval | null;
 }
 
 export interface TimeTrigger {
@@ -1903,6 +1904,7 @@ export interface Workflow {
   deadline?: Deadline | null;
   expected?: string | null;
   notify?: Notify[];
+  approval?: Approval | null;
 }
 
 /** Operation -> its answer. */

@@ -15,6 +15,7 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run, StartRequest
@@ -80,7 +81,7 @@ def test_h1_a_run_has_all_known_facts_of_its_job_and_workflow() -> None:
             deadline={"start_within": "10m", "end_within": "1h"},
             expected="55m",
         ),
-        workflow_version=6,
+        workflow_row=Definition("workflow", NAME, {}, 6, NOON),
         limit_states={LIMIT: LimitState(LIMIT, numbered=41)},
     )
 

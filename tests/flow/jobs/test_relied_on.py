@@ -49,7 +49,7 @@ EXPECTED: dict[str, Callable[[Plan], bool]] = {
     "schedule_state": has(ExpectMode),
     "schedule": has(ExpectMode),  # a version never changes; its limits, groups and policy's name are part of it
     "workflow": names_edition,
-    "workflow_version": names_edition,
+    "workflow_row": names_edition,
     "pool": has(ExpectDefinition),
     "pool_row": has(ExpectDefinition),
     "limit_states": has(AcquirePermit),
