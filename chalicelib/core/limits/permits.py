@@ -97,7 +97,7 @@ def why(ask: PermitRequest, state: LimitState) -> str:
         case Slots() if is_admission(ask.limit_name):
             return f"waits for admission to {describe(ask.limit_name)}: other jobs are next"
         case Slots():
-            fit = "; the pool never has as many: request less, or make it larger" if never_fits(ask) else ""
+            fit = "; more than the whole pool: request less, or enlarge the pool" if never_fits(ask) else ""
             if ask.overdrawn:
                 fit += f"; {ask.overdrawn} more are still in use in parts that were made smaller"
             in_use = f"{state.active} of {ask.limit} in use"

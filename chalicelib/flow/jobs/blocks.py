@@ -259,7 +259,7 @@ class _Sender:
         now = self._ports.clock.now()
         while self._left and now > self._left[0].at + self._tolerance:
             late = self._left.popleft()
-            logger.info("start not made", extra={"job": late.waiter.job_id, "why": "its permit has grown old"})
+            logger.info("start not made", extra={"job": late.waiter.job_id, "why": "the permit is too old"})
 
     def _next_part(self) -> list[Due]:
         """The deliveries whose calls begin together: no later than a part of the tolerance after the first of them."""

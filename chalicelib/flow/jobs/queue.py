@@ -30,7 +30,7 @@ from chalicelib.flow.runs import launch
 from chalicelib.ports import Ports
 
 BESIDE = 3  # waiters read beyond those that failed, in case one that was already served is among them
-# A claimed job may return to the queue as a run whose permit has grown old. One invocation serves a run this often.
+# A claimed job may return to the queue as a run whose permit is too old. One invocation serves a run this often.
 MAX_ROUNDS = 3
 # How long one invocation serves an endless queue before it hands the limit on: other messages wait in its batch.
 MAX_SERVICE: Millis = 10 * SECOND

@@ -318,7 +318,7 @@ def _not_enabled(schedule_state: ScheduleState, waiting: int) -> str:
         case "hold" | "backlog":
             return f"the schedule has been on {schedule_state.mode} {since}; {waiting} waiting: resume it"
         case "drain":
-            return f"the schedule takes no more work {since}; {waiting} left to go: resume it to take more"
+            return f"the schedule takes no more work {since}; {waiting} waiting: resume it to take more"
         case "completed":
             return "all fires are done; enable the schedule to start again"
         case _:
