@@ -319,12 +319,12 @@ def _events_are_accounted_for(stock: Stock) -> None:
     """Every counted event belongs to a job, a run or a record."""
     ends = {run.run_id for run in stock.runs} | {record.id for record in stock.records}
     known = ends | {job.job_id for job in stock.jobs} | {NO_JOB}
-    lost = [marker for marker in stock.markers if marker.event_job not in known]
+    lost = [marker for marker in stock.applied if marker.event_job not in known]
     assert lost == [], "events of jobs that are nowhere"
     for job in stock.jobs:
         if job.closed and not job.job_id:
             continue  # a tombstone: its events are in the record of the dropped job
-        _counts_are_those_of_markers(job, [marker for marker in stock.markers if marker.event_job == job.job_id])
+        _counts_are_those_of_markers(job, [marker for marker in stock.applied if marker.event_job == job.job_id])
     ran = {run.run_id for run in stock.runs}
     did_well = {run.run_id for run in stock.runs if run.state != "FAILED"}
     for record in stock.records:

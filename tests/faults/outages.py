@@ -444,7 +444,7 @@ class Platform(World):
 
     def _check_events(self, last: Mapping[str, Run], stock: invariants.Stock) -> None:
         """Each object and each custom event counts once, in a run."""
-        counted = [marker for marker in stock.markers if marker.event_job in last]
+        counted = [marker for marker in stock.applied if marker.event_job in last]
         data = [marker.event_job for marker in counted if marker.schedule == full("data")]
         assert len(data) == len(set(data)) == len(self.put_at), "objects"
         orders = {marker.event.id for marker in counted if marker.schedule == full("orders")}
@@ -456,7 +456,7 @@ class Platform(World):
         timed = [run for run in runs if run.nominal_at is not None and run.schedule in map(full, ("tell", "hasty"))]
         lateness = [_started(run) - (run.due_at or 0) for run in timed]
         started = {run.run_id: _started(run) for run in runs}
-        data = [started[marker.event_job] - marker.event.instant for marker in stock.markers
+        data = [started[marker.event_job] - marker.event.instant for marker in stock.applied
                 if marker.schedule == full("data")]  # fmt: skip
         spark = [self.emr.started_at[run.request.name] - run.due_at for run in runs
                  if run.schedule == full("spark") and run.due_at is not None]  # fmt: skip

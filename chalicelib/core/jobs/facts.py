@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from chalicelib.core.constraints.constraint import Answer
-from chalicelib.core.definitions.foreign import NOTHING, Standing
+from chalicelib.core.definitions.foreign import NOTHING, UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import SECOND, Instant, Millis
@@ -83,7 +83,7 @@ class Facts:
     origin: Run | None = None
     answers: Mapping[str, Answer] = field(default_factory=dict)
     workflow_version: int = 0
-    granted: Standing = NOTHING
+    granted: UsedGrants = NOTHING
 
     def limit_state(self, name: str) -> LimitState:
         """The state of a limit as read; an empty one if no row exists yet."""

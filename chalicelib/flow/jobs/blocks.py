@@ -39,7 +39,7 @@ RECORDED: Millis = SECOND // 2
 # The schedule states are read this long before a call, and again if the read would be too old for the call.
 READ_AHEAD: Millis = 40
 # So many waiters are looked at for one block.
-MOST_READ = 500
+MAX_READ = 500
 _MARK = 8
 _FIELDS = 6  # of a job in a ref
 

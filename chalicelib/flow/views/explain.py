@@ -194,7 +194,7 @@ def why_and_count(
 def _not_granted(ports: Ports, name: str, schedule: Schedule) -> list[str]:
     """Why events of other namespaces do not count for a schedule, if their grants are missing."""
     uses = (use for leaf in tree.leaves(schedule.trigger) for use in foreign.of_leaf(name, leaf.trigger))
-    missing = grants.standing(ports, uses).missing
+    missing = grants.used_of(ports, uses).missing
     return [waiting_for(missing)] if missing else []
 
 

@@ -172,10 +172,10 @@ def test_t9_an_object_is_found_by_its_key_and_by_its_digest(dynamo: Dynamo) -> N
     row = rows.sized(longest, cursor="c", leases=3)
     dynamo.put_all([Put(row), Put(rows.sized())])
     catalog = DynamoCatalog(dynamo)
-    assert catalog.sized_object("demo.flights", longest, "etag") == row
+    assert catalog.counted_object("demo.flights", longest, "etag") == row
     assert catalog.stored_object("demo.flights", ids.digest(longest, "etag", length=40)) == row
-    assert catalog.sized_object("demo.flights", "another", "etag") is None
-    assert catalog.sized_object("demo.weather", longest, "etag") is None
+    assert catalog.counted_object("demo.flights", "another", "etag") is None
+    assert catalog.counted_object("demo.weather", longest, "etag") is None
 
 
 def test_t9_where_overwrites_count_each_content_is_an_object(dynamo: Dynamo) -> None:
@@ -183,8 +183,8 @@ def test_t9_where_overwrites_count_each_content_is_an_object(dynamo: Dynamo) -> 
     versions = [rows.sized(etag=etag, cursor=etag or None) for etag in ("", "one", "two")]
     dynamo.put_all([Put(row) for row in versions])
     catalog, key = DynamoCatalog(dynamo), versions[0].object_key
-    assert [catalog.sized_object("demo.flights", key, etag) for etag in ("", "one", "two")] == versions
-    assert catalog.sized_object("demo.flights", key, "three") is None
+    assert [catalog.counted_object("demo.flights", key, etag) for etag in ("", "one", "two")] == versions
+    assert catalog.counted_object("demo.flights", key, "three") is None
     assert dynamo.commit([Create(rows.sized(etag="two"))]) is not None
     assert dynamo.commit([Create(rows.sized(etag="three"))]) is None
 
