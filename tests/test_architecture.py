@@ -211,7 +211,7 @@ def test_no_module_of_the_service_is_in_an_import_cycle() -> None:
     while leaf := next((name for name, needs in graph.items() if not needs), None):
         del graph[leaf]
         graph = {name: needs - {leaf} for name, needs in graph.items()}
-    assert graph == {}, "these modules import each other, directly or around a corner"
+    assert graph == {}, "these modules import each other, directly or through others"
 
 
 def _known(module: str, names: dict[str, Path]) -> str | None:

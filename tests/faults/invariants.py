@@ -131,7 +131,7 @@ def check(world: World) -> Stock:
     stock = Stock(world)
     _slots_are_counted(stock)
     _queues_are_what_jobs_say(stock)
-    _index_is_what_gates_say(stock)
+    _the_index_matches_the_schedule_states(stock)
     _events_are_accounted_for(stock)
     _each_run_started_once(world, stock)
     _what_lives_stays(stock)
@@ -290,7 +290,7 @@ def _what_lives_is_counted(world: World, stock: Stock) -> None:
         assert pooled is None or not counting.lacks_pool(run, pooled[0]), f"{run} is in a pool that does not count it"
 
 
-def _index_is_what_gates_say(stock: Stock) -> None:
+def _the_index_matches_the_schedule_states(stock: Stock) -> None:
     expected: set[tuple[str, str, int, str]] = set()
     timed: dict[str, int] = {}
     ending: set[str] = set()  # a schedule that no longer gathers may have a timer that wakes for its removal

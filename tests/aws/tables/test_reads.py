@@ -77,7 +77,9 @@ def test_the_longest_prefix_is_found_beside_similar_folders(dynamo: Dynamo, besi
 
 
 def test_the_events_of_a_job_exclude_those_of_others(dynamo: Dynamo) -> None:
-    dynamo.put_all([Put(rows.marker("e1", "j1")), Put(rows.marker("e2", "j1")), Put(rows.marker("e3", "j2"))])
+    dynamo.put_all(
+        [Put(rows.applied_event("e1", "j1")), Put(rows.applied_event("e2", "j1")), Put(rows.applied_event("e3", "j2"))]
+    )
 
     events = DynamoJobs(dynamo).events_of("j1", rows.SCHEDULE, rows.GENERATION)
 
@@ -86,7 +88,7 @@ def test_the_events_of_a_job_exclude_those_of_others(dynamo: Dynamo) -> None:
 
 
 def test_markers_are_not_jobs(dynamo: Dynamo) -> None:
-    dynamo.put_all([Put(rows.marker()), Put(rows.job())])
+    dynamo.put_all([Put(rows.applied_event()), Put(rows.job())])
     assert DynamoJobs(dynamo).jobs(rows.SCHEDULE, rows.GENERATION, 10, None).items == (rows.job(),)
 
 
