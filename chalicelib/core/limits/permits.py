@@ -14,6 +14,8 @@ two jobs can wait for each other.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from chalicelib.core.instants import SECOND, Instant, Millis, format_duration, iso
 from chalicelib.core.limits.names import describe, is_admission, is_pool
 from chalicelib.core.limits.pace import LEAD, Pace
@@ -55,6 +57,11 @@ def admits(ask: PermitRequest, state: LimitState, now: Instant) -> bool:
 def is_unlimited(ask: PermitRequest) -> bool:
     """Whether the limit only counts this job and never makes it wait."""
     return (isinstance(ask, Slots) and ask.limit is None) or (isinstance(ask, RateWindow) and not ask.binding)
+
+
+def without_appointments(asks: Iterable[PermitRequest]) -> list[Slots | RateWindow]:
+    """The requests whose permits are for no instant."""
+    return [ask for ask in asks if not isinstance(ask, Pace)]
 
 
 def next_service(ask: PermitRequest, state: LimitState, now: Instant) -> Instant:

@@ -15,7 +15,6 @@ from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
@@ -188,10 +187,11 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
     namespace = job.schedule.partition(".")[0]
     for constraint in (item for item in schedule.constraints if item.makes_room()):
         for ask in constraint.permits(schedule.workflow, namespace):
-            if isinstance(ask, Slots) and ask.limit is not None and ask.limit_name == blocked.limit_name:
+            maximum, _ = ask.maximum
+            if maximum is not None and ask.limit_name == blocked.limit_name:
                 why = f"cancelled to make room for job {job.job_id}"
                 own = namespace if ports.settings.authorization == "enforce" else None
-                cancel.oldest(ports, facts.limit_state(blocked.limit_name), ask.limit, why, own)
+                cancel.oldest(ports, facts.limit_state(blocked.limit_name), maximum, why, own)
 
 
 def _awaiting_grants(job: Job, facts: Facts) -> list[Write]:
