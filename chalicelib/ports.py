@@ -151,7 +151,7 @@ class Catalog(Protocol):
 
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None: ...
 
-    def sized_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
+    def counted_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
         """An object that was counted; ``etag`` distinguishes its overwrites if they count, and is empty otherwise."""
 
     def stored_object(self, dataset: str, digest: str) -> CountedObject | None:

@@ -44,10 +44,10 @@ def declare(name: str, schema: Json) -> str:
     name = OTHER_NAMES.get(name, name)
     if schema.get("properties"):
         return f"export interface {name} {_object(schema, 0)}\n"
-    return f"export type {name} = {spell(schema)};\n"
+    return f"export type {name} = {type_of(schema)};\n"
 
 
-def spell(schema: Json, depth: int = 0) -> str:
+def type_of(schema: Json, depth: int = 0) -> str:
     """The type of a schema. What TypeScript cannot say, such as a pattern, is left out."""
     if "$ref" in schema:
         name = str(schema["$ref"]).removeprefix(SCHEMAS)
@@ -58,10 +58,10 @@ def spell(schema: Json, depth: int = 0) -> str:
         return " | ".join(json.dumps(value) for value in schema["enum"])
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            return " | ".join(dict.fromkeys(spell(variant, depth) for variant in schema[key]))
+            return " | ".join(dict.fromkeys(type_of(variant, depth) for variant in schema[key]))
     kind = schema.get("type")
     if isinstance(kind, list):
-        return " | ".join(spell({**schema, "type": word}, depth) for word in kind)
+        return " | ".join(type_of({**schema, "type": word}, depth) for word in kind)
     if kind == "array":
         return _array(schema, depth)
     if kind == "object":
@@ -71,8 +71,8 @@ def spell(schema: Json, depth: int = 0) -> str:
 
 def _array(schema: Json, depth: int) -> str:
     if "prefixItems" in schema:
-        return "[" + ", ".join(spell(item, depth) for item in schema["prefixItems"]) + "]"
-    item = spell(schema.get("items", {}), depth)
+        return "[" + ", ".join(type_of(item, depth) for item in schema["prefixItems"]) + "]"
+    item = type_of(schema.get("items", {}), depth)
     return f"({item})[]" if " | " in item else f"{item}[]"
 
 
@@ -80,14 +80,14 @@ def _object(schema: Json, depth: int) -> str:
     properties: Json = schema.get("properties") or {}
     if not properties:
         extra = schema.get("additionalProperties")
-        return f"Record<string, {spell(extra, depth) if isinstance(extra, dict) else 'unknown'}>"
+        return f"Record<string, {type_of(extra, depth) if isinstance(extra, dict) else 'unknown'}>"
     return "{\n" + "".join(_members(properties, schema.get("required", ()), depth + 1)) + "  " * depth + "}"
 
 
 def _members(properties: Json, required: Any, depth: int) -> Iterator[str]:
     for name, schema in properties.items():
         key = name if PLAIN.match(name) else json.dumps(name)
-        yield f"{'  ' * depth}{key}{'' if name in required else '?'}: {spell(schema, depth)};\n"
+        yield f"{'  ' * depth}{key}{'' if name in required else '?'}: {type_of(schema, depth)};\n"
 
 
 def _answers(document: Json) -> str:
@@ -102,7 +102,7 @@ def _answers(document: Json) -> str:
 def _answer(operation: Json, depth: int) -> str:
     good = [answer for status, answer in sorted(operation["responses"].items()) if status != "default"]
     contents = [answer["content"]["application/json"]["schema"] for answer in good if "content" in answer]
-    return " | ".join(dict.fromkeys(spell(schema, depth) for schema in contents)) or "null"
+    return " | ".join(dict.fromkeys(type_of(schema, depth) for schema in contents)) or "null"
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from infra import yaml_tags
 HISTORY = (lines.ROOT, lines.LATE_ROOT, "history_compact/", "history_report/")
 _NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _PREFIX = re.compile(r"([\w.=+@-]+/)+", re.ASCII)
-_MOST_PREFIXES = 20  # so that the policy stays below IAM's 10,240 characters
+_MAX_PREFIXES = 20  # so that the policy stays below IAM's 10,240 characters
 _LAKE, _CONTROL = "arn:${AWS::Partition}:s3:::${LakeBucket}", "arn:${AWS::Partition}:s3:::${ControlBucket}"
 
 
@@ -46,10 +46,8 @@ def template(namespace: str, data: Sequence[str] = (), callers: Sequence[str] = 
             raise BadRole(f"expected a folder of the lake such as raw/{namespace}/, got {prefix!r}")
         if prefix.startswith(HISTORY):
             raise BadRole(f"expected a folder without history, got {prefix!r}; no job of a namespace writes history")
-    if len(prefixes) + len(schedulers) > _MOST_PREFIXES:
-        raise BadRole(
-            f"expected at most {_MOST_PREFIXES} folders and namespaces, got {len(prefixes) + len(schedulers)}"
-        )
+    if len(prefixes) + len(schedulers) > _MAX_PREFIXES:
+        raise BadRole(f"expected at most {_MAX_PREFIXES} folders and namespaces, got {len(prefixes) + len(schedulers)}")
     return {
         "AWSTemplateFormatVersion": "2010-09-09",
         "Description": f"The role with which EMR Serverless runs the jobs of namespace {namespace} of Sluice.",

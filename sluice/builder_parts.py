@@ -137,12 +137,12 @@ def at_least(count: int, *triggers: Trigger, within: str | None = UNSET) -> Trig
 
 
 def backoff(
-    *, tries: int = UNSET, growth: Literal["exponential", "fixed"] = UNSET, delay: str = UNSET, most: str = UNSET
+    *, tries: int = UNSET, growth: Literal["exponential", "fixed"] = UNSET, delay: str = UNSET, max_delay: str = UNSET
 ) -> Backoff:
     """The tries after the quick ones: ``tries`` more, ``delay`` apart. Unless ``growth`` is fixed, the delay
-    doubles up to ``most``.
+    doubles up to ``max_delay``.
     """
-    return Backoff(given({"tries": tries, "growth": growth, "delay": delay, "most": most}))
+    return Backoff(given({"tries": tries, "growth": growth, "delay": delay, "max_delay": max_delay}))
 
 
 def calendar(

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from sluice.spell import NOTHING
+from sluice.wording import NOTHING
 
 # Output to a pipe does not wrap, so that each row is one line for grep.
 PIPE_WIDTH = 4_000

@@ -211,7 +211,7 @@ def test_no_module_of_the_service_is_in_an_import_cycle() -> None:
     while leaf := next((name for name, needs in graph.items() if not needs), None):
         del graph[leaf]
         graph = {name: needs - {leaf} for name, needs in graph.items()}
-    assert graph == {}, "these modules import each other, directly or around a corner"
+    assert graph == {}, "these modules import each other, directly or through others"
 
 
 def _known(module: str, names: dict[str, Path]) -> str | None:
@@ -305,6 +305,21 @@ def test_only_the_constraint_package_asks_for_the_kind_of_one() -> None:
         if not path.is_relative_to(ROOT / "chalicelib/core/constraints")
         for line, name in _asked_classes(tree(path))
         if name in kinds
+    ]
+    assert found == []
+
+
+def test_only_the_limits_and_their_statements_ask_for_the_kind_of_a_request() -> None:
+    """Other modules use the attributes and methods of a request, so a new kind is one file and its statements."""
+    homes = ("chalicelib/core/limits", "chalicelib/aws/tables")
+    # A batch starts at the one pace of its jobs, and reads the instants of that pace.
+    exempt = ("chalicelib/flow/jobs/batch.py",)
+    found = [
+        f"{path.relative_to(ROOT)}:{line} asks for {name}"
+        for path in modules("chalicelib")
+        if not any(path.is_relative_to(ROOT / home) for home in (*homes, *exempt))
+        for line, name in _asked_classes(tree(path))
+        if name in ("Slots", "RateWindow", "Pace")
     ]
     assert found == []
 

@@ -19,7 +19,7 @@ from benchmarks.cost.meter import Schema
 
 Place = tuple[str, str]  # table or index, partition key
 RowKey = tuple[str, str, str]
-MOST_SIZES = 500_000
+MAX_SIZES = 500_000
 
 
 class ModelDynamo:
@@ -238,7 +238,7 @@ class ModelDynamo:
             return 0
         known = self._sizes.get(id(item))
         if known is None or known[0] is not item:
-            if len(self._sizes) > MOST_SIZES:
+            if len(self._sizes) > MAX_SIZES:
                 self._sizes.clear()
             known = self._sizes[id(item)] = (item, capacity.size(item))
         return known[1]

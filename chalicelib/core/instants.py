@@ -56,7 +56,7 @@ def duration(text: str, field: str = "duration", least: Millis = 1) -> Millis:
     return round(total)
 
 
-def spelled(text: str) -> str | None:
+def short_duration(text: str) -> str | None:
     """A duration in words as Sluice writes it: ``5m`` for ``5 minutes``, ``1h30m`` for ``1 hour and 30 mins``. None for
     any other text."""
     if len(text) > MAX_TEXT or not (found := _WORDS.findall(text)) or _WORDS.sub("", text).strip():
@@ -70,7 +70,7 @@ def _unit_hint(text: str) -> str | None:
     bare = text.strip()
     if re.fullmatch(r"\d{1,9}", bare):
         return f"a number has no unit: write {bare}s for seconds, or {bare}m for minutes"
-    words = spelled(text)
+    words = short_duration(text)
     return f"write {words}" if words else None
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from chalicelib.core import ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import foreign
-from chalicelib.core.definitions.foreign import Standing
+from chalicelib.core.definitions.foreign import UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import Instant
@@ -68,9 +68,9 @@ class Parsed:
             self._limits[name] = ports.jobs.limit_state(name)
         return self._limits[name]
 
-    def granted(self, ports: Ports, name: str, schedule: Schedule, workflow: Workflow) -> Standing:
+    def granted(self, ports: Ports, name: str, schedule: Schedule, workflow: Workflow) -> UsedGrants:
         """How the grants stand for what a schedule uses of other namespaces."""
-        return grants.standing(ports, foreign.of_claim(name, schedule, workflow), self._grants)
+        return grants.used_of(ports, foreign.of_claim(name, schedule, workflow), self._grants)
 
 
 def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:

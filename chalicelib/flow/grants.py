@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from chalicelib.core import errors
 from chalicelib.core.access.grants import ForeignUse, GrantKind, Grants, missing_hint, parse_use
-from chalicelib.core.definitions.foreign import NOTHING, Standing
+from chalicelib.core.definitions.foreign import NOTHING, UsedGrants
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.run import Run
@@ -20,7 +20,7 @@ from chalicelib.ports import Ports
 Rows = dict[str, GrantsRow | None]
 
 
-def standing(ports: Ports, uses: Iterable[ForeignUse], known: Rows | None = None) -> Standing:
+def used_of(ports: Ports, uses: Iterable[ForeignUse], known: Rows | None = None) -> UsedGrants:
     """Compare uses with the present grants. ``known`` are rows that the caller has read, and keeps."""
     wanted = tuple(uses)
     if not wanted or ports.settings.authorization == "off":
@@ -36,21 +36,21 @@ def standing(ports: Ports, uses: Iterable[ForeignUse], known: Rows | None = None
     documents = {owner: Grants.model_validate(row.document) for owner, row in read.items() if row is not None}
     missing = tuple(use for use in wanted if use.owner not in documents or not documents[use.owner].allows(use))
     if ports.settings.authorization == "enforce":
-        return Standing(wanted, read, missing)
+        return UsedGrants(wanted, read, missing)
     for use in missing:
         why = f"{use.owner} does not let {use.by} {use.what}"
         logger.warning("grant would be missing", extra={"namespace": use.by, "why": why})
     return NOTHING
 
 
-def of_run(ports: Ports, run: Run) -> Standing:
+def of_run(ports: Ports, run: Run) -> UsedGrants:
     """How the uses that a claim has relied on stand now."""
-    return standing(ports, [parse_use(text) for text in run.uses]) if run.uses else NOTHING
+    return used_of(ports, [parse_use(text) for text in run.uses]) if run.uses else NOTHING
 
 
 def require(ports: Ports, uses: Iterable[ForeignUse], field: str) -> None:
     """Raise ``unknown_reference`` for the first use without a grant, as if the name did not exist."""
-    for use in standing(ports, uses).missing:
+    for use in used_of(ports, uses).missing:
         raise _hidden(field, _KIND_OF[use.kind], use)
 
 

@@ -24,7 +24,7 @@ from chalicelib.ports import MAX_RACES, Page, Ports
 
 BATCH_SIZE = 100
 TOGETHER = 25  # jobs that are woken in one transaction
-FEW = 4  # so many jobs are woken one by one, for half of the write units
+MAX_SINGLE = 4  # so many jobs are woken one by one, for half of the write units
 TIME_FOR_PAGE: Millis = 10 * SECOND
 
 
@@ -113,7 +113,7 @@ def _woken_together(ports: Ports, jobs: Sequence[Job]) -> frozenset[str]:
     now = ports.clock.now()
     due = [job for job in jobs if job.due_at is None or job.due_at <= now]
     woken: set[str] = set()
-    for start in range(0, len(due) if len(due) > FEW else 0, TOGETHER):
+    for start in range(0, len(due) if len(due) > MAX_SINGLE else 0, TOGETHER):
         writes = [Replace(_woken(job, now)) for job in due[start : start + TOGETHER]]
         while writes and (refused := ports.ledger.commit(writes)) is not None:
             writes = [write for write in writes if write not in refused.writes]

@@ -173,7 +173,7 @@ def _query(name: str, path: str) -> Json:
     if own is not None:
         return own
     from chalicelib.core.states import RUN_MOVES, JobKind, JobState
-    from chalicelib.flow.views.ahead import MAX_FIRES as MOST_FIRES
+    from chalicelib.flow.views.ahead import MAX_FIRES
     from chalicelib.flow.views.schedule_list import MAX_LIMIT as MAX_ROWS
     from chalicelib.web.filters import STATES
 
@@ -185,7 +185,7 @@ def _query(name: str, path: str) -> Json:
     if name == "limit" and path == "/v1/namespaces/{ns}/schedules":
         return QUERY[name] | {"maximum": MAX_ROWS, "default": 500}
     if name == "limit" and path == "/v1/namespaces/{ns}/fires":
-        return QUERY[name] | {"maximum": MOST_FIRES, "default": MOST_FIRES}
+        return QUERY[name] | {"maximum": MAX_FIRES, "default": MAX_FIRES}
     return QUERY[name]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from sluice import render, spell, uploads
+from sluice import render, uploads, wording
 from sluice.cli import progress
 from sluice.cli.frame import Json, Yes, confirm, connect, pairs_of
 from sluice.client import Client, Document
@@ -68,7 +68,7 @@ def apply(
                 _ask(name, plan, namespace if new else None)
         with progress.counted(len(apps), "apps", as_json) as draw:
             size = _size(source.document)
-            what = f"{'checking' if dry_run else 'deploying'} {name}, {spell.count(size, 'definition')}"
+            what = f"{'checking' if dry_run else 'deploying'} {name}, {wording.count(size, 'definition')}"
             draw(number, what)
             if size >= LARGE and not (as_json or render.stderr().is_terminal):
                 render.note(what)
@@ -150,6 +150,6 @@ def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None)
     render.table(console, ("CHANGE", "KIND", "NAME", "FIELDS…"), cells)
     counts = [(change, count) for change in CHANGES if (count := sum(row[0] == change for row in rows))]
     parts = [Text.assemble(f"{count} ", render.state(change)) for change, count in counts]
-    line = Text.assemble(f"{name}: ", Text(", ").join(parts) if parts else spell.NOTHING)
+    line = Text.assemble(f"{name}: ", Text(", ").join(parts) if parts else wording.NOTHING)
     console.print()
     console.print(line.append("  (dry run: nothing was stored)" if dry_run else ""), soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sluice import checks, render, spell
+from sluice import checks, render, wording
 from sluice.cli import frame, tables
 from sluice.client import Document, segment
 
@@ -50,7 +50,7 @@ def audit(
         return
     rows: list[tuple[render.Cell, ...]] = [
         (
-            spell.ago(item["at"], frame.now()),
+            wording.ago(item["at"], frame.now()),
             _who(item),
             item["operation"],
             item["name"] or item["namespace"],

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sluice import checks, names, render, spell
+from sluice import checks, names, render, wording
 from sluice.cli import frame, tables, watch
 from sluice.client import Client, Document, segment
 from sluice.errors import WrongUsage
@@ -103,11 +103,11 @@ def list_backfills(
         (
             item["backfill_id"],
             render.state(item["state"]),
-            spell.ago(item["created_at"], now),
+            wording.ago(item["created_at"], now),
             f"{item['succeeded'] + item['failed'] + item['cancelled']}/{item['total']}",
             str(item["failed"]) if item["failed"] else None,
-            spell.entry(item["first"]),
-            spell.entry(item["last"]),
+            wording.entry(item["first"]),
+            wording.entry(item["last"]),
             item.get("reason"),
         )
         for item in answer["items"]
@@ -199,8 +199,8 @@ def _values(text: str, option: str) -> dict[str, str]:
 
 def _show_plan(plan: Document) -> None:
     console = render.stdout()
-    render.title(console, "backfill of", plan["schedule"], spell.count(plan["total"], "run"))
-    first, last = ([spell.entry(entry) for entry in plan[end]] for end in ("first", "last"))
+    render.title(console, "backfill of", plan["schedule"], wording.count(plan["total"], "run"))
+    first, last = ([wording.entry(entry) for entry in plan[end]] for end in ("first", "last"))
     more = plan["total"] - len(first) - len(last)
     between = [f"({more} more)"] if more > 0 else []
     render.fields(console, [("runs", "\n".join([*first, *between, *last]))])
@@ -218,12 +218,12 @@ def _show(view: Document, as_json: bool) -> None:
         ("schedule", view["schedule"]),
         ("reason", view.get("reason")),
         ("dataset", view.get("dataset")),
-        ("runs", f"{spell.entry(view['first'])} to {spell.entry(view['last'])}, {view['concurrency']} at a time"),
+        ("runs", f"{wording.entry(view['first'])} to {wording.entry(view['last'])}, {view['concurrency']} at a time"),
         ("counts", counted),
-        ("next", spell.entry(view.get("position"))),
-        ("properties", spell.pairs(view.get("properties"), "\n")),
-        ("begun", f"{spell.both(view['created_at'], now)} by {view['created_by']}"),
-        ("ended", spell.both(view.get("ended_at"), now)),
+        ("next", wording.entry(view.get("position"))),
+        ("properties", wording.pairs(view.get("properties"), "\n")),
+        ("begun", f"{wording.both(view['created_at'], now)} by {view['created_by']}"),
+        ("ended", wording.both(view.get("ended_at"), now)),
     ]
     render.fields(console, facts)
     _show_under_way(console, view["active"])
@@ -233,5 +233,7 @@ def _show(view: Document, as_json: bool) -> None:
 def _show_under_way(console: Console, jobs: list[Document]) -> None:
     if jobs:
         render.heading(console, "Under way")
-        rows: list[tuple[render.Cell, ...]] = [(job["job_id"], job["state"], spell.entry(job["entry"])) for job in jobs]
+        rows: list[tuple[render.Cell, ...]] = [
+            (job["job_id"], job["state"], wording.entry(job["entry"])) for job in jobs
+        ]
         render.table(console, ("JOB", "STATE", "OF"), rows, indent=2)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame
 from sluice.cli.filters import Filters
 from sluice.client import Document
@@ -60,7 +60,7 @@ def _show(app: str, report: Document) -> None:
     counts = [f"{len(report[change])} {change}" for change in CHANGES if report.get(change)]
     console.print()
     only = "; nothing was changed: this was a dry run" if report.get("dry_run") else ""
-    console.print(f"{app}: {', '.join(counts) or spell.NOTHING}{only}", soft_wrap=True)
+    console.print(f"{app}: {', '.join(counts) or wording.NOTHING}{only}", soft_wrap=True)
 
 
 def _name(item: str | Document) -> str:

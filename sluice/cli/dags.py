@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame, tables
 from sluice.cli.get import listing
 from sluice.client import Document, segment
@@ -143,10 +143,10 @@ def _show(view: Document, as_json: bool) -> None:
     facts: list[tuple[str, render.Cell]] = [
         ("run", view["run_id"]),
         ("fired by", view["fired_by"]),
-        ("partition", spell.pairs(view.get("partition"))),
-        ("nominal", spell.both(view.get("nominal_at"), now)),
-        ("started", spell.both(view["started_at"], now)),
-        ("ended", spell.both(view.get("ended_at"), now)),
+        ("partition", wording.pairs(view.get("partition"))),
+        ("nominal", wording.both(view.get("nominal_at"), now)),
+        ("started", wording.both(view["started_at"], now)),
+        ("ended", wording.both(view.get("ended_at"), now)),
         ("run again", "\n".join(_again(rerun) for rerun in view["reruns"])),
     ]
     render.fields(console, facts)
@@ -156,7 +156,7 @@ def _show(view: Document, as_json: bool) -> None:
             node,
             render.state(status["state"]),
             str(status["round"]),
-            spell.ago(status.get("started_at"), now),
+            wording.ago(status.get("started_at"), now),
             status.get("run_id"),
             status["why"],
         )
@@ -167,4 +167,4 @@ def _show(view: Document, as_json: bool) -> None:
 
 def _again(rerun: Document) -> str:
     part = f"{rerun['what']} {rerun['node']}" if rerun.get("node") else rerun["what"]
-    return f"{part}, by {rerun['by']} at {spell.exact(rerun['at'])}"
+    return f"{part}, by {rerun['by']} at {wording.exact(rerun['at'])}"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sluice import render, spell
+from sluice import render, wording
 from sluice.cli import frame
 from sluice.client import Document, segment
 from sluice.errors import WrongUsage
@@ -41,7 +41,7 @@ def list_dead_letters(
             item["run_id"],
             item.get("target"),
             str(item.get("tries")),
-            spell.ago(item.get("failed_at"), now),
+            wording.ago(item.get("failed_at"), now),
             item.get("reason"),
         )
         for item in items

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame
 from sluice.cli.get import KindArgument
 from sluice.client import Client
@@ -66,7 +66,7 @@ def _question(client: Client, kind: Kind, fulls: list[str]) -> str:
 def _parts(client: Client, app: str) -> str:
     """``with 2 workflows and 3 schedules``; empty for an app without any."""
     counts = [
-        spell.count(len(found), kind.name)
+        wording.count(len(found), kind.name)
         for kind in (WORKFLOW, SCHEDULE, DAG, MESSAGE)
         if (found := client.listing(names.collection_path(kind, app.split(".")))["items"])
     ]

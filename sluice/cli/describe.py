@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from sluice import names, render, spell, states
+from sluice import names, render, states, wording
 from sluice.cli import frame, tables, why
 from sluice.cli.get import KindArgument
 from sluice.client import Client, Document
@@ -81,15 +81,15 @@ def _schedule(view: Document, parts: Parts) -> Pairs:
         ("runs", view.get("workflow")),
         ("state", states.meaning(view.get("state"))),
         ("now", reasons.get("why")),
-        ("next fire", spell.both(reasons.get("next_fire"), frame.now())),
+        ("next fire", wording.both(reasons.get("next_fire"), frame.now())),
         ("fires a day", f"{view['fires_per_day']:,}" if view.get("fires_per_day") else None),
-        ("skips", "\n".join(spell.both(at, frame.now()) for at in view.get("skips") or ())),
-        ("constraints", "\n".join(spell.constraint(rule) for rule in view.get("constraints", ()))),
+        ("skips", "\n".join(wording.both(at, frame.now()) for at in view.get("skips") or ())),
+        ("constraints", "\n".join(wording.constraint(rule) for rule in view.get("constraints", ()))),
         ("policy", view.get("policy")),
         ("pool", view.get("pool")),
         ("timeout", after),
         ("priority", None if view.get("priority") is None else str(view["priority"])),
-        ("properties", spell.pairs(view.get("properties"), "\n")),
+        ("properties", wording.pairs(view.get("properties"), "\n")),
     ]
 
 
@@ -105,7 +105,7 @@ def _workflow(view: Document, _: Parts) -> Pairs:
         ("priority", f"{view.get('priority')} (9 is most urgent)"),
         ("attempts", tries),
         ("pool", view.get("pool")),
-        ("properties", spell.pairs(view.get("properties"), "\n")),
+        ("properties", wording.pairs(view.get("properties"), "\n")),
     ]
 
 
@@ -133,7 +133,7 @@ def _policy(view: Document, _: Parts) -> Pairs:
         ("allows", f"{view.get('max_events')} starts in any {view.get('interval')}"),
         ("waiting", str(view.get("waiting", 0))),
         ("waits for", "\n".join(parts) if len(parts) > 1 else None),
-        ("next start", spell.both(view.get("next_start_at"), frame.now())),
+        ("next start", wording.both(view.get("next_start_at"), frame.now())),
     ]
 
 
@@ -161,12 +161,12 @@ def _show_queues(console: Console, view: Document) -> None:
 
 def _message(view: Document, parts: Parts) -> Pairs:
     target = view.get("target") or {}
-    goes = view.get("workflow") or (spell.pairs(target, "\n") if target else "the default target of its app")
+    goes = view.get("workflow") or (wording.pairs(target, "\n") if target else "the default target of its app")
     return [
         ("sent", tables.times(view)),
-        ("due", spell.both(view.get("due_time"), frame.now())),
-        ("next", spell.both(view.get("next_fire"), frame.now())),
-        ("lives until", spell.both(view.get("ttl"), frame.now())),
+        ("due", wording.both(view.get("due_time"), frame.now())),
+        ("next", wording.both(view.get("next_fire"), frame.now())),
+        ("lives until", wording.both(view.get("ttl"), frame.now())),
         ("goes to", goes),
         ("now", parts["why"].get("why")),
         ("content type", view.get("content_type")),
@@ -192,7 +192,7 @@ def _group(view: Document, _: Parts) -> Pairs:
     """The facts of an app or namespace. An app shows its last deployment; single changes since then may differ."""
     deployed = view.get("deployed") or {}
     by = f" by {deployed['by']}" if deployed.get("by") else ""
-    at = f"{spell.both(deployed.get('at'), frame.now())}{by}" if deployed else None
+    at = f"{wording.both(deployed.get('at'), frame.now())}{by}" if deployed else None
     return [("deployed", at), ("document", deployed.get("uri"))]
 
 
@@ -214,8 +214,8 @@ def _ownership(view: Document) -> Pairs:
     return [
         ("about", view.get("description")),
         ("owner", view.get("owner")),
-        ("tags", spell.pairs(view.get("tags"), " ")),
-        ("changed", f"{spell.both(view.get('updated_at'), frame.now())}{by}"),
+        ("tags", wording.pairs(view.get("tags"), " ")),
+        ("changed", f"{wording.both(view.get('updated_at'), frame.now())}{by}"),
     ]
 
 
@@ -250,5 +250,5 @@ _DAG_RUNS = _below("Last runs", tables.dag_runs)
 
 def _listed(value: Any) -> str:
     if isinstance(value, dict):
-        return spell.pairs(value, "\n")
+        return wording.pairs(value, "\n")
     return "\n".join(str(item) for item in value) if isinstance(value, list) else str(value)

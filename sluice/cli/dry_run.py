@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame
 from sluice.client import Document
 from sluice.names import SCHEDULE
@@ -35,7 +35,7 @@ def dry_run(
         return
     console = render.stdout()
     fires = int(answer.get("fires") or 0)
-    word = Text(f"fires {spell.count(fires, 'time')}", "green") if fires else Text("does not fire", "yellow")
+    word = Text(f"fires {wording.count(fires, 'time')}", "green") if fires else Text("does not fire", "yellow")
     render.title(console, "schedule", full, word)
     _show_steps(console, answer.get("steps") or [])
     left = [(_waiting(job), job.get("why")) for job in answer.get("left") or ()]
@@ -46,7 +46,7 @@ def dry_run(
 
 def _show_steps(console: Console, steps: list[Document]) -> None:
     rows: list[tuple[render.Cell, ...]] = [
-        (str(number), spell.exact(step.get("at")), _event(step.get("event")), _result(step), _why(step))
+        (str(number), wording.exact(step.get("at")), _event(step.get("event")), _result(step), _why(step))
         for number, step in enumerate(steps, 1)
     ]
     if rows:
@@ -70,10 +70,10 @@ def _event(event: str | Mapping[str, Any] | None) -> str | None:
     if not isinstance(event, Mapping):
         return event
     about = event.get("dataset") or event.get("workflow") or event.get("event")
-    more = [spell.pairs(event.get("partition")), event.get("status"), event.get("bytes")]
-    return " ".join(str(part) for part in (event.get("type"), about, *more) if part and part != spell.NOTHING)
+    more = [wording.pairs(event.get("partition")), event.get("status"), event.get("bytes")]
+    return " ".join(str(part) for part in (event.get("type"), about, *more) if part and part != wording.NOTHING)
 
 
 def _waiting(job: Document) -> str:
     """The label of a job that still waits after the last event: one for each value of the correlation keys."""
-    return f"left: {spell.pairs(job['correlation'])}" if job.get("correlation") else "left"
+    return f"left: {wording.pairs(job['correlation'])}" if job.get("correlation") else "left"

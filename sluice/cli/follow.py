@@ -8,7 +8,7 @@ from contextlib import nullcontext
 
 from rich.text import Text
 
-from sluice import render, spell
+from sluice import render, wording
 from sluice.cli import frame
 from sluice.client import Client, Document, segment
 from sluice.errors import ApiRefused
@@ -38,7 +38,7 @@ def until_over(
             if view is not None and view.get("decision") != "duplicate":
                 line = _line(view)
                 if line.plain != shown and not quiet:
-                    elapsed = spell.duration(time.monotonic() - began)
+                    elapsed = wording.duration(time.monotonic() - began)
                     console.print(Text.assemble((f"{elapsed:>8}  ", "dim"), line), soft_wrap=True)
                     shown = line.plain
                 if view.get("state") in OVER:
@@ -67,7 +67,9 @@ class _Elapsed:
 
 def show_end(run: Document) -> None:
     line = Text.assemble(render.state(run.get("state")), "  ")
-    line.append(f"waited {spell.duration(spell.waited(run))}, took {spell.duration(spell.took(run, frame.now()))}")
+    line.append(
+        f"waited {wording.duration(wording.waited(run))}, took {wording.duration(wording.took(run, frame.now()))}"
+    )
     render.stdout().print(line, soft_wrap=True)
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame
 from sluice.cli.follow import OVER
 from sluice.client import Client, Document, segment
@@ -71,7 +71,7 @@ def _latest(client: Client, schedule: str) -> str:
         hint = f"sluice why schedule {schedule} says why it has not run"
         raise WrongUsage(f"expected a schedule with a run, got {schedule!r}, which has none", "ID|SCHEDULE", hint)
     run = found[0]
-    when = spell.ago(run["claimed_at"], frame.now())
+    when = wording.ago(run["claimed_at"], frame.now())
     render.note(f"the latest run of {schedule}, begun {when}: {run['run_id']}, {run['state']}")
     return str(run["run_id"])
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame, tables
 from sluice.client import Document
 from sluice.errors import WrongUsage
@@ -124,7 +124,7 @@ def delete(
 
 
 def _show(view: Document) -> None:
-    line = Text.assemble((str(view["name"]), "bold"), f" is sent at {spell.both(view.get('next_fire'), frame.now())}")
+    line = Text.assemble((str(view["name"]), "bold"), f" is sent at {wording.both(view.get('next_fire'), frame.now())}")
     if view.get("schedule"):
         line.append(f", then {tables.times(view)}")
     render.stdout().print(line, soft_wrap=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.text import Text
 
-from sluice import render, spell
+from sluice import render, wording
 from sluice.cli import frame
 from sluice.client import Document
 
@@ -24,7 +24,7 @@ def now(namespace: frame.Namespace = None, as_json: frame.Json = False) -> None:
     if groups:
         render.heading(console, "Waiting, by what holds it")
         lines = [
-            (group["of"], str(group["count"]), spell.ago(group["oldest"], at), _changes(group), group["why"])
+            (group["of"], str(group["count"]), wording.ago(group["oldest"], at), _changes(group), group["why"])
             for group in groups
         ]
         render.table(console, ("HELD BY", "JOBS", "OLDEST", "CHECKED AGAIN", "WHY THE FIRST WAITS…"), lines, indent=2)
@@ -41,7 +41,7 @@ def _count(part: Document) -> Text:
 
 
 def _changes(group: Document) -> str:
-    return spell.exact(group["changes_at"]) if group["changes_at"] else "-"
+    return wording.exact(group["changes_at"]) if group["changes_at"] else "-"
 
 
 def _list(title: str, items: list[Any], columns: tuple[str, ...]) -> None:

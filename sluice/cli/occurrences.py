@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from sluice import checks, names, render, spell
+from sluice import checks, names, render, wording
 from sluice.cli import frame
 from sluice.client import Document
 from sluice.names import SCHEDULE
@@ -42,7 +42,7 @@ def _act(action: str, name: str, at: str, namespace: str | None, app: str | None
 
 def _show(view: Document) -> None:
     """List all skips, not only this one, so that a forgotten skip is noticed."""
-    skips = [spell.both(at, frame.now()) for at in view.get("skips") or ()]
+    skips = [wording.both(at, frame.now()) for at in view.get("skips") or ()]
     console = render.stdout()
     if not skips:
         console.print(Text.assemble((str(view["name"]), "bold"), " skips nothing"), soft_wrap=True)

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sluice import render, spell
+from sluice import render, wording
 from sluice.cli import frame
 from sluice.errors import WrongUsage
 
@@ -23,13 +23,13 @@ UNKNOWN = ("adopt", "cancel", "leave")
 def freeze(stack: Stack) -> None:
     """Freeze an installation: no Lambda of it begins until unfreeze."""
     frozen = _loaded("commands").freeze(stack)
-    render.note(f"{spell.count(frozen, 'Lambda')} of {stack} frozen; sluice unfreeze --stack {stack} ends it")
+    render.note(f"{wording.count(frozen, 'Lambda')} of {stack} frozen; sluice unfreeze --stack {stack} ends it")
 
 
 def unfreeze(stack: Stack) -> None:
     """Unfreeze an installation: its Lambdas run again."""
     count = _loaded("commands").unfreeze(stack)
-    render.note(f"{spell.count(count, 'Lambda')} of {stack} may run again")
+    render.note(f"{wording.count(count, 'Lambda')} of {stack} may run again")
 
 
 def export(
@@ -56,7 +56,7 @@ def export(
         what = ", ".join(namespaces or []) or "every namespace"
         frame.confirm(f"{what} will be deleted in {stack} once the files are written. Go on?", yes)
     other = {f"{table}_table": name for table, name in names.items()}
-    made = _loaded("commands").export(stack, to, namespaces or [], move, other, _told(as_json))
+    made = _loaded("commands").export(stack, to, namespaces or [], move, other, _progress(as_json))
     _show(made, as_json, f"exported to {to}{' and deleted here' if move else ''}")
 
 
@@ -73,7 +73,9 @@ def import_(
     as_json: frame.Json = False,
 ) -> None:
     """Import an export into an installation that has none of its namespaces."""
-    made = _loaded("commands").import_(stack, place, frame.pairs_of("--bucket", buckets or []), copy, _told(as_json))
+    made = _loaded("commands").import_(
+        stack, place, frame.pairs_of("--bucket", buckets or []), copy, _progress(as_json)
+    )
     _show(made, as_json, f"imported into {stack}")
 
 
@@ -112,7 +114,7 @@ def repair(
         return
     rows: list[tuple[render.Cell, ...]] = [(each.kind, each.name, each.done) for each in found]
     render.table(render.stdout(), ("WHAT", "NAME", "WOULD BE" if dry_run else "DONE"), rows)
-    render.note(f"{spell.count(len(found), 'finding')}{'; nothing was changed' if dry_run else ''}")
+    render.note(f"{wording.count(len(found), 'finding')}{'; nothing was changed' if dry_run else ''}")
 
 
 def _show(made: Any, as_json: bool, done: str) -> None:
@@ -120,15 +122,15 @@ def _show(made: Any, as_json: bool, done: str) -> None:
         render.machine(made.model_dump(mode="json"))
         return
     what = ", ".join(made.namespaces) or "the installation"
-    render.note(f"{what}: {spell.count(sum(made.rows.values()), 'row')} {done}")
+    render.note(f"{what}: {wording.count(sum(made.rows.values()), 'row')} {done}")
 
 
-def _told(quiet: bool) -> Callable[[str, int], None]:
-    def tell(table: str, rows: int) -> None:
+def _progress(quiet: bool) -> Callable[[str, int], None]:
+    def show(table: str, rows: int) -> None:
         if not quiet:
-            render.note(f"{table}: {spell.count(rows, 'row')}")
+            render.note(f"{table}: {wording.count(rows, 'row')}")
 
-    return tell
+    return show
 
 
 def _loaded(name: str) -> Any:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame
 from sluice.names import SCHEDULE
 
@@ -36,7 +36,7 @@ def preview(
         return
     now, dues = frame.now(), answer.get("due") or answer["items"]
     fires: list[tuple[render.Cell, ...]] = [
-        (str(number), spell.exact(at), spell.ago(due, now), spell.exact(due) if due != at else None)
+        (str(number), wording.exact(at), wording.ago(due, now), wording.exact(due) if due != at else None)
         for number, (at, due) in enumerate(zip(answer["items"], dues, strict=True), 1)
     ]
     console.print()

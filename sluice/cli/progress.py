@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.text import Text
 
-from sluice import render, spell
+from sluice import render, wording
 from sluice.cli.follow import FIRST_PAUSE
 from sluice.client import Client, Document
 
@@ -29,7 +29,7 @@ def until_over(client: Client, path: str, quiet: bool = False, pause: Callable[[
         while True:
             view = client.get(path)
             for line in _changes(view, shown) if not quiet else ():
-                elapsed = spell.duration(time.monotonic() - began)
+                elapsed = wording.duration(time.monotonic() - began)
                 console.print(Text.assemble((f"{elapsed:>8}  ", "dim"), line), soft_wrap=True)
             draw(_total(view, began))
             if view["state"] != ACTIVE:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sluice import render, spell
+from sluice import render, wording
 from sluice.cli import frame, tables
 from sluice.client import segment
 from sluice.errors import WrongUsage
@@ -83,7 +83,7 @@ def _row(item: dict[str, Any]) -> tuple[render.Cell, ...]:
         _took(item.get("duration_p95_ms")),
         _took(item.get("waited_p95_ms")),
         _count(item.get("sla_misses")),
-        spell.NOTHING if item.get("cost_usd") is None else f"${item['cost_usd']:,.2f}",
+        wording.NOTHING if item.get("cost_usd") is None else f"${item['cost_usd']:,.2f}",
         _change(item.get("duration_p50_change")),
         _change(item.get("cost_change")),
     )
@@ -91,16 +91,16 @@ def _row(item: dict[str, Any]) -> tuple[render.Cell, ...]:
 
 def _share(share: float | None) -> str:
     """A share in percent, rounded down, so that 100 % means all."""
-    return spell.NOTHING if share is None else f"{int(share * 1000) / 10:g} %"
+    return wording.NOTHING if share is None else f"{int(share * 1000) / 10:g} %"
 
 
 def _count(number: int | None) -> str | None:
-    return spell.NOTHING if number is None else str(number) if number else None
+    return wording.NOTHING if number is None else str(number) if number else None
 
 
 def _took(ms: int | None) -> str:
-    return spell.duration(None if ms is None else ms / 1000)
+    return wording.duration(None if ms is None else ms / 1000)
 
 
 def _change(share: float | None) -> str:
-    return spell.NOTHING if share is None else f"{share:+.0%}"
+    return wording.NOTHING if share is None else f"{share:+.0%}"

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from sluice import checks, names, render, spell
+from sluice import checks, names, render, wording
 from sluice.cli import frame, progress, tables
 from sluice.client import Client, Document, segment
 from sluice.errors import WrongUsage
@@ -157,12 +157,12 @@ def list_reprocesses(
         (
             item["reprocess_id"],
             render.state(item["state"]),
-            spell.ago(item["created_at"], now),
+            wording.ago(item["created_at"], now),
             _done(item),
             str(item["failed"]) if item["failed"] else None,
             _start(item),
-            spell.entry(item["first"]),
-            spell.entry(item["last"]),
+            wording.entry(item["first"]),
+            wording.entry(item["last"]),
         )
         for item in answer["items"]
     ]
@@ -248,7 +248,7 @@ def _done(view: Document) -> str:
 def show_plan(plan: Document, console: Console | None = None) -> None:
     """Print the steps of a dry run, and why each runs."""
     console = console or render.stdout()
-    render.title(console, "re-processing of", _start(plan), spell.count(plan["total"], "run"))
+    render.title(console, "re-processing of", _start(plan), wording.count(plan["total"], "run"))
     rows: list[tuple[render.Cell, ...]] = [
         (str(step["step"]), step["schedule"], str(step["total"]), _partitions(step), step["why"])
         for step in plan["steps"]
@@ -258,7 +258,7 @@ def show_plan(plan: Document, console: Console | None = None) -> None:
 
 def _partitions(step: Document) -> str:
     """The first and the last partition of a step."""
-    shown = [spell.entry(each) for each in (*step["first"], *step["last"])]
+    shown = [wording.entry(each) for each in (*step["first"], *step["last"])]
     return shown[0] if len(shown) == 1 else f"{shown[0]} to {shown[-1]}"
 
 
@@ -268,7 +268,7 @@ def _show(view: Document, as_json: bool) -> None:
         return
     console, now = render.stdout(), frame.now()
     render.title(console, "re-processing", view["reprocess_id"], render.state(view["state"]), f"{_done(view)} runs")
-    first, last = spell.entry(view["first"]), spell.entry(view["last"])
+    first, last = wording.entry(view["first"]), wording.entry(view["last"])
     fires = view.get("fires")
     facts: list[tuple[str, render.Cell]] = [
         ("dataset", view["dataset"]),
@@ -279,9 +279,9 @@ def _show(view: Document, as_json: bool) -> None:
         ("at a time", str(view["concurrency"])),
         ("progress", progress.bar(view)),
         ("counts", _counts(view)),
-        ("properties", spell.pairs(view.get("properties"), "\n")),
-        ("begun", f"{spell.both(view['created_at'], now)} by {view['created_by']}"),
-        ("ended", spell.both(view.get("ended_at"), now)),
+        ("properties", wording.pairs(view.get("properties"), "\n")),
+        ("begun", f"{wording.both(view['created_at'], now)} by {view['created_by']}"),
+        ("ended", wording.both(view.get("ended_at"), now)),
     ]
     render.fields(console, facts)
     _show_steps(console, view["steps"])

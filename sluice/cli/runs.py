@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame, logs, reprocess, search, tables
 from sluice.client import Client, Document, segment
 from sluice.errors import ApiRefused, WrongUsage
@@ -108,20 +108,20 @@ def _show_facts(console: Console, run: Document) -> None:
             ("reason", run.get("reason")),
             ("fired by", run.get("fired_by")),
             ("requested by", run.get("requested_by")),
-            ("partition", spell.pairs(run.get("partition") or run.get("correlation"))),
+            ("partition", wording.pairs(run.get("partition") or run.get("correlation"))),
             ("dag", _dag(run.get("dag"))),
             ("number", None if run.get("number") is None else str(run["number"])),
             ("attempt", tables.attempt(run)),
             ("waited for", run.get("waited_for")),
             ("billed", _billed(run.get("billed"))),
             ("deadline", _deadline(run)),
-            ("waited", spell.duration(spell.waited(run))),
-            ("took", spell.duration(spell.took(run, now))),
+            ("waited", wording.duration(wording.waited(run))),
+            ("took", wording.duration(wording.took(run, now))),
             ("workflow", run.get("workflow")),
-            ("properties", spell.pairs(run.get("properties"), " ")),
+            ("properties", wording.pairs(run.get("properties"), " ")),
             ("target", target.get("entry_point") or target.get("queue_url") or target.get("pool")),
             ("target's id", run.get("target_id")),
-            ("metrics", spell.pairs(run.get("metrics"))),
+            ("metrics", wording.pairs(run.get("metrics"))),
             ("again of", run.get("rerun_of")),
             ("priority", None if run.get("priority") is None else str(run["priority"])),
             ("context", run.get("context")),
@@ -132,7 +132,7 @@ def _show_facts(console: Console, run: Document) -> None:
 def _deadline(run: Document) -> str | None:
     """``to start by 2026-11-20 12:05:00.000 UTC, to end by ...``."""
     due = (("start_by", "to start by"), ("end_by", "to end by"))
-    return ", ".join(f"{word} {spell.exact(run[key])}" for key, word in due if run.get(key)) or None
+    return ", ".join(f"{word} {wording.exact(run[key])}" for key, word in due if run.get(key)) or None
 
 
 def _billed(hours: dict[str, float] | None) -> str | None:
@@ -149,9 +149,9 @@ def _show_instants(console: Console, run: Document) -> None:
     known = sorted(((run[key], word) for key, word in INSTANTS if run.get(key)), key=lambda step: str(step[0]))
     rows: list[tuple[render.Cell, ...]] = []
     for at, (instant, word) in enumerate(known):
-        step = spell.between(known[at - 1][0], instant) if at else None
-        after = None if step is None else f"+ {spell.duration(step)}"
-        rows.append((word, spell.exact(instant), spell.ago(instant, frame.now()), after))
+        step = wording.between(known[at - 1][0], instant) if at else None
+        after = None if step is None else f"+ {wording.duration(step)}"
+        rows.append((word, wording.exact(instant), wording.ago(instant, frame.now()), after))
     render.heading(console, "Instants")
     render.table(console, ("STEP", "AT", "", "AFTER"), rows, indent=2)
 
@@ -162,9 +162,9 @@ def _show_attempts(console: Console, history: list[Document]) -> None:
         (
             str(run.get("attempt")),
             render.state(run.get("state")),
-            spell.ago(run.get("started_at") or run.get("start_requested_at"), now),
-            spell.duration(spell.waited(run)),
-            spell.duration(spell.took(run, now)),
+            wording.ago(run.get("started_at") or run.get("start_requested_at"), now),
+            wording.duration(wording.waited(run)),
+            wording.duration(wording.took(run, now)),
             run.get("target_id"),
             run.get("reason"),
         )
@@ -180,7 +180,7 @@ def _show_events(console: Console, events: list[Document]) -> None:
         (
             event.get("kind"),
             event.get("dataset") or event.get("workflow") or event.get("type"),
-            spell.pairs(event.get("partition")),
+            wording.pairs(event.get("partition")),
             event.get("status"),
             _source(event),
         )
@@ -193,7 +193,7 @@ def _show_events(console: Console, events: list[Document]) -> None:
 def _source(event: Document) -> str:
     """Where an event comes from, then its payload as JSON."""
     source = event.get("path") or event.get("run_id")
-    return ", ".join(part for part in (source, *_own_fields(event)) if part) or spell.NOTHING
+    return ", ".join(part for part in (source, *_own_fields(event)) if part) or wording.NOTHING
 
 
 def _own_fields(event: Document) -> list[str]:
@@ -290,7 +290,7 @@ def _asked_scope(client: Client, run_id: str) -> str | None:
     console = render.stderr()
     reprocess.show_plan(plan, console)
     verb = "follows" if following == 1 else "follow"
-    question = f"{spell.count(following, 'schedule')} {verb} this run: run "
+    question = f"{wording.count(following, 'schedule')} {verb} this run: run "
     choices = (("d", "bold"), "ownstream too, ", ("o", "bold"), "nly this run, or ", ("N", "bold"), "othing? ")
     console.print(Text.assemble(question, *choices), end="", soft_wrap=True)
     answer = sys.stdin.readline().strip().lower()

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from sluice import render, spell
+from sluice import render, wording
 from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW, Kind
 
 View = Mapping[str, Any]
@@ -38,7 +38,7 @@ def _workflows(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
 
 def _datasets(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     rows: Rows = [
-        (v["name"], "/".join(v.get("keys", ())), ready(v), _changed(v, now), location(v) or spell.NOTHING)
+        (v["name"], "/".join(v.get("keys", ())), ready(v), _changed(v, now), location(v) or wording.NOTHING)
         for v in views
     ]
     return ("NAME", "KEYS", "READY AT", "CHANGED", "LOCATION…"), rows
@@ -61,7 +61,7 @@ def _pools(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
 
 
 def _shares(view: View) -> str:
-    return spell.pairs({name: share.get("reserved") for name, share in (view.get("shares") or {}).items()})
+    return wording.pairs({name: share.get("reserved") for name, share in (view.get("shares") or {}).items()})
 
 
 def _schedules(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
@@ -92,8 +92,8 @@ def dag_runs(console: Console, items: Sequence[View], now: datetime, indent: int
         nodes: View = run["nodes"]
         well = sum(node["state"] in ("SUCCEEDED", "SKIPPED") for node in nodes.values())
         bad = [f"{name} {node['state']}: {node['why']}" for name, node in nodes.items() if node["state"] in BAD]
-        took = spell.duration(spell.between(run["started_at"], run.get("ended_at") or now.isoformat()))
-        state, ago = render.state(run["state"]), spell.ago(run["started_at"], now)
+        took = wording.duration(wording.between(run["started_at"], run.get("ended_at") or now.isoformat()))
+        state, ago = render.state(run["state"]), wording.ago(run["started_at"], now)
         about = _values(run.get("partition"))
         rows.append((run["run_id"], state, ago, took, about, f"{well}/{len(nodes)}", bad[0] if bad else None))
     render.table(console, ("RUN", "STATE", "STARTED", "TOOK", "PARTITION", "DONE", "WHY…"), rows, indent)
@@ -104,7 +104,7 @@ BAD = ("FAILED", "CANCELLED", "ABORTED")
 
 def _messages(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     rows: Rows = [
-        (v["name"], spell.ago(v.get("next_fire"), now), times(v), _channel(v), _changed(v, now), v.get("description"))
+        (v["name"], wording.ago(v.get("next_fire"), now), times(v), _channel(v), _changed(v, now), v.get("description"))
         for v in views
     ]
     return ("NAME", "NEXT", "REPEATS", "GOES TO", "CHANGED", "DESCRIPTION…"), rows
@@ -112,8 +112,8 @@ def _messages(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
 
 def times(message: View) -> str:
     """When and how many times a message is sent, where known: ``@every 10s, 4 times``."""
-    often = f", {spell.count(message['repeats'], 'time')}" if message.get("repeats") else ""
-    return f"{message['schedule']}{often}" if message.get("schedule") else spell.NOTHING
+    often = f", {wording.count(message['repeats'], 'time')}" if message.get("repeats") else ""
+    return f"{message['schedule']}{often}" if message.get("schedule") else wording.NOTHING
 
 
 def _channel(message: View) -> str:
@@ -160,9 +160,9 @@ def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0
         (
             run["run_id"],
             _state_of(run),
-            spell.ago(run.get("started_at") or run.get("start_requested_at") or run.get("claimed_at"), now),
-            spell.duration(spell.waited(run)),
-            spell.duration(spell.took(run, now)),
+            wording.ago(run.get("started_at") or run.get("start_requested_at") or run.get("claimed_at"), now),
+            wording.duration(wording.waited(run)),
+            wording.duration(wording.took(run, now)),
             _values(run.get("partition") or run.get("correlation")),
             run.get("reason"),
         )
@@ -179,7 +179,7 @@ def records(console: Console, items: Sequence[View], now: datetime, indent: int 
             if str(record["id"]).startswith(record["schedule"])
             else f"{record['schedule']} {record['id']}",
             render.state(record["kind"]),
-            spell.both(record.get("at"), now),
+            wording.both(record.get("at"), now),
             str(record["count"]) if record.get("count", 1) > 1 else None,
             record.get("reason"),
         )
@@ -195,8 +195,8 @@ def partitions(console: Console, items: Sequence[View], now: datetime, indent: i
         return
     rows: Rows = [
         (
-            spell.pairs(item.get("partition")),
-            spell.ago(item.get("ready_at"), now),
+            wording.pairs(item.get("partition")),
+            wording.ago(item.get("ready_at"), now),
             item.get("path"),
         )
         for item in items
@@ -214,7 +214,7 @@ def _snapshots(console: Console, items: Sequence[View], now: datetime, indent: i
             _count(snapshot.get("added_records")),
             _count(snapshot.get("deleted_data_files")),
             _count(snapshot.get("total_records")),
-            spell.ago(item.get("put_at"), now),
+            wording.ago(item.get("put_at"), now),
         )
         for item, snapshot in sorted(known, key=lambda each: str(each[0].get("put_at")))
     ]
@@ -223,16 +223,16 @@ def _snapshots(console: Console, items: Sequence[View], now: datetime, indent: i
 
 
 def _count(number: int | None) -> str:
-    return spell.NOTHING if number is None else f"{number:,}"
+    return wording.NOTHING if number is None else f"{number:,}"
 
 
 def constraints(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
     """Whether each constraint is met, and until when it is not."""
     rows: Rows = [
         (
-            spell.words(item.get("type")),
+            wording.words(item.get("type")),
             Text("yes", "green") if item.get("met") else Text("no", "yellow"),
-            spell.ago(item.get("until"), now),
+            wording.ago(item.get("until"), now),
             item.get("why"),
         )
         for item in items
@@ -244,7 +244,7 @@ def versions(console: Console, items: Sequence[View], now: datetime, indent: int
     rows: Rows = [
         (
             str(item["version"]),
-            spell.ago(item.get("created_at"), now),
+            wording.ago(item.get("created_at"), now),
             item.get("created_by"),
             render.lines(console, item.get("changes") or ()),
         )
@@ -284,24 +284,24 @@ def _state_of(run: View) -> Text:
 
 def _values(partition: View | None) -> str:
     """``2013/1/1``: the values without the keys, which are the same in all rows."""
-    return "/".join(str(value) for value in partition.values()) if partition else spell.NOTHING
+    return "/".join(str(value) for value in partition.values()) if partition else wording.NOTHING
 
 
 def _changed(view: View, now: datetime) -> str:
-    return spell.ago(view.get("updated_at"), now)
+    return wording.ago(view.get("updated_at"), now)
 
 
 def _since(text: str | None, now: datetime) -> str:
-    return spell.duration(spell.between(text, now.isoformat()))
+    return wording.duration(wording.between(text, now.isoformat()))
 
 
 def _target_type(view: View) -> str:
-    return str((view.get("target") or {}).get("type") or spell.NOTHING)
+    return str((view.get("target") or {}).get("type") or wording.NOTHING)
 
 
 def _entry(view: View) -> str:
     target = view.get("target") or {}
-    return str(target.get("entry_point") or target.get("queue_url") or spell.NOTHING)
+    return str(target.get("entry_point") or target.get("queue_url") or wording.NOTHING)
 
 
 def _attempts(view: View) -> str:
@@ -309,4 +309,4 @@ def _attempts(view: View) -> str:
 
 
 def _number(value: Any) -> str:
-    return spell.NOTHING if value is None else str(value)
+    return wording.NOTHING if value is None else str(value)

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame, tables
 from sluice.cli.follow import OVER
 from sluice.client import PAGE, Client, Document, segment
@@ -116,7 +116,7 @@ def draw(console: Console, seen: Snapshot, rows: int | None = None) -> None:
             ("waiting", Text(number, "yellow" if seen.jobs else "")),
             ("started", f"{flow.a_minute(flow.started):.1f} a minute"),
             ("ended", ended),
-            ("in the last", spell.duration(flow.seconds)),
+            ("in the last", wording.duration(flow.seconds)),
         ],
     )
     if running:
@@ -126,7 +126,7 @@ def draw(console: Console, seen: Snapshot, rows: int | None = None) -> None:
     if waiting:
         render.heading(console, "Waiting")
         lines = [
-            (schedule, render.state(state), str(len(jobs)), spell.ago(_since(jobs[0]), seen.at), _why(jobs[0]))
+            (schedule, render.state(state), str(len(jobs)), wording.ago(_since(jobs[0]), seen.at), _why(jobs[0]))
             for (schedule, state), jobs in waiting[:rows]
         ]
         render.table(console, ("SCHEDULE", "STATE", "JOBS", "OLDEST", "WHY THE OLDEST WAITS…"), lines, indent=2)
@@ -155,7 +155,7 @@ def _rest(console: Console, number: int, rows: int | None) -> None:
 
 
 def _age(instant: str | None, now: datetime) -> float | None:
-    moment = spell.instant(instant)
+    moment = wording.instant(instant)
     return None if moment is None else (now - moment).total_seconds()
 
 

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame, progress
 from sluice.errors import NotReachable, WrongUsage
 from sluice.names import APP
@@ -51,7 +51,7 @@ def upload(
     if as_json:
         render.machine({"items": sent, "next_cursor": None})
     elif len(sent) > 1:
-        render.note(f"{spell.count(len(sent), 'file')} uploaded")
+        render.note(f"{wording.count(len(sent), 'file')} uploaded")
 
 
 def _code_of(app: str) -> str:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 from typer.core import TyperGroup
 
-from sluice import names, render, spell
+from sluice import names, render, wording
 from sluice.cli import frame, tables
 from sluice.client import Client, Document, segment
 from sluice.errors import ApiRefused
@@ -78,9 +78,9 @@ def _show_work(work_id: str, as_json: bool, kinds: tuple[str, str]) -> None:
         console,
         [
             ("why", answer.get("why")),
-            ("ended", spell.both(answer.get("at"), frame.now())),
+            ("ended", wording.both(answer.get("at"), frame.now())),
             ("fired by", answer.get("fired_by")),
-            ("waited", None if waited is None else spell.duration(waited / 1000)),
+            ("waited", None if waited is None else wording.duration(waited / 1000)),
         ],
     )
 
@@ -109,7 +109,7 @@ def schedule(
         return
     console = render.stdout()
     render.title(console, "schedule", answer["schedule"], render.state(answer.get("state")))
-    next_fire = spell.both(answer.get("next_fire"), frame.now())
+    next_fire = wording.both(answer.get("next_fire"), frame.now())
     render.fields(console, [("why", answer.get("why")), ("next fire", next_fire)])
     jobs = answer.get("jobs") or []
     for waiting in jobs[:IN_FULL]:
@@ -117,7 +117,7 @@ def schedule(
         render.title(console, "job", waiting["job_id"], render.state(waiting.get("state")))
         show_job(console, waiting)
     if len(jobs) > IN_FULL:
-        render.heading(console, f"and {spell.count(len(jobs) - IN_FULL, 'more job')}")
+        render.heading(console, f"and {wording.count(len(jobs) - IN_FULL, 'more job')}")
         tables.jobs(console, jobs[IN_FULL:], frame.now(), indent=2)
     if answer.get("ended"):
         render.heading(console, ENDED)
@@ -134,8 +134,8 @@ def show_job(console: Console, answer: Document) -> None:
             ("arrived", _lines(answer.get("arrived"))),
             ("missing", _lines(answer.get("missing"), "yellow")),
             ("wakes by", answer.get("wakes")),
-            ("partition", spell.pairs(answer.get("correlation"))),
-            ("since", spell.both(answer.get("since"), frame.now())),
+            ("partition", wording.pairs(answer.get("correlation"))),
+            ("since", wording.both(answer.get("since"), frame.now())),
         ],
     )
     if answer.get("constraints"):

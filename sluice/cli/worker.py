@@ -50,7 +50,7 @@ def run(
     Arguments that begin with '-' are refused, unless {args} stands first or after a word --.
     SIGTERM or ctrl-C drains the worker: it finishes its active runs. A second signal ends these, too.
     """
-    from sluice.pulling import Plan, Worker
+    from sluice.worker import Plan, Worker
 
     full = pool if "." in pool else f"{frame.needed_namespace(namespace)}.{pool}"
     if full.count(".") != 1:

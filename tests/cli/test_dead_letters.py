@@ -65,7 +65,7 @@ def test_e6_a_dead_letter_is_redriven_by_its_id(api: PlayedApi, sluice: Sluice) 
     api.play("POST", f"{LETTERS}/{RUN}/redrive", Played(503), {"run_id": RUN, "attempt": 2})
     done = sluice("dead-letters", "redrive", RUN)
     assert (done.exit_code, done.stdout) == (0, f"{RUN} is delivered again: attempt 2\n")
-    assert len(api.requests) == 2, "asking again is asking once"
+    assert len(api.requests) == 2, "a repeated request has no further effect"
 
 
 def test_e6_all_of_a_schedule_are_redriven_or_shown_as_refused(api: PlayedApi, sluice: Sluice) -> None:

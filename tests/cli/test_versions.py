@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sluice import spell
+from sluice import wording
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import PlayedApi
 from tests.cli.recorded import ARN, CLEAN, JOB, SCHEDULES, job_why, schedule_why, unmet, version
@@ -100,4 +100,4 @@ def test_c14_why_schedule_shows_the_constraints_of_each_job(api: PlayedApi, slui
     ],
 )
 def test_a_constraint_of_any_type_is_described_in_words(rule: dict[str, object], words: str) -> None:
-    assert spell.constraint(rule) == words
+    assert wording.constraint(rule) == words

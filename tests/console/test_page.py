@@ -15,8 +15,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "sluice" / "console" / "static"
 NODE = ROOT / "build" / "console-venv" / "bin"
-MOST_BYTES = 300_000  # gzipped, of the first load with the list of schedules
-MOST_BYTES_OF_PICTURE = 300_000
+MAX_BYTES = 300_000  # gzipped, of the first load with the list of schedules
+MAX_BYTES_OF_PICTURE = 300_000
 START, LIST = "index.html", "src/views/schedules.tsx"
 
 
@@ -45,7 +45,7 @@ def gzipped(path: Path) -> int:
 
 def test_the_first_load_with_the_list_is_small(manifest: dict[str, Any]) -> None:
     sizes = {name: gzipped(BUILD / name) for name in [START, *files_of(manifest, START, LIST)]}
-    assert sum(sizes.values()) <= MOST_BYTES, sizes
+    assert sum(sizes.values()) <= MAX_BYTES, sizes
 
 
 def test_the_layout_of_graphs_is_no_part_of_the_first_load(manifest: dict[str, Any]) -> None:
@@ -61,7 +61,7 @@ def test_the_page_needs_no_inline_script_or_style(manifest: dict[str, Any]) -> N
 def test_the_pictures_of_the_documents_are_small() -> None:
     sizes = {path.name: path.stat().st_size for path in (ROOT / "docs" / "pictures").glob("*.png")}
     assert len(sizes) >= 4
-    assert {name: size for name, size in sizes.items() if size > MOST_BYTES_OF_PICTURE} == {}
+    assert {name: size for name, size in sizes.items() if size > MAX_BYTES_OF_PICTURE} == {}
 
 
 def npm(script: str) -> None:

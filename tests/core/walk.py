@@ -165,8 +165,8 @@ def expressions(draw: st.DrawFn) -> tuple[str, Meaning]:
     nth = nth if weekday[0] != "*" else set()
     special = [WEEKDAYS[kind] + ("L" if number < 0 else f"#{number}") for kind, number in sorted(nth)]
     days = ",".join([day[0], *(["L"] if last else [])])
-    spelled = " ".join([*clock, days, month[0], ",".join([weekday[0], *special])])
+    short_duration = " ".join([*clock, days, month[0], ",".join([weekday[0], *special])])
     meaning = Meaning(
         times.seconds, times.minutes, times.hours, day[1], month[1], weekday[1], last_day=last, nth=frozenset(nth)
     )
-    return spelled, meaning
+    return short_duration, meaning

@@ -12,7 +12,7 @@ from docs.pictures import states
 from tests.support.schedules import at, partitions
 from tests.support.world import World, flights, full
 
-WISHES = tuple(states.MOVES)
+REQUESTED = tuple(states.MOVES)
 
 
 def bring(world: World, name: str, mode: Mode) -> None:
@@ -43,7 +43,7 @@ def mode_of(world: World, name: str) -> str:
     return schedule_state.mode
 
 
-@pytest.mark.parametrize("wanted", WISHES)
+@pytest.mark.parametrize("wanted", REQUESTED)
 def test_a_mode_change_follows_the_figure_or_is_refused(world: World, wanted: str) -> None:
     world.deploy(flights({}))
     for mode in states.MODES:

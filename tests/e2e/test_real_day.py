@@ -29,7 +29,7 @@ raise ValueError("column dep_time is not what it was: " + sys.argv[-2])
 """
 
 
-class Road:
+class RealDay:
     """A new namespace and prefix on the local cloud, and the client to read it."""
 
     def __init__(self, endpoints: Endpoints, client: Client) -> None:
@@ -63,16 +63,16 @@ class Road:
 
 
 @pytest.fixture
-def channel(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Road]:
+def channel(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[RealDay]:
     for name, value in cloud.environment().items():
         monkeypatch.setenv(name, value)
-    made = Road(cloud, Client.from_environment())
+    made = RealDay(cloud, Client.from_environment())
     yield made
     for schedule in made.client.get(f"{made.base}/apps/flights/schedules")["items"]:
         made.client.post(f"/v1/namespaces/{made.name}/apps/flights/schedules/{schedule['name'].split('.')[2]}/disable")
 
 
-def test_a_real_day_is_cleaned_and_its_join_waits_for_weather(channel: Road) -> None:
+def test_a_real_day_is_cleaned_and_its_join_waits_for_weather(channel: RealDay) -> None:
     for job in ("clean_flights.py", "delays_by_weather.py", "daily_report.py"):
         channel.code(job, (ROOT / "jobs" / job).read_text())
     channel.code("sluice_job.py", (ROOT / "job_library" / "sluice_job.py").read_text())
@@ -110,7 +110,7 @@ def test_a_real_day_is_cleaned_and_its_join_waits_for_weather(channel: Road) -> 
     assert upstream["run_id"] == clean["run_id"]
 
 
-def test_a_job_that_raises_leaves_its_last_error_in_the_run(channel: Road) -> None:
+def test_a_job_that_raises_leaves_its_last_error_in_the_run(channel: RealDay) -> None:
     entry = channel.code("throws.py", THROWS)
     app = {
         "datasets": {"drop": {"bucket": "lake", "prefix": f"{channel.prefix}drop/", "keys": ["n"]}},
@@ -133,7 +133,7 @@ def test_a_job_that_raises_leaves_its_last_error_in_the_run(channel: Road) -> No
     assert "ValueError" in log
 
 
-def test_a_timer_delivers_to_a_queue_on_its_seconds_not_before(channel: Road) -> None:
+def test_a_timer_delivers_to_a_queue_on_its_seconds_not_before(channel: RealDay) -> None:
     sqs = channel.endpoints.client("sqs")
     url = sqs.create_queue(QueueName=f"sluice-target-{channel.name}")["QueueUrl"]
     app = {

@@ -275,7 +275,7 @@ class Day(World):
         again = [lease for lease in self.acknowledged if attempts[lease].state != "SUCCEEDED"]
         assert again == [], "done, and tried again"
         retried = sum(run.state == "RETRYING" for run in attempts.values())
-        assert retried <= 50 * (self.worker_deaths + self.died), "tried again, and nobody died over it"
+        assert retried <= 50 * (self.worker_deaths + self.died), "more retries than deaths explain"
 
     def _check_rest(self) -> None:
         left = [job for job in self._rows(Job, "JobsTable", "FIRE#", "JOB#", "GATHERING", "RETRY#") if not job.closed]

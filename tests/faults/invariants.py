@@ -132,7 +132,7 @@ def check(world: World) -> Stock:
     stock = Stock(world)
     _slots_are_counted(stock)
     _queues_are_what_jobs_say(stock)
-    _index_is_what_gates_say(stock)
+    _the_index_matches_the_schedule_states(stock)
     _events_are_accounted_for(stock)
     _each_run_started_once(world, stock)
     _what_lives_stays(stock)
@@ -296,7 +296,7 @@ def _what_lives_is_counted(world: World, stock: Stock) -> None:
         assert pooled is None or not counting.lacks_pool(run, pooled[0]), f"{run} is in a pool that does not count it"
 
 
-def _index_is_what_gates_say(stock: Stock) -> None:
+def _the_index_matches_the_schedule_states(stock: Stock) -> None:
     expected: set[tuple[str, str, int, str]] = set()
     timed: dict[str, int] = {}
     ending: set[str] = set()  # a schedule that no longer gathers may have a timer that wakes for its removal
@@ -327,12 +327,12 @@ def _events_are_accounted_for(stock: Stock) -> None:
     """Every counted event belongs to a job, a run or a record."""
     ends = {run.run_id for run in stock.runs} | {record.id for record in stock.records}
     known = ends | {job.job_id for job in stock.jobs} | {NO_JOB}
-    lost = [marker for marker in stock.markers if marker.event_job not in known]
+    lost = [marker for marker in stock.applied if marker.event_job not in known]
     assert lost == [], "events of jobs that are nowhere"
     for job in stock.jobs:
         if job.closed and not job.job_id:
             continue  # a tombstone: its events are in the record of the dropped job
-        _counts_are_those_of_markers(job, [marker for marker in stock.markers if marker.event_job == job.job_id])
+        _counts_are_those_of_markers(job, [marker for marker in stock.applied if marker.event_job == job.job_id])
     ran = {run.run_id for run in stock.runs}
     did_well = {run.run_id for run in stock.runs if run.state != "FAILED"}
     for record in stock.records:

@@ -50,7 +50,7 @@ SHIFT = 30  # minutes by which the second outage of a pair begins later
 MAX_REST = 150  # minutes after the load, in which active work ends
 LATE: Millis = MINUTE  # a fire that starts this much after its instant is late
 SPARK_TAKES = 90 * SECOND
-PATIENT = {"tries": 3, "delay": "1s", "backoff": {"tries": 30, "delay": "10s", "most": "5m"}}
+PATIENT = {"tries": 3, "delay": "1s", "backoff": {"tries": 30, "delay": "10s", "max_delay": "5m"}}
 ENTRIES = 8  # of the backfill
 EVERY = {"tell": 2, "hasty": 4, "latest": 5, "none": 5, "spark": 6, "pulled": 10, "changed": 6}  # minutes
 SILENCE: Millis = 3 * MINUTE  # after the end of a run; Sluice normally records the end within this time
@@ -444,7 +444,7 @@ class Platform(World):
 
     def _check_events(self, last: Mapping[str, Run], stock: invariants.Stock) -> None:
         """Each object and each custom event counts once, in a run."""
-        counted = [marker for marker in stock.markers if marker.event_job in last]
+        counted = [marker for marker in stock.applied if marker.event_job in last]
         data = [marker.event_job for marker in counted if marker.schedule == full("data")]
         assert len(data) == len(set(data)) == len(self.put_at), "objects"
         orders = {marker.event.id for marker in counted if marker.schedule == full("orders")}
@@ -456,7 +456,7 @@ class Platform(World):
         timed = [run for run in runs if run.nominal_at is not None and run.schedule in map(full, ("tell", "hasty"))]
         lateness = [_started(run) - (run.due_at or 0) for run in timed]
         started = {run.run_id: _started(run) for run in runs}
-        data = [started[marker.event_job] - marker.event.instant for marker in stock.markers
+        data = [started[marker.event_job] - marker.event.instant for marker in stock.applied
                 if marker.schedule == full("data")]  # fmt: skip
         spark = [self.emr.started_at[run.request.name] - run.due_at for run in runs
                  if run.schedule == full("spark") and run.due_at is not None]  # fmt: skip

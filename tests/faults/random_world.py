@@ -393,5 +393,5 @@ class RandomWorld(World):
         for run in stock.runs:
             answer = self.payloads.context(run.run_id)
             if answer is not None and run.event is None:
-                marked = sorted(marker.event.id for marker in stock.markers if marker.event_job == run.run_id)
+                marked = sorted(marker.event.id for marker in stock.applied if marker.event_job == run.run_id)
                 assert sorted(event["id"] for event in answer["events"]) == marked, f"the events of {run}"

@@ -89,7 +89,7 @@ def _carry(world: World) -> None:
     finish(world)
 
 
-def _lift(world: World) -> None:
+def _inherit_priority(world: World) -> None:
     """A job waits for its hour, and the update removes the delay."""
     upload(world, 1)
     people(world, lambda: world.put("late", {**partitions(), "on_update": "carry"}))
@@ -162,7 +162,7 @@ PAUSED = {
     ),
     "an update that lifts what a job waits for": Scenario(
         {"late": partitions(constraints=[{"type": "delay", "after": "1h"}])},
-        _lift,
+        _inherit_priority,
         [({"late": ["SUCCEEDED"]}, 1)],
         holds=_soon,
     ),

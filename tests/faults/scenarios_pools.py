@@ -17,7 +17,7 @@ def pooled(workflow: str, dataset: str = "flights", **fields: Any) -> dict[str, 
     return partitions(1, workflow, dataset, by=["day"], pool="p", timeout="never", **fields)
 
 
-def _share_and_borrow(world: World) -> None:
+def _use_a_share_and_its_fallback(world: World) -> None:
     """Three units are common and one belongs to the join. The join takes a common unit that no job waits for, then
     queues.
     """
@@ -63,10 +63,10 @@ def _leave_with_units(world: World) -> None:
 POOLED = {
     "a share, and what nobody waits for": Scenario(
         {"a": pooled("clean", slots=2), "j": pooled("join", "weather")},
-        _share_and_borrow,
+        _use_a_share_and_its_fallback,
         [({"a": ["SUCCEEDED"], "j": ["SUCCEEDED"] * 3}, 4)],
     ),
-    "a pool that grows while somebody waits": Scenario(
+    "a pool that grows while a job waits": Scenario(
         {"a": pooled("clean", slots=3)}, _grow, [({"a": ["SUCCEEDED"] * 2}, 2)]
     ),
     "a pool whose share is given up": Scenario(

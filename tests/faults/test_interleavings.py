@@ -176,7 +176,9 @@ def test_interleaving_25_a_duplicate_of_finished_fire_is_ignored(world: World) -
 
     assert (len(world.targets.queue.messages), len(world.targets.emr.calls)) == (sent, calls)
     places = [job.sort_key for job in (*world.jobs("tick"), *world.jobs("emr"))]
-    assert not {fire.sort_key for fire in stalled} & set(places), "the ghosts are gone, and nothing hints them for ever"
+    assert not {fire.sort_key for fire in stalled} & set(places), (
+        "the duplicates are gone, and nothing hints them any more"
+    )
 
 
 def test_interleaving_18_a_long_backlog_is_swept_once_per_row(world: World) -> None:

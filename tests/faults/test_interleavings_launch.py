@@ -64,7 +64,7 @@ def test_interleaving_10_a_freed_slot_goes_to_a_waiter_first(world: World) -> No
     world.hints.lose = False
     world.upload(day(1, "weather", "x.csv"))
     world.settle()
-    assert world.runs("low") == [], "there is a free slot, but somebody waits for it"
+    assert world.runs("low") == [], "there is a free slot, but a job waits for it"
 
     serve(world.ports, LIMIT)
     assert len(world.runs("urgent")) == 2

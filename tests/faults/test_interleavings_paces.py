@@ -86,8 +86,10 @@ def test_interleaving_22_contended_slot_and_pace_keep_order() -> None:
     assert beyond_pace(starts, 6, MINUTE) == []
     assert [run.created_at for run in world.runs("daily")] == sorted(run.created_at for run in world.runs("daily"))
     for job in {job for job, _ in moves}:
-        ways = [line for mover, line in moves if mover == job]
-        assert ways == sorted(ways, key=lambda line: line == CALM), "from the slot to the pace, and never back"
+        ways = [limit_name for mover, limit_name in moves if mover == job]
+        assert ways == sorted(ways, key=lambda limit_name: limit_name == CALM), (
+            "from the slot to the pace, and never back"
+        )
     check(world)
 
 
@@ -102,14 +104,14 @@ def test_interleaving_23_unanswered_throttled_run_is_cancelled() -> None:
     assert len(world.targets.emr.calls) > 2
 
     world.disable("daily")
-    line = "workflow:demo.flights.clean"
-    assert world.limit_state(line).active == 1, "the slot is not given away while that run may live"
+    limit_name = "workflow:demo.flights.clean"
+    assert world.limit_state(limit_name).active == 1, "the slot is not given away while that run may live"
     world.pass_by("5m")
 
     [made] = world.targets.emr.runs.values()
     assert made.state == "CANCELLED"
     assert [run.state for run in world.runs("daily")] == ["CANCELLED"]
-    assert world.limit_state(line).active == 0
+    assert world.limit_state(limit_name).active == 0
     check(world)
 
 

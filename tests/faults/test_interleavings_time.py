@@ -124,15 +124,17 @@ def test_interleaving_25_a_stalled_emitter_writes_consumed_fires(world: World, f
 
     assert (len(world.runs("tick")), len(world.targets.queue.messages)) == (runs, sent)
     left = {job.sort_key for job in world.jobs("tick")}
-    assert not left & {fire.sort_key for fire in stalled.fires}, "the ghosts are gone, and nothing hints them for ever"
+    assert not left & {fire.sort_key for fire in stalled.fires}, (
+        "the duplicates are gone, and nothing hints them any more"
+    )
 
 
 def test_interleaving_25_a_duplicate_of_deleted_schedule_is_gone(world: World) -> None:
     world.deploy(flights({"tick": to_queue(time("@every 1m", repeats=1), when_done="delete")}))
-    ghosts = world.jobs("tick")
+    duplicates = world.jobs("tick")
     world.pass_by("3m")
     assert is_gone(world)
-    world.ports.ledger.put_all([Put(fire) for fire in ghosts])
+    world.ports.ledger.put_all([Put(fire) for fire in duplicates])
     world.pass_by("3m")
     assert len(world.targets.queue.messages) == 1
     assert world.jobs("tick") == []

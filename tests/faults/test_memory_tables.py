@@ -31,7 +31,7 @@ SAMPLE = (
     "an app that goes with its messages",
     "a rate, and a pace that others keep busy",
     "an execution that fails and is attempted again",
-    "a pool that grows while somebody waits",
+    "a pool that grows while a job waits",
     "start calls that are throttled",
     "a notice of failures and an abort",
     "a gap after the last run, and two schedules that keep it",

@@ -32,7 +32,7 @@ def test_every_write_to_a_state_or_job_changes_its_stamp() -> None:
 
         def observe(world: World = world, name: str = name) -> None:
             nonlocal before
-            after = _gates_and_jobs(world)
+            after = _states_and_jobs(world)
             for place, item in after.items():
                 old = before.get(place)
                 if old is None or old is item or _content(old) == _content(item):
@@ -48,7 +48,7 @@ def test_every_write_to_a_state_or_job_changes_its_stamp() -> None:
     assert min(changes.values()) > 50, changes
 
 
-def _gates_and_jobs(world: World) -> Rows:
+def _states_and_jobs(world: World) -> Rows:
     return {(_kind(row), row["pk"]["S"], row["sk"]["S"]): row for _, row in world.tables.rows() if _kind(row)}
 
 

@@ -36,4 +36,4 @@ def test_a_schema_becomes_an_interface_with_optional_fields() -> None:
 
 def test_names_of_typescript_itself_are_changed() -> None:
     assert console_types.declare("Record", {"type": "string"}) == "export type RecordOfWork = string;\n"
-    assert console_types.spell({"$ref": "#/components/schemas/Error"}) == "Refusal"
+    assert console_types.type_of({"$ref": "#/components/schemas/Error"}) == "Refusal"

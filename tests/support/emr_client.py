@@ -56,13 +56,13 @@ class EmrClient:
         return {"applicationId": application, "jobRunId": made.id}
 
     def get_job_run(self, **asked: str) -> dict[str, Any]:
-        return {"jobRun": self._told(self._run(**asked))}
+        return {"jobRun": self._answer(self._run(**asked))}
 
     def cancel_job_run(self, **asked: str) -> None:
         self._run(**asked).state = "CANCELLED"
 
     def list_job_runs(self, **asked: Any) -> dict[str, Any]:
-        return {"jobRuns": [self._told(run) for run in self.runs if run.application == asked["applicationId"]]}
+        return {"jobRuns": [self._answer(run) for run in self.runs if run.application == asked["applicationId"]]}
 
     def _run(self, **asked: str) -> JobRun:
         for run in self.runs:
@@ -71,7 +71,7 @@ class EmrClient:
         raise ResourceNotFoundException
 
     @staticmethod
-    def _told(run: JobRun) -> dict[str, Any]:
+    def _answer(run: JobRun) -> dict[str, Any]:
         now = datetime(2026, 3, 2, 12, tzinfo=UTC)
         answer = {"id": run.id, "applicationId": run.application, "name": run.name, "state": run.state}
         return {**answer, "createdAt": now, "updatedAt": now, "startedAt": now, "endedAt": now}

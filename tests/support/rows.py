@@ -33,7 +33,7 @@ def event(event_id: str = "e1", **fields: Any) -> Event:
     return replace(plain, **fields)
 
 
-def marker(event_id: str = "e1", job_id: str = "j1") -> AppliedEvent:
+def applied_event(event_id: str = "e1", job_id: str = "j1") -> AppliedEvent:
     return AppliedEvent(SCHEDULE, GENERATION, event(event_id), job_id, NOON)
 
 

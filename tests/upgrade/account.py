@@ -165,9 +165,9 @@ class Emr(EmrClient):
         if run.state in ("SUBMITTED", "RUNNING"):  # otherwise EMR refuses, because the run has ended
             run.state = "CANCELLED"
 
-    def _told(self, run: JobRun) -> dict[str, Any]:
+    def _answer(self, run: JobRun) -> dict[str, Any]:
         instants = {"createdAt": self._created[run.id], "updatedAt": self._now()}
-        return {**super()._told(run), **instants, "startedAt": self._created[run.id], "endedAt": self._now()}
+        return {**super()._answer(run), **instants, "startedAt": self._created[run.id], "endedAt": self._now()}
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock.now() / 1000, UTC)

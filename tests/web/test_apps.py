@@ -80,9 +80,9 @@ def test_l8_an_app_shows_what_was_deployed_and_the_bucket_has_it(api: Api) -> No
 def test_l8_a_dry_run_leaves_no_document_in_the_bucket(api: Api) -> None:
     s3 = boto3.client("s3")
     before = s3.list_objects_v2(Bucket="control").get("Contents", [])
-    foreseen = api.put(f"{PATH}?dry_run=true", ORDERS)
+    previewed = api.put(f"{PATH}?dry_run=true", ORDERS)
     assert s3.list_objects_v2(Bucket="control").get("Contents", []) == before
-    assert api.put(PATH, ORDERS) | {"changes": {}} == foreseen
+    assert api.put(PATH, ORDERS) | {"changes": {}} == previewed
 
 
 def test_l8_a_dry_run_tells_the_changes_of_each_part(api: Api) -> None:
@@ -102,7 +102,7 @@ def test_l8_a_dry_run_tells_the_changes_of_each_part(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "fate", "left"),
+    ("query", "action", "left"),
     [
         ("", "deleted", {"a", "c"}),
         ("?update_schedules=true", "deleted", {"a", "c"}),
@@ -110,10 +110,10 @@ def test_l8_a_dry_run_tells_the_changes_of_each_part(api: Api) -> None:
         ("?update_schedules=false&dry_run=true", "untouched", {"a", "b"}),
     ],
 )
-def test_l8_a_request_says_whether_schedules_are_updated(api: Api, query: str, fate: str, left: set[str]) -> None:
+def test_l8_a_request_says_whether_schedules_are_updated(api: Api, query: str, action: str, left: set[str]) -> None:
     api.put(PATH, ORDERS)
     report = api.put(PATH + query, FEWER)
-    assert "schedule demo.orders.b" in report[fate]
+    assert "schedule demo.orders.b" in report[action]
     assert set(schedules(api)) == left
 
 

@@ -97,7 +97,7 @@ def without(constraint: dict[str, Any], name: str) -> dict[str, Any]:
         (
             calendar(only=["sat"], excluding=["sat"]),
             "excluding",
-            "expected days that leave one on which jobs may start",
+            "expected at least one day that is not excluded",
         ),
         (calendar(only=["mon"], on_unmet="later"), "on_unmet", ABORT_OR_WAIT + "'later'"),
     ],

@@ -181,9 +181,9 @@ def test_a_deployment_reports_what_it_did_to_each_part(api: Api) -> None:
 def test_a_dry_run_answers_the_same_and_stores_nothing(api: Api) -> None:
     path = f"{NS}/apps/orders"
     before = api.everything()
-    foreseen = api.put(f"{path}?dry_run=true", ORDERS)
+    previewed = api.put(f"{path}?dry_run=true", ORDERS)
     assert api.everything() == before
-    assert foreseen == api.put(f"{path}?dry_run=false", ORDERS) | {"changes": {}}
+    assert previewed == api.put(f"{path}?dry_run=false", ORDERS) | {"changes": {}}
 
     before = api.everything()
     assert api.put(f"{path}?dry_run=true", ORDERS)["kept"] == PARTS

@@ -35,7 +35,7 @@ def test_a_payload_is_as_large_as_that_of_an_event(api: Api) -> None:
     assert (error["code"], error["field"]) == ("too_large", "events.0.payload")
 
 
-def rehearse(api: Api, trigger: Any, *events: Any, **more: Any) -> dict[str, Any]:
+def dry_run(api: Api, trigger: Any, *events: Any, **more: Any) -> dict[str, Any]:
     """The answer of a dry run, which must leave every table unchanged."""
     api.put(ONE, schedule(workflow="clean", trigger=trigger, **more))
     before = api.everything()
@@ -46,14 +46,14 @@ def rehearse(api: Api, trigger: Any, *events: Any, **more: Any) -> dict[str, Any
     return answer
 
 
-def fates(reported: dict[str, Any]) -> list[str]:
+def effects(reported: dict[str, Any]) -> list[str]:
     """The effect of each event: it fired, it counted, or no schedule waited for it."""
     return ["fires" if step["fires"] else "counts" if step["touched"] else "-" for step in reported["steps"]]
 
 
 def test_l11_each_event_is_a_step_with_what_came_and_is_missing(api: Api) -> None:
     two = partition("flights", count=2)
-    answer = rehearse(api, two, at("11:00:00", READY), at("12:00:00", READY | {"partition": NEXT_DAY}))
+    answer = dry_run(api, two, at("11:00:00", READY), at("12:00:00", READY | {"partition": NEXT_DAY}))
 
     first, second = answer["steps"]
     assert first == {
@@ -71,8 +71,8 @@ def test_l11_each_event_is_a_step_with_what_came_and_is_missing(api: Api) -> Non
 
 
 def test_l11_firing_consumes_what_came_and_keeps_the_rest(api: Api) -> None:
-    answer = rehearse(api, partition("flights", count=2), READY, READY, READY)
-    assert fates(answer) == ["counts", "fires", "counts"]
+    answer = dry_run(api, partition("flights", count=2), READY, READY, READY)
+    assert effects(answer) == ["counts", "fires", "counts"]
     [left] = answer["left"]
     assert left["why"].startswith("waits for 1 partition of demo.flights (1 partition of demo.flights came at ")
     assert (left["changes_at"], left["correlation"]) == (None, None)
@@ -82,21 +82,21 @@ def test_l11_firing_consumes_what_came_and_keeps_the_rest(api: Api) -> None:
 def test_l11_events_are_played_in_the_order_of_their_instants(api: Api) -> None:
     both = {"type": "all", "triggers": [partition("flights"), partition("weather")]}
     weather = {"type": "partition", "dataset": "weather"}
-    answer = rehearse(
+    answer = dry_run(
         api, both, at("12:00:00", READY), at("11:00:00", weather), {**READY, "at": "2026-11-20T11:30+01:00"}
     )
     assert [step["at"][11:16] for step in answer["steps"]] == ["10:30", "11:00", "12:00"]
-    assert fates(answer) == ["counts", "fires", "counts"]
+    assert effects(answer) == ["counts", "fires", "counts"]
 
 
 def test_l11_an_event_without_an_instant_comes_now(api: Api) -> None:
     view = api.put(ONE, schedule())
-    [step] = rehearse(api, partition("flights"), READY)["steps"]
+    [step] = dry_run(api, partition("flights"), READY)["steps"]
     assert step["at"] >= view["updated_at"]
 
 
 @pytest.mark.parametrize(
-    ("trigger", "event", "fate"),
+    ("trigger", "event", "effect"),
     [
         (partition("flights"), READY, "fires"),
         (partition("flights"), READY | {"dataset": "demo.flights"}, "fires"),
@@ -132,18 +132,18 @@ def test_l11_an_event_without_an_instant_comes_now(api: Api) -> None:
         ({"type": "absent", "of": partition("flights"), "within": "1h"}, {"type": "absent"}, "fires"),
     ],
 )  # fmt: skip
-def test_l11_every_kind_of_event_counts_for_its_waiting_leaves(api: Api, trigger: Any, event: Any, fate: str) -> None:
-    answer = rehearse(api, trigger, event)
-    assert fates(answer) == [fate]
+def test_l11_every_kind_of_event_counts_for_its_waiting_leaves(api: Api, trigger: Any, event: Any, effect: str) -> None:
+    answer = dry_run(api, trigger, event)
+    assert effects(answer) == [effect]
     [step] = answer["steps"]
-    assert (step["why"] == "no leaf of the trigger counts this event") == (fate == "-")
+    assert (step["why"] == "no leaf of the trigger counts this event") == (effect == "-")
 
 
 def test_t19_a_dry_run_gathers_each_correlation_by_itself(api: Api) -> None:
     both = {"type": "all", "triggers": [partition("flights"), partition("weather")]}
     weather = {"type": "partition", "dataset": "weather", "partition": NEXT_DAY}
-    answer = rehearse(api, both, READY, weather, READY | {"partition": NEXT_DAY}, by=KEYS)
-    assert fates(answer) == ["counts", "counts", "fires"]
+    answer = dry_run(api, both, READY, weather, READY | {"partition": NEXT_DAY}, by=KEYS)
+    assert effects(answer) == ["counts", "counts", "fires"]
     [left] = answer["left"]
     assert left["correlation"] == DAY
     assert left["why"].startswith("waits for 1 partition of demo.weather ")
@@ -151,39 +151,39 @@ def test_t19_a_dry_run_gathers_each_correlation_by_itself(api: Api) -> None:
 
 def test_t12_quiet_becomes_met_when_time_has_passed(api: Api) -> None:
     quiet = {"type": "quiet", "of": partition("flights"), "after": "15m"}
-    answer = rehearse(api, quiet, at("11:00:00", READY), at("11:10:00", READY))
-    assert fates(answer) == ["counts", "counts"]
+    answer = dry_run(api, quiet, at("11:00:00", READY), at("11:10:00", READY))
+    assert effects(answer) == ["counts", "counts"]
     [left] = answer["left"]
     assert left["changes_at"] == "2026-11-20T11:25:00.000Z"
 
 
 def test_t12_time_between_events_may_complete_a_match(api: Api) -> None:
     quiet = {"type": "quiet", "of": partition("flights"), "after": "15m"}
-    answer = rehearse(api, quiet, at("11:00:00", READY), at("11:20:00", READY | {"dataset": "weather"}))
-    assert fates(answer) == ["counts", "fires", "-"]
+    answer = dry_run(api, quiet, at("11:00:00", READY), at("11:20:00", READY | {"dataset": "weather"}))
+    assert effects(answer) == ["counts", "fires", "-"]
     assert (answer["steps"][1]["at"], answer["steps"][1]["event"]) == ("2026-11-20T11:15:00.000Z", "time passes")
     assert (answer["fires"], answer["left"]) == (1, [])
-    answer = rehearse(api, quiet, at("11:00:00", READY), at("11:20:00", READY))
-    assert fates(answer) == ["counts", "fires", "counts"]
+    answer = dry_run(api, quiet, at("11:00:00", READY), at("11:20:00", READY))
+    assert effects(answer) == ["counts", "fires", "counts"]
     assert len(answer["left"]) == 1
 
 
 def test_t19_an_event_without_the_correlation_keys_says_so(api: Api) -> None:
-    answer = rehearse(api, partition("flights"), READY | {"partition": {"year": "2013"}}, by=KEYS)
-    assert fates(answer) == ["-"]
+    answer = dry_run(api, partition("flights"), READY | {"partition": {"year": "2013"}}, by=KEYS)
+    assert effects(answer) == ["-"]
     assert answer["steps"][0]["why"] == "the event does not carry a value of every correlation key (year, month, day)"
 
 
 def test_t14_an_expired_partial_match_is_dropped_in_a_dry_run(api: Api) -> None:
     both = {"type": "all", "triggers": [partition("flights"), partition("weather")], "within": "1h"}
     weather = {"type": "partition", "dataset": "weather"}
-    answer = rehearse(api, both, at("11:00:00", READY), at("12:00:00", weather), at("12:30:00", READY))
-    assert fates(answer) == ["counts", "counts", "fires"]
+    answer = dry_run(api, both, at("11:00:00", READY), at("12:00:00", weather), at("12:30:00", READY))
+    assert effects(answer) == ["counts", "counts", "fires"]
     assert answer["steps"][1]["missing"] == ["1 partition of demo.flights"]
 
 
 def test_l11_without_events_a_dry_run_shows_what_trigger_needs(api: Api) -> None:
-    answer = rehearse(api, partition("flights"))
+    answer = dry_run(api, partition("flights"))
     assert (answer["steps"], answer["fires"], answer["left"]) == ([], 0, [])
     assert "1 partition of demo.flights" in answer["why"]
 
@@ -204,7 +204,7 @@ def test_l11_a_dry_run_ignores_the_mode_and_what_is_gathered(api: Api) -> None:
 
 def test_l11_many_events_can_be_played_at_once(api: Api) -> None:
     day = {f"key{number}": "x" * 50 for number in range(10)}
-    answer = rehearse(api, partition("flights", count=1_000), *[READY | {"partition": day}] * 1_000)
+    answer = dry_run(api, partition("flights", count=1_000), *[READY | {"partition": day}] * 1_000)
     assert (answer["fires"], len(answer["steps"])) == (1, 1_000)
 
 

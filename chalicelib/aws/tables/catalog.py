@@ -174,8 +174,8 @@ class DynamoCatalog:
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None:
         return self._dynamo.get(keys.partition(dataset, values), Partition)
 
-    def sized_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
-        return self._dynamo.get(keys.sized_object(dataset, object_key, etag), CountedObject)
+    def counted_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
+        return self._dynamo.get(keys.counted_object(dataset, object_key, etag), CountedObject)
 
     def stored_object(self, dataset: str, digest: str) -> CountedObject | None:
         return self._dynamo.get(keys.stored_object(dataset, digest), CountedObject)

@@ -125,7 +125,7 @@ def key_of(row: Row) -> Key:
         case Partition():
             return partition(row.dataset, row.values)
         case CountedObject():
-            return sized_object(row.dataset, row.object_key, row.etag)
+            return counted_object(row.dataset, row.object_key, row.etag)
         case PostedEvent():
             return posted(row.event.id)
         case DeliveryLease():
@@ -232,7 +232,7 @@ def partition(dataset: str, values: tuple[str, ...]) -> Key:
     return Key("catalog", f"DATASET#{dataset}", f"PARTITION#{'/'.join(values)}")
 
 
-def sized_object(dataset: str, object_key: str, etag: str) -> Key:
+def counted_object(dataset: str, object_key: str, etag: str) -> Key:
     """The key of a counted object. An S3 key may be as long as a whole sort key, so its digest replaces it."""
     return stored_object(dataset, ids.digest(object_key, etag, length=40))
 

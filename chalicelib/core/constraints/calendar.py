@@ -43,11 +43,11 @@ class Calendar(Constraint):
     def _allows_a_day(self) -> Calendar:
         instants.zone(self.zone or "UTC")
         if not self.only and not self.excluding:
-            raise invalid("", "days in only, in excluding, or in both", "neither")
+            raise invalid("", "a list of days: only, excluding or both", "no list")
         # Days that are past are no contradiction: an app with them can still be deployed.
         if self.excluding and days.is_contradiction(self._only("UTC"), days.read(self.excluding, "UTC")):
-            hint = "take out of excluding a day on which jobs may start"
-            raise invalid("excluding", "days that leave one on which jobs may start", list(self.excluding), hint)
+            hint = "remove from excluding a day on which jobs may start"
+            raise invalid("excluding", "at least one day that is not excluded", list(self.excluding), hint)
         return self
 
     def describe(self) -> str:

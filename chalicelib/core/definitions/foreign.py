@@ -19,8 +19,8 @@ _KINDS: dict[str, GrantKind] = {"workflow": "follow", "pool": "pools"}  # of wha
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How uses of other namespaces stand: the grants that were read, by their namespace, and the uses without one."""
+class UsedGrants:
+    """Uses of other namespaces: the grants that were read for them, by namespace, and the uses without a grant."""
 
     uses: tuple[ForeignUse, ...] = ()
     rows: Mapping[str, GrantsRow | None] = field(default_factory=dict)
@@ -32,7 +32,7 @@ class Standing:
         return [ExpectGrants(namespace, row) for namespace, row in self.rows.items()]
 
 
-NOTHING = Standing()
+NOTHING = UsedGrants()
 
 
 def of_claim(name: str, schedule: Schedule, workflow: Workflow | None) -> tuple[ForeignUse, ...]:

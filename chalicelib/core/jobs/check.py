@@ -23,8 +23,6 @@ from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.timeout import deadline_of, is_over, is_repeated, runs_anyway, timed_out, too_late
 from chalicelib.core.limits import permits, slots
 from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
@@ -235,7 +233,7 @@ def _decide_limits(
         until = _earliest(deadline, now + slots.TOO_LARGE)
         state = facts.limit_state(too_large.limit_name)
         return Wait(until, "PENDING_CONSTRAINTS", permits.why(too_large, state), job.queued_in is not None, "pool")
-    used_up = next((ask for ask in asks if isinstance(ask, RateWindow) and _is_void(ask, job, facts, now)), None)
+    used_up = next((ask for ask in asks if ask.records_claim and _is_void(ask, job, facts, now)), None)
     if used_up is not None:
         rate = permits.why(used_up, facts.limit_state(used_up.limit_name))
         why = f"the rate limit was reached while this job was queued: {rate}"
@@ -247,11 +245,10 @@ def _decide_limits(
         why = "limits changed; requesting permits again from the first"
         return Wait(now, "PENDING_CONSTRAINTS", why, yields=True)
     # The constraints have checked the gap. The claim expects it as it was read, unless a timeout overrides it (C10).
-    asks = tuple(replace(ask, gap=None) if forced and isinstance(ask, Slots) else ask for ask in asks)
-    return Launch(asks, why)
+    return Launch(tuple(ask.without_gap() for ask in asks) if forced else asks, why)
 
 
-def _is_void(ask: RateWindow, job: Job, facts: Facts, now: Instant) -> bool:
+def _is_void(ask: PermitRequest, job: Job, facts: Facts, now: Instant) -> bool:
     """Whether a job holds an entry in a rate window that it would not get now: others started while it queued (C5)."""
     state, own = facts.limit_state(ask.limit_name), ids.holder_of(job.job_id, job.attempt)
     others = {holder: at for holder, at in state.starts.items() if holder != own}

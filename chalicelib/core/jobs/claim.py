@@ -21,7 +21,6 @@ from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, NameShared, RecordStart
 from chalicelib.core.rows.job import Job
@@ -270,10 +269,10 @@ def asks_otherwise(job: Job, asks: tuple[PermitRequest, ...]) -> bool:
     here = next((ask for ask in asks if ask.limit_name == job.queued_in), None)
     if here is None or limit_permits.is_unlimited(here):
         return True
-    if isinstance(here, Pace) and here.limit_name != limit_route.paces_of(asks)[-1].limit_name:
+    if here.by_appointment and here.limit_name != limit_route.paces_of(asks)[-1].limit_name:
         return True
     asked = {ask.limit_name for ask in limit_permits.with_fallbacks(asks)}
-    limits = (ask for ask in asks if not isinstance(ask, Pace) and not limit_permits.is_unlimited(ask))
+    limits = (ask for ask in asks if not ask.by_appointment and not limit_permits.is_unlimited(ask))
     lacking = any(ask.order < here.order and not limit_permits.is_held(ask, job.held) for ask in limits)
     return (
         lacking
@@ -318,7 +317,7 @@ def inheritance(job: Job) -> str:
 
 def _only_counts(ask: PermitRequest) -> bool:
     """Whether a rate window limits other schedules and not this job: it counts the start, and no request before it."""
-    return isinstance(ask, RateWindow) and not ask.binding
+    return ask.records_claim and limit_permits.is_unlimited(ask)
 
 
 def waiting_key(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> str:
@@ -414,10 +413,10 @@ def _permits(
     return [
         AcquirePermit(
             ask,
-            appointment if appointment is not None and isinstance(ask, Pace) else now,
+            appointment if appointment is not None and ask.by_appointment else now,
             facts.limit_state(ask.limit_name),
             from_queue=ask.limit_name == job.queued_in,
-            begins=own if isinstance(ask, RateWindow) else begins if names.names_starts(ask.limit_name) else None,
+            begins=own if ask.records_claim else begins if names.names_starts(ask.limit_name) else None,
             passing=limit_route.passes(ask, take),
             numbers=begins is not None and _takes_number(job, ask.limit_name),
         )
@@ -431,8 +430,7 @@ def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
     held = [asks[limit_name] for limit_name in job.held if limit_name in asks and names.names_starts(limit_name)]
     return [
         RecordStart(ask, now, facts.limit_state(ask.limit_name), holder, _takes_number(job, ask.limit_name))
-        for ask in held
-        if not isinstance(ask, Pace)
+        for ask in limit_permits.without_appointments(held)
     ]
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from chalicelib.core.constraints.constraint import Answer
-from chalicelib.core.definitions.foreign import NOTHING, Standing
+from chalicelib.core.definitions.foreign import NOTHING, UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import SECOND, Instant, Millis
@@ -16,7 +16,6 @@ from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.policies import Policy, StartRate
-from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
@@ -29,27 +28,13 @@ from chalicelib.core.rows.schedule import ScheduleState
 NEXT_AT_PACE: Millis = 5 * SECOND
 
 
-def _unhurried(ask: PermitRequest) -> PermitRequest:
-    """The request of a backfill's job: it needs slots and the pace of the target, but no gap and no rate, which bound
-    how often the present is processed. Its start is counted there nevertheless."""
-    match ask:
-        case Slots():
-            return replace(ask, gap=None)
-        case RateWindow():
-            return replace(ask, binding=False)
-        case _:
-            return ask
-
-
 def _admissions(asks: tuple[PermitRequest, ...], pace: Pace, policy: str) -> tuple[Slots, ...]:
     """The admission of a job to a policy, if it needs permits of a group or pool.
 
     A job keeps these permits, which other workflows need, while it waits for the policy's pace. So only as many jobs
     are admitted as start within `NEXT_AT_PACE`, at least one. The others queue for admission, and hold no such
     permits."""
-    shared = [
-        ask for ask in asks if isinstance(ask, Slots) and ask.limit is not None and names.is_shared(ask.limit_name)
-    ]
+    shared = [ask for ask in asks if names.is_shared(ask.limit_name) and not permits.is_unlimited(ask)]
     return tuple(
         Slots(names.admission_limit(policy, ask.limit_name), math.ceil(NEXT_AT_PACE / pace.spacing))
         for ask in shared[:1]
@@ -83,7 +68,7 @@ class Facts:
     origin: Run | None = None
     answers: Mapping[str, Answer] = field(default_factory=dict)
     workflow_row: Definition | None = None
-    granted: Standing = NOTHING
+    granted: UsedGrants = NOTHING
 
     @property
     def workflow_version(self) -> int:
@@ -112,7 +97,7 @@ class Facts:
         if self.pool is not None and self.workflow.target.has_lifecycle:
             asks = permits.in_order((*asks, self.pool))
         if self.backfill is not None:
-            asks = tuple(_unhurried(ask) for ask in asks)
+            asks = tuple(ask.unhurried() for ask in asks)
         if self.schedule.policy is None or self.policy is None:
             return asks
         pace = self.policy.pace(self.schedule.policy)

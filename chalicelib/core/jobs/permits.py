@@ -102,12 +102,5 @@ def _tightest(asks: list[PermitRequest]) -> tuple[PermitRequest, ...]:
     found: dict[str, PermitRequest] = {}
     for ask in asks:
         known = found.get(ask.limit_name)
-        found[ask.limit_name] = _both(known, ask) if isinstance(known, Slots) and isinstance(ask, Slots) else ask
+        found[ask.limit_name] = ask.tightened_by(known)
     return tuple(found.values())
-
-
-def _both(one: Slots, other: Slots) -> Slots:
-    """Both requests in one: the lower limit, and the wider gap, which counts failed runs if one of the two does."""
-    limits = [ask.limit for ask in (one, other) if ask.limit is not None]
-    gaps = [ask.gap for ask in (one, other) if ask.gap is not None]
-    return Slots(one.limit_name, min(limits, default=None), max(gaps, default=None), one.any_run or other.any_run)

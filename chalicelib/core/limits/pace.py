@@ -7,6 +7,7 @@ empty. `core/limits/permits.py` has the rules by which jobs acquire permits and 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.limit import LimitState
@@ -37,6 +38,9 @@ class Pace:
     together: ``spacing`` is rounded up to a whole ms, and permits in a block are not rounded one by one (`after`).
     """
 
+    by_appointment: ClassVar[bool] = True
+    records_claim: ClassVar[bool] = False
+
     limit_name: str
     spacing: Millis
     burst: int
@@ -47,6 +51,26 @@ class Pace:
     @property
     def order(self) -> tuple[int, int, str]:
         return (2, self.spacing, self.limit_name)
+
+    @property
+    def maximum(self) -> tuple[int | None, str]:
+        return None, "starts"
+
+    def used(self, state: LimitState, now: Instant) -> int | None:
+        """None: a pace counts no permits."""
+        return None
+
+    def next_entry_at(self, state: LimitState, now: Instant) -> Instant | None:
+        return max(state.head, now)
+
+    def unhurried(self) -> Pace:
+        return self
+
+    def without_gap(self) -> Pace:
+        return self
+
+    def tightened_by(self, other: object) -> Pace:
+        return self
 
     @property
     def slack(self) -> Millis:

@@ -14,6 +14,8 @@ two jobs can wait for each other.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from chalicelib.core.instants import SECOND, Instant, Millis, format_duration, iso
 from chalicelib.core.limits.names import describe, is_admission, is_pool
 from chalicelib.core.limits.pace import LEAD, Pace
@@ -57,6 +59,11 @@ def is_unlimited(ask: PermitRequest) -> bool:
     return (isinstance(ask, Slots) and ask.limit is None) or (isinstance(ask, RateWindow) and not ask.binding)
 
 
+def without_appointments(asks: Iterable[PermitRequest]) -> list[Slots | RateWindow]:
+    """The requests whose permits are for no instant."""
+    return [ask for ask in asks if not isinstance(ask, Pace)]
+
+
 def next_service(ask: PermitRequest, state: LimitState, now: Instant) -> Instant:
     """When Sluice serves the queue of this limit at the latest: when a permit comes, or, of slots, for a recheck."""
     match ask:
@@ -97,7 +104,7 @@ def why(ask: PermitRequest, state: LimitState) -> str:
         case Slots() if is_admission(ask.limit_name):
             return f"waits for admission to {describe(ask.limit_name)}: other jobs are next"
         case Slots():
-            fit = "; the pool never has as many: request less, or make it larger" if never_fits(ask) else ""
+            fit = "; more than the whole pool: request less, or enlarge the pool" if never_fits(ask) else ""
             if ask.overdrawn:
                 fit += f"; {ask.overdrawn} more are still in use in parts that were made smaller"
             in_use = f"{state.active} of {ask.limit} in use"

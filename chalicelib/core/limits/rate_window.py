@@ -6,7 +6,8 @@ the rules by which jobs acquire permits and queue for them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits.names import rate_limit
@@ -18,6 +19,9 @@ class RateWindow:
     """A request for an entry in a rate window: fewer than ``limit`` claims in the last ``span`` ms (C5). With
     ``binding`` False the start is counted, because the rule limits other schedules, but not limited."""
 
+    by_appointment: ClassVar[bool] = False
+    records_claim: ClassVar[bool] = True
+
     limit_name: str
     limit: int
     span: Millis
@@ -26,6 +30,27 @@ class RateWindow:
     @property
     def order(self) -> tuple[int, int, str]:
         return (0, self.span, self.limit_name)
+
+    @property
+    def maximum(self) -> tuple[int | None, str]:
+        return self.limit, "starts"
+
+    def used(self, state: LimitState, now: Instant) -> int | None:
+        """How many starts count at ``now``; None if the rule does not bind this job."""
+        return sum(at > now - self.span for at in state.starts.values()) if self.binding else None
+
+    def next_entry_at(self, state: LimitState, now: Instant) -> Instant | None:
+        return max(now, frees_at(self, state))
+
+    def unhurried(self) -> RateWindow:
+        """The request of a job of a backfill: its start is counted, and never waits."""
+        return replace(self, binding=False)
+
+    def without_gap(self) -> RateWindow:
+        return self
+
+    def tightened_by(self, other: object) -> RateWindow:
+        return self
 
 
 def frees_at(ask: RateWindow, state: LimitState) -> Instant:

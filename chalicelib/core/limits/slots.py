@@ -6,10 +6,11 @@ queue for them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.limits.names import is_admission, order_of_slots, returns_permit
+from chalicelib.core.limits.names import is_admission, is_pool, order_of_slots, returns_permit
 from chalicelib.core.rows.limit import LimitState
 
 # How many active runs a limit lists with their starts. A longer row would make every start of the workflow costlier.
@@ -39,6 +40,9 @@ class Slots:
     acquires them if its share is used up and no job waits at the fallback; the job queues at the share. ``overdrawn``
     units are withheld here, because other parts of the pool have more units in use than belongs to them now (W3)."""
 
+    by_appointment: ClassVar[bool] = False  # whether its permit is for one instant
+    records_claim: ClassVar[bool] = False  # whether the claim enters the start, not the start itself
+
     limit_name: str
     limit: int | None
     gap: Millis | None = None
@@ -56,6 +60,35 @@ class Slots:
     def below(self) -> int | None:
         """There is a permit while fewer than this many units are in use; None: always. For the condition of a write."""
         return None if self.limit is None else self.limit - self.overdrawn - self.units + 1
+
+    @property
+    def maximum(self) -> tuple[int | None, str]:
+        """How many permits there are at most, None without a bound, and what they count."""
+        return self.limit, "vcpu" if self.unit == "vCPU" else "slots" if is_pool(self.limit_name) else "runs"
+
+    def used(self, state: LimitState, now: Instant) -> int | None:
+        """How many permits are in use; None without a bound."""
+        return state.active if self.limit is not None else None
+
+    def next_entry_at(self, state: LimitState, now: Instant) -> Instant | None:
+        """When the passing of time alone gives the next permit; None: it does not."""
+        return None
+
+    def unhurried(self) -> Slots:
+        """The request of a job of a backfill: without the gap, which bounds how often the present is processed."""
+        return replace(self, gap=None)
+
+    def without_gap(self) -> Slots:
+        return replace(self, gap=None)
+
+    def tightened_by(self, other: object) -> Slots:
+        """Both requests in one: the lower limit, and the wider gap, which counts failed runs if one of the two does."""
+        if not isinstance(other, Slots):
+            return self
+        limits = [ask.limit for ask in (other, self) if ask.limit is not None]
+        gaps = [ask.gap for ask in (other, self) if ask.gap is not None]
+        any_run = self.any_run or other.any_run
+        return Slots(self.limit_name, min(limits, default=None), max(gaps, default=None), any_run)
 
 
 def gap_ends(ask: Slots, state: LimitState) -> Instant | None:

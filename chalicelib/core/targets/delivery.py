@@ -12,7 +12,7 @@ delivered late, and does not become dead letters three seconds after it began.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -31,19 +31,27 @@ MAX_RETRY_AFTER: Millis = 6 * HOUR
 
 class Backoff(Document):
     """The tries after the quick ones: ``tries`` more, ``delay`` apart. Unless ``growth`` is fixed, the delay doubles up
-    to ``most``."""
+    to ``max_delay``."""
 
     tries: int = Field(default=5, ge=1, le=30)
     growth: Literal["exponential", "fixed"] = "exponential"
     delay: Duration = "10s"
-    most: Duration = "1h"
+    max_delay: Duration = "1h"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename_most(cls, data: Any) -> Any:
+        """Read the former name of ``max_delay``: documents that were stored with it stay valid."""
+        if isinstance(data, dict) and "most" in data and "max_delay" not in data:
+            return {("max_delay" if name == "most" else name): value for name, value in data.items()}
+        return data
 
     @model_validator(mode="after")
     def _is_bounded(self) -> Backoff:
         if not 1 <= duration(self.delay) <= MAX_PAUSE:
             raise invalid("delay", "a delay of at most 1d", self.delay)
-        if not duration(self.delay) <= duration(self.most) <= MAX_PAUSE:
-            raise invalid("most", f"a longest delay from {self.delay}, the first one, to 1d", self.most)
+        if not duration(self.delay) <= duration(self.max_delay) <= MAX_PAUSE:
+            raise invalid("max_delay", f"a longest delay from {self.delay}, the first one, to 1d", self.max_delay)
         return self
 
     def pause(self, number: int, salt: str) -> Millis:
@@ -51,7 +59,7 @@ class Backoff(Document):
 
         The id ``salt`` jitters it, so that events that were refused together are not tried together again."""
         doubled = target_backoff.doubled(duration(self.delay), number) if self.growth == "exponential" else 0
-        span = min(max(doubled, duration(self.delay)), duration(self.most))
+        span = min(max(doubled, duration(self.delay)), duration(self.max_delay))
         return target_backoff.scattered(span, number, salt)
 
 
@@ -69,7 +77,7 @@ class Delivery(Document):
         return self
 
     @property
-    def most(self) -> int:
+    def max_tries(self) -> int:
         """The number of tries in all."""
         return self.tries + (self.backoff.tries if self.backoff else 0)
 
@@ -95,17 +103,17 @@ def next_try(
     """What follows the n-th try (``tries``, from 1 on), given its answer. ``salt`` is the id of the event."""
     if isinstance(answer, Never):
         return GiveUp(answer.why)
-    most = max(policy.most, PATIENCE) if isinstance(answer, NotNow) else policy.most
-    if tries >= most:
+    allowed = max(policy.max_tries, PATIENCE) if isinstance(answer, NotNow) else policy.max_tries
+    if tries >= allowed:
         return GiveUp(f"not delivered in {tries} {'try' if tries == 1 else 'tries'}; last answer: {answer.why}")
     pause = max(_pause(tries, answer, policy, salt), min(answer.retry_after or 0, MAX_RETRY_AFTER))
-    why = f"try {tries} of {most} failed, next try in {format_duration(pause)}: {answer.why}"
+    why = f"try {tries} of {allowed} failed, next try in {format_duration(pause)}: {answer.why}"
     return Retry(now + pause, why)
 
 
 def _pause(tries: int, answer: NotNow | NoAnswer, policy: Delivery, salt: str) -> Millis:
     if tries < policy.tries and not isinstance(answer, NotNow):
         return duration(policy.delay)
-    if policy.backoff is not None and policy.tries <= tries < policy.most:
+    if policy.backoff is not None and policy.tries <= tries < policy.max_tries:
         return policy.backoff.pause(tries - policy.tries + 1, salt)
     return max(target_backoff.backoff(tries - 1, salt), duration(policy.delay))

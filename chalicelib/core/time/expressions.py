@@ -31,7 +31,7 @@ from chalicelib.core.instants import (
     of_our_age,
     parse_instant,
     parts_of,
-    spelled,
+    short_duration,
     zone,
 )
 from chalicelib.core.time import cron
@@ -191,7 +191,7 @@ def _spelling(text: str) -> str | None:
     near = get_close_matches(text.lower(), [*MACROS, "@every"], n=1) if text.startswith("@") else []
     if near:
         return f"did you mean {near[0]!r}?"
-    words = spelled(re.sub(r"(?i)^every\s+", "", text))
+    words = short_duration(re.sub(r"(?i)^every\s+", "", text))
     if words is not None:
         return f"write '@every {words}', which counts from the instant at which the schedule is enabled"
     fields = text.split()

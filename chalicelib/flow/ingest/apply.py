@@ -9,7 +9,7 @@ from chalicelib.core import ids
 from chalicelib.core.access.grants import ForeignUse, waiting_for
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import foreign
-from chalicelib.core.definitions.foreign import Standing
+from chalicelib.core.definitions.foreign import UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events import correlation as event_correlation
 from chalicelib.core.instants import DAY, Instant
@@ -84,7 +84,7 @@ def apply_event(
         return None
     sort_key = event_correlation.gathering_key(correlation)
     for _ in range(MAX_RACES):
-        granted = grants.standing(ports, [use for leaf in uses for use in uses[leaf]])
+        granted = grants.used_of(ports, [use for leaf in uses for use in uses[leaf]])
         if granted.missing:
             logger.info("event not granted", extra={"schedule": rows[0].schedule, "why": waiting_for(granted.missing)})
         met, against = (_granted(leaves, uses, granted) for leaves in touched)
@@ -123,7 +123,7 @@ def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]
 
 
 def _granted(
-    leaves: tuple[str, ...], uses: Mapping[str, Sequence[ForeignUse]], granted: Standing
+    leaves: tuple[str, ...], uses: Mapping[str, Sequence[ForeignUse]], granted: UsedGrants
 ) -> tuple[str, ...]:  # fmt: skip
     """The leaves that lack no grant. An event does not count for the others."""
     return tuple(leaf for leaf in leaves if not set(uses[leaf]) & set(granted.missing))

@@ -74,7 +74,7 @@ def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreat
     etag = created.etag if dataset.count_overwrites else ""
     row = CountedObject(name, created.key, etag, event, wake_at=now)
     if ports.ledger.commit([Create(row)]) is not None:
-        row = ports.catalog.sized_object(name, created.key, etag) or row
+        row = ports.catalog.counted_object(name, created.key, etag) or row
         if row.wake_at is None:
             return ", its bytes were counted before"
     apply_outbox(ports, row)
@@ -101,7 +101,7 @@ def register_again(ports: Ports, known: Partition, at: Instant, object_key: str)
     event = build.rewritten_event(known.event, at, now)
     row = CountedObject(known.dataset, object_key, f"rewritten {at}", event, wake_at=now)
     if ports.ledger.commit([Create(row)]) is not None:
-        row = ports.catalog.sized_object(row.dataset, row.object_key, row.etag) or row
+        row = ports.catalog.counted_object(row.dataset, row.object_key, row.etag) or row
         if row.wake_at is None:
             return  # a repeat of the notification
     apply_outbox(ports, row)

@@ -40,7 +40,7 @@ RECORDED: Millis = SECOND // 2
 # The schedule states are read this long before a call, and again if the read would be too old for the call.
 READ_AHEAD: Millis = 40
 # So many waiters are looked at for one block.
-MOST_READ = 500
+MAX_READ = 500
 _MARK = 8
 _FIELDS = 6  # of a job in a ref
 
@@ -272,7 +272,7 @@ class _Sender:
         now = self._ports.clock.now()
         while self._left and now >= self._left[0].at + self._tolerance:
             late = self._left.popleft()
-            logger.info("start not made", extra={"job": late.waiter.job_id, "why": "its permit has grown old"})
+            logger.info("start not made", extra={"job": late.waiter.job_id, "why": "the permit is too old"})
 
     def _next_part(self) -> list[Due]:
         """The deliveries whose calls begin together: no later than a part of the tolerance after the first of them."""

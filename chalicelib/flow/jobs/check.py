@@ -15,7 +15,6 @@ from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import record_of
@@ -28,7 +27,7 @@ from chalicelib.flow import priority
 from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs import external
 from chalicelib.flow.jobs.deliver import deliver
-from chalicelib.flow.jobs.drop import Outcome, committed, drop_job, queues_to_wake, states_of_held
+from chalicelib.flow.jobs.drop import CheckResult, committed, drop_job, queues_to_wake, states_of_held
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import cancel
@@ -43,7 +42,7 @@ OVERDUE: Millis = 200
 
 def check_job(
     ports: Ports, key: tuple[str, int, str], serving: str | None = None, only: str | None = None
-) -> Outcome:  # fmt: skip
+) -> CheckResult:  # fmt: skip
     """Check a job until one decision is carried out, and return the outcome.
 
     ``serving`` names the limit whose queue serves the job. ``only`` is the id of the job that is served: the outcome is
@@ -55,12 +54,12 @@ def check_job(
         now = ports.clock.now()
         job = ports.jobs.job(*key)
         if job is None or job.closed or only not in (None, job.job_id):
-            return Outcome("gone")  # the drain drops the job under a tombstone
+            return CheckResult("gone")  # the drain drops the job under a tombstone
         if race or job.queued_in != serving:  # the step that serves the queue has just read the waiter
             job = waiting.regained(ports, job)
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):
-            return Outcome("applied", fires.apply(ports, job, facts, now))
+            return CheckResult("applied", fires.apply(ports, job, facts, now))
         deadlines.begin(ports, job, facts, now)
         job, facts = external.ask(ports, job, facts, now, serving)
         decision = check.decide(job, facts, now, serving)
@@ -75,7 +74,7 @@ def check_job(
     raise RuntimeError(f"the check of {key} lost {MAX_RACES} races; the sweep will hint the job again")
 
 
-def _log(job: Job, outcome: Outcome) -> None:
+def _log(job: Job, outcome: CheckResult) -> None:
     """Log a decision that changed something at level info. The others are frequent and repeat the same ``why``."""
     fields = {**job_fields(job), "outcome": outcome.ended, "why": outcome.why}
     if outcome.ended in ("launched", "delivered"):
@@ -83,7 +82,9 @@ def _log(job: Job, outcome: Outcome) -> None:
     (logger.debug if outcome.same else logger.info)("checked", extra=fields)
 
 
-def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant, serving: str | None) -> Outcome | None:
+def _act(
+    ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant, serving: str | None
+) -> CheckResult | None:
     """Carry out a decision. Returns None after a lost race, and when the job has to be decided again."""
     match decision:
         case Launch():
@@ -117,19 +118,19 @@ def _expire_waiting(ports: Ports, over: Job, now: Instant) -> None:
 
 def _launch(
     ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, serving: str | None
-) -> Outcome | None:
+) -> CheckResult | None:
     if job.kind == "fire" and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
         sent = deliver(ports, job, facts, decision.why, now, serving)
         if sent is None:
             return None
         ended, why = sent
-        return Outcome("delivered" if ended else "waiting", why)
+        return CheckResult("delivered" if ended else "waiting", why)
     route = limit_route.route(decision.asks, job.held, facts.limit_states, now, serving)
     if route.blocked is not None:
         why = claim.why_blocked(route, facts)
         if route.blocked.limit_name == job.queued_in:
             _make_room(ports, job, facts, route.blocked)
-            return Outcome("waiting", why, same=True)
+            return CheckResult("waiting", why, same=True)
         return _queue(ports, job, facts, route, now, why)
     taken = tuple(
         limit_name
@@ -152,10 +153,10 @@ def _launch(
     if woken := queues_to_wake({limit_name: facts.limit_state(limit_name) for limit_name in claim.admissions_of(job)}):
         ports.hints.send(woken, now, now)
     launching.start(ports, run.run_id, run.attempt)
-    return Outcome("launched", decision.why)
+    return CheckResult("launched", decision.why)
 
 
-def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> Outcome | None:
+def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> CheckResult | None:
     """Join the queue of the limit that blocks. A released slot wakes that queue, or the instant of a pace's next
     permit. Returns None after a lost race."""
     if facts.schedule is not None and facts.workflow is not None:
@@ -186,10 +187,11 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
     namespace = job.schedule.partition(".")[0]
     for constraint in (item for item in schedule.constraints if item.makes_room()):
         for ask in constraint.permits(schedule.workflow, namespace):
-            if isinstance(ask, Slots) and ask.limit is not None and ask.limit_name == blocked.limit_name:
+            maximum, _ = ask.maximum
+            if maximum is not None and ask.limit_name == blocked.limit_name:
                 why = f"cancelled to make room for job {job.job_id}"
                 own = namespace if ports.settings.authorization == "enforce" else None
-                cancel.oldest(ports, facts.limit_state(blocked.limit_name), ask.limit, why, own)
+                cancel.oldest(ports, facts.limit_state(blocked.limit_name), maximum, why, own)
 
 
 def _awaiting_grants(job: Job, facts: Facts) -> list[Write]:
@@ -216,13 +218,13 @@ def _awaiting_workflow(facts: Facts, why: str) -> list[Write]:
     return [Put(waiting), ExpectDefinition(row)]
 
 
-def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> Outcome | None:
+def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> CheckResult | None:
     """Keep the job until something wakes it: an instant, an event, a limit or a resume. Returns None after a lost
     race."""
     same = (job.wake_at, job.state, job.reason) == (decision.until, decision.state, decision.why)
     # A prepared fire keeps its row unchanged until its instant: a second write would slow down the hottest path.
     if (same and not decision.yields) or (job.due_at is not None and job.due_at == decision.until):
-        return Outcome("waiting", decision.why, same=True)
+        return CheckResult("waiting", decision.why, same=True)
     unmet = decision.state == "PENDING_TRIGGER"
     tried = decision.until is not None and decision.until == job.retry_at  # waits for its next try, same sort key
     met_at = None if unmet else job.met_at if job.met_at is not None else now

@@ -108,7 +108,7 @@ Ended = Literal["gone", "launched", "delivered", "queued", "waiting", "dropped",
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckResult:
     """The result of a check. ``why`` is the sentence in the log.
 
     ``overdue`` names a limit whose queue the job joined and which should have been served a while ago. ``same`` means
@@ -121,7 +121,9 @@ class Outcome:
     same: bool = False
 
 
-def drop_job(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False) -> Outcome | None:
+def drop_job(
+    ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False
+) -> CheckResult | None:
     """Drop a job on record and release what it holds. Returns None after a lost race.
 
     Dropping a retry ends its run as FAILED and announces that; dropping a redrive restores its dead letter. ``exact``
@@ -165,5 +167,5 @@ def queues_to_wake(held: dict[str, LimitState]) -> list[Ref]:
     return [limit_ref(limit_name) for limit_name, state in held.items() if state.waiters]
 
 
-def committed(ports: Ports, plan: list[Write], ended: Ended, why: str) -> Outcome | None:
-    return Outcome(ended, why) if ports.ledger.commit(plan) is None else None
+def committed(ports: Ports, plan: list[Write], ended: Ended, why: str) -> CheckResult | None:
+    return CheckResult(ended, why) if ports.ledger.commit(plan) is None else None

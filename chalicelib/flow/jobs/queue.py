@@ -30,7 +30,7 @@ from chalicelib.flow.runs import launch
 from chalicelib.ports import Ports
 
 BESIDE = 3  # waiters read beyond those that failed, in case one that was already served is among them
-# A claimed job may return to the queue as a run whose permit has grown old. One invocation serves a run this often.
+# A claimed job may return to the queue as a run whose permit is too old. One invocation serves a run this often.
 MAX_ROUNDS = 3
 # How long one invocation serves an endless queue before it hands the limit on: other messages wait in its batch.
 MAX_SERVICE: Millis = 10 * SECOND
@@ -113,7 +113,7 @@ def serve_block(ports: Ports, ref: Ref) -> None:
 def _next_plain(ports: Ports, service: _Service, request: Pace) -> list[Waiter] | None:
     """The next waiters of a policy that may be sent in a block. None if the first one needs a claim; then it acquires a
     permit of its own."""
-    wanted = min(blocks.MOST_READ, len(service.sent) + core_blocks.most(request))
+    wanted = min(blocks.MAX_READ, len(service.sent) + core_blocks.most(request))
     waiters = [waiter for waiter in ports.jobs.head_of(service.limit_name, wanted) if waiter not in service.sent]
     plain = blocks.plain_head(ports, waiters)
     return plain if plain or not waiters else None

@@ -73,7 +73,7 @@ def ref_of(notice: PendingNotice) -> Ref:
     return Ref("notice", (notice.workflow, notice.what, notice.id))
 
 
-def take_in(ports: Ports, workflow: str, what: str, notice_id: str) -> None:
+def handle_notice(ports: Ports, workflow: str, what: str, notice_id: str) -> None:
     """Handle a pending notice: send it at once to a channel without an open window, or else when the window ends.
 
     Raises RuntimeError after ``MAX_RACES`` lost races.

@@ -214,14 +214,14 @@ class Repair:
             counted = self._counted(run)
             if counted is None:
                 continue
-            marks = {mark.event.id: mark for mark in self.stock.markers.get(run.run_id, ())}
+            marks = {mark.event.id: mark for mark in self.stock.applied.get(run.run_id, ())}
             for described in counted:
                 if described["id"] not in marks:
                     self._mark(run, described)
             wanted = {described["id"] for described in counted}
             self._forget([mark for mark in marks.values() if mark.event.id not in wanted], "its run began without it")
         known = {job.job_id for job in self.stock.jobs.values()}
-        for job_id, marks_of in list(self.stock.markers.items()):
+        for job_id, marks_of in list(self.stock.applied.items()):
             if job_id not in self.stock.ended and job_id not in self.stock.records and job_id not in known:
                 self._forget(marks_of, "its job is lost")
 
@@ -242,13 +242,13 @@ class Repair:
         event = self.stock.events().get(described["id"]) or _event_of(described, run)
         self._found("event", event.id, f"marked as counted by run {run.run_id}")
         mark = AppliedEvent(run.schedule, run.generation, event, run.run_id)
-        self.stock.markers[run.run_id].append(mark)
+        self.stock.applied[run.run_id].append(mark)
         self._write(Put(mark))
 
     def _forget(self, marks: list[AppliedEvent], why: str) -> None:
         for mark in marks:
             self._found("event", mark.event.id, f"counts again for {mark.schedule}: {why}")
-            self.stock.markers[mark.event_job].remove(mark)
+            self.stock.applied[mark.event_job].remove(mark)
             self.again.append(mark)
             self._write(Delete(mark))
 
@@ -340,7 +340,7 @@ class Repair:
     def open_outboxes(self) -> None:
         """Apply every event since the instant again: a schedule that has it is not changed. Register the objects that
         are in the buckets, and in no table."""
-        for mark in [mark for marks in self.stock.markers.values() for mark in marks]:
+        for mark in [mark for marks in self.stock.applied.values() for mark in marks]:
             if mark.event.accepted_at >= self.since and mark.event.id not in self.stock.outboxes:
                 outbox = self._outbox_of(mark.event)
                 if outbox is not None:
@@ -390,19 +390,19 @@ class Repair:
     def statuses(self) -> None:
         """Announce the statuses of the runs since the instant again."""
         for run in list(self.stock.runs.values()):
-            said = []
+            due = []
             if run.running_seen_at is not None and run.running_seen_at >= self.since:
-                said.append("STARTED")
+                due.append("STARTED")
             status = states.PROGRAM_STATUS.get(run.state)
             if states.is_terminal(run.state) and status and (run.state_at or 0) >= self.since:
-                said.append(status)
-            said = [each for each in said if each not in run.announce]
-            heard = [
-                each for each in said if self.ports.catalog.subscriptions(status_event(run, each).key, 1, None).items
+                due.append(status)
+            due = [each for each in due if each not in run.announce]
+            wanted = [
+                each for each in due if self.ports.catalog.subscriptions(status_event(run, each).key, 1, None).items
             ]
-            if heard:
-                self._found("status", f"{run.run_id}-{run.attempt}", f"announced again: {', '.join(heard)}")
-                later = replace(complete.add_statuses(run, heard, self.now), cursor=None)
+            if wanted:
+                self._found("status", f"{run.run_id}-{run.attempt}", f"announced again: {', '.join(wanted)}")
+                later = replace(complete.add_statuses(run, wanted, self.now), cursor=None)
                 self.stock.runs[run.run_id, run.attempt] = later
                 self._write(Replace(later))
 

@@ -24,7 +24,7 @@ Outbox = Partition | CountedObject | PostedEvent
 @dataclass
 class Stock:
     """``runs`` are those that have not ended, and those since the instant; ``ended`` are the ids of jobs that have a
-    run or a record. ``markers`` are the applied events of each job that is none of these, and of those since.
+    run or a record. ``applied`` are the applied events of each job that is none of these, and of those since.
     ``backfills`` have not ended, or since; ``reprocesses`` have not ended."""
 
     since: Instant
@@ -33,7 +33,7 @@ class Stock:
     outboxes: dict[str, Outbox] = field(default_factory=dict)
     jobs: dict[tuple[str, int, str], Job] = field(default_factory=dict)
     tombstones: list[Job] = field(default_factory=list)
-    markers: dict[str, list[AppliedEvent]] = field(default_factory=lambda: defaultdict(list))
+    applied: dict[str, list[AppliedEvent]] = field(default_factory=lambda: defaultdict(list))
     limits: dict[str, LimitState] = field(default_factory=dict)
     waiters: list[StoredCopy] = field(default_factory=list)
     runs: dict[tuple[str, int], Run] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Stock:
             case Job():
                 (self.tombstones.append(row) if row.closed else self.keep(row))
             case AppliedEvent() if row.event_job != NO_JOB:
-                self.markers[row.event_job].append(row)
+                self.applied[row.event_job].append(row)
             case LimitState():
                 self.limits[row.limit_name] = row
             case Waiter():
@@ -97,7 +97,7 @@ class Stock:
 
     def events(self) -> dict[str, Event]:
         """The events that are known, by id: of registries, and of the marks that they were applied."""
-        found = {marker.event.id: marker.event for markers in self.markers.values() for marker in markers}
+        found = {row.event.id: row.event for rows in self.applied.values() for row in rows}
         return found | {outbox.event.id: outbox.event for outbox in self.outboxes.values()}
 
 

@@ -35,7 +35,7 @@ def _granted(ports: Ports, context: Mapping[str, Any], by: str, read: grants.Row
     """The context of an upstream run, and in it those of its own upstream runs; None in place of each that a namespace
     does not grant. A context belongs to the namespace of the schedule that started the run."""
     use = ForeignUse("context", str(context["schedule"]), by, str(context["workflow"]))
-    if use.owner != by and grants.standing(ports, [use], read).missing:
+    if use.owner != by and grants.used_of(ports, [use], read).missing:
         return None
     inner = context.get("upstream")
     known = _granted(ports, inner, by, read) if inner is not None else None
@@ -113,7 +113,7 @@ def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
     schedule = Schedule.model_validate(version.definition)
     counted, own = backfill.datasets_of(schedule), run.schedule.partition(".")[0]
     for name in counted:
-        if name.partition(".")[0] != own and grants.standing(ports, [ForeignUse("datasets", name, own)]).missing:
+        if name.partition(".")[0] != own and grants.used_of(ports, [ForeignUse("datasets", name, own)]).missing:
             continue
         stored = ports.catalog.definition("dataset", name) if name != event.dataset else None
         dataset = Dataset.model_validate(stored.document) if stored is not None else None
@@ -136,7 +136,7 @@ def _statuses(ports: Ports, schedule: Schedule, event: Event, values: Mapping[st
     for upstream in tree.upstreams(schedule.trigger):
         for run in lookup.runs_for(ports, upstream, values) if upstream.workflow != event.workflow else ():
             use = ForeignUse("follow", run.schedule, own, run.workflow)
-            if use.owner != own and grants.standing(ports, [use]).missing:
+            if use.owner != own and grants.used_of(ports, [use]).missing:
                 continue
             counted = [status for status in reached(run) if status in upstream.statuses]
             if counted:

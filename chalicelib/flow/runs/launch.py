@@ -90,7 +90,7 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     now = ports.clock.now()  # the preparation took time, and the permit is for an instant
     span = launch.next_span(paces, states, now) if needs_permit else launch.granted(run)
     if span is not None and now > span.until:
-        return None  # the permit has grown old: try again with another
+        return None  # the permit is too old: try again with another
     if workers.is_pulled(run) and schedule_state is not None:
         if span is not None and not _is_time(ports, span):
             return None
@@ -118,7 +118,7 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     if as_updated(ports, updated, reread) != updated:
         return _restart(ports, updated, called, span)  # an update was acknowledged since, so the run must use it
     if span is not None and not _is_time(ports, span):
-        logger.info("start not made", extra={**run_fields(run), "why": "its permit has grown old", "until": span.until})
+        logger.info("start not made", extra={**run_fields(run), "why": "the permit is too old", "until": span.until})
         return _restart(ports, updated, called, None)
     # Nothing may come between this read of the clock and the call.
     _call(ports, called, context, ports.clock.now(), refused)

@@ -264,7 +264,9 @@ def _check_bound(ports: Ports, run: Run | None, lease: LeaseId) -> None:
     """Raise ``forbidden`` for a report under a lease that another user or role has claimed, or with another token."""
     if run is not None and not workers.is_bound_to(run, lease, ports.member):
         hint = "use the whole id in the answer to your claim, and the credentials with which you claimed"
-        raise SluiceError("forbidden", f"expected who has claimed lease {lease}, got another signer or id", None, hint)
+        raise SluiceError(
+            "forbidden", f"expected the claimant of lease {lease}, got another signer or lease id", None, hint
+        )
 
 
 def _refuse(ports: Ports, lease: LeaseId, worker: str, what: str) -> NoReturn:

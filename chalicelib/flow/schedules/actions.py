@@ -57,7 +57,7 @@ def put(
         if not change.plan:
             return counted(ports, change), False
         if ports.ledger.commit(change.plan) is None:
-            return settle(ports, {name: change})[name], change.before is None
+            return complete_puts(ports, {name: change})[name], change.before is None
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
@@ -226,7 +226,7 @@ def _expect(if_match: int | None, schedule_state: ScheduleState | None, name: st
         raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def settle(ports: Ports, done: Mapping[str, Change]) -> dict[str, ScheduleState]:
+def complete_puts(ports: Ports, done: Mapping[str, Change]) -> dict[str, ScheduleState]:
     """Do what follows from acknowledged puts, by the names of their schedules. Returns the states after that.
 
     The plan of a new schedule shows whether it has fires to prepare, so nothing is read for one that has none."""

@@ -165,7 +165,9 @@ def _check_target(ports: Ports, app: str, message: Message) -> Definition | None
             return None
         lookup.require(ports, "app", app)
         hint = "name a target or a workflow, or deploy the app with a default_target"
-        raise errors.invalid("target", f"a target, for app {app} has no default_target", "none", hint)
+        raise errors.invalid(
+            "target", f"a target or a workflow, because app {app} has no default_target", "neither", hint
+        )
     if message.target is not None:
         addresses.check_target(
             ports, app.partition(".")[0], message.target.model_dump(mode="json"), "target", lately=True

@@ -51,7 +51,7 @@ def _put(ports: Ports, documents: Mapping[str, NewSchedule], by: str, data_bucke
     done: Changes = {}
     for group in _groups({name: change for name, change in changes.items() if change.plan}):
         done |= _commit(ports, group)
-    actions.settle(ports, done)
+    actions.complete_puts(ports, done)
     for name, change in changes.items():
         if not change.plan:
             actions.counted(ports, change)

@@ -164,7 +164,7 @@ def dispatch(ports: Ports, ref: Ref) -> None:
         case "notice":
             from chalicelib.flow.notices import notices
 
-            notices.take_in(ports, *ref.parts)
+            notices.handle_notice(ports, *ref.parts)
         case "deadline":
             from chalicelib.flow.notices import deadlines
 

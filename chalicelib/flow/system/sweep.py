@@ -39,7 +39,7 @@ GRACES: dict[shards.TableName, Millis] = {
     "catalog": sweep.GRACE,
 }
 LEASES = 25  # rows that are leased in one transaction
-FEW = 4  # so many rows are leased one by one, for half of the write units
+MAX_SINGLE = 4  # so many rows are leased one by one, for half of the write units
 SLOW: Millis = 5 * SECOND  # needed for one slice
 
 
@@ -183,7 +183,7 @@ def _lease_all(ports: Ports, now: Instant, found: Sequence[tuple[Ref, Found]]) -
 
     A row that changed is left out of its transaction. After any other error each row is leased alone.
     """
-    if len(found) <= FEW:
+    if len(found) <= MAX_SINGLE:
         return _failures(found, partial(_lease, ports, now))
     together = [one for one in found if not isinstance(one[1], Outbox)]
     alone = [one for one in found if isinstance(one[1], Outbox)]

@@ -18,7 +18,7 @@ View = dict[str, Any]
 
 MAX_TIMERS = 2_000  # that one request reads, each with the state and the definition of its schedule
 MAX_FIRES = 2_000  # of an answer, about 300 kB
-LEAST_TIMERS = 50  # that a request for few fires reads, if there are so many
+MIN_TIMERS = 50  # that a request for few fires reads, if there are so many
 MAX_COMPUTED = 20_000  # fires that one request computes
 
 
@@ -27,7 +27,7 @@ def between(ports: Ports, namespace: str, since: Instant, until: Instant, limit:
 
     A timer has a ``wake_at`` before its next fire. So the timers that wake by ``until``, and the fires that were
     prepared already, are all that may fire. With ``at_least`` fires after ``complete_to`` may be missing."""
-    timers, complete = _timers(ports, namespace, until, min(MAX_TIMERS, max(LEAST_TIMERS, 2 * limit)))
+    timers, complete = _timers(ports, namespace, until, min(MAX_TIMERS, max(MIN_TIMERS, 2 * limit)))
     prepared, no_others = _prepared(ports, namespace, since, until, limit)
     complete = min(complete, no_others)
     known, states = _states(ports, {timer.schedule for timer in timers} | {name for name, _, _ in prepared})

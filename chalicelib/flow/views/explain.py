@@ -194,7 +194,7 @@ def why_and_count(
 def _not_granted(ports: Ports, name: str, schedule: Schedule) -> list[str]:
     """Why events of other namespaces do not count for a schedule, if their grants are missing."""
     uses = (use for leaf in tree.leaves(schedule.trigger) for use in foreign.of_leaf(name, leaf.trigger))
-    missing = grants.standing(ports, uses).missing
+    missing = grants.used_of(ports, uses).missing
     return [waiting_for(missing)] if missing else []
 
 
@@ -318,7 +318,7 @@ def _not_enabled(schedule_state: ScheduleState, waiting: int) -> str:
         case "hold" | "backlog":
             return f"the schedule has been on {schedule_state.mode} {since}; {waiting} waiting: resume it"
         case "drain":
-            return f"the schedule takes no more work {since}; {waiting} left to go: resume it to take more"
+            return f"the schedule takes no more work {since}; {waiting} waiting: resume it to take more"
         case "completed":
             return "all fires are done; enable the schedule to start again"
         case _:

@@ -10,8 +10,6 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names, permits, pools
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.pools import Pool
-from chalicelib.core.limits.rate_window import RateWindow, frees_at
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
@@ -104,7 +102,7 @@ def _maximum(
     """How many permits a limit has, and the word for one. That of a workflow or group is in the constraints of each
     schedule, so the first waiter's counts, else that of a holder, else that of a schedule of the same name."""
     if ask is not None:
-        return _of_ask(ask)
+        return ask.maximum
     if names.is_pool(state.limit_name):
         return _maxima_of_pools(ports, namespace).get(state.limit_name)
     own = [state.limit_name.partition(":")[2]] if names.is_of_workflow(state.limit_name) else []
@@ -114,18 +112,8 @@ def _maximum(
             continue
         asks = {each.limit_name: each for each in _asks_of_schedule(ports, schedule)}
         if state.limit_name in asks:
-            return _of_ask(asks[state.limit_name])
+            return asks[state.limit_name].maximum
     return None
-
-
-def _of_ask(ask: PermitRequest) -> tuple[int | None, str]:
-    match ask:
-        case Slots():
-            return ask.limit, "vcpu" if ask.unit == "vCPU" else "slots" if names.is_pool(ask.limit_name) else "runs"
-        case RateWindow():
-            return ask.limit, "starts"
-        case _:
-            return None, "starts"
 
 
 def _maxima_of_pools(ports: Ports, namespace: str) -> dict[str, tuple[int | None, str]]:
@@ -142,8 +130,8 @@ def _view(state: LimitState, maximum: tuple[int | None, str] | None, ask: Permit
     is_slots = names.returns_permit(state.limit_name)
     most, unit = maximum if maximum is not None else (None, "runs" if is_slots else "starts")
     next_at = max(state.head, now) if names.is_pace(state.limit_name) else None
-    if isinstance(ask, RateWindow):
-        next_at = max(now, frees_at(ask, state))
+    if ask is not None:
+        next_at = ask.next_entry_at(state, now)
     return {
         "name": state.limit_name,
         "kind": kind,

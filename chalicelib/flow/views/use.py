@@ -11,8 +11,6 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.rate_window import RateWindow
-from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 
@@ -47,14 +45,10 @@ def of_job(job: Job, known: Facts, asks: Iterable[PermitRequest], now: Instant) 
 def of_ask(ask: PermitRequest, state: LimitState, now: Instant) -> View:
     """The use of a limit, from a request of it and its state. ``held_by`` is None if the limit does not list the runs
     that hold its permits."""
-    match ask:
-        case Slots() if ask.limit is not None:
-            return {"used": state.active, "max": ask.limit, "held_by": holders(state)}
-        case RateWindow() if ask.binding:
-            counted = sum(at > now - ask.span for at in state.starts.values())
-            return {"used": counted, "max": ask.limit, "held_by": None}
-        case _:
-            return NONE
+    used, (maximum, _) = ask.used(state, now), ask.maximum
+    if used is None:
+        return NONE
+    return {"used": used, "max": maximum, "held_by": None if ask.records_claim else holders(state)}
 
 
 def holders(state: LimitState) -> list[str] | None:

@@ -185,7 +185,7 @@ def version_view(row: Version, before: Version | None) -> View:
     }
 
 
-def rehearsal_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job], now: Instant) -> View:
+def dry_run_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job], now: Instant) -> View:
     """The dry run of a trigger: its state after each event, and the events that it still waits for after the last."""
     fires, end = sum(step.fires for step in steps), steps[-1].at if steps else now
     waiting = [tree.evaluate(schedule.trigger, job.leaves, end) for job in left]

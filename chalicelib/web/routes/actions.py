@@ -92,14 +92,14 @@ def dry_run(ns: str, app: str, name: str) -> dict[str, Any]:
     constraints are not checked."""
     from chalicelib.core.jobs.dry_run import dry_run
     from chalicelib.flow.lookup import existing
-    from chalicelib.flow.views.views import rehearsal_view
+    from chalicelib.flow.views.views import dry_run_view
     from chalicelib.web.bodies import DryRun
 
     full, now = f"{ns}.{app}.{name}", ports().clock.now()
     _, schedule = existing(ports(), full)
     events = parse(DryRun, routes.current_request).events
     steps, left = dry_run(full, schedule, events, now)
-    return rehearsal_view(schedule, steps, left, now)
+    return dry_run_view(schedule, steps, left, now)
 
 
 def _skip(ns: str, app: str, name: str, wanted: bool) -> Response:

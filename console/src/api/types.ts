@@ -133,7 +133,7 @@ export interface Backoff {
   tries?: number;
   growth?: "exponential" | "fixed";
   delay?: string;
-  most?: string;
+  max_delay?: string;
 }
 
 export interface BegunDag {

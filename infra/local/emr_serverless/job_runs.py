@@ -19,8 +19,8 @@ from .store import Page
 from .throttle import Throttle
 
 _PAGE_LIMIT = 50
-_TIMEOUT_MINUTES_AT_LEAST = 5
-_ATTEMPTS_AT_MOST = 10
+_MIN_TIMEOUT_MINUTES = 5
+_MAX_ATTEMPTS = 10
 
 
 class JobRuns:
@@ -115,7 +115,7 @@ class JobRuns:
         if not ((request.get("jobDriver") or {}).get("sparkSubmit") or {}).get("entryPoint"):
             raise errors.validation("jobDriver: expected sparkSubmit with an entryPoint; the emulator runs Spark only")
         minutes = request.get("executionTimeoutMinutes") or 0
-        if 0 < minutes < _TIMEOUT_MINUTES_AT_LEAST:
+        if 0 < minutes < _MIN_TIMEOUT_MINUTES:
             raise errors.validation("RunTimeout must be at least 5 minutes.")
 
     def _new_run(self, application: Application, token: str, request: Mapping[str, Any]) -> JobRun:

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 _PARALLEL = 8
 _DELETE_BATCH = 1000
-_JSON_BYTES_AT_MOST = 5_000_000
+_MAX_JSON_BYTES = 5_000_000
 # Files that Spark and Hadoop leave next to the data: work in progress, and checksums for local file systems.
 _UNFINISHED = ("_temporary", ".spark-staging", ".sparkStaging", ".hive-staging")
 
@@ -66,7 +66,7 @@ class Mirror:
     def uris_in_json(self, path: S3Path) -> list[S3Path]:
         """The S3 URIs in the strings of a downloaded `.json` object; none if it is missing or not JSON."""
         local = path.under(self._directory)
-        if not local.is_file() or local.stat().st_size > _JSON_BYTES_AT_MOST:
+        if not local.is_file() or local.stat().st_size > _MAX_JSON_BYTES:
             return []
         try:
             return list(find_in_json(json.loads(local.read_text("utf-8"))))

@@ -19,7 +19,7 @@ _DEFAULT_MEMORY = "14g"
 _DEFAULT_EXECUTORS = 3
 _MEMORY_OVERHEAD = 1.1
 _STORAGE_GB_PER_WORKER = 20
-_BILLED_SECONDS_AT_LEAST = 60
+_MIN_BILLED_SECONDS = 60
 _GB_PER_UNIT = {"k": 1 / 1024**2, "m": 1 / 1024, "g": 1.0, "t": 1024.0}
 
 
@@ -39,7 +39,7 @@ class Need:
 
     def billed(self, seconds: float) -> Usage:
         """Like `over`, with AWS's minimum of one minute; the first 20 GB of storage per worker are free."""
-        charged = self.over(max(seconds, _BILLED_SECONDS_AT_LEAST))
+        charged = self.over(max(seconds, _MIN_BILLED_SECONDS))
         return Usage(charged.vcpu_hours, charged.memory_gb_hours, 0.0)
 
 

@@ -16,7 +16,7 @@ from .driver import Stop
 _POLL_S = 0.05
 # An environment variable that child processes inherit, by which all processes started here can be found again.
 _MARKER = "SLUICE_EMR_RUN_DIR"
-_LOG_BYTES_AT_MOST = 200_000
+_MAX_LOG_BYTES = 200_000
 # A line of Spark's own log below the level ERROR, which is no reason of a failure.
 _LOG_LINE = re.compile(r"(?:[\d/:., -]+ )?(?:TRACE|DEBUG|INFO|WARN|WARNING)\b|WARNING: |:: ")
 _EXCEPTION = re.compile(r"^(?:Caused by: )?(?:[\w$]+\.)*[\w$]*(?:Error|Exception|Exit|Interrupt)\b(?::.*)?$")
@@ -103,7 +103,7 @@ def last_exceptions(logs: Path, maximum: int = 3) -> str:
 
 def _last_lines(log: Path) -> list[str]:
     with log.open("rb") as file:
-        file.seek(max(0, log.stat().st_size - _LOG_BYTES_AT_MOST))
+        file.seek(max(0, log.stat().st_size - _MAX_LOG_BYTES))
         lines = file.read().decode("utf-8", "replace").splitlines()
     return [line.strip() for line in lines if line.strip()]
 

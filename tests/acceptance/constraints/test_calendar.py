@@ -137,7 +137,7 @@ def test_c17_contradictory_days_are_refused(world: World) -> None:
     error = from_validation(refused.value)
     assert (error.field, error.hint) == (
         "constraints.0.excluding",
-        "take out of excluding a day on which jobs may start",
+        "remove from excluding a day on which jobs may start",
     )
 
 

@@ -189,7 +189,7 @@ def test_w3_a_job_larger_than_a_pool_yields_and_blocks_nobody() -> None:
     assert live(world, "small") == 2
     [large] = world.jobs("large")
     assert (large.state, large.held) == ("PENDING_CONSTRAINTS", ())
-    assert large.reason.endswith("the pool never has as many: request less, or make it larger")
+    assert large.reason.endswith("more than the whole pool: request less, or enlarge the pool")
 
     world.finish()
     store.put(world.ports, "pool", "demo.p", {"size": 4, "unit": "slots", "shares": {}}, "tester")

@@ -133,7 +133,9 @@ def test_w2_enabling_an_urgent_downstream_reranks_waiting_jobs() -> None:
     assert world.limit_state("workflow:demo.flights.clean").waiters == 2
     world.finish()
     world.settle()
-    assert (len(world.runs("slow")), len(world.runs("fast"))) == (2, 0), "both are lifted, and the older goes first"
+    assert (len(world.runs("slow")), len(world.runs("fast"))) == (2, 0), (
+        "both inherit the priority, and the older starts first"
+    )
 
 
 def test_w2_a_dataset_passes_priority_to_its_waiting_jobs() -> None:

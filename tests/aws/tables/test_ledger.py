@@ -240,7 +240,7 @@ def test_t12_a_job_is_removed_exactly_as_read_where_asked(dynamo: Dynamo) -> Non
 
 def test_a_tombstone_without_a_job_blocks_the_first_event(dynamo: Dynamo) -> None:
     assert ok(dynamo, CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON))
-    assert not ok(dynamo, Create(rows.marker()), Create(rows.job()))
+    assert not ok(dynamo, Create(rows.applied_event()), Create(rows.job()))
 
 
 def test_slots_admit_a_new_job_only_when_nobody_waits(dynamo: Dynamo) -> None:
@@ -248,7 +248,7 @@ def test_slots_admit_a_new_job_only_when_nobody_waits(dynamo: Dynamo) -> None:
     assert ok(dynamo, take)
     assert not ok(dynamo, take)
     assert ok(dynamo, JoinQueue(ONE, NOON, NOON + 60_000))
-    assert not ok(dynamo, ReleasePermit(LIMIT, None)), "somebody waits: the write must wake the queue"
+    assert not ok(dynamo, ReleasePermit(LIMIT, None)), "a job waits: the write must wake the queue"
     assert ok(dynamo, ReleasePermit(LIMIT, NOON + 5))
     limit = DynamoJobs(dynamo).limit_state(LIMIT)
     assert (limit.active, limit.waiters, limit.wake_at) == (0, 1, NOON + 5)
@@ -285,7 +285,7 @@ def test_a_pace_admits_a_burst_and_then_one_at_a_time(dynamo: Dynamo) -> None:
     assert jobs.limit_state("emr:app").head == NOON + 3000
     assert not take(NOON, NOON + 3000)
     assert ok(dynamo, JoinQueue(PACE, NOON, NOON + 1000))
-    assert not take(NOON + 1000, NOON + 3000), "somebody waits"
+    assert not take(NOON + 1000, NOON + 3000), "a job waits"
     assert take(NOON + 1000, NOON + 3000, from_queue=True)
     assert take(NOON + 9000, NOON + 4000)
     assert jobs.limit_state("emr:app").head == NOON + 10_000

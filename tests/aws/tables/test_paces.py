@@ -21,7 +21,7 @@ def ok(dynamo: Dynamo, *writes: Write) -> bool:
 def test_a_passing_permit_is_taken_if_free_and_waiters_stay(dynamo: Dynamo) -> None:
     passing = AcquirePermit(PACE, NOON, LimitState(LIMIT), from_queue=False, passing=True)
     assert ok(dynamo, JoinQueue(PACE, NOON, NOON, behind=True))
-    assert not ok(dynamo, AcquirePermit(PACE, NOON, LimitState(LIMIT), from_queue=False)), "somebody waits"
+    assert not ok(dynamo, AcquirePermit(PACE, NOON, LimitState(LIMIT), from_queue=False)), "a job waits"
     assert ok(dynamo, passing)
     assert not ok(dynamo, passing), "read before the permit was taken"
     limit = DynamoJobs(dynamo).limit_state(LIMIT)

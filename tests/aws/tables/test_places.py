@@ -81,7 +81,7 @@ def test_w2_a_waiter_is_not_cleared_while_its_job_waits(dynamo: Dynamo, closed: 
     queue_up(dynamo)
     assert ok(dynamo, Create(QUEUED))
     if closed:
-        assert ok(dynamo, CLOSE), "the drain takes the job under a tombstone off, and its place along"
+        assert ok(dynamo, CLOSE), "the drain drops the job under a tombstone, and its waiter with it"
     refused = dynamo.commit([ExpectNotWaiting(WAITER, read), RemoveWaiter(WAITER), LeaveQueue(LIMIT)])
     assert refused is not None
     assert [type(write) for write in refused.writes] == [ExpectNotWaiting]

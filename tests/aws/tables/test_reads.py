@@ -77,7 +77,9 @@ def test_the_longest_prefix_is_found_beside_similar_folders(dynamo: Dynamo, besi
 
 
 def test_the_events_of_a_job_exclude_those_of_others(dynamo: Dynamo) -> None:
-    dynamo.put_all([Put(rows.marker("e1", "j1")), Put(rows.marker("e2", "j1")), Put(rows.marker("e3", "j2"))])
+    dynamo.put_all(
+        [Put(rows.applied_event("e1", "j1")), Put(rows.applied_event("e2", "j1")), Put(rows.applied_event("e3", "j2"))]
+    )
 
     events = DynamoJobs(dynamo).events_of("j1", rows.SCHEDULE, rows.GENERATION)
 
@@ -86,7 +88,7 @@ def test_the_events_of_a_job_exclude_those_of_others(dynamo: Dynamo) -> None:
 
 
 def test_markers_are_not_jobs(dynamo: Dynamo) -> None:
-    dynamo.put_all([Put(rows.marker()), Put(rows.job())])
+    dynamo.put_all([Put(rows.applied_event()), Put(rows.job())])
     assert DynamoJobs(dynamo).jobs(rows.SCHEDULE, rows.GENERATION, 10, None).items == (rows.job(),)
 
 
@@ -172,10 +174,10 @@ def test_t9_an_object_is_found_by_its_key_and_by_its_digest(dynamo: Dynamo) -> N
     row = rows.sized(longest, cursor="c", leases=3)
     dynamo.put_all([Put(row), Put(rows.sized())])
     catalog = DynamoCatalog(dynamo)
-    assert catalog.sized_object("demo.flights", longest, "etag") == row
+    assert catalog.counted_object("demo.flights", longest, "etag") == row
     assert catalog.stored_object("demo.flights", ids.digest(longest, "etag", length=40)) == row
-    assert catalog.sized_object("demo.flights", "another", "etag") is None
-    assert catalog.sized_object("demo.weather", longest, "etag") is None
+    assert catalog.counted_object("demo.flights", "another", "etag") is None
+    assert catalog.counted_object("demo.weather", longest, "etag") is None
 
 
 def test_t9_where_overwrites_count_each_content_is_an_object(dynamo: Dynamo) -> None:
@@ -183,8 +185,8 @@ def test_t9_where_overwrites_count_each_content_is_an_object(dynamo: Dynamo) -> 
     versions = [rows.sized(etag=etag, cursor=etag or None) for etag in ("", "one", "two")]
     dynamo.put_all([Put(row) for row in versions])
     catalog, key = DynamoCatalog(dynamo), versions[0].object_key
-    assert [catalog.sized_object("demo.flights", key, etag) for etag in ("", "one", "two")] == versions
-    assert catalog.sized_object("demo.flights", key, "three") is None
+    assert [catalog.counted_object("demo.flights", key, etag) for etag in ("", "one", "two")] == versions
+    assert catalog.counted_object("demo.flights", key, "three") is None
     assert dynamo.commit([Create(rows.sized(etag="two"))]) is not None
     assert dynamo.commit([Create(rows.sized(etag="three"))]) is None
 

@@ -104,8 +104,8 @@ BEGINS: list[Write] = [RecordStart(ask, NOON, read, RUN) for ask, read in produc
 ENDS = [None, *(Ended(holder, read) for holder, read in product((RUN, "gone#001"), READ))]
 ENDS += [Ended(RUN, read, started, NOON) for read, started in product(READ, (NOON - 9, NOON))]
 BACKS: list[Write] = [
-    ReleasePermit(line, wake_at, ended)
-    for line, wake_at, ended in product((LIMIT, RATE_WINDOW_LIMIT), (None, NOON), ENDS)
+    ReleasePermit(limit, wake_at, ended)
+    for limit, wake_at, ended in product((LIMIT, RATE_WINDOW_LIMIT), (None, NOON), ENDS)
 ]
 PASSES: list[Write] = [AcquirePermit(PACES[0], NOON, read, False, passing=True) for read in READ]
 TOO_LARGE = replace(POOL, units=9)
@@ -128,7 +128,7 @@ OTHERS: list[Write] = [
     Replace(rows.backfill(rev=2)),
     WakeBackfill(rows.SCHEDULE, "b1", NOON),
     ExpectBackfillRunning(rows.SCHEDULE, "b1"),
-    Put(rows.marker()),
+    Put(rows.applied_event()),
     PutState(rows.schedule_state(), None),
     PutState(rows.schedule_state(rev=2), rows.schedule_state()),
     ClearStateWake(rows.schedule_state()),

@@ -72,7 +72,7 @@ def test_a_calendar_opens_on_the_first_listed_day_not_excluded(only: set[str], e
     days = (int(midnight.timestamp() * 1000) + number * DAY for number in range(800))
     expected = now if allowed(now) else next((day for day in days if allowed(day)), None)
     if expected is None and not any(allowed(NOON + number * DAY) for number in range(-800, 800)):
-        with pytest.raises(ValidationError, match="expected days that leave one"):
+        with pytest.raises(ValidationError, match="expected at least one day"):
             calendar(only=sorted(only), excluding=sorted(excluding))
         return
     assert calendar(only=sorted(only), excluding=sorted(excluding)).opens_at(now) == expected
@@ -160,16 +160,16 @@ def test_a_calendar_does_not_delay_catch_up_or_backfill() -> None:
 @pytest.mark.parametrize(
     ("fields", "field", "expected"),
     [
-        ({}, "constraints.0", "expected days in only, in excluding, or in both, got 'neither'"),
+        ({}, "constraints.0", "expected a list of days: only, excluding or both, got 'no list'"),
         ({"only": ["someday"]}, "constraints.0.only.0", "expected a date such as 2026-12-25"),
         ({"only": ["mon"], "zone": "Mars/Base"}, "constraints.0.zone", "expected a time zone"),
         ({"excluding": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}, "constraints.0.excluding", "not excluded"),
         (
             {"only": ["sat", "sun"], "excluding": ["sat", "sun"]},
             "constraints.0.excluding",
-            "expected days that leave one on which jobs may start, got ['sat', 'sun']",
+            "expected at least one day that is not excluded, got ['sat', 'sun']",
         ),
-        ({"only": ["2026-12-25"], "excluding": ["12-25"]}, "constraints.0.excluding", "expected days that leave one"),
+        ({"only": ["2026-12-25"], "excluding": ["12-25"]}, "constraints.0.excluding", "expected at least one day"),
         (
             {"only": [{"from": "2026-01-01", "to": "9999-12-31"}]},
             "constraints.0.only.0.to",

@@ -73,7 +73,7 @@ def test_w3_job_larger_than_its_pool_yields_and_is_checked_again(queued_in: str 
     known = pooled(5)
     decision = decide(met(queued_in=queued_in, rank="5" if queued_in else None), known, NOON, serving=queued_in)
     why = permits.why(known.pool, known.limit_state(POOL))
-    assert "the pool never has as many: request less, or make it larger" in why
+    assert "more than the whole pool: request less, or enlarge the pool" in why
     assert decision == Wait(NOON + slots.TOO_LARGE, "PENDING_CONSTRAINTS", why, yields=yields)
 
 

@@ -146,8 +146,10 @@ def test_h1_a_job_with_a_number_takes_none_with_its_claim() -> None:
 
 
 def test_l11_run_now_is_claimed_from_a_disabled_schedule_too() -> None:
-    [_, _, gate_is] = claim.claim(job("run_now"), run(), facts(), Route((), None), NOON)
-    assert gate_is == ExpectMode(schedule_state(), ("enabled", "hold", "backlog", "drain", "completed", "disabled"))
+    [_, _, expected_mode] = claim.claim(job("run_now"), run(), facts(), Route((), None), NOON)
+    assert expected_mode == ExpectMode(
+        schedule_state(), ("enabled", "hold", "backlog", "drain", "completed", "disabled")
+    )
 
 
 def test_c11_a_fire_is_claimed_only_if_no_other_job_of_its_waits() -> None:
@@ -209,13 +211,13 @@ def test_c11_a_fire_that_must_wait_becomes_the_gathering_job() -> None:
 
     plan = claim.queue(fire, facts(schedule=LIMITED), Route((), SLOT), NOON)
 
-    [out, create, gate_is, join, waiter] = plan
+    [out, create, expected_mode, join, waiter] = plan
     assert out == DeleteJob(fire, exact=True)
     assert isinstance(create, Create)
     assert isinstance(create.row, Job)
     assert (create.row.sort_key, create.row.rev, create.row.job_id) == (GATHERING, 1, fire.job_id)
     assert (create.row.kind, create.row.state, create.row.queued_in) == ("fire", "PENDING_LAUNCH", LIMIT)
-    assert gate_is == ExpectMode(schedule_state(), OPEN)
+    assert expected_mode == ExpectMode(schedule_state(), OPEN)
     assert join == JoinQueue(SLOT, NOON, NOON + slots.SLOTS_RECHECK)
     assert waiter == Create(waiter_of(create.row))
 

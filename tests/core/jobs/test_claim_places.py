@@ -25,7 +25,7 @@ RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"
 POOL = "pool:demo.big"
 HELD = (RATE_LIMIT, LIMIT, POOL)
 QUEUED = met(state="PENDING_LAUNCH", queued_in=EMR_LIMIT, rank="4#x", held=HELD, units=4, rev=5, leases=3)
-PLACE = Waiter(EMR_LIMIT, "4#x", NAME, 7, GATHERING, QUEUED.job_id)
+WAITER = Waiter(EMR_LIMIT, "4#x", NAME, 7, GATHERING, QUEUED.job_id)
 LOG_READ = LimitState(RATE_LIMIT, rev=3, waiters=1)
 STATES = {RATE_LIMIT: LOG_READ, POOL: LimitState(POOL, active=4, waiters=2), LIMIT: LimitState(LIMIT, active=1)}
 # If the queue has waiters, a released permit wakes it.
@@ -125,7 +125,7 @@ def test_c13_a_correlated_match_is_detached_only_while_open() -> None:
 
 def test_c11_a_detached_job_keeps_its_rank_in_the_queue() -> None:
     detached = replace(QUEUED, sort_key=DETACHED, kind="detached", rev=1)
-    assert claim.beside(QUEUED, detached) == [Create(detached), Put(replace(PLACE, job_sort_key=DETACHED))]
+    assert claim.beside(QUEUED, detached) == [Create(detached), Put(replace(WAITER, job_sort_key=DETACHED))]
     assert claim.beside(met(), detached) == [Create(detached)]
 
 
@@ -136,7 +136,7 @@ def test_c8_a_job_that_yields_releases_waiter_permits_and_units() -> None:
     later = replace(QUEUED, state="PENDING_CONSTRAINTS", rev=6, wake_at=NOON + HOUR)
     assert claim.yield_queue(QUEUED, later, STATES, NOON) == [
         Replace(replace(later, held=(), units=0, queued_in=None, rank=None)),
-        RemoveWaiter(PLACE),
+        RemoveWaiter(WAITER),
         LeaveQueue(EMR_LIMIT),
         *GIVEN_BACK,
     ]
@@ -149,7 +149,7 @@ def test_c1_job_whose_limits_changed_asks_for_all_permits_again() -> None:
         restarted,
         [
             Replace(replace(restarted, held=(), units=0, queued_in=None, rank=None)),
-            RemoveWaiter(PLACE),
+            RemoveWaiter(WAITER),
             LeaveQueue(EMR_LIMIT),
             *GIVEN_BACK,
         ],
@@ -164,8 +164,8 @@ def test_w14_a_job_that_inherits_priority_moves_forward_in_queue() -> None:
     lifted = replace(QUEUED, priority=8, inherited="priority 8, inherited from demo.flights")
     assert claim.rank_again(QUEUED, lifted, PAUSED) == [
         Replace(replace(lifted, rank=RANK_8, leases=0, rev=6, wake_at=NOON + DAY + HOUR)),
-        RemoveWaiter(PLACE),
-        Create(replace(PLACE, rank=RANK_8)),
+        RemoveWaiter(WAITER),
+        Create(replace(WAITER, rank=RANK_8)),
     ]
 
 
@@ -187,7 +187,7 @@ def test_w2_a_job_not_queued_is_ranked_for_its_next_queue(fields: dict[str, Any]
 
 def test_w2_a_job_is_ranked_by_present_definition_of_workflow() -> None:
     [_, _, placed] = claim.rank_again(QUEUED, QUEUED, facts(workflow=workflow(priority=8)))
-    assert placed == Create(replace(PLACE, rank=RANK_8))
+    assert placed == Create(replace(WAITER, rank=RANK_8))
 
 
 # -- deleted -------------------------------------------------------------------------------------------------------
@@ -195,7 +195,7 @@ def test_w2_a_job_is_ranked_by_present_definition_of_workflow() -> None:
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_l3_a_dropped_job_leaves_a_record_and_releases_permits(exact: bool) -> None:
-    away = [RemoveWaiter(PLACE), LeaveQueue(EMR_LIMIT), *GIVEN_BACK]
+    away = [RemoveWaiter(WAITER), LeaveQueue(EMR_LIMIT), *GIVEN_BACK]
     assert claim.drop_plan(QUEUED, RECORD, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), Put(RECORD), *away]
     assert claim.delete_plan(QUEUED, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), *away]
 

@@ -50,15 +50,15 @@ from tests.core.builders import (
 OPEN = ("enabled", "drain", "completed")
 WHATEVER_STANDS = ("enabled", "hold", "backlog", "drain", "completed", "disabled")
 RUN = f"{NAME}.7.first#001"
-NIGHT, TURN, POOL = "policy:demo.night", "admission:demo.night:pool:demo.big", "pool:demo.big"
+NIGHT, ADMISSION, POOL = "policy:demo.night", "admission:demo.night:pool:demo.big", "pool:demo.big"
 LOG = RateWindow(f"rate:{NAME}:2/{HOUR}", 2, HOUR)
-SLOT, NEXT, UNITS = Slots(LIMIT, 1), Slots(TURN, 5), Slots(POOL, 10, units=4, unit="slots")
+SLOT, NEXT, UNITS = Slots(LIMIT, 1), Slots(ADMISSION, 5), Slots(POOL, 10, units=4, unit="slots")
 # The policy allows one start a second, and a start may begin 50 ms late: so permits are 1,050 ms apart.
 EMR_PACE, NIGHT_PACE = Pace(EMR_LIMIT, SECOND, 20), Pace(NIGHT, 1_050, 1, 50, "at most 1 starts in any 1s")
 POOL_ROW = Definition("pool", "demo.big", {"size": 10}, 3, NOON)
 LINE_READ = LimitState(LIMIT, active=1, rev=8, numbered=4)
 NIGHT_READ = LimitState(NIGHT, head=NOON + MINUTE, waiters=2, rev=6)
-TURN_READ = LimitState(TURN, active=5, waiters=1)
+ADMISSION_READ = LimitState(ADMISSION, active=5, waiters=1)
 
 
 def throttled(*states: LimitState, **fields: Any) -> Facts:
@@ -77,10 +77,10 @@ def throttled(*states: LimitState, **fields: Any) -> Facts:
 
 
 def test_e3_a_claim_from_a_policy_queue_passes_on_its_admission() -> None:
-    queued = met(queued_in=NIGHT, rank="4#x", held=(LIMIT, TURN, POOL, "group:demo.gone"), units=4)
+    queued = met(queued_in=NIGHT, rank="4#x", held=(LIMIT, ADMISSION, POOL, "group:demo.gone"), units=4)
     route = Route((EMR_PACE, NIGHT_PACE), None, appointment=NOON + 300)
 
-    assert claim.claim(queued, run(), throttled(LINE_READ, NIGHT_READ, TURN_READ), route, NOON) == [
+    assert claim.claim(queued, run(), throttled(LINE_READ, NIGHT_READ, ADMISSION_READ), route, NOON) == [
         DeleteJob(queued),
         Create(run()),
         ExpectMode(schedule_state(), OPEN),
@@ -90,7 +90,7 @@ def test_e3_a_claim_from_a_policy_queue_passes_on_its_admission() -> None:
         # No write for the pool, nor for the group that the schedule has left: the run keeps these permits as they are.
         RecordStart(SLOT, NOON, LINE_READ, RUN, numbers=True),
         RemoveWaiter(Waiter(NIGHT, "4#x", NAME, 7, GATHERING, queued.job_id)),
-        ReleasePermit(TURN, NOON),
+        ReleasePermit(ADMISSION, NOON),
     ]
 
 
@@ -145,7 +145,7 @@ def test_e3_job_blocked_by_another_pace_queues_with_its_permits() -> None:
     queued = replace(
         waiting,
         state="PENDING_LAUNCH",
-        held=(LOG.limit_name, LIMIT, TURN, POOL),
+        held=(LOG.limit_name, LIMIT, ADMISSION, POOL),
         units=4,
         queued_in=NIGHT,
         rank=rank,
@@ -158,7 +158,7 @@ def test_e3_job_blocked_by_another_pace_queues_with_its_permits() -> None:
         ExpectMode(paused, OPEN),
         ExpectDefinition(POOL_ROW),
         AcquirePermit(SLOT, NOON, LINE_READ, from_queue=False),
-        AcquirePermit(NEXT, NOON, LimitState(TURN), from_queue=False),
+        AcquirePermit(NEXT, NOON, LimitState(ADMISSION), from_queue=False),
         AcquirePermit(UNITS, NOON, LimitState(POOL), from_queue=False),
         # A new job could have acquired a permit up to 200 ms ahead: a start needs 250 ms and may be 50 ms late. The
         # queue is served 600 ms before the other pace has a permit, 11 s from now.
@@ -169,7 +169,7 @@ def test_e3_job_blocked_by_another_pace_queues_with_its_permits() -> None:
 
 def test_c9_a_job_without_a_trigger_is_met_when_it_queues() -> None:
     asked = job("run_now", units=2, held=(POOL,))
-    [queued, gate_is, *_] = claim.queue(asked, facts(), Route((), SLOT), NOON + 5)
+    [queued, expected_mode, *_] = claim.queue(asked, facts(), Route((), SLOT), NOON + 5)
     assert queued == Replace(
         replace(
             asked,
@@ -183,7 +183,7 @@ def test_c9_a_job_without_a_trigger_is_met_when_it_queues() -> None:
             wake_at=NOON + DAY,
         )
     )
-    assert gate_is == ExpectMode(schedule_state(), WHATEVER_STANDS)
+    assert expected_mode == ExpectMode(schedule_state(), WHATEVER_STANDS)
 
 
 def test_l12_a_backfill_retry_queues_in_any_mode_of_the_backfill() -> None:

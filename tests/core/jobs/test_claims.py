@@ -48,7 +48,7 @@ NOT_BINDING = replace(LOG, binding=False)
 SLOT, PACE = Slots(LIMIT, None), Pace(EMR_LIMIT, START_RATE.spacing, START_RATE.burst)
 RUN = f"{NAME}.7.first#001"  # the holder under which a limit remembers the run
 HELD = met(queued_in=EMR_LIMIT, rank="4#x", held=(RATE_LIMIT, LIMIT))
-PLACE = limit.Waiter(EMR_LIMIT, "4#x", NAME, 7, HELD.sort_key, HELD.job_id)
+WAITER = limit.Waiter(EMR_LIMIT, "4#x", NAME, 7, HELD.sort_key, HELD.job_id)
 RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
 
 
@@ -161,7 +161,7 @@ def test_c5_a_dropped_job_returns_its_rate_entry_unspent() -> None:
         LIMIT: LimitState(LIMIT, active=1),
     }
     assert claim.drop_plan(HELD, RECORD, states, NOON)[2:] == [
-        RemoveWaiter(PLACE),
+        RemoveWaiter(WAITER),
         LeaveQueue(EMR_LIMIT),
         ReleasePermit(RATE_LIMIT, NOON, Ended(RUN, states[RATE_LIMIT])),
         ReleasePermit(LIMIT, None),
@@ -172,7 +172,7 @@ def test_c8_a_job_that_yields_leaves_its_queue_and_its_permits() -> None:
     later = replace(HELD, rev=2, state="PENDING_CONSTRAINTS", wake_at=NOON + HOUR, reason="waits for the night")
     plan = claim.yield_queue(HELD, later, {}, NOON)
     assert plan[0] == Replace(replace(later, held=(), queued_in=None, rank=None))
-    assert plan[1:3] == [RemoveWaiter(PLACE), LeaveQueue(EMR_LIMIT)]
+    assert plan[1:3] == [RemoveWaiter(WAITER), LeaveQueue(EMR_LIMIT)]
     assert [write.limit_name for write in plan[3:] if isinstance(write, ReleasePermit)] == [RATE_LIMIT, LIMIT]
 
 

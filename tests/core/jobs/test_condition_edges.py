@@ -26,7 +26,7 @@ FRESH: dict[str, Any] = {"type": "fresh", "workflows": ["demo.flights.raw"], "wi
 RATE: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
 
 
-def stand(*documents: dict[str, Any], what: Job | None = None, now: Instant = NOON, **known: Any) -> list[Condition]:
+def evaluate(*documents: dict[str, Any], what: Job | None = None, now: Instant = NOON, **known: Any) -> list[Condition]:
     made = schedule(constraints=list(documents))
     return list(conditions.evaluate(what or met(), facts(schedule=made, **known), made, now))
 
@@ -46,9 +46,9 @@ def test_c2_a_delay_is_met_exactly_at_its_instant() -> None:
     delay = {"type": "delay", "after": "15m"}
     opens = NOON + 15 * MINUTE
     rule = "15m after the job was created, else wait"
-    [before] = stand(delay, now=opens - 1)
+    [before] = evaluate(delay, now=opens - 1)
     assert before == Condition(constraint(delay), False, f"{rule}: not before {iso(opens)}", opens)
-    [then] = stand(delay, now=opens)
+    [then] = evaluate(delay, now=opens)
     assert then == Condition(constraint(delay), True, f"{rule}: met")
 
 
@@ -65,7 +65,7 @@ def test_c2_a_delay_is_met_exactly_at_its_instant() -> None:
 )
 def test_c2_a_delay_counts_from_the_match_or_the_creation(what: Job, began: Instant) -> None:
     delay = {"type": "delay", "after": "15m", "since": "met"}
-    [condition] = stand(delay, what=what, now=NOON + 2 * HOUR)
+    [condition] = evaluate(delay, what=what, now=NOON + 2 * HOUR)
     opens = began + 15 * MINUTE
     assert condition.met is (opens <= NOON + 2 * HOUR)
     assert condition.until == (None if condition.met else opens)
@@ -75,29 +75,29 @@ def test_c1_a_held_slot_is_shown_as_held() -> None:
     limit = concurrency(2, "wait")
     full = {LIMIT: LimitState(LIMIT, active=2)}
     rule = "at most 2 runs of the workflow at a time, else wait"
-    assert stand(limit, limit_states=full) == [Condition(constraint(limit), False, f"{rule}: 2 of 2 in use")]
-    [held] = stand(limit, what=met(held=(LIMIT,)), limit_states=full)
+    assert evaluate(limit, limit_states=full) == [Condition(constraint(limit), False, f"{rule}: 2 of 2 in use")]
+    [held] = evaluate(limit, what=met(held=(LIMIT,)), limit_states=full)
     assert held == Condition(constraint(limit), True, f"{rule}: this job holds a slot")
 
 
 def test_c5_a_rate_whose_entry_is_held_is_met_at_once() -> None:
-    line = f"rate:{NAME}:1/{HOUR}"
-    used = {line: LimitState(line, starts={"other": NOON})}
-    [unmet] = stand(RATE, limit_states=used, now=NOON + MINUTE)
+    limit_name = f"rate:{NAME}:1/{HOUR}"
+    used = {limit_name: LimitState(limit_name, starts={"other": NOON})}
+    [unmet] = evaluate(RATE, limit_states=used, now=NOON + MINUTE)
     assert (unmet.met, unmet.until) == (False, NOON + HOUR)
-    [held] = stand(RATE, what=met(held=(line,)), limit_states=used, now=NOON + MINUTE)
+    [held] = evaluate(RATE, what=met(held=(limit_name,)), limit_states=used, now=NOON + MINUTE)
     assert held == Condition(constraint(RATE), True, "at most 1 run per hour, else wait: met")
 
 
 def test_c7_an_upstream_is_fresh_for_its_whole_span() -> None:
     rule = "demo.flights.raw succeeded within 1d, else wait"
     succeeded = {"demo.flights.raw": NOON}
-    [last] = stand(FRESH, successes=succeeded, now=NOON + DAY)
+    [last] = evaluate(FRESH, successes=succeeded, now=NOON + DAY)
     assert last == Condition(constraint(FRESH), True, f"{rule}: met")
-    [stale] = stand(FRESH, successes=succeeded, now=NOON + DAY + 1)
+    [stale] = evaluate(FRESH, successes=succeeded, now=NOON + DAY + 1)
     answer = f"{rule}: demo.flights.raw last succeeded at {iso(NOON)}"
     assert stale == Condition(constraint(FRESH), False, answer)
-    [never] = stand(FRESH)
+    [never] = evaluate(FRESH)
     assert never.why == f"{rule}: demo.flights.raw has not succeeded yet"
 
 
@@ -110,7 +110,7 @@ def reading(value: str | None, until: Instant = NOON + MINUTE, why: str = "") ->
 
 def test_c6_a_load_is_open_until_it_is_measured() -> None:
     asked = Condition(constraint(LOAD), False, f"{LOAD_RULE}: measured once all other constraints are met", open=True)
-    assert stand(LOAD) == [asked]
+    assert evaluate(LOAD) == [asked]
     assert (asked.waits, asked.aborts) == (False, False)
 
 
@@ -118,7 +118,9 @@ def test_c6_a_load_is_open_until_it_is_measured() -> None:
 def test_c6_a_load_is_judged_by_its_reading_fresh_or_kept(kept: bool) -> None:
     def judged(value: str) -> Condition:
         said = reading(value)
-        [condition] = stand(LOAD, what=met(measured={"0": said.kept()})) if kept else stand(LOAD, loads={"0": said})
+        [condition] = (
+            evaluate(LOAD, what=met(measured={"0": said.kept()})) if kept else evaluate(LOAD, loads={"0": said})
+        )
         return condition
 
     assert judged("0.69") == Condition(constraint(LOAD), True, f"{LOAD_RULE}: met, the value is 0.69")
@@ -130,38 +132,39 @@ def test_c6_a_load_is_judged_by_its_reading_fresh_or_kept(kept: bool) -> None:
 def test_c6_a_kept_reading_holds_until_its_instant_fresh_always() -> None:
     good = reading("0.1", until=NOON + MINUTE)
     kept = met(measured={"0": good.kept()})
-    assert stand(LOAD, what=kept, now=NOON + MINUTE - 1)[0].met
-    [again] = stand(LOAD, what=kept, now=NOON + MINUTE)
+    assert evaluate(LOAD, what=kept, now=NOON + MINUTE - 1)[0].met
+    [again] = evaluate(LOAD, what=kept, now=NOON + MINUTE)
     answer = f"{LOAD_RULE}: measured once all other constraints are met; the last value is 0.1"
     assert again == Condition(constraint(LOAD), False, answer, open=True)
-    assert stand(LOAD, loads={"0": good}, now=NOON + HOUR)[0].met
+    assert evaluate(LOAD, loads={"0": good}, now=NOON + HOUR)[0].met
     unknown = met(measured={"0": reading(None).kept()})
     assert (
-        stand(LOAD, what=unknown, now=NOON + HOUR)[0].why == f"{LOAD_RULE}: measured once all other constraints are met"
+        evaluate(LOAD, what=unknown, now=NOON + HOUR)[0].why
+        == f"{LOAD_RULE}: measured once all other constraints are met"
     )
 
 
 @pytest.mark.parametrize("on_unmet", ["wait", "abort"])
 def test_c6_an_unmeasured_load_waits_even_where_unmet_aborts(on_unmet: str) -> None:
     asked = LOAD | {"on_unmet": on_unmet}
-    [condition] = stand(asked, loads={"0": reading(None, why="throttled")})
+    [condition] = evaluate(asked, loads={"0": reading(None, why="throttled")})
     rule = LOAD_RULE.replace("else wait", f"else {on_unmet}")
     answer = f"{rule}: the measurement failed: throttled; measured again at {iso(NOON + MINUTE)}"
     assert condition == Condition(patient(LOAD), False, answer, NOON + MINUTE)
     assert (condition.waits, condition.aborts) == (True, False)
-    [unmet] = stand(asked, loads={"0": reading("0.9")})
+    [unmet] = evaluate(asked, loads={"0": reading("0.9")})
     assert (unmet.waits, unmet.aborts) == (on_unmet == "wait", on_unmet == "abort")
 
 
 def test_c6_each_load_is_judged_by_its_own_reading() -> None:
     free = {"type": "load", "of": {"subnet": "subnet-0a1b2c3d"}, "at_least": 50}
-    both = stand(LOAD, free, loads={"0": reading("0.1"), "1": reading("49")})
+    both = evaluate(LOAD, free, loads={"0": reading("0.1"), "1": reading("49")})
     assert [each.met for each in both] == [True, False]
-    assert [each.met for each in stand(LOAD, free, loads={"0": reading("0.9"), "1": reading("50")})] == [False, True]
+    assert [each.met for each in evaluate(LOAD, free, loads={"0": reading("0.9"), "1": reading("50")})] == [False, True]
 
 
 def test_c6_a_load_written_twice_is_measured_once() -> None:
-    assert [each.met for each in stand(LOAD, LOAD, loads={"0": reading("0.1")})] == [True, True]
+    assert [each.met for each in evaluate(LOAD, LOAD, loads={"0": reading("0.1")})] == [True, True]
 
 
 # -- approval (C16) ------------------------------------------------------------------------------------------------
@@ -169,31 +172,31 @@ def test_c6_a_load_written_twice_is_measured_once() -> None:
 
 def test_c16_an_approval_waits_for_a_person_and_retry_reuses_it() -> None:
     rule = "approved by a owner, else wait"
-    assert stand(APPROVAL) == [Condition(constraint(APPROVAL), False, f"{rule}: waits for approval")]
+    assert evaluate(APPROVAL) == [Condition(constraint(APPROVAL), False, f"{rule}: waits for approval")]
     said = {"by": "arn:aws:iam::123456789012:user/ann", "at": NOON}
-    [given] = stand(APPROVAL, what=met(approvals={"owner": said}))
+    [given] = evaluate(APPROVAL, what=met(approvals={"owner": said}))
     assert given == Condition(constraint(APPROVAL), True, f"{rule}: by {said['by']} at {iso(NOON)}")
-    assert not stand(APPROVAL, what=met(approvals={"other": said}))[0].met
-    [again] = stand(APPROVAL, what=job("retry"))
+    assert not evaluate(APPROVAL, what=met(approvals={"other": said}))[0].met
+    [again] = evaluate(APPROVAL, what=job("retry"))
     assert again == Condition(constraint(APPROVAL), True, f"{rule}: approved for an earlier attempt")
 
 
 def test_c16_an_approval_that_is_late_aborts() -> None:
     limited = APPROVAL | {"timeout": "1h"}
     ends, rule = NOON + HOUR, "approved by a owner within 1h, else wait"
-    [waits] = stand(limited, now=ends - 1)
+    [waits] = evaluate(limited, now=ends - 1)
     assert waits == Condition(constraint(limited), False, f"{rule}: waits for approval", ends)
     assert (waits.waits, waits.aborts) == (True, False)
-    [late] = stand(limited, now=ends)
+    [late] = evaluate(limited, now=ends)
     assert late == Condition(constraint(limited), False, f"{rule}: no approval until {iso(ends)}", ends, abort=True)
     assert (late.waits, late.aborts) == (False, True)
 
 
 def test_c16_the_time_for_an_approval_counts_from_the_match() -> None:
     limited = APPROVAL | {"timeout": "1h"}
-    [later] = stand(limited, what=met(met_at=NOON + MINUTE), now=NOON + HOUR)
+    [later] = evaluate(limited, what=met(met_at=NOON + MINUTE), now=NOON + HOUR)
     assert later.until == NOON + HOUR + MINUTE
-    [unmet] = stand(limited, what=job("gathering"), now=NOON + DAY)
+    [unmet] = evaluate(limited, what=job("gathering"), now=NOON + DAY)
     assert (unmet.until, unmet.abort) == (NOON + DAY + HOUR, False)
 
 
@@ -204,12 +207,12 @@ def test_c15_a_probe_is_open_before_a_call_and_after_expiry() -> None:
     is_open = Condition(
         constraint(PROBE), False, f"{PROBE_RULE} wait: called once all other constraints are met", open=True
     )
-    assert stand(PROBE) == [is_open]
+    assert evaluate(PROBE) == [is_open]
     kept = met(probed=ProbeResult("unmet", NOON, NOON + MINUTE, "no stock").kept())
-    [unmet] = stand(PROBE, what=kept, now=NOON + MINUTE - 1)
+    [unmet] = evaluate(PROBE, what=kept, now=NOON + MINUTE - 1)
     answer = f"{PROBE_RULE} wait: no stock; called again at {iso(NOON + MINUTE)}"
     assert unmet == Condition(constraint(PROBE), False, answer, NOON + MINUTE)
-    assert stand(PROBE, what=kept, now=NOON + MINUTE) == [is_open]
+    assert evaluate(PROBE, what=kept, now=NOON + MINUTE) == [is_open]
 
 
 @pytest.mark.parametrize("on_unmet", ["wait", "abort"])
@@ -217,7 +220,7 @@ def test_c15_each_probe_answer_decides_the_condition(on_unmet: str) -> None:
     asked, rule, until = PROBE | {"on_unmet": on_unmet}, f"{PROBE_RULE} {on_unmet}", NOON + MINUTE
 
     def said(verdict: Any, why: str = "") -> Condition:
-        [condition] = stand(asked, probe=ProbeResult(verdict, NOON, until, why))
+        [condition] = evaluate(asked, probe=ProbeResult(verdict, NOON, until, why))
         return condition
 
     assert said("met") == Condition(constraint(asked), True, f"{rule}: met")
@@ -236,14 +239,14 @@ def test_l12_backfill_waits_for_slots_approvals_and_probes_only() -> None:
     gap = {"type": "since_last_run", "at_least": "1h"}
     delay = {"type": "delay", "after": "15m"}
     every = (concurrency(1), delay, window, gap, RATE, FRESH, LOAD, APPROVAL, PROBE)
-    kinds = [type(each.constraint).__name__ for each in stand(*every)]
+    kinds = [type(each.constraint).__name__ for each in evaluate(*every)]
     assert kinds == [type(constraint(each)).__name__ for each in every]
-    filled = stand(*every, what=job("backfill", backfill="b1"))
+    filled = evaluate(*every, what=job("backfill", backfill="b1"))
     assert [type(each.constraint).__name__ for each in filled] == ["Concurrency", "Approval", "Probe"]
 
 
 def test_c8_limits_and_rates_have_queues_and_no_clock() -> None:
     full = {LIMIT: LimitState(LIMIT, active=1)}
     for limit in (concurrency(1, "wait"), RATE | {"on_unmet": "wait"}):
-        assert not stand(limit, limit_states=full)[0].waits
-    assert stand(FRESH)[0].waits
+        assert not evaluate(limit, limit_states=full)[0].waits
+    assert evaluate(FRESH)[0].waits

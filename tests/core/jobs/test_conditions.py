@@ -28,7 +28,7 @@ FRESH: dict[str, Any] = {
 }
 
 
-def stand(
+def evaluate(
     constraint: dict[str, Any], now: Instant = NOON, what: Job | None = None, limit_states: Any = (), **known: Any
 ) -> Condition:
     made = schedule(constraints=[constraint])
@@ -50,19 +50,19 @@ def succeeded(raw: Instant | None, weather: Instant | None) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("active", "is_met"), [(0, True), (1, True), (2, False), (3, False)])
 def test_c1_a_group_limit_is_met_while_fewer_of_its_runs_live(active: int, is_met: bool) -> None:
-    condition = stand(GROUP, limit_states=[LimitState(GROUP_LIMIT, active=active), LimitState(LIMIT, active=9)])
+    condition = evaluate(GROUP, limit_states=[LimitState(GROUP_LIMIT, active=active), LimitState(LIMIT, active=9)])
     assert condition.met is is_met
     assert condition.why == f"at most 2 runs of group spark at a time, else wait: {active} of 2 in use"
 
 
 def test_c1_a_group_belongs_to_the_namespace_of_the_schedule() -> None:
     elsewhere = met(schedule="sales.flights.clean")
-    assert stand(GROUP, what=elsewhere, limit_states=[LimitState(GROUP_LIMIT, active=2)]).met
-    assert not stand(GROUP, what=elsewhere, limit_states=[LimitState("group:sales.spark", active=2)]).met
+    assert evaluate(GROUP, what=elsewhere, limit_states=[LimitState(GROUP_LIMIT, active=2)]).met
+    assert not evaluate(GROUP, what=elsewhere, limit_states=[LimitState("group:sales.spark", active=2)]).met
 
 
 def test_c1_a_job_holding_its_slot_does_not_block_itself() -> None:
-    condition = stand(concurrency(1), what=met(held=(LIMIT,)), limit_states=[LimitState(LIMIT, active=1)])
+    condition = evaluate(concurrency(1), what=met(held=(LIMIT,)), limit_states=[LimitState(LIMIT, active=1)])
     assert condition.met
     assert condition.why == "at most 1 run of the workflow at a time, else abort: this job holds a slot"
 
@@ -84,14 +84,14 @@ def test_c1_a_job_holding_its_slot_does_not_block_itself() -> None:
 )
 def test_c2_a_delay_counts_from_creation_or_from_the_match(since: str, what: Job, opens: Instant) -> None:
     until = opens + 15 * MINUTE
-    before, after = (stand(DELAY | {"since": since}, now, what) for now in (until - 1, until))
+    before, after = (evaluate(DELAY | {"since": since}, now, what) for now in (until - 1, until))
     assert (before.met, before.until) == (False, until)
     assert (after.met, after.until) == (True, None)
 
 
 def test_c2_a_delay_shows_from_when_it_counts_and_until_when() -> None:
-    assert stand(DELAY).why == "15m after the job was created, else wait: not before 2026-03-02T12:15:00.000Z"
-    since_met = stand(DELAY | {"since": "met"}, NOON + HOUR)
+    assert evaluate(DELAY).why == "15m after the job was created, else wait: not before 2026-03-02T12:15:00.000Z"
+    since_met = evaluate(DELAY | {"since": "met"}, NOON + HOUR)
     assert since_met.why == "15m after its trigger was met, else wait: met"
 
 
@@ -110,13 +110,13 @@ def test_c2_a_delay_shows_from_when_it_counts_and_until_when() -> None:
     ],
 )
 def test_c3_a_window_over_midnight_is_open_from_start_to_end(now: str, zone: str, opens: str | None) -> None:
-    condition = stand(NIGHT | {"zone": zone}, parse_instant(now))
+    condition = evaluate(NIGHT | {"zone": zone}, parse_instant(now))
     assert condition.met is (opens is None)
     assert condition.until == (parse_instant(opens) if opens else None)
 
 
 def test_c3_a_window_shows_when_it_opens() -> None:
-    assert stand(NIGHT).why == "between 22:00 and 06:00 in UTC, else wait: not before 2026-03-02T22:00:00.000Z"
+    assert evaluate(NIGHT).why == "between 22:00 and 06:00 in UTC, else wait: not before 2026-03-02T22:00:00.000Z"
 
 
 # -- since the last run (C4) ---------------------------------------------------------------------------------------
@@ -125,21 +125,21 @@ FAILED_LATER = LimitState(LIMIT, last_start=NOON, last_success_start=NOON - 2 * 
 
 
 def test_c4_a_failed_run_counts_only_where_any_run_does() -> None:
-    assert stand(GAP, limit_states=[FAILED_LATER]).met
-    condition = stand(GAP | {"of": "any"}, limit_states=[FAILED_LATER])
+    assert evaluate(GAP, limit_states=[FAILED_LATER]).met
+    condition = evaluate(GAP | {"of": "any"}, limit_states=[FAILED_LATER])
     assert (condition.met, condition.until) == (False, NOON + HOUR)
     assert condition.why == "1h since the last run started, else abort: not before 2026-03-02T13:00:00.000Z"
 
 
 def test_c4_an_active_run_counts_as_a_success() -> None:
     living = LimitState(LIMIT, active=1, starts={"r#001": NOON - 59 * MINUTE}, last_start=NOON - 59 * MINUTE)
-    assert stand(GAP, limit_states=[living]).until == NOON + MINUTE
-    assert stand(GAP, NOON + MINUTE, limit_states=[living]).met
+    assert evaluate(GAP, limit_states=[living]).until == NOON + MINUTE
+    assert evaluate(GAP, NOON + MINUTE, limit_states=[living]).met
 
 
 def test_c4_the_first_run_of_all_does_not_wait() -> None:
-    assert stand(GAP).met
-    assert stand(GAP | {"of": "any"}).met
+    assert evaluate(GAP).met
+    assert evaluate(GAP | {"of": "any"}).met
 
 
 # -- rates (C5) ----------------------------------------------------------------------------------------------------
@@ -147,11 +147,11 @@ def test_c4_the_first_run_of_all_does_not_wait() -> None:
 
 def test_c5_a_rate_is_unmet_until_the_nth_last_start_leaves_span() -> None:
     log = LimitState(RATE_LIMIT, starts={"a": NOON - 50 * MINUTE, "b": NOON - MINUTE})
-    condition = stand(RATE, limit_states=[log])
+    condition = evaluate(RATE, limit_states=[log])
     assert (condition.met, condition.until) == (False, NOON + 10 * MINUTE)
     assert condition.why == "at most 2 runs per hour, else wait: not before 2026-03-02T12:10:00.000Z"
-    assert stand(RATE, NOON + 10 * MINUTE, limit_states=[log]).met
-    assert stand(RATE, what=met(held=(RATE_LIMIT,)), limit_states=[log]).met, "its own start is one of them"
+    assert evaluate(RATE, NOON + 10 * MINUTE, limit_states=[log]).met
+    assert evaluate(RATE, what=met(held=(RATE_LIMIT,)), limit_states=[log]).met, "its own start is one of them"
 
 
 # -- freshness (C7) ------------------------------------------------------------------------------------------------
@@ -170,7 +170,7 @@ def test_c5_a_rate_is_unmet_until_the_nth_last_start_leaves_span() -> None:
 def test_c7_each_upstream_must_have_succeeded_within_the_span(
     raw: Instant | None, weather: Instant | None, stale: str
 ) -> None:
-    condition = stand(FRESH, **succeeded(raw, weather))
+    condition = evaluate(FRESH, **succeeded(raw, weather))
     rule = "demo.flights.raw, demo.flights.weather succeeded within 1d, else wait"
     assert condition.met is (not stale)
     assert condition.why == f"{rule}: {stale or 'met'}"
@@ -198,7 +198,7 @@ def test_c7_each_upstream_must_have_succeeded_within_the_span(
     ],
 )
 def test_c8_an_unmet_constraint_waits_aborts_or_queues(constraint: dict[str, Any], waits: bool, aborts: bool) -> None:
-    condition = stand(constraint)
+    condition = evaluate(constraint)
     assert (condition.waits, condition.aborts) == (waits, aborts)
 
 

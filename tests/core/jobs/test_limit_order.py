@@ -61,7 +61,7 @@ def test_c9_a_job_that_lacks_a_limit_before_one_it_holds_yields(
     assert turned(queued(*held), *constraints) == Wait(
         NOON, "PENDING_CONSTRAINTS", "limits changed; requesting permits again from the first", yields=True
     )
-    assert isinstance(turned(met(), *constraints), Launch), "with empty hands it goes its way"
+    assert isinstance(turned(met(), *constraints), Launch), "a job without permits launches"
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_c9_a_queued_job_passes_the_limits_one_by_one_in_order(
     permits = {*waiting.held, *(ask.limit_name for ask in route.take)}
     assert permits == {ask.limit_name for ask in known.asks("demo")}
     limiting = {ask.limit_name for ask in known.asks("demo") if not limit_permits.is_unlimited(ask)}
-    assert turns == len(full & limiting), "each line that is full holds it up once"
+    assert turns == len(full & limiting), "the job queues once at each limit that is full"

@@ -157,7 +157,7 @@ def test_why_a_job_waits_for_several_slots_or_units() -> None:
 def test_why_says_that_a_pool_is_too_small_or_divided_otherwise() -> None:
     small = replace(POOL, limit=3, overdrawn=2)
     assert permits.why(small, LimitState(POOL.limit_name, active=1)) == (
-        "waits for 4 vCPUs of pool demo.big: 1 of 3 in use; the pool never has as many: request less, or make it larger"
+        "waits for 4 vCPUs of pool demo.big: 1 of 3 in use; more than the whole pool: request less, or enlarge the pool"
         "; 2 more are still in use in parts that were made smaller"
     )
     assert permits.why(replace(POOL, overdrawn=2), LimitState(POOL.limit_name, active=5)) == (

@@ -27,22 +27,22 @@ def begun(*numbers: int) -> tuple[NoticeWindow, dict[str, Any]]:
 
 
 def test_w9_the_first_failures_are_all_reported_at_once() -> None:
-    alert, notice = begun(*range(12, 0, -1))
+    window, notice = begun(*range(12, 0, -1))
     assert (notice["count"], [event["id"] for event in notice["events"]]) == (12, [f"r{n}" for n in range(1, 11)])
-    assert (alert.count, alert.events, alert.until) == (0, (), NOON + alerts.WINDOW)
+    assert (window.count, window.events, window.until) == (0, (), NOON + alerts.WINDOW)
 
 
 def test_w9_later_failures_are_counted_and_the_earliest_kept() -> None:
-    alert, _ = begun(0)
-    later = alerts.add_notices(notes(9, 8, 7, 6, 5), "channel", TEAM, alert, NOON).window
+    window, _ = begun(0)
+    later = alerts.add_notices(notes(9, 8, 7, 6, 5), "channel", TEAM, window, NOON).window
     assert later is not None
     most = alerts.add_notices(notes(*range(20, 9, -1), 1), "channel", TEAM, later, NOON).window
     assert most is not None
     assert most.count == 17
     assert [answer["at"] for answer in most.events] == [iso(NOON + n * SECOND) for n in (1, *range(5, 14))]
-    assert most.rev == alert.rev + 2
+    assert most.rev == window.rev + 2
 
-    closed = alerts.close(most, alert.until)
+    closed = alerts.close(most, window.until)
     assert closed.notice is not None
     assert (closed.notice["count"], closed.notice["since"]) == (17, iso(NOON))
     assert closed.window is not None
@@ -51,9 +51,9 @@ def test_w9_later_failures_are_counted_and_the_earliest_kept() -> None:
 
 
 def test_w9_a_pending_notice_waits_only_while_all_channels_rest() -> None:
-    alert, _ = begun(0)
-    sooner = replace(alert, until=NOON + MINUTE)
-    assert alerts.rests_until([alert, sooner], NOON) == NOON + MINUTE
-    assert alerts.rests_until([alert, None], NOON) is None
+    window, _ = begun(0)
+    sooner = replace(window, until=NOON + MINUTE)
+    assert alerts.rests_until([window, sooner], NOON) == NOON + MINUTE
+    assert alerts.rests_until([window, None], NOON) is None
     assert alerts.rests_until([], NOON) is None, "nobody wants it any more: it goes"
     assert alerts.rests_until([sooner], NOON + MINUTE) == NOON + 2 * MINUTE, "its notice is being sent at this moment"

@@ -174,15 +174,15 @@ def test_t10_a_failed_attempt_that_is_retried_is_not_announced() -> None:
 
 
 def test_t10_an_announcement_goes_page_by_page_then_the_next() -> None:
-    owing = moved(run(), "SUCCEEDED").run
+    unannounced = moved(run(), "SUCCEEDED").run
 
-    halfway = complete.mark_announced(owing, "page-2", LATER)
+    halfway = complete.mark_announced(unannounced, "page-2", LATER)
     assert (halfway.announce, halfway.cursor) == (("STARTED", "COMPLETED"), "page-2")
     next_one = complete.mark_announced(halfway, None, LATER)
     assert (next_one.announce, next_one.cursor, next_one.wake_at) == (("COMPLETED",), None, LATER)
     done = complete.mark_announced(next_one, None, LATER)
     assert (done.announce, done.wake_at) == ((), None)
-    assert [each.rev for each in (owing, halfway, next_one, done)] == [2, 3, 4, 5]
+    assert [each.rev for each in (unannounced, halfway, next_one, done)] == [2, 3, 4, 5]
 
 
 def test_t10_an_announced_page_stays_done_when_the_run_moves_on() -> None:

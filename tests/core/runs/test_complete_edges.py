@@ -57,8 +57,8 @@ def test_t10_an_unneeded_status_is_removed_and_polled_later() -> None:
 
 def test_t10_a_status_needed_after_all_is_announced_last() -> None:
     before = run("SUCCEEDED", announce=("STARTED",), rev=4)
-    owing = complete.add_statuses(before, ["COMPLETED"], LATER)
-    assert owing == replace(before, announce=("STARTED", "COMPLETED"), rev=5, wake_at=LATER)
+    unannounced = complete.add_statuses(before, ["COMPLETED"], LATER)
+    assert unannounced == replace(before, announce=("STARTED", "COMPLETED"), rev=5, wake_at=LATER)
 
 
 def test_t10_announced_status_is_removed_with_cursor_and_leases() -> None:

@@ -53,7 +53,7 @@ def test_e6_failed_deliveries_back_off_as_configured() -> None:
     assert len(slow) == 3
     assert all(MINUTE / 2 <= pause <= MINUTE for pause in slow)
 
-    doubling = policy(tries=1, backoff={"tries": 6, "delay": "10s", "most": "1m"})
+    doubling = policy(tries=1, backoff={"tries": 6, "delay": "10s", "max_delay": "1m"})
     bounds = [10, 20, 40, 60, 60, 60]
     for pause, bound in zip(pauses(DOWN, doubling), bounds, strict=True):
         assert bound * SECOND / 2 <= pause <= bound * SECOND
@@ -110,10 +110,15 @@ def test_e6_every_delivery_ends_within_its_tries_in_time_order(
         ({"backoff": {"tries": 31}}, "backoff.tries"),
         ({"backoff": {"growth": "linear"}}, "backoff.growth"),
         ({"backoff": {"delay": "2d"}}, "backoff.delay"),
-        ({"backoff": {"delay": "1h", "most": "1m"}}, "backoff.most"),
+        ({"backoff": {"delay": "1h", "max_delay": "1m"}}, "backoff.max_delay"),
     ],
 )
 def test_e6_a_policy_without_bounds_is_refused(fields: dict[str, Any], field: str) -> None:
     with pytest.raises(ValidationError) as caught:
         policy(**fields)
     assert from_validation(caught.value).field == field
+
+
+def test_e6_a_stored_policy_with_the_former_name_of_its_longest_delay_is_read() -> None:
+    former = Delivery.model_validate({"backoff": {"delay": "10s", "most": "1m"}})
+    assert former == Delivery.model_validate({"backoff": {"delay": "10s", "max_delay": "1m"}})

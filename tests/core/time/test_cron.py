@@ -189,11 +189,11 @@ def test_t1_croniter_names_the_same_times_where_it_knows_form(written: tuple[str
     lists = [parsed.minutes, parsed.hours, parsed.days, parsed.months, parsed.weekdays, parsed.seconds]
     whole = [None, None, cron.DAYS.every, None, cron.WEEK.every, None]
     stars = [numbers == every for numbers, every in zip(lists, whole, strict=True)]
-    spelled = ["*" if star else ",".join(map(str, numbers)) for numbers, star in zip(lists, stars, strict=True)]
+    short_duration = ["*" if star else ",".join(map(str, numbers)) for numbers, star in zip(lists, stars, strict=True)]
     found = parsed.next_wall(past)
     if found is not None and found.year - past.year < 5:
-        other = croniter(" ".join(spelled), past, max_years_between_matches=9).get_next(datetime)
-        assert found == other, spelled
+        other = croniter(" ".join(short_duration), past, max_years_between_matches=9).get_next(datetime)
+        assert found == other, short_duration
 
 
 @pytest.mark.parametrize(

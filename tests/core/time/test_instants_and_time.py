@@ -77,18 +77,18 @@ def test_a_duration_is_the_sum_of_its_parts(parts: list[tuple[int, str]]) -> Non
 @given(st.integers(1, 9 * 365 * DAY))
 @brief
 def test_a_spelled_duration_is_exact_down_to_its_second_part(span: int) -> None:
-    spelled = core_instants.format_duration(span)
-    back = core_instants.duration(spelled)
+    short_duration = core_instants.format_duration(span)
+    back = core_instants.duration(short_duration)
     assert back <= span
     assert span < SECOND or span - back < max(MINUTE, HOUR if back >= HOUR else 0, DAY if back >= DAY else 0)
 
 
 @pytest.mark.parametrize(
-    ("span", "spelled"),
+    ("span", "short_duration"),
     [(250, "250ms"), (10 * SECOND, "10s"), (90 * MINUTE, "1h 30m"), (DAY + HOUR + MINUTE, "1d 1h"), (7 * DAY, "7d")],
 )
-def test_a_duration_is_spelled_as_a_person_writes_it(span: int, spelled: str) -> None:
-    assert core_instants.format_duration(span) == spelled
+def test_a_duration_is_spelled_as_a_person_writes_it(span: int, short_duration: str) -> None:
+    assert core_instants.format_duration(span) == short_duration
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def leaf(document: dict[str, Any]) -> Leaf:
     return trigger_tree.leaves(trigger(document))[0].trigger
 
 
-def stand(document: dict[str, Any], progress: Progress | None, now: Instant = NOON) -> LeafState:
+def evaluate(document: dict[str, Any], progress: Progress | None, now: Instant = NOON) -> LeafState:
     return leaf(document).evaluate(progress, now)
 
 
@@ -68,27 +68,27 @@ def test_t9_an_invalid_size_is_refused_with_its_path(size: Any) -> None:
 
 @pytest.mark.parametrize(("amount", "met"), [(0, False), (10 * GB - 1, False), (10 * GB, True), (11 * GB, True)])
 def test_t9_a_size_leaf_is_met_by_bytes_not_by_objects(amount: int, met: bool) -> None:
-    assert stand(SIZE, came(1, amount=amount)).met is met
-    assert stand(SIZE, came(1_000, amount=amount)).met is met
+    assert evaluate(SIZE, came(1, amount=amount)).met is met
+    assert evaluate(SIZE, came(1_000, amount=amount)).met is met
 
 
 def test_t9_a_size_leaf_shows_bytes_that_came_and_are_missing() -> None:
-    half = stand(SIZE, came(2, amount=3 * GB))
+    half = evaluate(SIZE, came(2, amount=3 * GB))
     assert half.arrived == (f"3 GB in 2 objects of demo.flights came {SINCE}",)
     assert half.missing == ("7 GB of demo.flights",)
-    assert stand(SIZE, None).missing == ("10 GB of demo.flights",)
-    assert stand(SIZE, came(1, amount=10 * GB)).arrived == (f"10 GB in 1 object of demo.flights came {AT}",)
+    assert evaluate(SIZE, None).missing == ("10 GB of demo.flights",)
+    assert evaluate(SIZE, came(1, amount=10 * GB)).arrived == (f"10 GB in 1 object of demo.flights came {AT}",)
 
 
 # -- custom events (T11) -------------------------------------------------------------------------------------------
 
 
 def test_t11_an_event_leaf_is_met_by_as_many_events_as_it_counts() -> None:
-    assert stand(ORDERS, came(1)).met
-    twice = stand(ORDERS | {"count": 2}, came(1))
+    assert evaluate(ORDERS, came(1)).met
+    twice = evaluate(ORDERS | {"count": 2}, came(1))
     assert (twice.met, twice.arrived) == (False, (f"1 event orders.closed came {AT}",))
     assert twice.missing == ("1 event orders.closed",)
-    assert stand(BIG, None).missing == ("1 event orders.closed where total is > 100",)
+    assert evaluate(BIG, None).missing == ("1 event orders.closed where total is > 100",)
 
 
 def test_t11_only_events_with_a_matching_payload_count() -> None:
@@ -121,11 +121,11 @@ def test_t11_a_pattern_that_cannot_match_is_refused_at_put() -> None:
 
 def test_t12_quiet_is_met_when_nothing_came_for_its_span() -> None:
     chunks = came(3, NOON, NOON + 5 * MINUTE)
-    assert not stand(QUIET, None, NOON + 60 * MINUTE).met
-    waiting = stand(QUIET, chunks, NOON + 15 * MINUTE - 1)
+    assert not evaluate(QUIET, None, NOON + 60 * MINUTE).met
+    waiting = evaluate(QUIET, chunks, NOON + 15 * MINUTE - 1)
     assert (waiting.met, waiting.changes_at) == (False, NOON + 15 * MINUTE)
     assert waiting.missing == ("10m without another partition of demo.flights (until 2026-03-02T12:15:00.000Z)",)
-    quiet = stand(QUIET, chunks, NOON + 15 * MINUTE)
+    quiet = evaluate(QUIET, chunks, NOON + 15 * MINUTE)
     assert (quiet.met, quiet.missing, quiet.changes_at) == (True, (), None)
     assert quiet.arrived == (
         f"3 partitions of demo.flights came {SINCE}, the last at 2026-03-02T12:05:00.000Z",
@@ -144,18 +144,18 @@ def test_t12_no_quiet_ends_before_enough_events_came(
     of: dict[str, Any], half: Progress, enough: Progress, lacks: str
 ) -> None:
     quiet, later = {"type": "quiet", "of": of, "after": "10m"}, NOON + 60 * MINUTE
-    waiting = stand(quiet, half, later)
+    waiting = evaluate(quiet, half, later)
     assert (waiting.met, waiting.changes_at) == (False, None)
     assert waiting.missing == (f"{lacks}, then 10m without another",)
-    assert stand(quiet, enough, later).met
+    assert evaluate(quiet, enough, later).met
 
 
 # -- elapsed and absent (T13, T18) ---------------------------------------------------------------------------------
 
 
 def test_t13_an_elapsed_leaf_is_met_when_its_span_has_passed() -> None:
-    assert stand(ELAPSED, None).missing == ("4h to pass since the last start",)
-    answer = stand(ELAPSED, came(1))
+    assert evaluate(ELAPSED, None).missing == ("4h to pass since the last start",)
+    answer = evaluate(ELAPSED, came(1))
     assert (answer.met, answer.arrived) == (True, (f"4h had passed since the last start {AT}",))
 
 
@@ -168,8 +168,8 @@ def test_t13_an_elapsed_leaf_is_met_when_its_span_has_passed() -> None:
     ],
 )
 def test_t18_an_absent_leaf_says_what_did_not_come_and_by_when(document: dict[str, Any], limit: str) -> None:
-    assert stand(document, None).missing == (f"no partition of demo.flights to come {limit}",)
-    answer = stand(document, came(1))
+    assert evaluate(document, None).missing == (f"no partition of demo.flights to come {limit}",)
+    answer = evaluate(document, came(1))
     assert (answer.met, answer.arrived) == (True, (f"no partition of demo.flights had come {limit} {AT}",))
 
 

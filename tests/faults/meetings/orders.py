@@ -26,9 +26,9 @@ class Order:
     span: str = ""
 
     def __str__(self) -> str:
-        return " ".join(self._told(actor, calls) for actor, calls in self.segments)
+        return " ".join(self._described(actor, calls) for actor, calls in self.segments)
 
-    def _told(self, actor: int, calls: int | None) -> str:
+    def _described(self, actor: int, calls: int | None) -> str:
         return self.span if actor == TIME else f"{LETTERS[actor]}{'' if calls is None else calls}"
 
     @property

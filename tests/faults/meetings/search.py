@@ -76,7 +76,7 @@ class Meeting:
                 seen = list(stage.seen)
                 return self._judged(Played(world, stage.log, self.acts, self._generations)), seen
         except Exception as error:
-            return _told(error), list(stage.seen)
+            return _described(error), list(stage.seen)
 
     def try_classes(self, span: str, most: int, stop_at: int = STOP_AT, search: Classes | None = None) -> Found:
         """Try one order of each class, with any number of switches, and with a time that passes at any moment if there
@@ -176,7 +176,7 @@ class Meeting:
         try:
             return self._judged(played)
         except Exception as error:
-            return _told(error)
+            return _described(error)
 
     def _judged(self, played: Played) -> str:
         """Returns what is broken now or at rest. The state decides what is broken at rest, so each state is checked
@@ -184,18 +184,18 @@ class Meeting:
         """
         for ended in played.log.ended.values():
             if ended.error is not None and not refused(ended.error):
-                return _told(ended.error)
+                return _described(ended.error)
         try:
             self._check_promises(played)
         except Exception as error:
-            return _told(error)
+            return _described(error)
         key = hash((fingerprint(self.world), repr([each.noted for each in played.log.ended.values()])))
         if key not in self._rested:
             try:
                 self._come_to_rest(played)
                 self._rested[key] = ""
             except Exception as error:
-                self._rested[key] = _told(error)
+                self._rested[key] = _described(error)
         return self._rested[key]
 
     def _check_promises(self, played: Played) -> None:
@@ -339,9 +339,9 @@ def _without_switches(actors: int) -> list[Order]:
     return first + [Order(((one, None), (other, None))) for one, other in permutations(range(actors), 2)]
 
 
-def _told(error: BaseException) -> str:
+def _described(error: BaseException) -> str:
     if isinstance(error, ExceptionGroup):
-        return "; ".join(_told(each) for each in error.exceptions)
+        return "; ".join(_described(each) for each in error.exceptions)
     text = str(error).strip().splitlines()
     answer = text[0] if text else ""
     return f"{type(error).__name__}: {answer}" if not isinstance(error, SluiceError) else f"refused: {answer}"

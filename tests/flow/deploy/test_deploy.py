@@ -164,12 +164,12 @@ def test_l8_a_dry_run_answers_the_same_and_stores_nothing(world: World, document
     world.put("by-hand", at("0 7 * * *"))
     before = everything(world)
 
-    foreseen = send(world, document, update_schedules=update, dry_run=True)
+    previewed = send(world, document, update_schedules=update, dry_run=True)
 
     assert everything(world) == before
-    assert send(world, document, update_schedules=update) == foreseen
-    answer = [name for names in foreseen.values() for name in names]
-    assert len(answer) == len(set(answer)), "a part has one fate"
+    assert send(world, document, update_schedules=update) == previewed
+    answer = [name for names in previewed.values() for name in names]
+    assert len(answer) == len(set(answer)), "a part has one action"
 
 
 @pytest.mark.parametrize("update", [True, False])
@@ -181,7 +181,7 @@ def test_l8_the_same_request_again_changes_nothing(world: World, update: bool) -
 
     report = send(world, AFTER, update_schedules=update, by="somebody else")
 
-    assert [report[fate] for fate in ("created", "replaced", "deleted")] == [[], [], []]
+    assert [report[action] for action in ("created", "replaced", "deleted")] == [[], [], []]
     assert everything(world) == before
 
 

@@ -62,10 +62,10 @@ EXPECTED: dict[str, Callable[[Plan], bool]] = {
 NOT_EXPECTED = {
     "start_rate": "a setting of the deployment",
     "successes": "the last success of an upstream only becomes younger: what was fresh when it was read has been so",
-    "counted": "a start that is counted takes a permit of its workflow's line; one that came before was not asked for",
-    "policy": "its head says when the next start may be to each reader; a start by the pace before is one of before",
-    "answers": "an answer, or a measure, is of the instant at which it was asked for, and nothing makes it unsaid",
-    "origin": "the run that is repeated has ended, and changes no more",
+    "counted": "a counted start takes a permit of its workflow's limit; an earlier start needed none",
+    "policy": "a reader computes the next start from the head; a start by the former pace was allowed then",
+    "answers": "an answer holds for the instant of its request, and no later event changes it",
+    "origin": "the repeated run is final",
 }
 # The definitions that are read for the facts. A new one belongs to one of the lists above.
 READ = {"schedule_state", "version", "definition workflow", "definition pool", "definition policy", "grants"}

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sluice.client import Client, Document, segment
-from sluice.commands import MAX_WHY, Command, Ended
 from sluice.errors import ApiRefused, Failure, NotReachable
+from sluice.worker_command import MAX_WHY, Command, Ended
 
 MAX_PAUSE = 30.0  # seconds between two tries while the API does not answer
 LATER = (429, 500, 502, 503, 504)

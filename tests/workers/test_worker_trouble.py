@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from sluice import commands, pulling
+from sluice import worker as worker_module
+from sluice import worker_command
 from tests.cli.played_api import Played, PlayedApi
-from tests.workers.test_pulling import ALIVE, ENDED, api, lease, path, reports, work
+from tests.workers.test_worker import ALIVE, ENDED, api, lease, path, reports, work
 
 __all__ = ["api"]
 
@@ -106,7 +107,7 @@ def test_w5_a_worker_without_disk_space_reports_a_failed_attempt(
     def full(**_: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(commands, "TemporaryDirectory", full)
+    monkeypatch.setattr(worker_command, "TemporaryDirectory", full)
     work(pool_api, "true")
     [answer] = reports(pool_api)
     assert (answer["state"], answer["message"]) == ("failed", "the worker failed: [Errno 28] No space left on device")
@@ -123,7 +124,7 @@ def test_w5_a_long_cancel_reason_is_truncated_in_the_report(api: PlayedApi) -> N
 def test_w5_an_unanswered_result_is_repeated_at_heartbeat_rate(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even after a long outage of the API, the lease may still be held when the API is back."""
     slept: list[float] = []
-    monkeypatch.setattr(pulling, "_sleep", lambda seconds, hurried: slept.append(seconds))
+    monkeypatch.setattr(worker_module, "_sleep", lambda seconds, hurried: slept.append(seconds))
     api.play("POST", path("heartbeat"), ALIVE)
     api.play("POST", path("report"), *[Played(503, {}) for _ in range(40)], ENDED)
     work(api, "true", leases=[lease(beat=15)])

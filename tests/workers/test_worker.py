@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from sluice import pulling
+from sluice import worker as worker_module
 from sluice.client import Client
 from sluice.errors import ApiRefused
-from sluice.pulling import Plan, Worker
+from sluice.worker import Plan, Worker
 from tests.cli.played_api import KEY, REGION, SECRET, Played, PlayedApi, playing
 
 CLAIM = "/v1/workers/demo.etl/claim"
@@ -126,7 +126,7 @@ def test_w5_metrics_written_by_the_command_are_reported(api: PlayedApi) -> None:
 
 
 def test_w5_an_unanswered_report_is_repeated(api: PlayedApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulling, "pause_after", lambda tries: 0.01)
+    monkeypatch.setattr(worker_module, "pause_after", lambda tries: 0.01)
     api.play("POST", path("heartbeat"), ALIVE)
     api.play("POST", path("report"), *[Played(503, {}) for _ in range(9)], ENDED)
     _, answer = work(api, "true")
@@ -137,7 +137,7 @@ def test_w5_an_unanswered_report_is_repeated(api: PlayedApi, monkeypatch: pytest
 def test_w5_an_unanswered_claim_is_repeated_and_a_refusal_shown(
     api: PlayedApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pulling, "pause_after", lambda tries: 0.01)
+    monkeypatch.setattr(worker_module, "pause_after", lambda tries: 0.01)
     api.play("POST", CLAIM, Played(hang_up=True), Played(502, {}), {"leases": []})
     plan = Plan("demo.etl", "ann", ("true",))
     assert Worker(Client(api.url), plan, lambda text, run=None: None, once=True).run() == 0
@@ -162,9 +162,9 @@ def test_w5_work_claimed_during_the_stop_of_a_worker_is_released(api: PlayedApi)
 
 
 def test_w5_delays_grow_are_bounded_and_scattered() -> None:
-    assert all(0.5 <= pulling.pause_after(1) <= 1 for _ in range(20))
-    assert all(15 <= pulling.pause_after(40) <= 30 for _ in range(20))
-    assert len({pulling.pause_after(5) for _ in range(20)}) > 1
+    assert all(0.5 <= worker_module.pause_after(1) <= 1 for _ in range(20))
+    assert all(15 <= worker_module.pause_after(40) <= 30 for _ in range(20))
+    assert len({worker_module.pause_after(5) for _ in range(20)}) > 1
 
 
 def is_alive(process: int) -> bool:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sluice import spell
+from sluice import wording
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
@@ -31,7 +31,7 @@ NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
     ],
 )
 def test_durations_have_units(seconds: float | None, words: str) -> None:
-    assert spell.duration(seconds) == words
+    assert wording.duration(seconds) == words
 
 
 @pytest.mark.parametrize(
@@ -49,25 +49,25 @@ def test_durations_have_units(seconds: float | None, words: str) -> None:
     ],
 )
 def test_instants_are_relative_to_now(instant: str | None, words: str) -> None:
-    assert spell.ago(instant, NOW) == words
+    assert wording.ago(instant, NOW) == words
 
 
 def test_instants_are_exact_in_utc() -> None:
-    assert spell.exact("2026-11-20T13:00:00.123+01:00") == "2026-11-20 12:00:00.123 UTC"
-    assert spell.both("2026-11-20T11:56:30.000Z", NOW) == "2026-11-20 11:56:30.000 UTC (3 m ago)"
-    assert spell.both(None, NOW) == "-"
+    assert wording.exact("2026-11-20T13:00:00.123+01:00") == "2026-11-20 12:00:00.123 UTC"
+    assert wording.both("2026-11-20T11:56:30.000Z", NOW) == "2026-11-20 11:56:30.000 UTC (3 m ago)"
+    assert wording.both(None, NOW) == "-"
 
 
 def test_the_duration_of_an_active_run_counts_up_to_now() -> None:
     run = {"created_at": "2026-11-20T11:58:00Z", "claimed_at": "2026-11-20T11:58:30Z"}
-    assert spell.took(run, NOW) is None
-    assert spell.waited(run) == 30
+    assert wording.took(run, NOW) is None
+    assert wording.waited(run) == 30
     run |= {"start_requested_at": "2026-11-20T11:58:40Z", "started_at": "2026-11-20T11:59:00Z"}
-    assert spell.took(run, NOW) == 60
-    assert spell.waited(run) == 40
-    assert spell.took(run | {"ended_at": "2026-11-20T11:59:30Z"}, NOW) == 30
+    assert wording.took(run, NOW) == 60
+    assert wording.waited(run) == 40
+    assert wording.took(run | {"ended_at": "2026-11-20T11:59:30Z"}, NOW) == 30
 
 
 def test_a_target_that_reports_no_start_counts_from_the_request() -> None:
     run = {"start_requested_at": "2026-11-20T11:59:00Z", "started_at": None, "ended_at": "2026-11-20T11:59:01Z"}
-    assert spell.took(run, NOW) == 1
+    assert wording.took(run, NOW) == 1
