@@ -68,8 +68,8 @@ def test_e3_a_queue_runs_at_the_pace_of_its_policy(most: int, interval: str, wor
     assert allowed(starts, most, duration(interval)) >= 0.95
 
 
-# A policy, how many jobs queue for it, and which calls `make test` makes slow: every so many. The jobs are more than the
-# policy allows in an interval.
+# A policy, how many jobs queue for it, and which calls `make test` makes slow: every so many. There are more jobs than
+# the policy allows in an interval.
 SLOW = [(1, "1s", 5, 1), (2, "2s", 6, 5), (1, "10s", 5, 3), (20, "1m", 25, 61)]
 
 
