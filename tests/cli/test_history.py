@@ -331,6 +331,19 @@ def test_w15_runs_rerun_uses_a_new_key_and_prints_the_new_id(api: PlayedApi, slu
     assert len(set(keys)) == 2
 
 
+def test_w7_runs_ping_says_that_the_target_is_being_polled(api: PlayedApi, sluice: Sluice) -> None:
+    run = {"run_id": JOB, "state": "RUNNING"}
+    api.play("POST", f"/v1/runs/{JOB}/ping", run)
+    polled = sluice("runs", "ping", JOB)
+    assert f"{JOB} is RUNNING; its target is being polled; see sluice runs show {JOB}" in polled.output
+    assert polled.stdout == "", "a script reads the run with --json"
+    assert json.loads(sluice("runs", "ping", JOB, "--json").stdout) == run
+    error = "expected a run that has not ended, got one that is FAILED"
+    api.refuse("POST", f"/v1/runs/{JOB}/ping", 409, "conflict", error)
+    refused = sluice("runs", "ping", JOB)
+    assert (refused.exit_code, error in refused.output) == (1, True)
+
+
 def test_w6_runs_cancel_says_that_the_end_was_requested(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"/v1/runs/{JOB}/cancel", {"run_id": JOB, "state": "RUNNING"})
     cancelled = f"{JOB} is being cancelled; it is RUNNING until its target has ended it"

@@ -19,6 +19,8 @@ SHORT = (
     "a backfill whose schedule is deleted",
     "a feed that comes, and one that does not",
 )
+# In each moment of these a row wakes within minutes.
+BUSY = ("schedules whose life ends, by their last fire and by their ttl",)
 
 
 @pytest.mark.parametrize("name", SHORT)
@@ -47,4 +49,4 @@ def _ticks_in_idle_moments_change_nothing(name: str, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(dying, "is_idle", ticked)
     play(SCENARIOS[name], world_for(SCENARIOS[name]))
-    assert left_out, "no tick was left out"
+    assert left_out or name in BUSY, "no tick was left out"

@@ -54,6 +54,7 @@ TESTS = {
     "limits.slots": _LIMITS,
     "limits.rate_window": _LIMITS,
     "limits.pace": _LIMITS,
+    "limits.blocks": _LIMITS,
     "triggers.tree": "triggers/triggers triggers/trees triggers/leaves fires/elapsed definitions/documents",
     "events.build": _EVENTS,
     "events.partitions": _EVENTS,

@@ -21,7 +21,8 @@ from chalicelib.core.targets.backoff import backoff
 from chalicelib.core.writes import Create, Replace, Write
 
 # Longer than any start call takes: two reads and writes of rows before it, and the clients' timeouts (see `wiring.py`;
-# for EMR 2 s to connect and 6 s to read, twice). A tick one minute after the record finds the lease expired.
+# for EMR 2 s to connect and 6 s to read, twice). Each tick hints the runs whose lease ends before the next one, so that
+# they go on when it ends.
 CALL_LEASE: Millis = 50 * SECOND
 
 
@@ -52,6 +53,12 @@ def calling(run: Run, now: Instant) -> Run:
         wake_at=lease,
         expires_at=None,  # runs that an earlier version of Sluice claimed have one
     )
+
+
+def is_on_record(run: Run) -> bool:
+    """Whether the row waits for the answer to a start call: only the end of the lease of the call wakes it."""
+    waits = run.state == "STARTING" and run.target_id is None
+    return waits and run.lease_until is not None and run.wake_at == run.lease_until
 
 
 def paced_until(paces: Sequence[Pace], appointment: Instant) -> Instant | None:

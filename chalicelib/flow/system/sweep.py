@@ -17,11 +17,11 @@ from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref, ShardPart, is_deployment, is_grants, is_reprocess
+from chalicelib.core.rows.ref import Ref, ShardPart, is_deployment, is_grants, is_reprocess, run_ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.runs import metrics
+from chalicelib.core.runs import launch, metrics
 from chalicelib.core.system import sweep
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import shards
@@ -132,16 +132,32 @@ def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, po
 
 
 def hint_soon(ports: Ports) -> int:
-    """Hint the jobs whose ``wake_at`` comes before the next tick: windows that open, delays and timeouts that end.
+    """Hint the jobs whose ``wake_at`` comes before the next tick: windows that open, delays and timeouts that end. Also
+    the runs whose start call is on record without an answer, for the end of the lease of that call.
 
-    Returns how many jobs were hinted. A wait longer than the maximum delay of a message needs no other hint.
+    Returns how many rows were hinted. A wait longer than the maximum delay of a message needs no other hint.
     """
     now = ports.clock.now()
     upcoming = ports.wakes.upcoming(now - sweep.GRACE, now + NEXT_TICK, shards.PAGE)
-    groups = groupby(upcoming, key=lambda found: found[1])
+    found = sorted([*upcoming, *_unanswered(ports, now)], key=lambda row: row[1])
+    groups = groupby(found, key=lambda row: row[1])
     if hints := [(due, [ref for ref, _ in group]) for due, group in groups]:
         ports.hints.send_all(hints, now)
-    return len(upcoming)
+    return len(found)
+
+
+def _unanswered(ports: Ports, now: Instant) -> list[tuple[Ref, Instant]]:
+    """The runs whose start call is on record without an answer, and the end of the lease of that call.
+
+    The lease outlasts the call. So when it ends, the caller has crashed, or the run has moved on and a hint does
+    nothing. Other runs that are due soon are being polled; their rows are read, a hundred per call, and left out.
+    """
+    since, until = now - sweep.GRACE, now + launch.CALL_LEASE
+    pages = [ports.wakes.due("runs", shard, until, shards.PAGE, None) for shard in range(ports.settings.wake_shards)]
+    refs = [ref for page in pages for ref, at in page.items if ref.kind == "run" and at > since]
+    runs = ports.runs.several([(ref.parts[0], int(ref.parts[1])) for ref in refs]) if refs else ()
+    return [(run_ref(run.run_id, run.attempt), run.lease_until) for run in runs
+            if run.lease_until is not None and run.lease_until > since and launch.is_on_record(run)]  # fmt: skip
 
 
 def _examine(ports: Ports, now: Instant, refs: Sequence[Ref], failed: list[Exception]) -> list[tuple[Ref, Found]]:
