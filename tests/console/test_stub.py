@@ -32,4 +32,3 @@ def test_each_answer_of_the_stub_has_the_form_of_the_api(answers: list[dict[str,
         except AssertionError as fault:
             faults.append(str(fault))
     assert not faults, "\n".join(faults)
-
