@@ -95,9 +95,9 @@ export const TASKS: Task[] = [
     async act(hand) {
       const { page } = hand;
       await hand.press("g", "a");
-      await hand.click(page.getByRole("link", { name: "weather" }));
+      await hand.click(page.getByRole("link", { name: "weather", exact: true }));
       await hand.click(button(page, "2013/12/20: registered"));
-      await hand.click(page.getByRole("link", { name: "Reprocess" }).last());
+      await hand.click(page.getByRole("main").getByRole("link", { name: "Reprocess" }).last());
       await hand.click(button(page, "Dry run"));
       await page.getByText("2 runs in 2 steps").waitFor();
       await hand.click(button(page, "Begin the re-processing"));
