@@ -28,6 +28,7 @@ const READS = [
   `${N}/timeline?limit=50&ids=true`,
   `${N}/graph`,
   `${N}/apps`,
+  `${N}/apps/flights/workflows`,
   `${N}/datasets`,
   `${N}/datasets/weather`,
   `${N}/datasets/weather/partitions?limit=20`,

@@ -495,6 +495,18 @@ const ROUTES: Record<string, Handler> = {
   },
   "GET /v1/namespaces/{ns}/apps": () =>
     page([{ name: "demo.flights", kind: "app", version: 1, updated_at: iso(NOW), updated_by: "ada" }]),
+  "GET /v1/namespaces/{ns}/apps/{app}/workflows": () =>
+    page(
+      ["clean", "ingest", "join"].map((word) => ({
+        name: `${NS}.flights.${word}`,
+        kind: "workflow",
+        version: 1,
+        updated_at: iso(NOW),
+        updated_by: "ada",
+        target: { type: "emr_serverless", entry_point: `s3://code/${word}.py` },
+        pool: word === "join" ? null : "small",
+      })),
+    ),
   "GET /v1/namespaces/{ns}/datasets": () => page([DATASET]),
   "GET /v1/namespaces/{ns}/datasets/{name}": ({ name }) =>
     need(name === "weather" ? DATASET : undefined, `dataset named '${NS}.${name}'`),

@@ -85,6 +85,7 @@ REQUESTS = (
     Bounded(f"{NS}/graph", 60, 4_500, 120, "at_least"),
     Bounded(f"{NS}/graph?around=dataset:demo.raw", 60, 4_500, 200, "at_least"),
     Bounded(f"{NS}/apps?limit=500", 3, 10, 10),
+    Bounded(f"{NS}/apps/a1/workflows?limit=500", 3, 10, 10),
     Bounded(f"{NS}/apps/a1", 2, 2, 2),
     Bounded(f"{NS}/datasets?limit=500", 3, 100, 300, "next_cursor"),
     Bounded(f"{NS}/datasets/raw", 2, 2, 2),

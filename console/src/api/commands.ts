@@ -45,6 +45,7 @@ export interface ReprocessOptions {
   dataset?: string;
   partition?: Values;
   run?: string;
+  schedule?: string;
   from?: string;
   to?: string;
   scope?: string;
@@ -119,6 +120,8 @@ export const commands = {
       given.partition && partitionPath(given.partition),
       given.run && "--run",
       given.run,
+      given.schedule && "--schedule",
+      given.schedule,
       given.from && "--from",
       given.from,
       given.to && "--to",

@@ -40,6 +40,9 @@ const ofTwo = (name: string) => {
   return { ns, name: rest.join(".") };
 };
 
+/** The full name of what a document of the namespace names shortly. */
+const full = (ns: string, name: string) => (name.includes(".") ? name : `${ns}.${name}`);
+
 /** Each waiting job that is listed; `whole` once the list has ended or has reached its bound. */
 export interface JobList {
   rows: Job[];
@@ -387,6 +390,28 @@ export const namespace = {
     queryOptions({
       queryKey: [ns, "apps"],
       queryFn: ({ signal }) => get("/v1/namespaces/{ns}/apps", { ns }, { query: { limit: 500 }, signal }),
+      staleTime: 60 * SECOND,
+    }),
+  /** Workflow -> its pool, of those that have one. An app has few workflows, and a namespace few apps. */
+  pools: (ns: string) =>
+    queryOptions({
+      queryKey: [ns, "pools of workflows"],
+      queryFn: async ({ signal }): Promise<ReadonlyMap<string, string>> => {
+        const { items } = await get("/v1/namespaces/{ns}/apps", { ns }, { query: { limit: 500 }, signal });
+        const found = new Map<string, string>();
+        for (const { name } of items) {
+          const app = ofTwo(name).name;
+          const all = await get(
+            "/v1/namespaces/{ns}/apps/{app}/workflows",
+            { ns, app },
+            { query: { limit: 500 }, signal },
+          );
+          for (const workflow of all.items) {
+            if (workflow.pool) found.set(workflow.name, full(ns, workflow.pool));
+          }
+        }
+        return found;
+      },
       staleTime: 60 * SECOND,
     }),
   datasets: (ns: string) =>

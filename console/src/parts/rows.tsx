@@ -62,6 +62,8 @@ export function Rows<T>({
     if (rows.length === 0) return;
     const next = Math.min(rows.length - 1, Math.max(0, current + step));
     setCurrent(next);
+    // The focus leaves a button that was clicked before: `enter` is for the row now.
+    scroller.current?.focus({ preventScroll: true });
     virtual.scrollToIndex(next, { align: "auto" });
   };
   const row = rows[current];

@@ -201,7 +201,7 @@ export function Incomplete() {
   return <p className="faint">The command stands here once the form is complete.</p>;
 }
 
-function Note({ note }: { note: "gap" | "overlap" | null }) {
+export function Note({ note }: { note: "gap" | "overlap" | null }) {
   if (note === "gap")
     return (
       <small className="wait">

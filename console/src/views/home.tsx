@@ -182,7 +182,7 @@ function PartsOfNeed({ ns, now, letters }: { ns: string; now: Now; letters: Unde
       word: "approval",
       atLeast: now.approvals.at_least,
       to: paths.view(ns, "queue"),
-      search: { open: "only:approval" },
+      search: { name: "approval" },
     },
     {
       many: now.overdue.count,
@@ -265,7 +265,7 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undeliv
           {now.approvals.count > 6 && (
             <tr>
               <td colSpan={4}>
-                <Go to={paths.view(ns, "queue")} search={{ open: "only:approval" }}>
+                <Go to={paths.view(ns, "queue")} search={{ name: "approval" }}>
                   {now.approvals.count - 6} more approvals
                 </Go>
               </td>

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useRef } from "react";
+import { useId, useMemo, useRef } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
@@ -32,6 +32,8 @@ export function Queue() {
   const ns = useNs();
   const { search, change } = usePlace();
   const query = useQuery(namespace.jobs(ns));
+  const known = useId();
+  const names = useMemo(() => [...new Set((query.data?.rows ?? []).map((job) => job.schedule))].sort(), [query.data]);
   const field = useRef<HTMLInputElement>(null);
   useKeys({ "/": () => field.current?.focus(), c: () => void copyCommand(commands.jobs(ns)) });
   const fitting = useMemo(
@@ -50,8 +52,8 @@ export function Queue() {
         ? byWord(fitting, (job) => job.schedule)
         : search.by === "state"
           ? byWord(fitting, (job) => job.state)
-          : byHolder(fitting),
-    [fitting, search.by],
+          : byHolder(fitting).filter((group) => !search.name || group.kind === search.name),
+    [fitting, search.by, search.name],
   );
   return (
     <div className="page fill">
@@ -75,6 +77,20 @@ export function Queue() {
           onChange={(event) => change({ q: event.target.value || undefined }, true)}
           onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
         />
+        <input
+          aria-label="Schedule"
+          placeholder="a schedule's full name"
+          list={known}
+          defaultValue={search.schedule ?? ""}
+          key={search.schedule ?? ""}
+          spellCheck={false}
+          onChange={(event) => names.includes(event.target.value) && change({ schedule: event.target.value })}
+        />
+        <datalist id={known}>
+          {names.slice(0, 500).map((name) => (
+            <option key={name} value={name} />
+          ))}
+        </datalist>
         <fieldset className="chips">
           <legend className="unseen">By</legend>
           {GROUPINGS.map(({ by, word }) => (
@@ -97,6 +113,19 @@ export function Queue() {
           ))}
         </fieldset>
       </div>
+      {(search.schedule || search.name) && (
+        <div className="toolbar">
+          {search.schedule && (
+            <span>
+              of <ScheduleLink name={search.schedule} />
+            </span>
+          )}
+          {search.name && <span>held by: {search.name}</span>}
+          <button type="button" className="link" onClick={() => change({ schedule: undefined, name: undefined })}>
+            Show all that waits
+          </button>
+        </div>
+      )}
       <Await query={query} rows={10}>
         {() => <Waiting ns={ns} groups={groups} />}
       </Await>

@@ -6,16 +6,17 @@ import { fill, send } from "../api/client";
 import { commands } from "../api/commands";
 import { dataset, namespace } from "../api/queries";
 import type { PlanOfReprocess, StoredReprocess } from "../api/types";
-import { useGo, useNs, usePlace } from "../frame/place";
+import { useGo, useNs, usePlace, useZone } from "../frame/place";
 import { tell } from "../frame/settings";
 import { count, number, partition, partitionPath, shortId, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
+import { fromWall } from "../lib/zone";
 import { ActButton, ReadOnlyNote, useReadOnly } from "../parts/act";
 import { Command } from "../parts/command";
 import { Go, ScheduleLink } from "../parts/go";
 import { Await, Empty, Failure, Panel } from "../parts/panel";
 import { Ago, Reason, State } from "../parts/text";
-import { Entries, Incomplete, keysOf } from "./backfill";
+import { Entries, Incomplete, keysOf, Note } from "./backfill";
 import { Counts } from "./schedule/backfills";
 
 /** Run something again with everything downstream of it: what to begin with, a dry run, then the beginning. */
@@ -74,13 +75,18 @@ function beginning(item: StoredReprocess): string {
   return `${item.dataset?.split(".").at(-1)} ${ends.join(" to ")}`;
 }
 
+type Beginning = "dataset" | "run" | "fires";
+
 function Wizard({ ns }: { ns: string }) {
   const { search } = usePlace();
   const go = useGo();
   const queries = useQueryClient();
   const readOnly = useReadOnly();
   const sets = useQuery(namespace.datasets(ns)).data?.items ?? [];
-  const [kind, setKind] = useState<"dataset" | "run">(search.run ? "run" : "dataset");
+  const [kind, setKind] = useState<Beginning>(search.run ? "run" : search.schedule ? "fires" : "dataset");
+  const zone = useZone();
+  const [fires, setFires] = useState({ schedule: search.schedule ?? "", from: "", to: "" });
+  const [since, until] = [fromWall(fires.from, zone), fromWall(fires.to, zone)];
   const [chosen, setChosen] = useState(search.name ?? "");
   const name = chosen || sets[0]?.name || "";
   const keys = useQuery({ ...dataset.definition(name), enabled: name !== "" }).data?.keys ?? [];
@@ -108,8 +114,14 @@ function Wizard({ ns }: { ns: string }) {
     setPlan(null);
     setKey(crypto.randomUUID());
   };
-  const start = kind === "run" ? { run } : { dataset: name, partition: keysOf(values) };
-  const command = (dryRun: boolean) => commands.reprocess({ ...start, scope, concurrency, dryRun });
+  const range = { schedule: fires.schedule, from: since?.instant ?? "", to: until?.instant ?? "" };
+  const start =
+    kind === "run" ? { run } : kind === "fires" ? { fires: range } : { dataset: name, partition: keysOf(values) };
+  const complete = kind === "run" ? run : kind === "fires" ? fires.schedule && since && until : values;
+  const command = (dryRun: boolean) => {
+    const { fires: ofSchedule, ...rest } = start as { fires?: typeof range };
+    return commands.reprocess({ ...rest, ...ofSchedule, scope, concurrency, dryRun });
+  };
   const submit = async (dryRun: boolean) => {
     setBusy(true);
     setError(null);
@@ -146,6 +158,9 @@ function Wizard({ ns }: { ns: string }) {
             <button type="button" aria-pressed={kind === "run"} onClick={() => edit(() => setKind("run"))}>
               a run
             </button>
+            <button type="button" aria-pressed={kind === "fires"} onClick={() => edit(() => setKind("fires"))}>
+              fires of a schedule
+            </button>
           </div>
           <div className="grid two after">
             {kind === "dataset" ? (
@@ -174,6 +189,31 @@ function Wizard({ ns }: { ns: string }) {
                     ))}
                   </datalist>
                 </label>
+              </>
+            ) : kind === "fires" ? (
+              <>
+                <label className="field">
+                  <span>Schedule</span>
+                  <input
+                    required
+                    value={fires.schedule}
+                    placeholder={`${ns}.app.name`}
+                    spellCheck={false}
+                    onChange={(event) => edit(() => setFires({ ...fires, schedule: event.target.value.trim() }))}
+                  />
+                </label>
+                {(["from", "to"] as const).map((end) => (
+                  <label key={end} className="field">
+                    <span>{end === "from" ? `From, in ${zone}` : `To (excluded), in ${zone}`}</span>
+                    <input
+                      type="datetime-local"
+                      required
+                      value={fires[end]}
+                      onChange={(event) => edit(() => setFires({ ...fires, [end]: event.target.value }))}
+                    />
+                    <Note note={(end === "from" ? since : until)?.note ?? null} />
+                  </label>
+                ))}
               </>
             ) : (
               <label className="field">
@@ -204,7 +244,7 @@ function Wizard({ ns }: { ns: string }) {
               />
             </label>
           </div>
-          {(kind === "run" ? run : values) ? <Command text={command(true)} /> : <Incomplete />}
+          {complete ? <Command text={command(true)} /> : <Incomplete />}
           <footer className="form-end">
             <button type="submit" className="button primary" disabled={busy}>
               Dry run

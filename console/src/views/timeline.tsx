@@ -16,7 +16,7 @@ import { State, Took, When } from "../parts/text";
 import { type Attempts, timelineOf } from "./timeline/load";
 import { type Line, TimelinePicture } from "./timeline/picture";
 
-const BY = ["schedule", "app", "workflow"] as const;
+const BY = ["schedule", "app", "workflow", "pool"] as const;
 type By = (typeof BY)[number];
 
 /** What ran when, what overlapped, what was late. */
@@ -120,7 +120,7 @@ export function TimelineView() {
           data.row.length === 0 ? (
             <Empty>Nothing ran in this range. Choose a longer one, or move to an earlier one with the key [.</Empty>
           ) : search.tab === "table" ? (
-            <AsTable data={data} from={range.from} />
+            <AsTable ns={ns} data={data} from={range.from} />
           ) : (
             <Shown ns={ns} data={data} by={by} fires={fires.data?.items ?? []} range={range} now={now} />
           )
@@ -140,15 +140,9 @@ interface ShownProps {
 }
 
 function Shown({ ns, data, by, fires, range, now }: ShownProps) {
-  const go = useGo();
-  const { lines, lineOf } = useMemo(() => linesOf(ns, data, by), [ns, data, by]);
-  const pick = async (index: number) => {
-    const name = data.names[data.row[index] ?? 0] ?? "";
-    const at = (data.at[index] ?? 0) + (data.waited[index] ?? 0);
-    const id = await idOf(ns, name, at);
-    if (id) go(paths.run(id));
-    else tell("The run is not on record any more", { bad: true });
-  };
+  const pick = usePick(ns, data);
+  const pools = usePools(ns, by === "pool");
+  const { lines, lineOf } = useMemo(() => linesOf(ns, data, by, pools), [ns, data, by, pools]);
   return (
     <TimelinePicture
       data={data}
@@ -161,6 +155,26 @@ function Shown({ ns, data, by, fires, range, now }: ShownProps) {
       pick={(_, index) => void pick(index)}
     />
   );
+}
+
+/** Opens the run of an attempt. */
+function usePick(ns: string, data: Attempts): (index: number) => Promise<void> {
+  const go = useGo();
+  return async (index) => {
+    const name = data.names[data.row[index] ?? 0] ?? "";
+    const at = (data.at[index] ?? 0) + (data.waited[index] ?? 0);
+    const id = await idOf(ns, name, at);
+    if (id) go(paths.run(id));
+    else tell("The run is not on record any more", { bad: true });
+  };
+}
+
+const NO_POOLS: ReadonlyMap<string, string> = new Map();
+const NO_POOL = "no pool";
+
+/** The pool of each workflow that has one, once a picture by pools is asked for. */
+function usePools(ns: string, enabled: boolean): ReadonlyMap<string, string> {
+  return useQuery({ ...namespace.pools(ns), enabled }).data ?? NO_POOLS;
 }
 
 /** The id of the attempt of a schedule that was claimed at an instant. The columns leave ids out: they are most of the bytes. */
@@ -179,14 +193,29 @@ async function idOf(ns: string, schedule: string, at: number): Promise<string | 
   return nearest === undefined ? undefined : found.ids?.[nearest.index]?.split("#")[0];
 }
 
-function linesOf(ns: string, data: Attempts, by: By): { lines: Line[]; lineOf: number[] } {
+function linesOf(
+  ns: string,
+  data: Attempts,
+  by: By,
+  pools: ReadonlyMap<string, string>,
+): { lines: Line[]; lineOf: number[] } {
   const idOfName = (name: string, index: number) =>
-    by === "schedule" ? name : by === "app" ? name.split(".").slice(0, 2).join(".") : (data.workflows[index] ?? name);
+    by === "schedule"
+      ? name
+      : by === "app"
+        ? name.split(".").slice(0, 2).join(".")
+        : by === "pool"
+          ? (pools.get(data.workflows[index] ?? "") ?? NO_POOL)
+          : (data.workflows[index] ?? name);
   const ids = data.names.map(idOfName);
   const sorted = [...new Set(ids)].sort();
   const place = new Map(sorted.map((id, index) => [id, index]));
   const lines = sorted.map((id): Line => {
     if (by === "schedule") return { id, title: shortName(id), to: paths.schedule(id) };
+    if (by === "pool") {
+      const search: Record<string, string> = id === NO_POOL ? {} : { name: `pool:${id}` };
+      return { id, title: id === NO_POOL ? id : shortName(id), to: paths.view(ns, "limits"), search };
+    }
     return {
       id,
       title: shortName(id),
@@ -197,7 +226,8 @@ function linesOf(ns: string, data: Attempts, by: By): { lines: Line[]; lineOf: n
   return { lines, lineOf: ids.map((id) => place.get(id) ?? 0) };
 }
 
-function AsTable({ data, from }: { data: Attempts; from: number }) {
+function AsTable({ ns, data, from }: { ns: string; data: Attempts; from: number }) {
+  const pick = usePick(ns, data);
   const rows = useMemo(
     () =>
       data.row
@@ -218,6 +248,7 @@ function AsTable({ data, from }: { data: Attempts; from: number }) {
       label="Attempts"
       rows={rows}
       rowKey={(row) => String(row.index)}
+      onOpen={(row) => void pick(row.index)}
       columns={[
         { id: "state", width: "120px", head: "State", cell: (row) => <State state={row.state} /> },
         { id: "name", width: "minmax(200px, 2fr)", head: "Schedule", cell: (row) => <ScheduleLink name={row.name} /> },

@@ -1,12 +1,15 @@
 import type { Page } from "playwright-core";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { type Stage, stage } from "./console.ts";
 import { VIEWS } from "./views.ts";
 
 const S = "/schedules/flights/ingest-00000";
 
-let console_: Stage;
-afterEach(() => console_.close());
+let console_: Stage | undefined;
+afterEach(async () => {
+  await console_?.close();
+  console_ = undefined;
+});
 
 const DOWN = {
   error: {
@@ -20,10 +23,15 @@ const release = async (page: Page) => {
   await page.unrouteAll({ behavior: "ignoreErrors" });
 };
 
+let shared: Stage;
+beforeAll(async () => {
+  shared = await stage();
+});
+afterAll(() => shared.close());
+
 describe.each(VIEWS)("%s", (_, path, text) => {
   test("before an answer it has rows in place of data, also when that takes ten seconds", async () => {
-    console_ = await stage();
-    const { page } = await console_.open("/nowhere");
+    const { page, context } = await shared.open("/nowhere");
     await page.clock.install();
     let go = () => {};
     const held = new Promise<void>((resolve) => {
@@ -33,13 +41,16 @@ describe.each(VIEWS)("%s", (_, path, text) => {
       await held;
       await route.continue().catch(() => {});
     });
-    await page.goto(console_.origin + path);
+    await page.goto(shared.origin + path);
     await page.locator("main h1, main .loading").first().waitFor();
     await expect
-      .poll(async () => {
-        await page.clock.runFor(250);
-        return page.locator(".bone").count();
-      })
+      .poll(
+        async () => {
+          await page.clock.runFor(250);
+          return page.locator(".bone").count();
+        },
+        { timeout: 20_000 },
+      )
       .toBeGreaterThan(0);
     await page.clock.runFor(10_000);
     await page.getByText("The API takes longer than usual").first().waitFor();
@@ -53,20 +64,23 @@ describe.each(VIEWS)("%s", (_, path, text) => {
         { timeout: 30_000 },
       )
       .toBeGreaterThan(0);
+    await context.close();
   });
 
   test("without the API it has the message, the hint and a retry that helps", async () => {
-    console_ = await stage();
-    const { page } = await console_.open("/nowhere");
+    const { page, context } = await shared.open("/nowhere");
     await page.clock.install();
     await page.route("**/v1/**", (route) => route.fulfill({ status: 502, body: JSON.stringify(DOWN) }));
-    await page.goto(console_.origin + path);
+    await page.goto(shared.origin + path);
     // A read is tried again twice before its error is shown.
     await expect
-      .poll(async () => {
-        await page.clock.runFor(2000);
-        return page.locator(".failure").count();
-      })
+      .poll(
+        async () => {
+          await page.clock.runFor(2000);
+          return page.locator(".failure").count();
+        },
+        { timeout: 20_000 },
+      )
       .toBeGreaterThan(0);
     const failure = page.locator(".failure").first();
     await failure.getByText("the API does not answer: connection refused").waitFor();
@@ -83,6 +97,7 @@ describe.each(VIEWS)("%s", (_, path, text) => {
         { timeout: 30_000 },
       )
       .toBeGreaterThan(0);
+    await context.close();
   });
 });
 
@@ -99,10 +114,10 @@ const GONE: [what: string, path: string, text: string | RegExp][] = [
 ];
 
 test.each(GONE)("a %s that is gone says so, with a hint", async (_, path, text) => {
-  console_ = await stage();
-  const { page } = await console_.open(path);
+  const { page, context } = await shared.open(path);
   await page.getByText(text).first().waitFor();
   await page.getByText("look at the list").first().waitFor();
+  await context.close();
 });
 
 test("when answers stop, the old data stays with its age and a retry", async () => {

@@ -35,6 +35,9 @@ test("the commands of actions have the options that were chosen", () => {
   expect(reprocess({ dataset: "a.b", partition: { year: "2013", day: "5" } })).toBe(
     "sluice reprocess a.b year=2013/day=5",
   );
+  expect(reprocess({ schedule: "a.b.c", from: "2026-11-22T05:00:00Z", to: "2026-11-23T05:00:00Z", dryRun: true })).toBe(
+    "sluice reprocess begin --schedule a.b.c --from 2026-11-22T05:00:00Z --to 2026-11-23T05:00:00Z --dry-run",
+  );
   expect(reprocess({ run: "a.b.c.d.e", scope: "only" })).toBe("sluice reprocess begin --run a.b.c.d.e --only");
   expect(approve("a.b.c.d.e", "looked fine")).toBe("sluice jobs approve a.b.c.d.e --reason 'looked fine'");
 });
