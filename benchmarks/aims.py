@@ -12,7 +12,30 @@ from typing import Any
 
 Found = Mapping[str, Any]
 # Why an aim is missed, by its name. Empty if all are met.
-MISSED: Mapping[str, str] = {}
+NOT_YET = "not played yet"
+MISSED: Mapping[str, str] = {
+    "100,000 jobs at one instant are out": NOT_YET,
+    "100,000 fires within a minute: p99": NOT_YET,
+    "10,000 overdue jobs are found: ticks": NOT_YET,
+    "the same beside 10,000 timers: ticks": NOT_YET,
+    "a tick with both": NOT_YET,
+    "a resume wakes 10,000 jobs: Lambdas that ran out of time": NOT_YET,
+    "a success wakes 10,000 jobs: Lambdas that ran out of time": NOT_YET,
+}
+# Scenarios that are not in the results yet, by group and what they are about, with what was found out so far. The next
+# `make bench ONLY=aws_model` plays them, and a test then demands that they leave this list.
+NOT_PLAYED: Mapping[tuple[str, str], str] = {
+    (group, about): f"`SLUICE_MODEL_GROUPS={group} make bench ONLY=aws_model`"
+    for group, about in (
+        ("burst", "60,000, warm, 16 shards"),
+        ("burst", "100,000, warm, 16 shards"),
+        ("steady", "1,667 a second, warm, 16 shards"),
+        ("overdue", "overdue alone"),
+        ("overdue", "beside as many timers"),
+        ("waking", "resume"),
+        ("waking", "success"),
+    )
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +48,13 @@ class Aim:
     unit: str = ""
     at_least: bool = False
     kind: str = "predicted"
+
+    def value(self, found: Found) -> float | None:
+        """The figure; None if its scenario is not in the results."""
+        try:
+            return self.figure(found)
+        except (KeyError, StopIteration):
+            return None
 
     def meets(self, value: float) -> bool:
         return value >= self.limit if self.at_least else value < self.limit
@@ -90,11 +120,11 @@ AIMS = (
 def rows(found: Found) -> Iterator[tuple[str, str, str, str, str]]:
     """What, the aim, the figure, how it came about, and whether it is met or why not."""
     for aim in AIMS:
-        try:
-            value = aim.figure(found)
-        except (KeyError, StopIteration):
-            continue
         unit = f" {aim.unit}" if aim.unit else ""
         limit = f"{'at least' if aim.at_least else 'below'} {aim.limit:,g}{unit}"
+        value = aim.value(found)
+        if value is None:
+            yield aim.what, limit, "", aim.kind, MISSED.get(aim.what, "not known yet")
+            continue
         said = "met" if aim.meets(value) else MISSED.get(aim.what, "missed")
         yield aim.what, limit, f"{value:,.4g}{unit}", aim.kind, said

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from benchmarks import results
@@ -139,10 +140,7 @@ def _needs(found: Found) -> str:
         row(f"in the steepest minute ({PEAK} times that)", lambda one: f"{one.peak:,.0f}"),
         row("StartJobRun a second", lambda one: f"{one.emr_starts:,.2f}"),
         row("EMR runs at a time", lambda one: f"{one.emr_starts * RUN_S:,.0f}"),
-        *(
-            row(f"write units a second of `{table}`, at the peak", lambda one, table=table: f"{one.writes[table]:,.0f}")
-            for table in TABLES
-        ),
+        *(row(f"write units a second of `{table}`, at the peak", partial(_writes, table)) for table in TABLES),
         row("read units a second, at the peak", lambda one: f"{one.reads:,.0f}"),
         row("Lambdas at once, at the peak", lambda one: f"{one.concurrency:,.0f}"),
         row("SQS requests a day", lambda one: f"{one.sqs / MILLION:,.1f} M"),
@@ -153,6 +151,10 @@ def _needs(found: Found) -> str:
         row("**dollars a day**, without EMR's bill", lambda one: f"**{one.usd:,.0f}**"),
     ]
     return markdown(("a day of", *(f"{millions} M jobs" for millions in DAYS)), rows)
+
+
+def _writes(table: str, one: Load) -> str:
+    return f"{one.writes[table]:,.0f}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,7 @@ def _quotas(found: Found) -> str:
         for each in limits(found):
             needed = each.of_a_million * millions / AT_MOST
             if needed > each.quota and "parts of" not in each.what and "new table" not in each.what:
-                rows.append((f"{millions} M", each.what, f"{each.quota:,.0f}", f"{needed:,.0f}"))
+                rows.append((f"{millions} M", each.what, f"{each.quota:,.0f}", f"{math.ceil(needed):,}"))
     return markdown(("jobs a day", "quota", "of a new account", "ask for"), rows)
 
 

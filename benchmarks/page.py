@@ -292,10 +292,9 @@ def _assumed_calls(found: Mapping[str, Any]) -> str:
 
 def _played(found: Mapping[str, Any]) -> str:
     played: Mapping[str, Mapping[str, Any]] = found.get("aws_model", {}).get("played", {})
-    rows = [
-        (group, one["commit"][:8], "yes" if one["dirty"] else "no", one["date"][:10]) for group, one in played.items()
-    ]
-    return markdown(("scenarios", "commit", "with changes", "on"), rows)
+    rows = [(group, one["commit"][:8], one["date"][:10], "") for group, one in played.items()]
+    rows += [(f"{group}: {about}", "", "", why) for (group, about), why in aims.NOT_PLAYED.items()]
+    return markdown(("scenarios", "commit", "on", "not played yet"), rows if played else [])
 
 
 def _assumed(found: Mapping[str, Any]) -> str:

@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND, duration
 from chalicelib.core.targets.answers import Never, NoAnswer
-from chalicelib.core.writes import Put, Write
+from chalicelib.core.writes import Create, Put, TakeLease, Write
+from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.system import dispatch, sweep
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults import invariants
@@ -65,6 +67,58 @@ def test_a_repeated_hint_in_a_slow_delivery_does_not_send_again(count: int) -> N
     assert repeated == [[]]
     _rests(world)
     assert len(ids(world)) == len(set(ids(world))) == count
+
+
+@pytest.mark.parametrize(("count", "leased", "slow"), [(30, 20, "0s"), (30, 20, "5s"), (1, 1, "5s")])
+def test_batches_that_overlap_and_are_leased_at_once_send_no_job_twice(count: int, leased: int, slow: str) -> None:
+    """Between the look at the leases of others and the own lease, another invocation leases some of the same jobs, in
+    another batch. It dies later, so these jobs are delivered after its lease."""
+    world = World(**SMALL)
+    deploy(world, {"daily": spread(count), "other": spread(2)})
+    refs = [ref for ref in fires(world) if "daily" in ref.parts[0]]
+    instant = due(world)
+    plain, jobs = world.ports, [*world.jobs("daily")[:leased], *world.jobs("other")[:1]]
+
+    class Throttled(LedgerBetween):
+        done = False
+
+        def before(self, writes: Sequence[Write]) -> None:
+            if not self.done and any(isinstance(write, TakeLease) for write in writes):
+                self.done = True
+                assert Leases(plain).take(jobs, 30 * SECOND, instant) == {}
+                world.clock.pass_by(slow)
+
+    assert dispatch_together(world.with_ports(ledger=Throttled(plain.ledger)), refs, instant) == []
+    assert len(ids(world)) == count - leased
+    _rests(world)
+    assert len(ids(world)) == len(set(ids(world))) == count + 2
+
+
+def test_results_are_recorded_when_the_tables_are_busy_no_more() -> None:
+    """Until then the lease is renewed, so a tick and a repeated message send nothing."""
+    world = World(**SMALL)
+    deploy(world, {"daily": spread(60)})
+    refs, instant = fires(world), due(world)
+    plain = world.ports
+
+    class Busy(LedgerBetween):
+        tries = 0
+
+        def before(self, writes: Sequence[Write]) -> None:
+            if any(isinstance(write, Create) for write in writes) and self.tries < 8:
+                self.tries += 1
+                world.clock.pass_by("8s")
+                _tick_finds_it(world)
+                assert dispatch_together(plain, refs, instant) == []
+                raise SluiceError("unavailable", "the tables were busy for 8 seconds", None, "")
+
+    busy = Busy(plain.ledger)
+    assert (
+        dispatch_together(replace(world.with_ports(ledger=busy), ends_at=instant + 120 * SECOND), refs, instant) == []
+    )
+    assert busy.tries == 8
+    _rests(world)
+    assert len(ids(world)) == len(set(ids(world))) == 60
 
 
 def test_a_batch_longer_than_its_lease_renews_it() -> None:

@@ -136,7 +136,7 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
 def send(ports: Ports, leased: Leased) -> Sent:
     """Send the leased jobs, one sub-batch after the other, and record the results. Never raises for a job that was
     sent."""
-    books, leases = Books(ports), leased.leases
+    books, leases = Books(ports, leased.leases), leased.leases
     changed: list[Ref] = []
     unread: dict[Ref, Exception] = {}
     batch = _Batch(ports, leases, leased.ready)

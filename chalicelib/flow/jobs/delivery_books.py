@@ -11,8 +11,10 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
@@ -25,6 +27,7 @@ from chalicelib.core.targets import delivery
 from chalicelib.core.targets.answers import Answer, Never, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
 from chalicelib.core.writes import Create, Delete, DeleteJob, Put, RemoveWaiter, Replace, Write
+from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
@@ -39,6 +42,10 @@ ROW_BYTES = 4_000  # of a run and its job, without data and properties
 # send that is slower than usual because of too much work is not SLOW: to record each ten alone would add to that work.
 BOOKED_WITHIN: Millis = 10 * SECOND
 SLOW: Millis = SECOND
+# While the tables are busy, results are recorded again as long as the invocation has time for one more try: without a
+# record, the jobs would be sent again. The lease is renewed for each try.
+ONE_TRY: Millis = 10 * SECOND
+MAX_TRIES = 12  # of a group
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +80,9 @@ class Books:
     whose results could not be recorded.
     """
 
-    def __init__(self, ports: Ports) -> None:
+    def __init__(self, ports: Ports, leases: Leases | None = None) -> None:
         self._ports = ports
+        self._leases = leases
         self._open: list[Answered] = []
         self.ends: dict[Ref, str | None] = {}
         self.failed: dict[Ref, Exception] = {}
@@ -93,7 +101,7 @@ class Books:
         alone = [each for each in answered if not _is_plain(each)]
         for group in _groups(together):
             try:
-                alone += self._commit(group)
+                alone += self._commit_patiently(group)
             except Exception as error:
                 self._fail(group, error)
         for each in alone:
@@ -102,6 +110,22 @@ class Books:
             except Exception as error:
                 self._fail([each], error)
         self._wake_backfills(answered)
+
+    def _commit_patiently(self, group: list[Answered]) -> list[Answered]:
+        for tried in count(1):
+            try:
+                self._keep_leases(group)
+                return self._commit(group)
+            except SluiceError as error:
+                if error.code != "unavailable" or tried == MAX_TRIES or not self._ports.has_time(ONE_TRY):
+                    raise
+                logger.warning("deliveries not recorded yet", extra={"size": len(group), "tried": tried})
+        raise AssertionError("unreachable")
+
+    def _keep_leases(self, group: Sequence[Answered]) -> None:
+        """Renew the leases of the group if they end during the next try, so that no other invocation sends its jobs."""
+        if self._leases is not None:
+            self._leases.keep([each.ready.job for each in group], ONE_TRY)
 
     def _commit(self, group: list[Answered]) -> list[Answered]:
         """Record a group in one transaction. Returns the deliveries that were left out because of a conflict."""

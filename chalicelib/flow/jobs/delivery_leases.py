@@ -12,6 +12,9 @@ from chalicelib.core.writes import EndLease, TakeLease
 from chalicelib.ports import Ports
 
 MAX_TRIES = 3  # to take a lease; each conflict means that another invocation has just leased some of the same jobs
+# A lease of one job that took longer to write, because the table was throttled, is followed by another look at those of
+# others.
+SLOW: Millis = 100
 
 
 class Leases:
@@ -40,6 +43,11 @@ class Leases:
                 lease = None
             if lease is not None:
                 self._held[due] = lease
+                # A repeated message may be in another batch of another invocation at this moment. One job costs no
+                # further read: its repeat has the same lease.
+                present = self._ports.clock.now()
+                if len(free) > 1 or present - now > SLOW:
+                    others |= self._others(due, present, lease)
             busy |= {mark: others[mark] for mark in map(core.mark, group) if mark in others}
         return busy
 
@@ -57,9 +65,7 @@ class Leases:
                 busy |= set(map(core.mark, group))
                 continue
             self._held[due] = lease
-            found = self._ports.jobs.delivery_leases(due)
-            others = (other for other in found if other.id != lease.id and other.leased_until > now)
-            busy |= lease.covered.intersection(mark for other in others for mark in other.covered)
+            busy |= lease.covered.intersection(self._others(due, now, lease))
         return frozenset(busy)
 
     def keep(self, jobs: Iterable[Job], longest: Millis) -> frozenset[str]:
@@ -89,8 +95,10 @@ class Leases:
             self._ports.ledger.commit([EndLease(lease)])
         self._held.clear()
 
-    def _others(self, due: Instant, now: Instant) -> dict[str, Instant]:
-        living = [lease for lease in self._ports.jobs.delivery_leases(due) if lease.leased_until > now]
+    def _others(self, due: Instant, now: Instant, own: DeliveryLease | None = None) -> dict[str, Instant]:
+        """The marks of the jobs that other invocations have leased, each with the end of its lease."""
+        found = self._ports.jobs.delivery_leases(due)
+        living = [lease for lease in found if lease.leased_until > now and (own is None or lease.id != own.id)]
         return {mark: lease.leased_until for lease in living for mark in lease.covered}
 
 
