@@ -15,7 +15,6 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.history import duck
 from benchmarks.history.submit import Submitted, submit
 from benchmarks.measurement import Progress, Results
 
@@ -35,6 +34,9 @@ def measure(progress: Progress) -> Results:
 
 
 def _size(folder: Path, rows: int, say: Any) -> dict[str, Any]:
+    # Imported here, because `python -m benchmarks.history.duck` imports this package first.
+    from benchmarks.history import duck
+
     roots = {name: f"{folder}/lake/{name}/" for name in ("history", "history_compact", "history_report")}
     say(f"{rows:,} rows: generate")
     made = submit(folder, "generate", {"rows": str(rows), "output": roots["history"], "day": DAY})

@@ -198,6 +198,7 @@ def _connected(output: str) -> Any:
     connection = duckdb.connect()
     connection.execute(f"SET memory_limit = '{HEAP.removesuffix('g')}GB'")
     connection.execute(f"SET temp_directory = '{Path(output).parent}/spilled'")
+    connection.execute("SET enable_progress_bar = false")  # stdout has the summary
     connection.execute("SET preserve_insertion_order = false")
     connection.execute("SET TimeZone = 'UTC'")
     return connection

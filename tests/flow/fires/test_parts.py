@@ -170,7 +170,13 @@ def test_e9_while_the_queue_is_down_the_tick_prepares_fires_itself() -> None:
             return getattr(world.hints, name)
 
         def send_all(
-            self, hints: Any, now: int, patient: bool = False, ahead: bool = False, must: bool = False, crowd: bool = False
+            self,
+            hints: Any,
+            now: int,
+            patient: bool = False,
+            ahead: bool = False,
+            must: bool = False,
+            crowd: bool = False,
         ) -> None:
             if must:
                 raise ConnectionError("the queue does not answer")
@@ -178,6 +184,29 @@ def test_e9_while_the_queue_is_down_the_tick_prepares_fires_itself() -> None:
 
     assert emit.emit_due(world.with_ports(hints=DownForShards())) == shards.PAGE
     assert all_once(world)
+
+
+@pytest.mark.parametrize("count", [3, MANY])
+def test_e9_fires_of_a_divided_shard_are_hinted_as_parts_of_a_crowd(count: int) -> None:
+    world = many(count=count)
+    crowds: list[bool] = []
+
+    class Noting:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(world.hints, name)
+
+        def send_all(self, hints: Any, now: int, *flags: bool) -> None:
+            if any(ref.kind == "job" for _, refs in hints for ref in refs):
+                crowds.append(flags[3:] == (True,))
+            world.hints.send_all(hints, now)
+
+    ports = world.with_ports(hints=Noting())
+    emit.emit_due(ports)
+    for part in parts(world):
+        emit.split(ports, part)
+    if timers := [ref for _, ref in world.hints.sent if is_of_fires(ref)]:
+        emit.emit_together(ports, timers)
+    assert crowds == [count > shards.PAGE]
 
 
 def test_e9_a_timer_that_fails_stops_no_other_of_its_message() -> None:
