@@ -141,13 +141,22 @@ def _history(found: Mapping[str, Any]) -> str:
 
 
 def _beside_duckdb(found: Mapping[str, Any]) -> str:
-    """Spark's time and CPU as multiples of DuckDB's."""
+    """Spark's time and CPU as multiples of DuckDB's, also without what both spend at any size: the growth from the
+    first size to the last."""
     rows: list[Row] = []
-    for size in found.get("history", {"sizes": ()})["sizes"]:
-        for step, theirs in size.get("duckdb", {}).items():
-            ours = size[step]
-            times = [round(ours[name] / theirs[name], 1) for name in ("seconds", "cpu_seconds", "peak_mb")]
+    sizes = [size for size in found.get("history", {"sizes": ()})["sizes"] if "duckdb" in size]
+    for size in sizes:
+        for step, theirs in size["duckdb"].items():
+            times = [round(size[step][name] / theirs[name], 1) for name in ("seconds", "cpu_seconds", "peak_mb")]
             rows.append((f"{size['rows']:,}", step, *times, "yes" if times[0] <= 2 else "no"))
+    if len(sizes) > 1:
+        first, last = sizes[0], sizes[-1]
+        for step in last["duckdb"]:
+            names = ("seconds", "cpu_seconds")
+            ours = [last[step][name] - first[step][name] for name in names]
+            theirs = [last["duckdb"][step][name] - first["duckdb"][step][name] for name in names]
+            times = [round(one / other, 1) if other > 0 else 0.0 for one, other in zip(ours, theirs, strict=True)]
+            rows.append(("growth alone", step, *times, "", "yes" if times[0] <= 2 else "no"))
     return markdown(("rows", "step", "time", "CPU", "peak MB", "within twice the time"), rows)
 
 

@@ -1,8 +1,9 @@
 """The two jobs on Sluice's own history with large inputs: `make bench ONLY=history`.
 
 The benchmark generates a day of 2 million lines and one of 20 million (``SLUICE_HISTORY_ROWS=2000000`` for one alone).
-Spark compacts and reports them on all cores of this machine, started as by `spark-submit`. The figures are rows per
-second, the peak memory of the process, the output, and their growth with the size. From these and the cost of a run,
+Spark compacts and reports them on all cores of this machine, started as by `spark-submit`. DuckDB does the
+same once more (`duck.py`), and both outputs are compared. The figures are rows per second, the peak memory of the
+process, the output, and their growth with the size. From these and the cost of a run,
 `benchmarks/history/capacity.py` computes the resources for a day of a million jobs (W11)."""
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ def measure(progress: Progress) -> Results:
 
 
 def _size(folder: Path, rows: int, say: Any) -> dict[str, Any]:
+    # Imported here, because `python -m benchmarks.history.duck` imports this package first.
+    from benchmarks.history import duck
+
     roots = {name: f"{folder}/lake/{name}/" for name in ("history", "history_compact", "history_report")}
     say(f"{rows:,} rows: generate")
     made = submit(folder, "generate", {"rows": str(rows), "output": roots["history"], "day": DAY})
@@ -50,6 +54,13 @@ def _size(folder: Path, rows: int, say: Any) -> dict[str, Any]:
         raise RuntimeError(
             f"expected {made.summary['rows_out']} rows in and out, got {compact.summary}, {report.summary}"
         )
+    say(f"{rows:,} rows: DuckDB")
+    theirs = {"compact": f"{folder}/duck/compact", "report": f"{folder}/duck/report.parquet"}
+    by_duck = {
+        "compact": duck.play("compact", f"{roots['history']}day={DAY}", theirs["compact"]),
+        "report": duck.play("report", theirs["compact"], theirs["report"]),
+    }
+    duck.compared({"compact": compact.summary["output"], "report": report.summary["output"]}, theirs)
     return {
         "rows": made.summary["rows_out"],
         "lines": made.summary["lines"],
@@ -61,6 +72,7 @@ def _size(folder: Path, rows: int, say: Any) -> dict[str, Any]:
         "generate": _step(made, rows),
         "compact": _step(compact, rows),
         "report": _step(report, rows),
+        "duckdb": {step: _step(done, rows) for step, done in by_duck.items()},
     }
 
 
@@ -99,4 +111,7 @@ def tables(results: Results) -> list[Table]:
             one = size[step]
             figures = (one["seconds"], f"{one['rows_per_second']:,}", one["cpu_seconds"], one["peak_mb"])
             table.add_row(f"{size['rows']:,}", step, *(str(figure) for figure in (*figures, *out.get(step, ("", "")))))
+        for step, one in size.get("duckdb", {}).items():
+            figures = (one["seconds"], f"{one['rows_per_second']:,}", one["cpu_seconds"], one["peak_mb"])
+            table.add_row(f"{size['rows']:,}", f"{step} in DuckDB", *(str(figure) for figure in figures))
     return [table]
