@@ -27,7 +27,8 @@ from benchmarks.measurement import Progress, Results
 
 SIZES = tuple(int(size) for size in os.environ.get("SLUICE_MODEL_SIZES", "10000,60000").split(","))
 STEADY = (12, 120)  # fires a second
-PACES = ((1, 5, 12), (10, 1, 300), (100, 1, 3_000), (60, 60, 45))  # events, interval in s, jobs
+# Events, interval in s, jobs, schedules: the jobs of one schedule share a partition, so a fast policy has several.
+PACES = ((1, 5, 12, 1), (10, 1, 300, 1), (100, 1, 3_000, 1), (200, 1, 6_000, 10), (500, 1, 10_000, 10), (60, 60, 45, 1))
 SCHEDULES = 1_000
 MEMORY = (256, 512, 768, 1024, 1769, 3008)
 # A poller of a loaded queue may bring ten messages at once; AWS decides.
@@ -64,8 +65,8 @@ def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
         ("lone", "the same with KeepWarm=false", partial(scenarios.idle_fire, not_warm, recorded)),
         ("event", "object to StartJobRun", partial(scenarios.event, setup, recorded)),
         *(
-            ("policies", f"{most} in {interval} s", partial(scenarios.pace, setup, recorded, most, interval, jobs))
-            for most, interval, jobs in PACES
+            ("policies", f"{most} in {interval} s", partial(scenarios.pace, setup, recorded, most, interval, *load))
+            for most, interval, *load in PACES
         ),
         ("registration", f"{SCHEDULES:,} in one PUT", partial(scenarios.registration, setup, recorded, SCHEDULES)),
         ("puts", "10 clients", partial(scenarios.puts, setup, recorded, 10, 100)),

@@ -45,7 +45,7 @@ SCENARIOS = {**BASIC, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **E
 # Forms of a write that have a condition of their own in the tables.
 FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",
          "PutLastArrival over", "AcquirePermit from_queue", "AcquirePermit passing", "JoinQueue behind",
-         "PutState over", "PutDefinition over", "PutDefinition edition", "LeaseQueue asked", "ClearQueueWake read",
+         "PutState over", "PutDefinition over", "PutDefinition edition", "LeaseQueue asked",
          "TakeLease over"}  # fmt: skip
 
 
