@@ -34,6 +34,7 @@ MAX_WRITES = 100  # of a transaction
 # so many jobs wait, others join later, a part of this time later, so that starts find these rows free.
 MANY, LONG_QUEUE = 500, 2 * SECOND
 MAX_PAUSE: Millis = 30 * SECOND
+AT_ONCE = 3  # blocks that are prepared, sent or recorded at a time
 _SHARED = ExpectMode | ExpectDefinition | ExpectGrants
 
 
@@ -74,8 +75,8 @@ def announce(ports: Ports, joining: Sequence[Joining]) -> None:
 def _warm_up(ports: Ports, pace: Pace) -> None:
     """Hint as many empty parts of blocks as this pace will have at a time. So Lambda starts environments before the
     jobs join: a cold start takes longer than a block is acquired ahead."""
-    now, parts = ports.clock.now(), 4 * -(-blocks.most(pace) // blocks.PART) + 2
-    ports.hints.send_all([(now, [block_ref(pace.limit_name, str(pace.tolerance))])] * parts, now)
+    now, needed = ports.clock.now(), AT_ONCE * blocks.senders(pace) + 2
+    ports.hints.send_all([(now, [block_ref(pace.limit_name, str(pace.tolerance))])] * needed, now)
 
 
 def _join(ports: Ports, limit_name: str, joining: Sequence[Joining]) -> list[Ref]:

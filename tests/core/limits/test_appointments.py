@@ -122,3 +122,8 @@ def test_e3_a_block_spans_half_a_second_and_ends_within_the_lead(most: int, inte
     assert block.appointments[-1] <= NOON + limit_pace.LEAD == NOON + 1_000
     assert block.appointments[0] >= NOON + ahead
     assert blocks.next_block(pace, NOON + limit_pace.LEAD + 1, NOON, 10_000) is None, "not farther ahead"
+
+
+@pytest.mark.parametrize(("most", "interval", "count"), [(10, "1s", 1), (50, "1s", 4), (100, "1s", 4), (500, "1s", 4)])
+def test_e3_each_sender_of_a_block_has_time_between_its_calls(most: int, interval: str, count: int) -> None:
+    assert blocks.senders(Policy(max_events=most, interval=interval).pace("demo.calm")) == count
