@@ -183,6 +183,8 @@ def pace(setup: Setup, cpu: Cpu, most: int, interval_s: int, jobs: int, schedule
         at = sorted(region.target.sends)
         reached, allowed = _per_second(at), most / interval_s
         warm = [start for start in at if start >= at[0] + RAMP] or at
+        # The last starts are those of jobs that have missed a permit, when no others wait.
+        backlog = warm[: -int(allowed)] if len(warm) > 2 * allowed and allowed >= 1 else warm
         return {
             "policy": f"{most} in {interval_s} s",
             "jobs": jobs,
@@ -190,6 +192,7 @@ def pace(setup: Setup, cpu: Cpu, most: int, interval_s: int, jobs: int, schedule
             "reached_per_second": round(reached, 3),
             "share": round(reached / allowed, 3),
             "share_when_warm": round(_per_second(warm) / allowed, 3),
+            "share_in_backlog": round(_per_second(backlog) / allowed, 3),
         }
 
 

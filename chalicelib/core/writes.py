@@ -24,6 +24,7 @@ from chalicelib.core.limits.writes import (
     RecordStart,
     ReleasePermit,
     TrackRates,
+    WakeQueue,
 )
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
@@ -383,6 +384,7 @@ Write = (
     | AcquireBlock
     | AdvancePace
     | ClearQueueWake
+    | WakeQueue
     | WakeBackfill
     | ExpectBackfillRunning
     | TakeLease

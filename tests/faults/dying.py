@@ -28,7 +28,11 @@ RECOVERY = ("1m", "1m", "3m", "3m", "11m", "11m", "21m", "61m")
 # One shard instead of four: the tick queries each shard, and no scenario depends on their number.
 SMALL: dict[str, Any] = {"wake_shards": 1, "history_shards": 1}
 POOLS = {"p": {"size": 4, "shares": {"flights.join": {"reserved": 1}}}}
-POLICIES = {"calm": {"max_events": 3, "interval": "1m"}, "fast": {"max_events": 20, "interval": "10s"}}
+POLICIES = {
+    "calm": {"max_events": 3, "interval": "1m"},
+    "fast": {"max_events": 20, "interval": "10s"},
+    "faster": {"max_events": 300, "interval": "1s"},
+}
 # The end of a scenario: run states by schedule, oldest first, and the number of runs that EMR started.
 End = tuple[dict[str, list[str]], int]
 

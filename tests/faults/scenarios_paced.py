@@ -121,6 +121,13 @@ PACED = {
         messages=4,
         holds=lambda world: beyond_pace(world.targets.queue.sent_at, 20, 10 * SECOND) == [],
     ),
+    "a fast policy, whose queue is in parts": Scenario(
+        {name: {**SENT_ONCE, "policy": "faster"} for name in "abcd"},
+        _fire_in_blocks,
+        [({name: ["SUCCEEDED"] for name in "abcd"}, 0)],
+        messages=4,
+        holds=lambda world: beyond_pace(world.targets.queue.sent_at, 300, SECOND) == [],
+    ),
     "start calls that are throttled": Scenario(
         {"daily": partitions(by=["day"])}, _be_refused, [({"daily": ["SUCCEEDED"] * 2}, 2)]
     ),

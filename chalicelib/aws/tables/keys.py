@@ -38,6 +38,7 @@
 | jobs    | PLAN#<digest>           | <number>                  | PlanPart        | get; a hundred entries each    |
 | jobs    | LIMIT#<limit>           | STATE                     | LimitState      | get                            |
 | jobs    | LIMIT#<limit>           | WAIT#<rank>               | Waiter          | query: the head of the queue   |
+| jobs    | LIMIT#<limit>/<part>    | STATE, WAIT#<rank>        | (the same)      | the queue of a fast policy     |
 | jobs    | OFFER#<pool>            | <rank>                    | Offer           | query: runs to claim           |
 | runs    | RUN#<run id>            | A#<attempt>, RECORD       | Run, Record     | get, query                     |
 | runs    | RUN#<run id>            | OUTPUT#<attempt>          | Output          | get: the last lines of a run   |

@@ -32,6 +32,7 @@ from chalicelib.core.limits.writes import (
     RecordStart,
     ReleasePermit,
     TrackRates,
+    WakeQueue,
 )
 from chalicelib.core.rows.limit import LimitState
 
@@ -279,8 +280,21 @@ def _lease_queue(write: LeaseQueue, shards: Shards) -> Built:
     return update(key, sets, "wake_at = :read", **values)
 
 
-def _clear_queue_wake(write: ClearQueueWake, _: Shards) -> Built:
-    return update(keys.limit(write.limit_name), "REMOVE wake_at, wake_shard", NOBODY, zero=0)
+def _clear_queue_wake(write: ClearQueueWake, shards: Shards) -> Built:
+    key, values = keys.limit(write.limit_name), dict[str, Any](zero=0)
+    expected = NOBODY
+    if write.read is not None:
+        expected = f"{NOBODY} AND wake_at = :read"
+        values["read"] = items.wake(write.read, key.pk, shards.wake)["wake_at"]
+    return update(key, "REMOVE wake_at, wake_shard", expected, **values)
+
+
+def _wake_queue(write: WakeQueue, shards: Shards) -> Built:
+    key = keys.limit(write.limit_name)
+    wake = items.wake(write.at, key.pk, shards.wake)
+    sets = "SET parts = :parts, wake_shard = :shard, wake_at = if_not_exists(wake_at, :at)"
+    values = {"parts": write.parts, "shard": wake["wake_shard"], "at": wake["wake_at"]}
+    return update(key, sets, "attribute_not_exists(parts) OR parts <= :parts", **values)
 
 
 def _with_layout(build: Callable[[Any, Shards], Built]) -> Callable[[Any, Shards], Built]:
@@ -317,5 +331,6 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     AcquireBlock: acquire_block,
     AdvancePace: advance_pace,
     ClearQueueWake: _clear_queue_wake,
+    WakeQueue: _wake_queue,
 }
 BUILDERS = {kind: _with_layout(build) for kind, build in _BUILDERS.items()}

@@ -26,7 +26,8 @@ def take_pace(write: AcquirePermit) -> Built:
     if write.from_queue:
         values["one"] = 1
     elif not write.passing:
-        free, values["zero"] = f"{free} AND {NOBODY}", 0
+        # Of a queue in parts, no single row shows whether it is empty, so nobody acquires a permit beside it.
+        free, values["zero"] = f"{free} AND {NOBODY} AND attribute_not_exists(parts)", 0
     return update(key, f"SET head = {base} + :spacing{leaving}", free, **values)
 
 

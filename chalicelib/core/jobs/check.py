@@ -21,7 +21,7 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import conditions, gather
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.timeout import deadline_of, is_over, is_repeated, runs_anyway, timed_out, too_late
-from chalicelib.core.limits import permits, slots
+from chalicelib.core.limits import names, permits, slots
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
@@ -221,7 +221,8 @@ def _decide_limits(
     job: Job, facts: Facts, now: Instant, serving: str | None, deadline: Instant | None, why: str, forced: bool
 ) -> Decision:
     asks = facts.asks(job.schedule.partition(".")[0])
-    waiting = next((ask for ask in asks if ask.limit_name == job.queued_in), None) if job.queued_in != serving else None
+    queue = names.whole(job.queued_in) if job.queued_in is not None and job.queued_in != serving else None
+    waiting = next((ask for ask in asks if ask.limit_name == queue), None)
     if waiting is not None:
         inherited = f"; {job.inherited}" if job.inherited else ""
         return Wait(

@@ -16,7 +16,7 @@ from chalicelib.core.jobs import check, gather, timeout
 from chalicelib.core.jobs.deadlines import due_by, latest_start
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.priority import effective, rank_of
-from chalicelib.core.limits import names, returns
+from chalicelib.core.limits import names, parts, returns
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
@@ -221,27 +221,28 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     taken = tuple(ask for ask in route.take if not _only_counts(ask))
     state = facts.limit_state(blocked.limit_name)
     sort_key = rank_of(job, schedule, workflow)
+    queue_name = parts.queue_of(blocked, state, job.job_id)
     queued = replace(
         job,
         sort_key=waiting_key(job, schedule, schedule_state),
         state="PENDING_LAUNCH",
         held=(*job.held, *(ask.limit_name for ask in taken)),
         units=returns.units_of(taken, job.units),
-        queued_in=blocked.limit_name,
+        queued_in=queue_name,
         rank=sort_key,
         met_at=job.met_at if job.met_at is not None else now,
         reason=f"{why_blocked(route, facts)}{inheritance(job)}",
         rev=job.rev + 1,
         wake_at=timeout.deadline_of(job, schedule, schedule_state),
     )
-    waiter = Waiter(blocked.limit_name, sort_key, queued.schedule, queued.generation, queued.sort_key, queued.job_id)
+    waiter = Waiter(queue_name, sort_key, queued.schedule, queued.generation, queued.sort_key, queued.job_id)
     return [
         *moved(job, queued),
         ExpectMode(schedule_state, claimable(job.kind, job.backfill)),
         *_as_defined(facts),
         *_permits(taken, job, facts, now),
         *run_queued.leave(job, _limits_of(taken)),
-        _join(blocked, route, facts, now, state.rev),
+        _join(blocked, queue_name, route, facts, now),
         *_named(blocked.limit_name, job, facts),
         Create(waiter),
     ]
@@ -258,15 +259,24 @@ def _named(limit_name: str, job: Job, facts: Facts) -> list[NameShared]:
     return [] if known else [NameShared(own, shared)]
 
 
-def _join(blocked: PermitRequest, route: Route, facts: Facts, now: Instant, rev: int) -> JoinQueue:
+def _join(blocked: PermitRequest, queue_name: str, route: Route, facts: Facts, now: Instant) -> JoinQueue:
+    if queue_name != blocked.limit_name:
+        return join_part(blocked, queue_name, now)
+    rev = facts.limit_state(blocked.limit_name).rev
     served_at = limit_route.queue_served_at(route, facts.limit_states, now)
     return JoinQueue(blocked, limit_permits.horizon(blocked, now), served_at, rev, route.behind is not None)
+
+
+def join_part(ask: PermitRequest, queue_name: str, now: Instant, count: int = 1) -> JoinQueue:
+    """The write that counts jobs which join a part of a queue. They wake the queue after that."""
+    return JoinQueue(replace(ask, limit_name=queue_name), now, now + parts.CHECKED, behind=True, count=count)
 
 
 def asks_otherwise(job: Job, asks: tuple[PermitRequest, ...]) -> bool:
     """Whether a queued job would request other permits now: its queue no longer limits it, it holds a permit that it
     does not need, or it lacks one of a limit before its queue."""
-    here = next((ask for ask in asks if ask.limit_name == job.queued_in), None)
+    queue = names.whole(job.queued_in) if job.queued_in is not None else None
+    here = next((ask for ask in asks if ask.limit_name == queue), None)
     if here is None or limit_permits.is_unlimited(here):
         return True
     if here.by_appointment and here.limit_name != limit_route.paces_of(asks)[-1].limit_name:
@@ -417,11 +427,16 @@ def _permits(
             facts.limit_state(ask.limit_name),
             from_queue=ask.limit_name == job.queued_in,
             begins=own if ask.records_claim else begins if names.names_starts(ask.limit_name) else None,
-            passing=limit_route.passes(ask, take),
+            passing=limit_route.passes(ask, take) or _is_in_part(job, ask.limit_name),
             numbers=begins is not None and _takes_number(job, ask.limit_name),
         )
         for ask in take
     ]
+
+
+def _is_in_part(job: Job, limit_name: str) -> bool:
+    """Whether a job waits in a part of the queue of a limit. The part counts it, and not the row of the limit."""
+    return job.queued_in is not None and job.queued_in != limit_name and names.whole(job.queued_in) == limit_name
 
 
 def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:

@@ -40,7 +40,7 @@ class Hold:
 def hold_of(job: Job, state: ScheduleState | None, schedule: Schedule | None, now: Instant) -> Hold:
     """What holds a waiting job. Of several unmet constraints the first one counts."""
     if job.queued_in is not None:
-        return Hold("limit", job.queued_in, names.describe(job.queued_in))
+        return Hold("limit", names.whole(job.queued_in), names.describe(job.queued_in))
     if job.due_at is not None and job.due_at > now:
         return Hold("clock", "due", "its instant", job.due_at)
     if job.retry_at is not None and job.retry_at > now:

@@ -59,6 +59,12 @@ def most(pace: Pace) -> int:
     return sum(1 for _ in takewhile(lambda number: pace.after(number) < MAX_SPAN, count()))
 
 
+def senders(pace: Pace) -> int:
+    """How many invocations send a full block."""
+    apart = max(pace.spacing, int(pace.tolerance * TOGETHER))
+    return max(-(-most(pace) // PART), min(most(pace), -(-BETWEEN // apart)))
+
+
 def served_at(head: Instant, now: Instant) -> Instant:
     """When the queue is read for the next block."""
     return max(now, head - SERVED_EARLY)

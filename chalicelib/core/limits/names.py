@@ -11,7 +11,7 @@ EMR_STARTS = "emr:starts"
 
 def describe(limit_name: str) -> str:
     """The name of a limit in texts for users: `rate:a.b.c:2/3600000` is ``workflow a.b.c``."""
-    kind, _, name = limit_name.partition(":")
+    kind, _, name = whole(limit_name).partition(":")
     if kind == "rate":
         return f"workflow {name.partition(':')[0]}"
     if kind == "pool":
@@ -76,6 +76,21 @@ def application_limit(application: str) -> str:
 
 def policy_limit(policy: str) -> str:
     return f"policy:{policy}"
+
+
+def part(limit_name: str, number: int) -> str:
+    """The name of a part of the queue of a policy. A part has a row and a partition of its own."""
+    return f"{limit_name}/{number}"
+
+
+def whole(limit_name: str) -> str:
+    """The limit to which a part of a queue belongs; any other limit itself."""
+    return limit_name.partition("/")[0] if limit_name.startswith("policy:") else limit_name
+
+
+def number_of(limit_name: str) -> int:
+    """The number of a part of a queue; 0 for a limit itself."""
+    return int(limit_name.partition("/")[2] or 0) if limit_name.startswith("policy:") else 0
 
 
 def is_pool(limit_name: str) -> bool:

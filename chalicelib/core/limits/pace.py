@@ -36,6 +36,7 @@ class Pace:
     A permit is an appointment. Its start begins at that instant or at most ``tolerance`` ms later; else it needs
     another permit. ``rule`` describes the pace to users. ``cycle`` is a number of permits and the ms that these take
     together: ``spacing`` is rounded up to a whole ms, and permits in a block are not rounded one by one (`after`).
+    ``parts``: the queue is divided into so many (`core/limits/parts.py`); 0 if it is not.
     """
 
     by_appointment: ClassVar[bool] = True
@@ -47,6 +48,7 @@ class Pace:
     tolerance: Millis = LATE_START
     rule: str = ""
     cycle: tuple[int, Millis] | None = None
+    parts: int = 0
 
     @property
     def order(self) -> tuple[int, int, str]:

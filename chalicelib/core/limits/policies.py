@@ -30,9 +30,12 @@ TOLERANCE_SHARE = 50  # 2 % of the interval
 MIN_TOLERANCE: Millis = 40
 
 
+# The messages of one invocation are sent in calls of ten, 20 ms apart.
+MIN_SPACING: Millis = 2
 # The rows of a queue share a partition key, which takes 1,000 write units a second. A job needs four of them, to join
-# and to leave, and the row of the limit takes part in each of these transactions.
-MIN_SPACING: Millis = 10
+# and to leave, and the row that counts the waiters takes part in each of these transactions. So the queue of a policy
+# of more starts a second is divided.
+PART_A_SECOND = 100
 
 
 class Policy(Described):
@@ -48,7 +51,7 @@ class Policy(Described):
             raise invalid("interval", "an interval of at least 1s", self.interval)
         if self.max_events > most:
             hint = "omit the policy to start more than that"
-            expected = f"at most {most} events in {self.interval}, which is 100 a second"
+            expected = f"at most {most} events in {self.interval}, which is 500 a second"
             raise invalid("max_events", expected, self.max_events, hint)
         return self
 
@@ -66,11 +69,17 @@ class Policy(Described):
         """The ms between two permits, rounded up: rounded down, the interval would hold one start too many."""
         return -(-(self.span + self.tolerance) // self.max_events)
 
+    @property
+    def queue_parts(self) -> int:
+        """Into how many parts the queue is divided; 0 if it is not."""
+        needed = -(-self.max_events * SECOND // (self.span * PART_A_SECOND))
+        return needed if needed > 1 else 0
+
     def pace(self, name: str) -> Pace:
         """The permit request of a job under this policy. ``name`` is the policy's full name."""
         rule = f"at most {self.max_events} starts in any {format_duration(self.span)}"
         cycle = (self.max_events, self.span + self.tolerance)
-        return Pace(policy_limit(name), self.spacing, 1, self.tolerance, rule, cycle)
+        return Pace(policy_limit(name), self.spacing, 1, self.tolerance, rule, cycle, self.queue_parts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from chalicelib.core.instants import Instant
+from chalicelib.core.limits import names, parts
 from chalicelib.core.limits.pace import SERVED_EARLY, Pace
 from chalicelib.core.limits.permits import PermitRequest, admits, has_permit, horizon, is_held, next_service
 from chalicelib.core.limits.slots import Slots
@@ -40,6 +41,7 @@ def route(
     job acquires those of all paces together. It queues at the last pace, the slowest; of the others it needs a free
     permit, but no empty queue.
     """
+    serving = names.whole(serving) if serving is not None else None
     take: list[PermitRequest] = []
     for ask in asks:
         if is_held(ask, held) or isinstance(ask, Pace):
@@ -132,7 +134,9 @@ def _taken(
 def _grants(ask: PermitRequest, states: Mapping[str, LimitState], now: Instant, serving: str | None) -> bool:
     state, is_served = _state(ask, states), ask.limit_name == serving
     latest = horizon(ask, now, is_served)
-    return has_permit(ask, state, latest) if is_served else admits(ask, state, latest)
+    if is_served:
+        return has_permit(ask, state, latest)
+    return not parts.count(ask, state) and admits(ask, state, latest)
 
 
 def _state(ask: PermitRequest, states: Mapping[str, LimitState]) -> LimitState:

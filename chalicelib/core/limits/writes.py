@@ -155,6 +155,17 @@ class AdvancePace:
 
 @dataclass(frozen=True, slots=True)
 class ClearQueueWake:
-    """Remove the ``wake_at`` of a limit, on condition that its queue is empty."""
+    """Remove the ``wake_at`` of a limit, on condition that its queue is empty; with ``read``, that it is as read."""
 
     limit_name: str
+    read: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WakeQueue:
+    """Set the ``wake_at`` of a limit, if it has none, and into how many ``parts`` its queue is divided, unless it has
+    more."""
+
+    limit_name: str
+    at: Instant
+    parts: int

@@ -20,6 +20,7 @@ class LimitState:
     ``edition`` is that of the workflow's definition: each start expects it as it was read. ``admits`` of a policy are
     the limits with whose permits jobs have queued for admission. ``block_at`` is the ``wake_at`` that the invocation of
     the last block has set: while both are equal, its hint serves the queue, and knows which jobs are on their way.
+    ``parts`` is the number of parts into which the queue of a policy is divided, 0 if it never was.
     """
 
     limit_name: str
@@ -39,6 +40,7 @@ class LimitState:
     edition: int = 0
     admits: tuple[str, ...] = ()
     block_at: Instant | None = None
+    parts: int = 0
 
 
 @dataclass(frozen=True, slots=True)

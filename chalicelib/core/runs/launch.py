@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.limits import names
+from chalicelib.core.limits import names, parts
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
@@ -104,7 +104,8 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
         run, queued_in=blocked.limit_name, rank=rank, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
     )
     served_at = limit_route.queue_served_at(route, states, now)
-    join = JoinQueue(blocked, limit_permits.horizon(blocked, now), served_at, state.rev, route.behind is not None)
+    behind = route.behind is not None or parts.count(blocked, state) > 0
+    join = JoinQueue(blocked, limit_permits.horizon(blocked, now), served_at, state.rev, behind)
     return [Replace(queued), join, *(Create(waiter) for waiter in [run_queued.waiter_of(queued)] if waiter is not None)]
 
 

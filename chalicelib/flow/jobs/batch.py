@@ -128,9 +128,9 @@ def prepare_queued(ports: Ports, waiters: Sequence[Waiter], at: Instant) -> list
     detached = _detached(ports, [job for _, job, _, _ in decided if job.kind == "gathering"])
     ready: list[tuple[Waiter, Ready]] = []
     for waiter, read, facts, why in decided:
-        found = detached.get(ref_of(read)) if read.kind == "gathering" else read
-        if found is not None:
-            ready.append((waiter, _queued(seen, found, facts, why, at)))
+        kept = detached.get(ref_of(read)) if read.kind == "gathering" else read
+        if kept is not None:
+            ready.append((waiter, _queued(seen, kept, facts, why, at)))
     return ready
 
 

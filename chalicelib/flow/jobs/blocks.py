@@ -17,7 +17,7 @@ from chalicelib.core import ids
 from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs.permits import is_tracked
-from chalicelib.core.limits import blocks
+from chalicelib.core.limits import blocks, names
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.writes import AcquireBlock
 from chalicelib.core.rows import delivery_lease
@@ -40,7 +40,8 @@ RECORDED: Millis = SECOND // 2
 # The schedule states are read this long before a call, and again if the read would be too old for the call.
 READ_AHEAD: Millis = 40
 # So many waiters are looked at for one block.
-MAX_READ = 500
+MAX_READ = 1_500
+MIN_SCHEDULES = 3
 _MARK = 8
 _FIELDS = 6  # of a job in a ref
 
@@ -101,17 +102,31 @@ def plain_head(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
     """The waiters before the first one that needs a claim: a run, or a job of a schedule whose jobs need more than a
     permit of their policy."""
     known: dict[str, bool] = {}
+    seen = _seen(ports, waiters)
 
     def is_plain(waiter: Waiter) -> bool:
         if waiter.run is not None:
             return False
         if waiter.job_schedule not in known:
-            known[waiter.job_schedule] = _is_plain(ports, waiter.job_schedule)
+            known[waiter.job_schedule] = _is_plain(seen, waiter.job_schedule)
         return known[waiter.job_schedule]
 
     if not waiters:
         return []
     return list(takewhile(is_plain, waiters))
+
+
+def _seen(ports: Ports, waiters: Sequence[Waiter]) -> Ports:
+    """Ports that have read what `_is_plain` needs, if several schedules wait."""
+    schedules = list(dict.fromkeys(waiter.job_schedule for waiter in waiters))
+    if len(schedules) < MIN_SCHEDULES:
+        return ports
+    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in schedules])
+    states = [state for name in schedules if (state := seen.catalog.schedule_state(name)) is not None]
+    seen = seen.prefetch.read(seen, [("version", state.schedule, state.version) for state in states])
+    found = [lookup.definition_of(seen, state) for state in states]
+    workflows = dict.fromkeys(schedule.workflow for schedule in found if schedule is not None)
+    return seen.prefetch.read(seen, [("workflow", name) for name in workflows])
 
 
 def _is_plain(ports: Ports, name: str) -> bool:
@@ -160,7 +175,7 @@ def ref_of_part(pace: Pace, part: Sequence[Slot]) -> Ref:
     """The ref with which another invocation sends a part of a block."""
     fields = [
         (
-            ids.base36(slot.at),
+            f"{ids.base36(slot.at)}{slot.waiter.limit_name.removeprefix(pace.limit_name)}",
             slot.waiter.rank,
             slot.waiter.job_schedule,
             ids.base36(slot.waiter.job_generation),
@@ -177,8 +192,10 @@ def read_part(ref: Ref) -> tuple[list[Slot], Millis]:
     limit_name, _, tolerance, *fields = ref.parts
     slots = []
     for start in range(0, len(fields), _FIELDS):
-        at, rank, schedule, generation, sort_key, job_id = fields[start : start + _FIELDS]
-        slots.append(Slot(int(at, 36), Waiter(limit_name, rank, schedule, int(generation, 36), sort_key, job_id)))
+        when, rank, schedule, generation, sort_key, job_id = fields[start : start + _FIELDS]
+        at, _, number = when.partition("/")
+        queue = names.part(limit_name, int(number)) if number else limit_name
+        slots.append(Slot(int(at, 36), Waiter(queue, rank, schedule, int(generation, 36), sort_key, job_id)))
     return slots, int(tolerance)
 
 

@@ -11,6 +11,7 @@ from chalicelib.core.jobs import check, claim, gather
 from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Duplicate, Expire, Launch, MakeRoom, Skip, Wait
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names, returns
+from chalicelib.core.limits import parts as core_parts
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.permits import PermitRequest
@@ -28,7 +29,7 @@ from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs import external
 from chalicelib.flow.jobs.deliver import deliver
 from chalicelib.flow.jobs.drop import CheckResult, committed, drop_job, queues_to_wake, states_of_held
-from chalicelib.flow.limits import waiting
+from chalicelib.flow.limits import parts, waiting
 from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import cancel
 from chalicelib.flow.runs import launch as launching
@@ -128,7 +129,7 @@ def _launch(
     route = limit_route.route(decision.asks, job.held, facts.limit_states, now, serving)
     if route.blocked is not None:
         why = claim.why_blocked(route, facts)
-        if route.blocked.limit_name == job.queued_in:
+        if job.queued_in is not None and route.blocked.limit_name == names.whole(job.queued_in):
             _make_room(ports, job, facts, route.blocked)
             return CheckResult("waiting", why, same=True)
         return _queue(ports, job, facts, route, now, why)
@@ -166,10 +167,14 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
         return outcome
     ports.metrics.add(metrics.WAITS_BEGUN, 1, metrics.wait_reason_of(route.blocked.limit_name))
     state = facts.limit_state(route.blocked.limit_name)
+    served_at = limit_route.queue_served_at(route, facts.limit_states, now)
+    if core_parts.count(route.blocked, state):
+        woken = parts.wake(ports, route.blocked, served_at)
+        late = woken is not None and now - woken >= OVERDUE
+        return replace(outcome, overdue=state.limit_name) if late else outcome
     # Only the first waiter sets the instant and sends a hint. A hint from each would cost one per waiter and permit.
     first = state.waiters == 0 or state.wake_at is None
     if first and limit_permits.is_timed(route.blocked):
-        served_at = limit_route.queue_served_at(route, facts.limit_states, now)
         ports.hints.send([limit_ref(route.blocked.limit_name)], served_at, now)
     _make_room(ports, job, facts, route.blocked)
     late = state.waiters > 0 and state.wake_at is not None and now - state.wake_at >= OVERDUE

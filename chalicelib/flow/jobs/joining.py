@@ -13,7 +13,7 @@ from chalicelib.core import ids
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
-from chalicelib.core.limits import blocks
+from chalicelib.core.limits import blocks, names
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import JoinQueue
@@ -23,6 +23,7 @@ from chalicelib.core.rows.ref import Ref, block_ref, limit_ref
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import Create, ExpectDefinition, ExpectGrants, ExpectMode, Write
 from chalicelib.flow import priority
+from chalicelib.flow.limits import parts
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -31,8 +32,9 @@ FEWEST = 4
 MAX_WRITES = 100  # of a transaction
 # Each transaction writes to the row of the limit and to the partition of its queue, and so do those that start jobs. If
 # so many jobs wait, others join later, a part of this time later, so that starts find these rows free.
-MANY, LONG_QUEUE = 500, 4 * SECOND
+MANY, LONG_QUEUE = 500, 2 * SECOND
 MAX_PAUSE: Millis = 30 * SECOND
+AT_ONCE = 3  # blocks that are prepared, sent or recorded at a time
 _SHARED = ExpectMode | ExpectDefinition | ExpectGrants
 
 
@@ -73,8 +75,8 @@ def announce(ports: Ports, joining: Sequence[Joining]) -> None:
 def _warm_up(ports: Ports, pace: Pace) -> None:
     """Hint as many empty parts of blocks as this pace will have at a time. So Lambda starts environments before the
     jobs join: a cold start takes longer than a block is acquired ahead."""
-    now, parts = ports.clock.now(), 4 * -(-blocks.most(pace) // blocks.PART) + 2
-    ports.hints.send_all([(now, [block_ref(pace.limit_name, str(pace.tolerance))])] * parts, now)
+    now, needed = ports.clock.now(), AT_ONCE * blocks.senders(pace) + 2
+    ports.hints.send_all([(now, [block_ref(pace.limit_name, str(pace.tolerance))])] * needed, now)
 
 
 def _join(ports: Ports, limit_name: str, joining: Sequence[Joining]) -> list[Ref]:
@@ -89,15 +91,21 @@ def _join(ports: Ports, limit_name: str, joining: Sequence[Joining]) -> list[Ref
         job = priority.with_inherited(ports, each.job, schedule, workflow, known)
         plan = claim.queue(job, each.facts, Route((), each.pace), now)
         plans.append((each, [write for write in plan if not isinstance(write, JoinQueue)]))
-    plans.sort(key=lambda plan: _rank(plan[1]))
-    groups = list(_groups(plans))
+    # The jobs of a transaction join one part of the queue. The most urgent ones join first.
+    queues: dict[str, list[tuple[Joining, list[Write]]]] = {}
+    for each_plan in sorted(plans, key=lambda plan: _waiter(plan[1]).rank):
+        queues.setdefault(_waiter(each_plan[1]).limit_name, []).append(each_plan)
+    groups = sorted((group for queue in queues.values() for group in _groups(queue)), key=_first_rank)
     for number, group in enumerate(groups):
         joined, refused = _commit(ports, limit_name, group, now)
         left += refused
         if joined:
             ports.metrics.add(metrics.WAITS_BEGUN, joined, metrics.wait_reason_of(limit_name))
             logger.info("joined", extra={"limit": limit_name, "size": joined})
-        if number == 0:
+        pace = group[0][0].pace
+        if names.whole(_waiter(group[0][1]).limit_name) != _waiter(group[0][1]).limit_name:
+            parts.wake(ports, pace, now)
+        elif number == 0:
             ports.hints.send([limit_ref(limit_name)], now, now)
         later = [each for plans in groups[number + 1 :] for each in plans]
         if later and (pause := _pause(ports, later[0])):
@@ -107,8 +115,13 @@ def _join(ports: Ports, limit_name: str, joining: Sequence[Joining]) -> list[Ref
     return left
 
 
-def _rank(plan: Sequence[Write]) -> str:
-    return next((write.row.rank for write in plan if isinstance(write, Create) and isinstance(write.row, Waiter)), "")
+def _waiter(plan: Sequence[Write]) -> Waiter:
+    """The waiter that a plan creates: each plan that lets a job join has one."""
+    return next(write.row for write in plan if isinstance(write, Create) and isinstance(write.row, Waiter))
+
+
+def _first_rank(group: Sequence[tuple[Joining, list[Write]]]) -> str:
+    return _waiter(group[0][1]).rank
 
 
 def _pause(ports: Ports, first: tuple[Joining, list[Write]]) -> Millis:
@@ -116,12 +129,12 @@ def _pause(ports: Ports, first: tuple[Joining, list[Write]]) -> Millis:
     sooner if they join now. 0 if they should join now, as more urgent ones do."""
     joining, plan = first
     limit_name = joining.pace.limit_name
-    waiters = ports.jobs.limit_state(limit_name).waiters
-    backlog = joining.pace.after(waiters)
-    if waiters < MANY or backlog < LONG_QUEUE:
+    state = parts.state_of(ports, limit_name)
+    backlog = joining.pace.after(state.waiters)
+    if state.waiters < MANY or backlog < LONG_QUEUE:
         return 0
-    head = ports.jobs.head_of(limit_name, 1)
-    if head and _rank(plan)[0] < head[0].rank[0]:
+    head = parts.head_of(ports, state, 1)
+    if head and _waiter(plan).rank[0] < head[0].rank[0]:
         return 0
     share = 0.25 + 0.5 * int(ids.digest(joining.job.job_id, length=4), 16) / 0xFFFF
     return min(MAX_PAUSE, int(share * backlog))
@@ -133,7 +146,9 @@ def _commit(
     """Let a group join in one transaction. Returns how many joined, and the refs of those whose rows have changed."""
     left: list[Ref] = []
     while plans:
-        together = JoinQueue(plans[0][0].pace, now, now, behind=True, count=len(plans))
+        queue, pace = _waiter(plans[0][1]).limit_name, plans[0][0].pace
+        whole = JoinQueue(pace, now, now, behind=True, count=len(plans))
+        together = whole if queue == limit_name else claim.join_part(pace, queue, now, len(plans))
         conflict = ports.ledger.commit([*_once([write for _, plan in plans for write in plan]), together])
         if conflict is None:
             return len(plans), left

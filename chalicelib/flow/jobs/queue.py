@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.limits import blocks as core_blocks
 from chalicelib.core.limits import names, pace, permits, route, slots
+from chalicelib.core.limits import parts as core_parts
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.writes import ClearQueueWake, LeaseQueue, LeaveQueue
+from chalicelib.core.limits.writes import ClearQueueWake, LeaseQueue, LeaveQueue, WakeQueue
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.ref import ON_THEIR_WAY, Ref, limit_ref, queue_ref
 from chalicelib.core.runs import metrics
@@ -24,7 +25,7 @@ from chalicelib.flow.each import run_each
 from chalicelib.flow.jobs import blocks
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.drop import drain
-from chalicelib.flow.limits import holders
+from chalicelib.flow.limits import holders, parts
 from chalicelib.flow.limits.policies import pace_of
 from chalicelib.flow.runs import launch
 from chalicelib.ports import Ports
@@ -71,10 +72,12 @@ def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Se
     ExceptionGroup with the errors of single waiters, after the others were served.
     """
     now = ports.clock.now()
+    if names.whole(limit_name) != limit_name:
+        return _serve_whole(ports, limit_name, longest)
     state = ports.jobs.limit_state(limit_name)
     if state.wake_at is None:
         return 0
-    if state.waiters == 0:
+    if state.waiters == 0 and not state.parts:
         ports.ledger.commit([ClearQueueWake(limit_name)])
         return 0
     if state.wake_at > now:
@@ -87,7 +90,7 @@ def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Se
     try:
         request, changed_at = pace_of(ports, limit_name)
         if request is not None and core_blocks.is_fast(request):
-            plain = _next_plain(ports, service, request)
+            plain = _next_plain(ports, service, request, state)
             if plain is not None:
                 return _serve_in_block(ports, service, request, state, plain)
             service.alone = True
@@ -100,6 +103,23 @@ def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Se
     return served
 
 
+def _serve_whole(ports: Ports, part: str, longest: Millis) -> int:
+    """Serve the queue to which a part belongs, as the part is due: whoever joined it may not have woken the queue."""
+    now, state = ports.clock.now(), ports.jobs.limit_state(part)
+    if state.wake_at is None or state.wake_at > now:
+        return 0
+    if state.waiters == 0:
+        ports.ledger.commit([ClearQueueWake(part)])
+        return 0
+    if ports.ledger.commit([LeaseQueue(part, state.wake_at, now + core_parts.CHECKED)]) is not None:
+        return 0
+    whole = names.whole(part)
+    request, _ = pace_of(ports, whole)
+    number = max(names.number_of(part), request.parts if request is not None else 0)
+    ports.ledger.commit([WakeQueue(whole, now, number)])
+    return serve(ports, whole, longest)
+
+
 def serve_block(ports: Ports, ref: Ref) -> None:
     """Serve a queue in blocks, or send a part of a block, as the ref says. Raises an ExceptionGroup with the errors of
     single waiters."""
@@ -110,12 +130,12 @@ def serve_block(ports: Ports, ref: Ref) -> None:
         run_each(blocks.send(ports, slots, tolerance), lambda waiter: _serve_one(ports, waiter))
 
 
-def _next_plain(ports: Ports, service: _Service, request: Pace) -> list[Waiter] | None:
+def _next_plain(ports: Ports, service: _Service, request: Pace, state: LimitState) -> list[Waiter] | None:
     """The next waiters of a policy that may be sent in a block. None if the first one needs a claim; then it acquires a
     permit of its own."""
     wanted = min(blocks.MAX_READ, len(service.sent) + core_blocks.most(request))
-    waiters = [waiter for waiter in ports.jobs.head_of(service.limit_name, wanted) if waiter not in service.sent]
-    plain = blocks.plain_head(ports, waiters)
+    waiters = [waiter for waiter in parts.head_of(ports, state, wanted) if waiter not in service.sent]
+    plain = blocks.plain_head(ports, waiters[: core_blocks.most(request)])
     return plain if plain or not waiters else None
 
 
@@ -125,21 +145,36 @@ def _serve_in_block(
     """Acquire a block for these waiters, let another invocation serve the queue from then on, and send the block.
 
     Returns how many waiters acquired a permit."""
+    if state.parts and not waiters and not len(service.sent) and _rests(ports, service, state):
+        return 0
     slots, head = blocks.acquire(ports, request, state.head, waiters)
     now = ports.clock.now()
     served_at = max(core_blocks.served_at(head, now), now + (SOON if slots else AGAIN))
-    parts = blocks.parts_of(slots, request.tolerance)
+    shares = blocks.parts_of(slots, request.tolerance)
     if slots:
         service.sent.add(slots, slots[-1].at + request.tolerance + blocks.RECORDED)
-    ports.metrics.add(metrics.QUEUE_LENGTH, state.waiters, metrics.wait_reason_of(service.limit_name))
-    hints = [(now, [blocks.ref_of_part(request, part)]) for part in parts[1:]]
+    waiting = parts.counted(ports, state).waiters
+    ports.metrics.add(metrics.QUEUE_LENGTH, waiting, metrics.wait_reason_of(service.limit_name))
+    hints = [(now, [blocks.ref_of_part(request, part)]) for part in shares[1:]]
     if ports.ledger.commit([LeaseQueue(service.limit_name, service.lease, served_at, in_block=True)]) is None:
         hints.append((served_at, [queue_ref(service.limit_name, *service.sent.texts)]))
     if hints:
         ports.hints.send_all(hints, now)
-    alone = blocks.send(ports, parts[0], request.tolerance) if parts else []
+    alone = blocks.send(ports, shares[0], request.tolerance) if shares else []
     run_each(alone, lambda waiter: _serve_one(ports, waiter))
     return len(slots)
+
+
+def _rests(ports: Ports, service: _Service, state: LimitState) -> bool:
+    """Whether no job waits in any part of a queue, which then sleeps. A job that joins wakes the queue after that, so
+    the parts are read again after the queue has been put to sleep."""
+    if ports.ledger.commit([ClearQueueWake(service.limit_name, service.lease)]) is not None:
+        return False
+    if parts.head_of(ports, state, 1):
+        now = ports.clock.now()
+        ports.ledger.commit([WakeQueue(service.limit_name, now, state.parts)])
+        ports.hints.send([limit_ref(service.limit_name)], now, now)
+    return True
 
 
 def _goes_on(ports: Ports, service: _Service) -> bool:
@@ -175,7 +210,8 @@ def _serve_head(ports: Ports, service: _Service) -> int:
     while _goes_on(ports, service):
         if served and _is_spent(ports, service.limit_name):
             break
-        head = ports.jobs.head_of(service.limit_name, len(failed) + len(service.sent) + BESIDE)
+        state = ports.jobs.limit_state(service.limit_name)
+        head = parts.head_of(ports, state, len(failed) + len(service.sent) + BESIDE)
         fresh = [
             waiter
             for waiter in head
@@ -245,8 +281,11 @@ def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:
 def _schedule_next(ports: Ports, service: _Service) -> None:
     """Set the instant at which the queue is served next, unless a write that released a permit has set it already."""
     now, limit_name = ports.clock.now(), service.limit_name
-    state = ports.jobs.limit_state(limit_name)
+    state = parts.state_of(ports, limit_name)
     ports.metrics.add(metrics.QUEUE_LENGTH, state.waiters, metrics.wait_reason_of(limit_name))
+    if state.waiters == 0 and state.parts:
+        _rests(ports, service, state)
+        return
     if state.waiters == 0:
         ports.ledger.commit([ClearQueueWake(limit_name)])
         return
@@ -267,7 +306,7 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
 
 def _asks_of_head(ports: Ports, state: LimitState) -> tuple[tuple[PermitRequest, ...], Mapping[str, LimitState]]:
     """The permit requests of the waiter at the head and the states of their limits; empty if its row does not exist."""
-    head = ports.jobs.head_of(state.limit_name, 1)
+    head = parts.head_of(ports, state, 1)
     if not head:
         return (), {}
     if head[0].run is not None:

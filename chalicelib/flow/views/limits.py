@@ -15,6 +15,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
+from chalicelib.flow.limits import parts
 from chalicelib.flow.views import waiting
 from chalicelib.flow.views.views import iso_of
 from chalicelib.ports import Page, Ports
@@ -74,8 +75,8 @@ def _asks_of_schedule(ports: Ports, name: str, job: Job | None = None) -> tuple[
 
 
 def _in_full(ports: Ports, namespace: str, name: str, ask: PermitRequest | None) -> View:
-    [state] = ports.jobs.limit_states([name])
-    waiters = ports.jobs.head_of(name, MAX_SHOWN)
+    state = parts.state_of(ports, name)
+    waiters = parts.head_of(ports, state, MAX_SHOWN)
     holders, more = _holders(ports, state, namespace)
     maximum = _maximum(ports, namespace, state, ask, [each.job_schedule for each in waiters], holders)
     view = _view(state, maximum, ask, ports.clock.now())

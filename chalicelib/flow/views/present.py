@@ -148,6 +148,7 @@ def _queues(ports: Ports, namespace: str, waking: Soonest, groups: dict[tuple[st
     """Give each limit at which jobs of a namespace queue a group with the first jobs of its queue. Its count is that of
     the limit. Returns whether limits, or jobs at the limits of all namespaces, were left out."""
     limit_names, more = waiting.limits_among(waking, namespace)
+    counted: dict[str, int] = {}  # a queue in parts has a row for each
     for state in ports.jobs.limit_states(limit_names):
         if not state.waiters:
             continue
@@ -158,10 +159,12 @@ def _queues(ports: Ports, namespace: str, waking: Soonest, groups: dict[tuple[st
             more = more or (not own and state.waiters > len(head))
             continue
         of = names.describe(state.limit_name)
-        group = groups.setdefault(("limit", state.limit_name, of), Group(Hold("limit", state.limit_name, of)))
+        name = names.whole(state.limit_name)
+        group = groups.setdefault(("limit", name, of), Group(Hold("limit", name, of)))
         behind = [job for job in group.jobs if job.job_id not in {first.job_id for first in jobs}]
         group.jobs = [*jobs, *behind]
-        group.count = state.waiters if own else max(group.count, len(jobs))
+        counted[name] = counted.get(name, 0) + state.waiters
+        group.count = counted[name] if own else max(group.count, len(jobs))
         more = more or (not own and state.waiters > group.count)
     return more
 

@@ -12,6 +12,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.queued import waiter_of
+from chalicelib.flow.limits import parts
 from chalicelib.flow.lookup import definitions_in
 from chalicelib.flow.views.views import iso_of, job_view
 from chalicelib.ports import Ports
@@ -35,7 +36,7 @@ class Queues:
         waiter = waiter_of(row)
         if waiter is None:
             return None
-        state, positions = self._read(waiter.limit_name)
+        state, positions = self._read(names.whole(waiter.limit_name))
         position = positions.get(waiter)
         waiting = max(state.waiters, position or 1)
         return {"of": names.describe(waiter.limit_name), "position": position, "waiting": waiting}
@@ -48,8 +49,8 @@ class Queues:
 
     def _read(self, limit_name: str) -> tuple[LimitState, dict[Waiter, int]]:
         if limit_name not in self._known:
-            state = self._ports.jobs.limit_state(limit_name)
-            waiters = self._ports.jobs.head_of(limit_name, MAX_COUNTED)
+            state = parts.state_of(self._ports, limit_name)
+            waiters = parts.head_of(self._ports, state, MAX_COUNTED)
             self._known[limit_name] = state, {waiter: number for number, waiter in enumerate(waiters, 1)}
         return self._known[limit_name]
 
@@ -76,18 +77,18 @@ def of_pool(ports: Ports, row: Definition) -> View:
 def of_policy(ports: Ports, row: Definition) -> View:
     """The queues of a policy: of the jobs and runs that wait for its next start, and of the jobs that wait for
     admission because they need permits of a pool, a group or an EMR application, too."""
-    state = ports.jobs.limit_state(names.policy_limit(row.name))
-    head = _head(ports, state.limit_name, state.waiters)
-    parts = [{"of": "the next start", "waiting": state.waiters, "queue": _shown(head)}]
+    state = parts.state_of(ports, names.policy_limit(row.name))
+    head = parts.head_of(ports, state, MAX_SHOWN) if state.waiters else []
+    queues = [{"of": "the next start", "waiting": state.waiters, "queue": _shown(head)}]
     for shared in dict.fromkeys((*_shared(ports, row.name, head), *state.admits)):
         admission = ports.jobs.limit_state(names.admission_limit(row.name, shared))
         if admission.waiters:
-            queue = _shown(_head(ports, admission.limit_name, admission.waiters))
+            shown = _shown(_head(ports, admission.limit_name, admission.waiters))
             of = f"admission, with permits of {names.describe(shared)}"
-            parts.append({"of": of, "waiting": admission.waiters, "queue": queue})
-    waiting = sum(int(str(part["waiting"])) for part in parts)
+            queues.append({"of": of, "waiting": admission.waiters, "queue": shown})
+    waiting = sum(int(str(queue["waiting"])) for queue in queues)
     next_at = max(state.head, ports.clock.now()) if waiting else None
-    return {"waiting": waiting, "next_start_at": iso_of(next_at), "parts": parts}
+    return {"waiting": waiting, "next_start_at": iso_of(next_at), "parts": queues}
 
 
 def _shared(ports: Ports, policy: str, head: Sequence[Waiter]) -> list[str]:

@@ -61,6 +61,6 @@ def of_schedule(name: str, schedule: Schedule) -> Iterator[Mention]:
 
 def of_limit(limit_name: str) -> Iterator[Mention]:
     """A limit, as sentences write it."""
-    kind, _, name = limit_name.partition(":")
+    kind, _, name = names.whole(limit_name).partition(":")
     if kind in _KINDS:
         yield Mention(names.describe(limit_name), _KINDS[kind], name.partition(":")[0])

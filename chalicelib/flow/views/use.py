@@ -36,7 +36,7 @@ def of_job(job: Job, known: Facts, asks: Iterable[PermitRequest], now: Instant) 
             "text": names.describe(ask.limit_name),
             **of_ask(ask, state, now),
             "waiting": state.waiters,
-            "waits_here": job.queued_in == ask.limit_name,
+            "waits_here": job.queued_in is not None and names.whole(job.queued_in) == ask.limit_name,
         }
         for ask, state in ((ask, known.limit_state(ask.limit_name)) for ask in bounds)
     ]

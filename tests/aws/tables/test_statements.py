@@ -33,6 +33,7 @@ from chalicelib.core.limits.writes import (
     RecordStart,
     ReleasePermit,
     TrackRates,
+    WakeQueue,
 )
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.delivery_lease import lease_of
@@ -173,6 +174,8 @@ OTHERS: list[Write] = [
     LeaveQueue(LIMIT),
     LeaseQueue(LIMIT, NOON, NOON + 1),
     ClearQueueWake(LIMIT),
+    ClearQueueWake(LIMIT, NOON),
+    WakeQueue("policy:demo.calm", NOON, 5),
 ]
 EVERY = [*PERMITS, *PASSES, *BEGINS, *BACKS, *JOINS, *OTHERS]
 

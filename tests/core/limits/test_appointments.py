@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chalicelib.core.limits import blocks
 from chalicelib.core.limits import pace as limit_pace
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
@@ -82,8 +83,8 @@ def test_e3_reading_the_facts_moves_only_a_start_that_was_missed() -> None:
 
 
 @given(
-    most=st.integers(1, 300),
-    seconds=st.integers(3, 60),
+    most=st.one_of(st.integers(1, 500), st.sampled_from([200, 500])),
+    seconds=st.integers(1, 60),
     blocks=st.lists(st.integers(1, 400), min_size=1, max_size=40),
 )
 @brief
@@ -98,9 +99,31 @@ def test_e3_permits_in_blocks_never_exceed_a_policy(most: int, seconds: int, blo
     assert all(late - (early + pace.tolerance) >= policy.span for early, late in ends)
 
 
-@pytest.mark.parametrize(("most", "interval"), [(100, "1s"), (99, "1s"), (7, "2s")])
+@pytest.mark.parametrize(
+    ("most", "interval"), [(500, "1s"), (499, "1s"), (200, "1s"), (100, "1s"), (99, "1s"), (7, "2s")]
+)
 def test_e3_a_fast_policy_loses_no_permit_by_rounding(most: int, interval: str) -> None:
     policy = Policy(max_events=most, interval=interval)
     pace = policy.pace("demo.calm")
     assert pace.after(most) == policy.span + policy.tolerance
     assert pace.after(1) == pace.spacing
+
+
+@pytest.mark.parametrize(
+    ("most", "interval"), [(2, "1s"), (10, "1s"), (100, "1s"), (200, "1s"), (500, "1s"), (600, "1m")]
+)
+@pytest.mark.parametrize("ahead", [0, 300, 550])
+def test_e3_a_block_spans_half_a_second_and_ends_within_the_lead(most: int, interval: str, ahead: int) -> None:
+    """So an urgent job that arrives passes all jobs but those of the blocks that are acquired: those of one second."""
+    pace = Policy(max_events=most, interval=interval).pace("demo.calm")
+    block = blocks.next_block(pace, NOON + ahead, NOON, 10_000)
+    assert block is not None
+    assert block.appointments[-1] - block.appointments[0] <= 500
+    assert block.appointments[-1] <= NOON + limit_pace.LEAD == NOON + 1_000
+    assert block.appointments[0] >= NOON + ahead
+    assert blocks.next_block(pace, NOON + limit_pace.LEAD + 1, NOON, 10_000) is None, "not farther ahead"
+
+
+@pytest.mark.parametrize(("most", "interval", "count"), [(10, "1s", 1), (50, "1s", 4), (100, "1s", 4), (500, "1s", 4)])
+def test_e3_each_sender_of_a_block_has_time_between_its_calls(most: int, interval: str, count: int) -> None:
+    assert blocks.senders(Policy(max_events=most, interval=interval).pace("demo.calm")) == count
