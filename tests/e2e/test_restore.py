@@ -244,9 +244,8 @@ def test_o4_a_restore_is_rehearsed_on_the_local_cloud(rehearsal: Rehearsal, tmp_
     at_emr = {run["name"]: run["id"] for run in rehearsal.at_emr()}
     assert [name for name, count in Counter(run["name"] for run in rehearsal.at_emr()).items() if count > 1] == []
     runs = new.runs(rehearsal.monkeypatch)
-    assert {run["target_id"].rpartition("/")[2] for run in runs} == set(at_emr.values()), (
-        "one run for each run of EMR, and none unknown"
-    )
+    followed = {run["target_id"].rpartition("/")[2] for run in runs}
+    assert followed == set(at_emr.values()), "one run for each run of EMR, and none unknown"
     assert known_before <= set(at_emr)
     per_schedule = Counter(run["schedule"] for run in runs)
     assert (per_schedule["demo.shop.daily"], per_schedule["demo.shop.next"]) == (6, 6)
