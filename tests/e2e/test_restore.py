@@ -17,6 +17,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -30,6 +31,7 @@ from infra.local.emr_serverless import Emulator, Settings
 from infra.local.endpoints import Endpoints
 from infra.local.layout import ROOT, Layout
 from sluice.client import Client
+from sluice.errors import NotReachable
 
 pytestmark = [pytest.mark.cloud, pytest.mark.long]
 
@@ -72,9 +74,15 @@ class Stack:
         return json.loads(done.stdout) if "--json" in words else done.stdout
 
     def runs(self, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+        """All runs. A busy machine may not answer in time."""
         monkeypatch.setenv("SLUICE_API_URL", self.outputs["ApiUrl"])
-        items: list[dict[str, Any]] = Client.from_environment().listing("/v1/namespaces/demo/runs")["items"]
-        return items
+
+        def listed() -> Any:
+            with suppress(NotReachable):
+                return Client.from_environment().listing("/v1/namespaces/demo/runs")["items"]
+
+        found: list[dict[str, Any]] = eventually(listed, "an answer of the API")
+        return found
 
     def remove(self) -> None:
         s3 = self.cloud.client("s3")
@@ -244,9 +252,8 @@ def test_o4_a_restore_is_rehearsed_on_the_local_cloud(rehearsal: Rehearsal, tmp_
     at_emr = {run["name"]: run["id"] for run in rehearsal.at_emr()}
     assert [name for name, count in Counter(run["name"] for run in rehearsal.at_emr()).items() if count > 1] == []
     runs = new.runs(rehearsal.monkeypatch)
-    assert {run["target_id"].rpartition("/")[2] for run in runs} == set(at_emr.values()), (
-        "one run for each run of EMR, and none unknown"
-    )
+    followed = {run["target_id"].rpartition("/")[2] for run in runs}
+    assert followed == set(at_emr.values()), "one run for each run of EMR, and none unknown"
     assert known_before <= set(at_emr)
     per_schedule = Counter(run["schedule"] for run in runs)
     assert (per_schedule["demo.shop.daily"], per_schedule["demo.shop.next"]) == (6, 6)

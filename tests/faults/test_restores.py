@@ -239,3 +239,23 @@ def test_o4_a_repair_that_dies_is_repeated(seed: int, minutes: int) -> None:
 @pytest.mark.parametrize("seed", range(100, 120))
 def test_o4_a_repair_that_dies_after_any_write_is_repeated(seed: int, minutes: int) -> None:
     play_dying(seed, minutes, 1000)
+
+
+def test_o4_an_object_in_a_bad_folder_does_not_stop_a_repair() -> None:
+    world = Restored(0)
+    key = day(1).replace("day=1", "day=*")
+    world.lake.objects["lake-bucket", key], world.lake.put_at["lake-bucket", key] = "", world.clock.now()
+    world.lake.sizes["lake-bucket", key] = 0
+    found = world.repair(world.clock.now() - MINUTE)
+    assert [(each.kind, each.name) for each in found] == [("object", f"s3://lake-bucket/{key}")]
+    assert found[0].done.startswith("left alone: ")
+
+
+def test_o4_a_repair_names_runs_whose_context_was_not_copied() -> None:
+    world = Restored(0)
+    world.upload(day(1))
+    world.settle()
+    [run] = world.runs("daily")
+    world.payloads.contexts.clear()
+    found = world.repair(world.clock.now() - MINUTE)
+    assert [each.name for each in found if each.kind == "context"] == [run.run_id]

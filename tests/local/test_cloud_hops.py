@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from infra.local.endpoints import Endpoints
+from infra.local.rollout import STACK
 from tests.support.cloud import cloud  # noqa: F401 - a fixture
 
 pytestmark = pytest.mark.cloud
@@ -107,7 +108,7 @@ def test_queue_lambdas_are_deployed_as_the_template_says(cloud: Endpoints) -> No
     """Without that, the local cloud would stop the chain that serves a long queue."""
     lambdas = cloud.client("lambda")
     functions = lambdas.list_functions()["Functions"]
-    ours = {each["FunctionName"] for each in functions if each["FunctionName"].endswith(("-check", "-objects"))}
+    ours = {f"{STACK}-check", f"{STACK}-objects"} & {each["FunctionName"] for each in functions}
     assert len(ours) == 2
     assert {lambdas.get_function_recursion_config(FunctionName=name)["RecursiveLoop"] for name in ours} == {"Allow"}
 

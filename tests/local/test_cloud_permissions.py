@@ -11,6 +11,7 @@ import pytest
 from infra.local import refusals
 from infra.local.endpoints import Endpoints
 from infra.local.layout import Layout
+from infra.local.rollout import STACK
 from tests.local.conftest import eventually
 from tests.support.cloud import cloud as cloud
 
@@ -25,7 +26,7 @@ def without(cloud: Endpoints) -> Iterator[Callable[[str], None]]:
     are cleared.
     """
     iam = cloud.client("iam")
-    [role] = [each["RoleName"] for each in iam.list_roles()["Roles"] if "-RunStateRole" in each["RoleName"]]
+    [role] = [each["RoleName"] for each in iam.list_roles()["Roles"] if f"{STACK}-RunStateRole" in each["RoleName"]]
     names = iam.list_role_policies(RoleName=role)["PolicyNames"]
     kept = {name: iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"] for name in names}
 
