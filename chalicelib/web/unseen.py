@@ -78,7 +78,8 @@ def limit(view: View, sees: Sees) -> View:
 
 # An id of a job or a run, and what a job inherits its priority from.
 _NAMED = re.compile(
-    r"(?P<id>(?<![\w~.-])[a-z0-9][\w~-]*(?:\.[\w~-]+){4}(?![\w~-]))|(?<=inherited from )(?:dataset )?(?P<name>[\w.~-]*[\w~-])",
+    r"(?P<id>(?<![\w~.-])[a-z0-9][\w~-]*(?:\.[\w~-]+){4}(?![\w~-]))"
+    r"|(?<=inherited from )(?:dataset )?(?P<name>[\w.~-]*[\w~-])",
     re.ASCII,
 )
 _TEXTS = frozenset((*SENTENCES, "inherited_priority", "waited_for", "message", "hint"))

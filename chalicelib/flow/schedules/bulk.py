@@ -115,7 +115,8 @@ def act(
     """Apply the action to each matching schedule, one after the other; with ``names`` (full names) to these. One
     failure does not stop the others. A dry run changes nothing: its ``changed`` are those that would change.
 
-    The errors name nothing that ``sees`` refuses. A repeat finishes an interrupted request: schedules that were already changed are reported as unchanged.
+    The errors name nothing that ``sees`` refuses. A repeat finishes an interrupted request: schedules that were already
+    changed are reported as unchanged.
     """
     if action not in actions:
         raise errors.invalid("action", f"one of {', '.join(actions)}", action, "use one of these")
