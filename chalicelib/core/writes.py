@@ -98,7 +98,8 @@ class Create:
 class Replace:
     """Put a row over its previous revision: the stored ``rev`` must be ``row.rev - 1``.
 
-    ``over`` is the job that the new job replaces, if that has another id.
+    ``over`` is the job that the new job replaces, if that has another id. ``before`` is the document of a namespace
+    that is replaced, for the audit record.
     """
 
     row: (
@@ -118,6 +119,7 @@ class Replace:
         | DeadlineWatch
     )
     over: Job | None = None
+    before: AccessRow | AllowedRow | GrantsRow | QuotasRow | None = None
 
 
 @dataclass(frozen=True, slots=True)

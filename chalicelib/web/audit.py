@@ -60,11 +60,12 @@ def authored(request: Request, operation: str, segments: Mapping[str, str]) -> I
 
 @contextmanager
 def refusals_recorded(request: Request, operation: str, segments: Mapping[str, str]) -> Iterator[None]:
-    """Record if the block refuses the request for want of a right, or would refuse it if roles were enforced."""
+    """Record if the block refuses the request for want of a right, or because of a quota, or would refuse it if roles
+    were enforced."""
     try:
         yield
     except SluiceError as error:
-        if error.code == "forbidden" or access.refusal_of(request) is not None:
+        if error.code in ("forbidden", "over_quota") or access.refusal_of(request) is not None:
             _record(request, operation, segments, error, "refused")
         raise
     found = access.refusal_of(request)

@@ -92,7 +92,7 @@ def route(
                     _check(request, takes, segments)
                     try:
                         with audit.authored(request, handler.__name__, segments):
-                            return _seen(request, handler(**segments))
+                            return _seen(request, takes, handler(**segments))
                     except SluiceError as error:
                         raise error.concealing(access.sees(request)) from None
 
@@ -106,17 +106,18 @@ def route(
     return register
 
 
-def _seen(request: Request, result: Any) -> Response:
+def _seen(request: Request, takes: Takes, result: Any) -> Response:
     """The answer with a result, without the names in its sentences that the signer may not read."""
     response = result if isinstance(result, Response) else answer(result)
-    if not access.may_hide(request) or not isinstance(response.body, str) or not response.body:
+    text = response.body
+    if takes.needs == SIGNED or not isinstance(text, str) or not text or not access.may_hide(request):
         return response
     from chalicelib.web import unseen
 
     visible = access.sees(request)
-    if all(visible(namespace) for namespace in unseen.named(response.body)):
+    if all(visible(namespace) for namespace in unseen.named(text)):
         return response
-    response.body = json.dumps(unseen.texts(json.loads(response.body), visible))
+    response.body = json.dumps(unseen.texts(json.loads(text), visible))
     return response
 
 

@@ -55,6 +55,12 @@ class Asked:
     query: Mapping[str, str] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     body: str | None = None
+    signer: str | None = "arn:aws:sts::123456789012:assumed-role/data/ada"
+
+    @property
+    def text(self) -> str:
+        """Everything that the request says."""
+        return json.dumps([self.path, dict(self.parameters), dict(self.query), dict(self.headers), self.body])
 
     def send(self) -> tuple[int, Any]:
         """The status and the content of the answer, as API Gateway gets it from the Lambda."""
@@ -73,7 +79,7 @@ class Asked:
                 "path": self.path,
                 "resourcePath": self.resource,
                 "requestId": "r1",
-                "identity": {"userArn": "arn:aws:sts::123456789012:assumed-role/data/ada", "sourceIp": "192.0.2.7"},
+                "identity": {"userArn": self.signer, "sourceIp": "192.0.2.7"},
             },
         }
         answer = app(event, SimpleNamespace(aws_request_id="r1", function_name="api", memory_limit_in_mb="512"))
@@ -84,6 +90,20 @@ class Asked:
 def requests(draw: st.DrawFn, operation: Operation) -> Asked:
     """A request to an operation. In half of them, parts of the body and texts are damaged."""
     return draw(_of_operation(operation, draw(st.booleans())))
+
+
+def names_changed(asked: Asked, names: Mapping[str, str]) -> Asked:
+    """The same request with other names, in its path and its body."""
+
+    def changed(text: str) -> str:
+        return names.get(text, text)
+
+    parameters = {name: changed(value) for name, value in asked.parameters.items()}
+    path = re.sub(r"\{(\w+)\}", lambda found: quote(parameters[found[1]], safe=""), asked.resource)
+    body = asked.body
+    for old, new in names.items() if body is not None else ():
+        body = body.replace(json.dumps(old), json.dumps(new)) if body is not None else None
+    return replace(asked, parameters=parameters, path=path, body=body)
 
 
 @st.composite

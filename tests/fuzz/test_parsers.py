@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import json
+import zlib
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -79,6 +80,8 @@ PAYLOAD = {"region": "eu-1", "n": 3, "b": {"c": "axbxc"}}
 
 Parser = Callable[[Any], object]
 MALFORMED = (KeyError, TypeError, ValueError)
+# A row of the stream is one that Sluice has written, with packed attributes and numbers of any size.
+OF_ROWS = (*MALFORMED, AttributeError, ArithmeticError, zlib.error)
 
 
 def _as_text(parse: Callable[[str], object]) -> Parser:
@@ -116,7 +119,7 @@ PARSERS: dict[str, tuple[Parser, Any, tuple[type[Exception], ...]]] = {
     "alarms": (alarm_events.change_of, st.just(OF_ALARM), ()),
     "events of the bus": (handlers._read_of_bus, st.sampled_from([OF_BUS, OF_ALARM]), MALFORMED),
     "states of runs": (_of_target, st.sampled_from([OF_EMR, OF_EXECUTION]), (*MALFORMED, AttributeError)),
-    "changes of the stream": (_streamed, st.sampled_from(STREAMED), (Exception,)),
+    "changes of the stream": (_streamed, st.sampled_from(STREAMED), OF_ROWS),
     "patterns": (_pattern, st.just(PATTERN), ()),
     "expressions": (_next_fires, st.one_of(st.sampled_from(EXPRESSIONS), texts()), ()),
     "durations": (instants.duration, st.one_of(st.sampled_from(DURATIONS), texts()), ()),

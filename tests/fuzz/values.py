@@ -87,10 +87,15 @@ def damaged(draw: st.DrawFn, sound: st.SearchStrategy[Any]) -> Any:
     return value
 
 
+# The lists of a body, or of a message, whose members are documents that are checked and stored one by one.
+PARTS = ("datasets", "policies", "pools", "workflows", "schedules", "dags", "events", "Records", "refs")
+
+
 def documents(value: Any) -> int:
-    """How many objects a document holds, with those inside others."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return int(isinstance(value, dict)) + sum(map(documents, inner))
+    """How many documents a body carries: the members of its lists of parts, and the body itself. What lies inside a
+    document does not count, however deep."""
+    parts = [value.get(name) for name in PARTS] if isinstance(value, dict) else []
+    return 1 + sum(len(part) for part in parts if isinstance(part, dict | list | tuple))
 
 
 @contextmanager

@@ -360,3 +360,19 @@ def test_the_audit_bucket_has_object_lock_and_is_kept(template: dict[str, Any], 
     assert bucket["Properties"]["VersioningConfiguration"] == {"Status": "Enabled"}
     assert template["Parameters"]["AuditBucket"]["Default"] == ""
     assert template["Conditions"]["CreateAuditBucket"] == {"Fn::Equals": [{"Ref": "AuditBucket"}, "create"]}
+
+
+def test_roles_are_enforced_unless_somebody_says_otherwise(template: dict[str, Any]) -> None:
+    parameter = template["Parameters"]["Authorization"]
+    assert (parameter["Default"], parameter["AllowedValues"]) == ("enforce", ["off", "observe", "enforce"])
+    functions = [
+        each["Properties"] for each in template["Resources"].values() if each["Type"] == "AWS::Lambda::Function"
+    ]
+    given = {
+        each["Environment"]["Variables"].get("SLUICE_AUTHORIZATION", "")
+        and str(each["Environment"]["Variables"]["SLUICE_AUTHORIZATION"])
+        for each in functions
+        if "Environment" in each
+    }
+    assert str({"Ref": "Authorization"}) in given
+    assert given <= {str({"Ref": "Authorization"}), ""}

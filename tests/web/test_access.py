@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from chalicelib.aws.tables import keys
 from chalicelib.core.access.document import Access
 from chalicelib.flow.definitions import access, of_namespace
 from chalicelib.wiring import ports
-from tests.web.conftest import NS, Api
+from tests.web.conftest import APP, NS, Api
 from tests.web.signed import Signer, authorizing, member, role
 
 ADMIN = Signer(role("platform"))
@@ -133,3 +134,27 @@ def test_observing_carries_out_every_request_and_logs_it_once(monkeypatch: pytes
 
 def test_without_authorization_nothing_is_checked(api: Api) -> None:
     assert Signer(None).status("PUT", NS, {"description": "mine"}) == 200
+
+
+@pytest.mark.parametrize(
+    "target", [f"{APP}", f"{APP}/schedules", f"{NS}/runs", f"{NS}/graph", f"{APP}/schedules/none/why"]
+)
+def test_each_request_reads_the_access_document_once_and_strongly(
+    api: Api, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    api.put(f"{NS}/access", {"members": [{"member": member("ours"), "roles": ["admin"]}]})
+    authorizing(monkeypatch, "enforce")
+    read: list[bool] = []
+    client: Any = ports().catalog._dynamo._client
+    own, key = client.get_item, keys.access("demo")
+
+    def counted(**request: Any) -> Any:
+        if (request["Key"]["pk"]["S"], request["Key"]["sk"]["S"]) == (key.pk, key.sk):
+            read.append(request["ConsistentRead"])
+        return own(**request)
+
+    monkeypatch.setattr(client, "get_item", counted)
+    Signer(role("ours")).send("GET", target)
+    assert read == [True]
+    Signer(role("ours")).send("GET", target)
+    assert read == [True, True], "nothing is kept for the next request"

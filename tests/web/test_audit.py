@@ -9,7 +9,7 @@ import pytest
 
 from chalicelib import handlers
 from chalicelib.core.instants import DAY
-from chalicelib.web import audit
+from chalicelib.web import audit, quotas
 from chalicelib.wiring import ports
 from tests.web.conftest import APP, NS, WEEKDAYS, Api
 from tests.web.signed import Signer, authorizing, member, role
@@ -152,3 +152,38 @@ def test_what_follows_a_request_leaves_no_record(enforced: Api) -> None:
     assert ADA.send("GET", f"/v1/runs/{begun['job_id']}")[1]["state"] == "SUCCEEDED"
     assert [each["operation"] for each in records(ADA)] == before
     assert before[0] == "run_now"
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "second"),
+    [
+        ("access", {"members": MEMBERS["members"][:1]}, MEMBERS),
+        ("grants", {"grants": [{"to": "lake", "run": ["*"]}]}, {"grants": []}),
+        ("allowed", {"topics": []}, {"topics": [], "alarms": ["a*"]}),
+        ("quotas", {"schedules": 7}, {"schedules": 8}),
+    ],
+)
+def test_a_record_has_the_former_document_of_a_namespace(
+    enforced: Api, kind: str, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    for document in (first, second):
+        assert PLATFORM.status("PUT", f"{NS}/{kind}", document) in (200, 201)
+    newest = next(record for record in records(ADA) if record["kind"] == kind)
+    assert newest["before"]["document"] == {**newest["before"]["document"], **first}
+    assert newest["after"]["document"] == {**newest["after"]["document"], **second}
+    assert newest["after"]["version"] == newest["before"]["version"] + 1
+
+
+def test_a_refusal_for_a_quota_is_recorded(enforced: Api) -> None:
+    quotas.memory.cache_clear()
+    assert PLATFORM.status("PUT", f"{NS}/quotas", {"schedules": 0}) in (200, 201)
+    body = {"workflow": "notify", "trigger": WEEKDAYS}
+    assert ADA.error("PUT", f"{APP}/schedules/more", body)["code"] == "over_quota"
+    [found] = records(ADA, "?outcome=refused")
+    assert (found["operation"], found["name"], found["by"]) == (
+        "put_schedule",
+        "demo.flights.more",
+        role("data", "ada"),
+    )
+    assert "at most 0 schedules" in found["reason"]
+    quotas.memory.cache_clear()

@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from chalicelib.core import ids
 from chalicelib.web.paging import MARK
+from tests.web import answer_schemas
 from tests.web.conftest import APP, KEYS, NS, Api, installation, settle_in
 from tests.web.signed import resource_of
 
@@ -156,3 +158,72 @@ def test_a_forged_cursor_never_fails_the_request(api: Api, path: str) -> None:
         assert answer.status_code in (200, 400), (position, answer.body)
         if answer.status_code == 400:
             assert json.loads(answer.body)["error"]["code"] == "bad_cursor"
+
+
+def _paged() -> list[tuple[str, frozenset[str]]]:
+    """The paths of all operations that take a cursor, with the parameters of their query, from the OpenAPI document."""
+    paths = answer_schemas.document()["paths"]
+    taken = {
+        path: frozenset(each["name"] for each in methods["get"].get("parameters", ()) if each["in"] == "query")
+        for path, methods in paths.items()
+        if "get" in methods
+    }
+    return sorted((path, names) for path, names in taken.items() if "cursor" in names)
+
+
+PAGED = _paged()
+# What the paths of the lists name. Nothing has to exist: a cursor is read before the list, or the list is not found.
+NAMED = {"ns": "demo", "app": "flights", "name": "s1"}
+RUN = "demo.flights.s1.mf3k0p2q.0a1b2c3d4e5f60718293"
+OF_KIND = {"datasets": "flights", "workflows": "clean", "dags": "whole", "messages": "hello"}
+
+
+def test_the_lists_are_those_of_the_openapi_document() -> None:
+    assert len(PAGED) == 28
+    assert {resource_of("GET", path.partition("?")[0])[0] for path in LISTS} <= {path for path, _ in PAGED}
+
+
+@pytest.mark.parametrize("path", [path for path, _ in PAGED])
+def test_no_list_of_the_api_fails_for_a_forged_cursor(api: Api, path: str) -> None:
+    kind = path.split("/{name}")[0].rpartition("/")[2]
+    if kind == "dags":
+        api.put(
+            f"{APP}/dags/whole",
+            {"trigger": {"type": "time", "expression": "@daily"}, "nodes": {"a": {"workflow": "notify"}}},
+        )
+    if kind == "messages":
+        api.put(f"{APP}/messages/hello", {"due_time": "1d", "workflow": "notify"})
+    values = {**NAMED, "name": OF_KIND.get(kind, "s1"), "run_id": RUN, "job_id": RUN}
+    filled = re.sub(r"{(\w+)}", lambda found: values.get(found[1], "x1"), path)
+    resource, segments = resource_of("GET", filled)
+    seen = set()
+    for position in FORGED:
+        mark = ids.digest(resource, sorted(segments.items()), [], position, length=MARK)
+        cursor = base64.urlsafe_b64encode((mark + position).encode()).decode().rstrip("=")
+        answer = api.send("GET", f"{filled}?cursor={cursor}")
+        assert answer.status_code in (200, 400, 404), (position, answer.body)
+        seen.add(answer.status_code)
+        if answer.status_code == 400:
+            assert json.loads(answer.body)["error"]["code"] == "bad_cursor", answer.body
+    assert seen & {200, 400}, "the list must exist, so that its cursor is read"
+
+
+def test_a_list_of_six_megabytes_is_answered_in_pages(api: Api) -> None:
+    """Through the route and its document: the answer of a Lambda has at most 6 MB."""
+    target = api.get(f"{APP}/workflows/notify")["target"]
+    api.put(f"{NS}/apps/large")
+    for number in range(70):
+        name = f"{NS}/apps/large/workflows/w{number:02d}"
+        api.put(name, {"target": target, "properties": {"text": '\\"' * 24_000}})
+    found, cursor = [], ""
+    while True:
+        answer = api.send("GET", f"{NS}/apps/large/workflows?limit=500{cursor}")
+        assert answer.status_code == 200
+        assert len(json.dumps({"statusCode": 200, "headers": {}, "body": answer.body.decode()})) < 6_291_556
+        page = json.loads(answer.body)
+        found.append([item["name"] for item in page["items"]])
+        if page["next_cursor"] is None:
+            break
+        cursor = f"&cursor={page['next_cursor']}"
+    assert len(found) > 1
+    assert [name for names in found for name in names] == [f"demo.large.w{number:02d}" for number in range(70)]

@@ -38,6 +38,10 @@ from chalicelib.core.writes import (
 )
 
 MAX_DOCUMENT = 4_000  # bytes of JSON; a larger document is recorded by its digest and size
+# Definitions and documents of a namespace have no list of versions, so their records hold the whole documents. No
+# document is larger (`flow/definitions/store.py`), and a record with two of them fits into a row of 400 KB.
+WHOLE = 100_000
+OfNamespace = AccessRow | AllowedRow | GrantsRow | QuotasRow
 MASK = "***"
 _SECRET = re.compile(r"pass(word|wd|phrase)|secret|token|credential|authorization|cookie|private|api[-_]?key", re.I)
 # The values below these fields are the users' own. They may hold a secret under any name.
@@ -80,10 +84,10 @@ def changes_of(plan: Sequence[Write], target: str = "") -> list[Change]:
     return [found] if found is not None else []
 
 
-def shown(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A document as a record has it: without secrets, and a large one by its digest and size."""
+def shown(document: Mapping[str, Any], most: int = MAX_DOCUMENT) -> Mapping[str, Any]:
+    """A document as a record has it: without secrets, and one above ``most`` bytes by its digest and size."""
     text = json.dumps(document, sort_keys=True, default=str)
-    if len(text) > MAX_DOCUMENT:
+    if len(text) > most:
         return {"digest": ids.digest(text, length=64), "size": len(text)}
     masked: Mapping[str, Any] = _masked(document)
     return masked
@@ -117,16 +121,22 @@ def _of_definition(write: Write, plan: Sequence[Write]) -> Change | None:
 
 
 def _side(row: Definition) -> Mapping[str, Any]:
-    return {"version": row.version, "document": shown(row.document)}
+    return {"version": row.version, "document": shown(row.document, WHOLE)}
 
 
 # The kinds of the documents of a namespace whose rows have the version in `rev`.
 _KINDS: dict[type, str] = {AccessRow: "access", AllowedRow: "allowed", QuotasRow: "quotas"}
 
 
-def _versioned(kind: str, namespace: str, version: int, document: Mapping[str, Any]) -> Change:
-    before = {"version": version - 1} if version > 1 else None
-    return Change(kind, namespace, before, {"version": version, "document": shown(document)})
+def _versioned(kind: str, write: Create | Replace, row: OfNamespace) -> Change:
+    """The change of a document of a namespace, with the former one."""
+    old = write.before if isinstance(write, Replace) else None
+    before = {"version": _version(old), "document": shown(old.document, WHOLE)} if old is not None else None
+    return Change(kind, row.namespace, before, {"version": _version(row), "document": shown(row.document, WHOLE)})
+
+
+def _version(row: OfNamespace) -> int:
+    return row.version if isinstance(row, GrantsRow) else row.rev
 
 
 def _of_states(plan: Sequence[Write]) -> list[Change]:
@@ -165,12 +175,14 @@ def _facts(state: ScheduleState) -> Mapping[str, Any]:
 def _of_row(write: Write, plan: Sequence[Write]) -> Change | None:
     if isinstance(write, DeleteDeadLetter):
         return _of_dead_letter(write, plan)
-    row = write.row if isinstance(write, Create | Replace) else None
+    if not isinstance(write, Create | Replace):
+        return None
+    row = write.row
     match row:
         case AccessRow() | AllowedRow() | QuotasRow():
-            return _versioned(_KINDS[type(row)], row.namespace, row.rev, row.document)
+            return _versioned(_KINDS[type(row)], write, row)
         case GrantsRow() if row.wake_at is not None:  # the write that ends the wake-up of its waiters changes nothing
-            return _versioned("grants", row.namespace, row.version, row.document)
+            return _versioned("grants", write, row)
         case Backfill(namespace=None) if isinstance(write, Create) or row.state == "CANCELLED":
             return Change("backfill", row.schedule, _running(write, row), {**_begun(row), "runs": row.total})
         case Reprocess() if isinstance(write, Create) or row.state == "CANCELLED":

@@ -59,6 +59,6 @@ def put(
         if old is not None and dict(old.document) == document:
             return Change("unchanged", kind.version(old))
         new = kind.make(namespace, old, document, ports.clock.now(), by)
-        if ports.ledger.commit([Replace(new) if old else Create(new), ExpectDefinition(space)]) is None:
+        if ports.ledger.commit([Replace(new, before=old) if old else Create(new), ExpectDefinition(space)]) is None:
             return Change("replaced" if old else "created", kind.version(new))
     raise errors.changed_meanwhile(f"{kind.label} of namespace {namespace}")

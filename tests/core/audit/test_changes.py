@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from chalicelib.core.audit.changes import MASK, MAX_DOCUMENT, changes_of, shown
 from chalicelib.core.limits.writes import LeaseQueue
-from chalicelib.core.rows.access import AccessRow
+from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.grants import GrantsRow
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import Create, PutDefinition, PutState, RemoveDefinition, Replace
@@ -87,10 +92,30 @@ def test_a_large_document_is_recorded_by_its_digest() -> None:
     assert found["digest"] != other["digest"]
 
 
-def test_members_are_recorded_with_their_version() -> None:
-    members = {"members": [{"member": "123456789012", "roles": ["admin"]}]}
-    [first] = changes_of([Create(AccessRow("demo", members, 1, 5, "ada"))])
-    assert first is not None and first.before is None
-    [second] = changes_of([Replace(AccessRow("demo", members, 2, 5, "ada"))])
-    assert second is not None and second.after is not None
-    assert (second.kind, second.before, second.after["document"]) == ("access", {"version": 1}, members)
+def test_a_large_definition_is_recorded_whole() -> None:
+    large, larger = ({"description": letter * MAX_DOCUMENT} for letter in "xy")
+    old, new = (
+        Definition("workflow", "demo.a.w", document, number, 5) for number, document in ((1, large), (2, larger))
+    )
+    [found] = changes_of([PutDefinition(new, 1, before=old)])
+    assert (found.before, found.after) == ({"version": 1, "document": large}, {"version": 2, "document": larger})
+
+
+@pytest.mark.parametrize(
+    ("kind", "row", "version"),
+    [
+        ("access", AccessRow, "rev"),
+        ("allowed", AllowedRow, "rev"),
+        ("quotas", QuotasRow, "rev"),
+        ("grants", GrantsRow, "version"),
+    ],
+)
+def test_a_document_of_a_namespace_is_recorded_with_the_former_one(kind: str, row: Any, version: str) -> None:
+    wakes = {"wake_at": 5} if kind == "grants" else {}
+    old, new = (row("demo", {"is": number}, number, 5, "ada", **wakes) for number in (1, 2))
+    assert getattr(new, version) == 2
+    [first] = changes_of([Create(old)])
+    assert (first.kind, first.before, first.after) == (kind, None, {"version": 1, "document": {"is": 1}})
+    [second] = changes_of([Replace(new, before=old)])
+    assert second.before == {"version": 1, "document": {"is": 1}}
+    assert second.after == {"version": 2, "document": {"is": 2}}
