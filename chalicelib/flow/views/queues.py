@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from chalicelib.core.instants import iso_or_none
 from chalicelib.core.limits import names, pools
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.definition import Definition
@@ -13,7 +14,7 @@ from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.flow.lookup import definitions_in
-from chalicelib.flow.views.views import iso_of, job_view
+from chalicelib.flow.views.views import job_view
 from chalicelib.ports import Ports
 
 View = dict[str, Any]
@@ -74,8 +75,8 @@ def of_pool(ports: Ports, row: Definition) -> View:
 
 
 def of_policy(ports: Ports, row: Definition) -> View:
-    """The queues of a policy: of the jobs and runs that wait for its next start, and of the jobs that wait for
-    admission because they need permits of a pool, a group or an EMR application, too."""
+    """The queues of a policy. In one, jobs and runs wait for its next start. In the others, jobs wait for admission,
+    because they also need permits of a pool, a group or an EMR application."""
     state = ports.jobs.limit_state(names.policy_limit(row.name))
     head = _head(ports, state.limit_name, state.waiters)
     parts = [{"of": "the next start", "waiting": state.waiters, "queue": _shown(head)}]
@@ -87,7 +88,7 @@ def of_policy(ports: Ports, row: Definition) -> View:
             parts.append({"of": of, "waiting": admission.waiters, "queue": queue})
     waiting = sum(int(str(part["waiting"])) for part in parts)
     next_at = max(state.head, ports.clock.now()) if waiting else None
-    return {"waiting": waiting, "next_start_at": iso_of(next_at), "parts": parts}
+    return {"waiting": waiting, "next_start_at": iso_or_none(next_at), "parts": parts}
 
 
 def _shared(ports: Ports, policy: str, head: Sequence[Waiter]) -> list[str]:
