@@ -403,7 +403,7 @@ class Metrics(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A run as the list of its target has it. ``name`` is the one that Sluice gave, or of somebody else."""
+    """A run as its target lists it. Sluice or another caller of the target gave it its ``name``."""
 
     target_id: str
     name: str
@@ -463,7 +463,7 @@ class NoMetrics:
 
 
 def unnamed(author: Author) -> AbstractContextManager[None]:
-    """Tells nobody who acts: nothing is recorded."""
+    """Names no author: no audit record is written."""
     return nullcontext()
 
 
@@ -560,7 +560,7 @@ class Copies(Protocol):
         """Put those of the rows that do not exist yet."""
 
     def wake(self, copies: Sequence[StoredCopy]) -> None:
-        """Let ticks find rows that were put asleep, unless another instant was stored since, or the row is deleted."""
+        """Give rows their ``wake_at``, unless another instant was stored since, or the row is deleted."""
 
     def delete(self, copies: Sequence[StoredCopy]) -> None: ...
 

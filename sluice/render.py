@@ -108,7 +108,7 @@ def changes(console: Console, sentences: Iterable[str]) -> Text | None:
 def table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell]], indent: int = 0) -> None:
     """Print a table without borders. Columns are as wide as their cells; columns without any value are left out.
 
-    If the name of the last column ends in ``…``, its text wraps in the remaining width, or is printed below its row if
+    If the name of the last column ends in ``…``, its text wraps in the remaining width. It is printed below its row if
     that width is too small.
     """
     filled = [[_text(cell) for cell in row] for row in rows]

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import pytest
 
@@ -247,7 +247,7 @@ def test_only_the_trigger_package_knows_the_kinds_of_leaves() -> None:
     """A module outside uses the methods of `Leaf`, so a new kind is one file in the package."""
     package = "chalicelib.core.triggers"
     kinds = {kind.__name__ for kind in LEAVES}
-    classes = kinds | {"Leaf", "GatheringLeaf", "TimedLeaf"}
+    classes = kinds | {"Leaf", "GatheringLeaf", "NestedLeaf", "TimedLeaf"}
     found = [
         f"{path.relative_to(ROOT)}:{line} knows {name}"
         for path in modules("chalicelib")
@@ -267,6 +267,29 @@ def test_only_the_trigger_package_knows_the_kinds_of_leaves() -> None:
         if tested.rpartition(".")[2] in classes
     ]
     assert found == [], "give `Leaf` a method that answers for every kind"
+
+
+def test_only_the_trigger_package_compares_the_type_of_a_leaf() -> None:
+    """A comparison of a leaf's ``type`` with a text is a test of its kind in another form."""
+    kinds = {str(get_args(kind.model_fields["type"].annotation)[0]) for kind in LEAVES}
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno} compares {ast.unparse(node)}"
+        for path in modules("chalicelib")
+        if not name_of(path).startswith("chalicelib.core.triggers")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Compare) and _is_type(node.left)
+        for each in ast.walk(node)
+        if isinstance(each, ast.Constant) and each.value in kinds
+    ]
+    assert len(kinds) == len(LEAVES)
+    assert found == [], "give `Leaf` a method that answers for every kind"
+
+
+def _is_type(node: ast.AST) -> bool:
+    """Whether an expression reads a ``type``: ``leaf.type``, ``leaf["type"]`` or ``leaf.get("type")``."""
+    return (isinstance(node, ast.Attribute) and node.attr == "type") or any(
+        isinstance(each, ast.Constant) and each.value == "type" for each in ast.walk(node)
+    )
 
 
 def _tested(node: ast.AST) -> Iterator[str]:
@@ -309,7 +332,7 @@ def test_only_the_constraint_package_asks_for_the_kind_of_one() -> None:
     assert found == []
 
 
-def test_only_the_limits_and_their_statements_ask_for_the_kind_of_a_request() -> None:
+def test_only_the_limits_ask_for_the_kind_of_a_request() -> None:
     """Other modules use the attributes and methods of a request, so a new kind is one file and its statements."""
     homes = ("chalicelib/core/limits", "chalicelib/aws/tables")
     # A batch starts at the one pace of its jobs, and reads the instants of that pace.
@@ -374,3 +397,79 @@ def test_no_file_names_a_path_outside_the_checkout() -> None:
 def _text(path: Path) -> str:
     content = path.read_bytes()
     return "" if b"\0" in content else content.decode(errors="replace")
+
+
+# Words that decision 0046 and its successors replaced, each with the word in its place.
+RETIRED = {
+    "LINE": "LIMIT",
+    "TURN": "ADMISSION",
+    "FICKLE": "REVOCABLE",
+    "WISHES": "REQUESTED",
+    "FEW": "MAX_SINGLE, or another MIN_ or MAX_",
+    "MOST_READ": "MAX_READ",
+    "MOST_FIRES": "MAX_FIRES",
+    "LEAST_TIMERS": "MIN_TIMERS",
+    "NOBODY": "NO_WAITER",
+    "Gate": "ScheduleState",
+    "Ghost": "Duplicate",
+    "News": "RunUpdate",
+    "Road": "channel",
+    "Standing": "UsedGrants, LeafState, EntryState or NodeStatus",
+    "TakeOut": "DeleteJob",
+    "TakePermit": "AcquirePermit",
+    "gate_is": "expected_mode",
+    "ghosts": "duplicates",
+    "foreseen": "previewed",
+    "foresee": "preview",
+    "foretell": "preview",
+    "iso_of": "iso_or_none",
+    "owing": "unannounced",
+    "rehearse": "dry_run",
+    "rehearsal_view": "dry_run_view",
+    "sized_object": "counted_object",
+    "spell": "format, or type_of",
+    "spelled": "short_duration",
+    "stand": "evaluate, refresh or node_states",
+    "take_in": "handle_notice, or ingest_status",
+    "take_off": "drop_job",
+    "_told": "what it is: _progress, _answer, _described",
+    "waits_at": "queued_in",
+}
+# Files in which a word of the list has its plain sense, or tests a former name.
+KEEPS = {
+    "tests/faults/meetings/entry.py": {"FEW"},  # orders, not rows: up to this number they are tried one by one
+}
+
+
+def test_no_retired_word_comes_back_as_a_name() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line} {name}: now {RETIRED[name]}"
+        for folder in ("chalicelib", "sluice", "infra", "tests", "benchmarks", "job_library", "jobs", "examples")
+        for path in modules(folder)
+        for line, name in _defined(tree(path))
+        if name in RETIRED and name not in KEEPS.get(str(path.relative_to(ROOT)), ())
+    ]
+    assert found == []
+
+
+def _defined(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """The names that a module defines: functions, classes, arguments, variables and attributes."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield each.lineno, each.name
+        elif isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store):
+            yield each.lineno, each.id
+        elif isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store):
+            yield each.lineno, each.attr
+        elif isinstance(each, ast.arg):
+            yield each.lineno, each.arg
+
+
+def test_no_test_has_a_name_of_more_than_60_characters() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path in modules("tests")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and len(node.name) > 60
+    ]
+    assert found == []

@@ -74,6 +74,10 @@ def _unit_hint(text: str) -> str | None:
     return f"write {words}" if words else None
 
 
+def iso_or_none(instant: Instant | None) -> str | None:
+    return iso(instant) if instant is not None else None
+
+
 def format_duration(span: Millis) -> str:
     """A duration in ms as text, by its two largest units: ``1h 30m``, ``10s``, ``250ms``."""
     if span < SECOND:

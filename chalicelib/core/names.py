@@ -14,6 +14,13 @@ def full_name(reference: str, namespace: str, app: str) -> str:
     return ".".join([namespace, app][: 3 - len(parts)] + parts)
 
 
+def name_in(namespace: str, reference: str) -> str | None:
+    """The full name of a schedule or workflow of a namespace, from ``app.name`` or the full name; None for any other
+    text."""
+    full = reference if reference.count(".") == 2 else f"{namespace}.{reference}"
+    return full if full.count(".") == 2 and full.startswith(f"{namespace}.") else None
+
+
 def dataset_name(reference: str, namespace: str) -> str:
     """``name`` or ``namespace.name`` as the latter."""
     return reference if "." in reference else f"{namespace}.{reference}"

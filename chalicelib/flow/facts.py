@@ -31,8 +31,8 @@ from chalicelib.ports import Ports
 
 
 class Parsed:
-    """The documents that one batch has parsed, and the states of limits that it has read, so that many jobs of one
-    schedule cost one read and one parsing."""
+    """The documents that one batch has parsed, and the states of limits that it has read. So many jobs of one schedule
+    cost one read and one parsing."""
 
     def __init__(self) -> None:
         self._policies: dict[str, Policy | None] = {}

@@ -129,11 +129,11 @@ def definitions_in(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition
     return every(partial(ports.catalog.definitions, kind, parent))
 
 
-def every(read: Callable[[int, str | None], Page[T]]) -> Iterator[T]:
-    """The items of all pages of a list."""
+def every(read: Callable[[int, str | None], Page[T]], size: int = 1000) -> Iterator[T]:
+    """The items of all pages of a list. A page is read when the items of the page before it have been used."""
     cursor: str | None = None
     while True:
-        page = read(1000, cursor)
+        page = read(size, cursor)
         yield from page.items
         cursor = page.cursor
         if cursor is None:

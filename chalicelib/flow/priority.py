@@ -78,7 +78,7 @@ def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Inherited
             version = ports.catalog.version(row.schedule, row.version)
             schedule = Schedule.model_validate(version.definition) if version else None
             runs = lookup.workflow_of(ports, schedule.workflow) if schedule else None
-            if schedule is None or runs is None or not _waits_for(row, schedule, starter, workflow):
+            if schedule is None or runs is None or not _is_counted(row, schedule, starter, workflow):
                 continue
             found.append(InheritedPriority(overrides.priority_of(schedule, runs), row.schedule))
             start = (row.schedule, schedule.workflow)
@@ -88,13 +88,10 @@ def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Inherited
     return found
 
 
-def _waits_for(row: Subscription, schedule: Schedule, starter: str, workflow: str) -> bool:
+def _is_counted(row: Subscription, schedule: Schedule, starter: str, workflow: str) -> bool:
     """Whether a subscription counts the runs that ``starter`` starts. Some leaves count the runs of one schedule only,
     for example those of a DAG's nodes."""
-    if row.leaf == WAKE:
-        return True
-    upstreams = tree.upstreams(schedule.trigger)
-    return any("COMPLETED" in upstream.statuses and upstream.counts(workflow, starter) for upstream in upstreams)
+    return row.leaf == WAKE or tree.waits_for(schedule.trigger, workflow, starter, "COMPLETED")
 
 
 def reprioritize(ports: Ports, name: str) -> None:

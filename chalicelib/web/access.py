@@ -254,7 +254,7 @@ def _refusal(
     request: Request, principal: Principal, namespace: str, needs: Right, segments: dict[str, str]
 ) -> SluiceError:
     """The error of a request that is not allowed. A signer without any role in the namespace gets the error of a name
-    or id that does not exist, so that nobody learns names by trying them."""
+    or id that does not exist, so that signers cannot find names by trying them."""
     from chalicelib.core import errors
     from chalicelib.core.access import decision
 

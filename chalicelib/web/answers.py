@@ -739,9 +739,9 @@ class RunOfPartition(Answer):
 
 
 class OnePartition(Answer):
-    """A partition, which may be missing: then ``ready_at`` is null. ``waiting`` are the jobs that have counted it or
-    wait for it, ``runs`` and ``ended`` what became of others, and ``schedules`` those whose triggers count partitions
-    of the dataset. ``at_least``: there is more."""
+    """A partition; ``ready_at`` is null if it is missing. ``waiting`` are the jobs that have counted it or wait for it.
+    ``runs`` and ``ended`` are the runs and records of other jobs. The triggers of ``schedules`` count partitions of the
+    dataset. ``at_least``: there is more."""
 
     dataset: str
     values: list[str]

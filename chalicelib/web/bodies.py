@@ -26,6 +26,7 @@ from chalicelib.core.events.partitions import check_value
 from chalicelib.core.instants import parse_instant, parse_when
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.names import name_in
 from chalicelib.core.quotas.document import Quotas
 from chalicelib.core.triggers.payload import Payload
 from chalicelib.core.triggers.registry import AnyGiven
@@ -105,16 +106,14 @@ class Glance(Document):
 
     def of(self, namespace: str) -> list[str]:
         """Their full names, each once. Raises ``invalid`` for one of another namespace."""
-        named = [name if name.count(".") == 2 else f"{namespace}.{name}" for name in self.schedules]
-        for number, name in enumerate(named):
-            if name.count(".") != 2 or not name.startswith(f"{namespace}."):
-                raise invalid(
-                    f"schedules.{number}",
-                    f"app.name of {namespace}",
-                    self.schedules[number],
-                    "write flights.clean, or the full name",
-                )
-        return list(dict.fromkeys(named))
+        found: dict[str, None] = {}
+        for number, name in enumerate(self.schedules):
+            full = name_in(namespace, name)
+            if full is None:
+                hint = "write flights.clean, or the full name"
+                raise invalid(f"schedules.{number}", f"app.name of {namespace}", name, hint)
+            found[full] = None
+        return list(found)
 
 
 class NewEvent(Document):

@@ -34,6 +34,7 @@ OfSchedule = Annotated[
 ]
 
 Yes = Annotated[bool, typer.Option("--yes", "-y", metavar="", help="Do it without asking.")]
+Day = Annotated[str | None, typer.Option("--day", metavar="DAY", help="Only this day (UTC): 2026-11-20.")]
 Everything = Annotated[bool, typer.Option("--all", metavar="", help="Also nodes of DAGs, and notices.")]
 
 _NAMESPACES = "add -n NAME, or set SLUICE_NAMESPACE; sluice get namespaces lists the names"
@@ -83,7 +84,7 @@ def _as_pair(text: str, option: str) -> str:
 
 def confirm(question: str, yes: bool) -> None:
     """Ask on the terminal, unless ``yes``. Ends the command with exit code 1 if the answer is not yes, and raises
-    `WrongUsage` where nobody can answer, such as in a script."""
+    `WrongUsage` where there is no terminal, such as in a script."""
     if yes:
         return
     render.stderr().print(Text.assemble(question, (" [y/N] ", "bold")), end="", soft_wrap=True)

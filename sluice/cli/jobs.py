@@ -38,17 +38,9 @@ def jobs(
     maximum = limit or None
     wanted = search.Wanted(hide=schedule is None and not everything)
     found = search.search(frame.connect(), path, {}, maximum, wanted)
-    answer = found.answer
-    if as_json:
-        render.machine(answer)
-        return
-    frame.note_left_out(found.left_out)
-    items = answer["items"][:maximum]
-    if not items:
-        render.note("no jobs wait")
-        return
-    tables.jobs(render.stdout(), items, frame.now())
-    tables.rest(answer, len(items), "sluice jobs ...")
+    if items := tables.searched(found, maximum, as_json, "no jobs wait"):
+        tables.jobs(render.stdout(), items, frame.now())
+        tables.rest(found.answer, len(items), "sluice jobs ...")
 
 
 @app.command()

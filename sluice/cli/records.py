@@ -23,7 +23,7 @@ def records(
     kind: Annotated[
         str | None, typer.Option("--kind", "-k", metavar="KIND", help=f"Only this: {', '.join(KINDS).lower()}.")
     ] = None,
-    day: Annotated[str | None, typer.Option("--day", metavar="DAY", help="Only this day (UTC): 2026-11-20.")] = None,
+    day: frame.Day = None,
     everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,

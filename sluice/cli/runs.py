@@ -38,7 +38,7 @@ def list_runs(
     state: Annotated[
         str | None, typer.Option("--state", metavar="STATE", help="Only runs in this state, such as FAILED.")
     ] = None,
-    day: Annotated[str | None, typer.Option("--day", metavar="DAY", help="Only this day (UTC): 2026-11-20.")] = None,
+    day: frame.Day = None,
     everything: frame.Everything = False,
     limit: Annotated[int, frame.Limit] = 20,
     as_json: frame.Json = False,
@@ -57,17 +57,9 @@ def list_runs(
         hide=schedule is None and not everything,
     )
     found = search.search(frame.connect(), path, {"state": wanted, "day": day}, maximum, search_for)
-    answer = found.answer
-    if as_json:
-        render.machine(answer)
-        return
-    frame.note_left_out(found.left_out)
-    items = answer["items"][:maximum]
-    if not items:
-        render.note("no runs match" if state or day else "no runs yet")
-        return
-    tables.runs(render.stdout(), items, frame.now())
-    tables.rest(answer, len(items), "sluice runs list ...")
+    if items := tables.searched(found, maximum, as_json, "no runs match" if state or day else "no runs yet"):
+        tables.runs(render.stdout(), items, frame.now())
+        tables.rest(found.answer, len(items), "sluice runs list ...")
 
 
 @app.command()
@@ -197,8 +189,8 @@ def _source(event: Document) -> str:
 
 
 def _own_fields(event: Document) -> list[str]:
-    """The fields of an event that have no column of their own, such as the state of an alarm, the bytes of an object or
-    the payload of a custom event. Also those of kinds of events that this command does not know."""
+    """The fields of an event that have no column of their own, such as the state of an alarm or the payload of a custom
+    event. Also those of kinds of events that this command does not know."""
     common = ("kind", "id", "instant", "dataset", "workflow", "type", "partition", "status", "path", "run_id")
     rest = {name: value for name, value in event.items() if name not in common and value not in (None, {}, [])}
     return [f"{name}={_value(value)}" for name, value in rest.items()]

@@ -10,6 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from sluice import render, wording
+from sluice.cli import frame
+from sluice.cli.search import Found
+from sluice.client import Document
 from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW, Kind
 
 View = Mapping[str, Any]
@@ -310,3 +313,15 @@ def _attempts(view: View) -> str:
 
 def _number(value: Any) -> str:
     return wording.NOTHING if value is None else str(value)
+
+
+def searched(found: Found, maximum: int | None, as_json: bool, nothing: str) -> list[Document]:
+    """The items of a search to show in a table. Prints the whole answer with ``--json``, and ``nothing`` for none."""
+    if as_json:
+        render.machine(found.answer)
+        return []
+    frame.note_left_out(found.left_out)
+    items: list[Document] = found.answer["items"][:maximum]
+    if not items:
+        render.note(nothing)
+    return items

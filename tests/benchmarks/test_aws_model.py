@@ -469,7 +469,7 @@ def test_o9_a_quiet_namespace_is_in_time_beside_a_noisy_one(recorded: cpu.Record
 
 
 @pytest.mark.long
-def test_o9_a_noisy_namespace_delays_others_no_longer_than_itself(recorded: cpu.RecordedCpu) -> None:
+def test_o9_a_noisy_namespace_delays_others_at_most_as_itself(recorded: cpu.RecordedCpu) -> None:
     """The queue of hints is shared: beyond what it takes at once, a quiet namespace waits for the noisy one.
     `docs/security.md` has the figures."""
     found = scenarios.beside(Setup(), recorded, 25_000)

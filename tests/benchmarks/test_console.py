@@ -82,7 +82,7 @@ def test_a_copy_without_a_change_is_the_item_itself() -> None:
     assert [copy(item, Change(SHARDS)) for item in items] == items
 
 
-def test_copies_lie_in_the_parts_of_the_indexes_where_they_belong() -> None:
+def test_copies_lie_in_the_right_parts_of_the_indexes() -> None:
     world = play("fed", "seed", "seed-fed", "of-fed", NOON, NOON + SECOND)
     [run] = [dict(item) for table, item in world.tables.rows() if item["sk"]["S"] == "A#001"]
     days = [copy(run, Change(SHARDS, salt=str(number), shift=-number * DAY)) for number in range(1, 30)]

@@ -29,7 +29,7 @@ def states(api: Api) -> dict[str, str]:
     return {item["name"]: item["state"] for item in api.get(f"{APP}/schedules")["items"]}
 
 
-def test_l18_named_schedules_change_and_each_failure_has_its_reason(api: Api) -> None:
+def test_l18_named_schedules_change_and_failures_have_reasons(api: Api) -> None:
     done = bulk(api, "pause", names=["s0", "demo.flights.s1", "off", "gone", "demo.flights.seen~"])
     assert (done["changed"], done["unchanged"]) == (["demo.flights.s0", "demo.flights.s1"], [])
     failed = {each["name"].rpartition(".")[2]: each["error"] for each in done["failed"]}

@@ -71,7 +71,7 @@ def test_documents_above_the_quota_are_refused(limited: Api) -> None:
     limited.put(f"{NS}/datasets/weather", {"bucket": "lake", "prefix": "raw/weather/", "keys": ["day"]})
 
 
-def test_a_namespace_without_quotas_has_those_of_the_installation(limited: Api) -> None:
+def test_a_namespace_without_quotas_has_the_default_ones(limited: Api) -> None:
     view = limited.get(f"{NS}/quotas")
     assert (view["version"], view["effective"]["schedules"], view["used"]["documents"]) == (0, 100_000, 4)
 

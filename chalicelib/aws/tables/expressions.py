@@ -8,7 +8,7 @@ from typing import Any
 from chalicelib.aws.tables import items
 from chalicelib.aws.tables.keys import Key
 
-NOBODY = "(attribute_not_exists(waiters) OR waiters = :zero)"
+NO_WAITER = "(attribute_not_exists(waiters) OR waiters = :zero)"
 
 Built = tuple[str, Key, dict[str, Any]]
 

@@ -59,7 +59,7 @@ from typing import Literal, NamedTuple
 
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows import ref, sort_keys
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
@@ -73,7 +73,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.quotas import QuotasRow
-from chalicelib.core.rows.ref import Ref, deployment_ref, grants_ref, reprocess_ref
+from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
@@ -340,36 +340,37 @@ def ref_of(key: Key) -> Ref | None:
     """The ref for a key of a wake index; None for a row that has no handler of its own."""
     head, _, name = key.pk.partition("#")
     if key.table == "catalog" and key.sk == "TIMER":
-        return Ref("timer", (name,))
+        return ref.timer_ref(name)
     if key.table == "catalog" and key.sk.startswith("PARTITION#"):
-        return Ref("partition", (name, *key.sk.removeprefix("PARTITION#").split("/")))
+        return ref.partition_ref(name, key.sk.removeprefix("PARTITION#").split("/"))
     if key.table == "catalog" and key.sk == "STATE":
-        return Ref("schedule", (name,))
+        return ref.schedule_ref(name)
     if key.table == "catalog" and key.pk == GRANTS:
-        return grants_ref(key.sk)
+        return ref.grants_ref(key.sk)
     if key.table == "catalog" and head == "OBJECTS":
-        return Ref("object", (name.rpartition("#")[0], key.sk.removeprefix("OBJECT#")))
+        return ref.object_ref(name.rpartition("#")[0], key.sk.removeprefix("OBJECT#"))
     if key.table == "jobs" and head == "EVENT":
-        return Ref("event", (name,))
+        return ref.event_ref(name)
     if key.table == "runs" and key.sk.startswith("A#"):
-        return Ref("run", (name, key.sk.removeprefix("A#")))
+        return ref.run_ref(name, int(key.sk.removeprefix("A#")))
     if key.table == "runs" and key.sk == "DAG":
-        return Ref("dag_run", (name,))
+        return ref.dag_run_ref(name)
     if key.table == "jobs" and head == "LIMIT":
-        return Ref("limit", (name,))
+        return ref.limit_ref(name)
     if key.table == "jobs" and head == "NOTICE":
-        return Ref("notice", (name, *key.sk.split("#", 1)))
+        what, _, notice_id = key.sk.partition("#")
+        return ref.notice_ref(name, what, notice_id)
     if key.table == "jobs" and head == "DEADLINE":
-        return Ref("deadline", (name,))
+        return ref.deadline_ref(name)
     if key.table == "jobs" and head == "WINDOW":
-        return Ref("notice_window", (name, key.sk))
+        return ref.window_ref(name, key.sk)
     if key.table == "jobs" and head == "BACKFILL":
-        return Ref("backfill", (name, key.sk))
+        return ref.backfill_ref(name, key.sk)
     if key.table == "jobs" and head == "DEPLOYMENT":
-        return deployment_ref(name, key.sk)
+        return ref.deployment_ref(name, key.sk)
     if key.table == "jobs" and head == "REPROCESS":
-        return reprocess_ref(name, key.sk)
+        return ref.reprocess_ref(name, key.sk)
     if key.table == "jobs" and "@" in key.pk:
         schedule, _, generation = key.pk.partition("@")
-        return Ref("job", (schedule, generation, key.sk))
+        return ref.job_ref(schedule, generation, key.sk)
     return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.aws.tables import items, keys
-from chalicelib.aws.tables.expressions import NOBODY, Built, Shards, update
+from chalicelib.aws.tables.expressions import NO_WAITER, Built, Shards, update
 from chalicelib.aws.tables.pace_statements import acquire_block, advance_pace, hold_back, take_pace
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import permits, rate_window, slots
@@ -52,13 +52,13 @@ class _Update:
         if self.removes:
             expression += f" REMOVE {', '.join(self.removes)}"
         several = len(self.expects) > 1
-        wrapped = (f"({term})" if several and " OR " in term and term != NOBODY else term for term in self.expects)
+        wrapped = (f"({term})" if several and " OR " in term and term != NO_WAITER else term for term in self.expects)
         expected = " AND ".join(wrapped) or None
         action, key, arguments = update(keys.limit(limit_name), expression.strip(), expected, **self.values)
         return action, key, arguments | ({"ExpressionAttributeNames": self.names} if self.names else {})
 
     def nobody_waits(self) -> None:
-        self.expects.append(NOBODY)
+        self.expects.append(NO_WAITER)
         self.values["zero"] = 0
 
     def counts_up(self) -> None:
@@ -282,9 +282,9 @@ def _lease_queue(write: LeaseQueue, shards: Shards) -> Built:
 
 def _clear_queue_wake(write: ClearQueueWake, shards: Shards) -> Built:
     key, values = keys.limit(write.limit_name), dict[str, Any](zero=0)
-    expected = NOBODY
+    expected = NO_WAITER
     if write.read is not None:
-        expected = f"{NOBODY} AND wake_at = :read"
+        expected = f"{NO_WAITER} AND wake_at = :read"
         values["read"] = items.wake(write.read, key.pk, shards.wake)["wake_at"]
     return update(key, "REMOVE wake_at, wake_shard", expected, **values)
 

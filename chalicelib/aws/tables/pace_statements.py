@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chalicelib.aws.tables import items, keys
-from chalicelib.aws.tables.expressions import NOBODY, Built, Shards, update
+from chalicelib.aws.tables.expressions import NO_WAITER, Built, Shards, update
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquireBlock, AcquirePermit, AdvancePace, DelayPace
@@ -27,7 +27,7 @@ def take_pace(write: AcquirePermit) -> Built:
         values["one"] = 1
     elif not write.passing:
         # Of a queue in parts, no single row shows whether it is empty, so nobody acquires a permit beside it.
-        free, values["zero"] = f"{free} AND {NOBODY} AND attribute_not_exists(parts)", 0
+        free, values["zero"] = f"{free} AND {NO_WAITER} AND attribute_not_exists(parts)", 0
     return update(key, f"SET head = {base} + :spacing{leaving}", free, **values)
 
 

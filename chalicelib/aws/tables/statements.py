@@ -178,7 +178,7 @@ def _expect_grants(write: ExpectGrants, _: Shards) -> Built:
     key = keys.grants(write.namespace)
     if write.read is None:
         return "ConditionCheck", key, condition(ABSENT, {})
-    # A namespace that was deleted and created again begins with the first version anew, at another instant.
+    # A namespace that was deleted and created again begins with the first version again, at another instant.
     values = {"version": write.read.version, "at": write.read.updated_at}
     return "ConditionCheck", key, condition("version = :version AND updated_at = :at", values)
 

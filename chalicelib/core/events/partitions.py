@@ -20,8 +20,8 @@ GLOB = frozenset("*?{}[]\\")
 
 
 def check_value(value: str, field: str) -> None:
-    """Raise ``invalid`` for a value of a partition key that jobs could read as a pattern or as another folder, or that
-    is not in the normal form C of Unicode: two forms of one text would be two partitions."""
+    """Raise ``invalid`` for a value of a partition key that jobs could read as a pattern or as another folder. Also for
+    a value that is not in the normal form C of Unicode: two forms of one text would be two partitions."""
     if not value or "/" in value or not value.isprintable():
         hint = "write the value as it stands in the folder, such as 2026-01-31"
         raise invalid(field, "a value of printable characters without '/'", value, hint)

@@ -17,7 +17,7 @@ from chalicelib.core.instants import HOUR, MINUTE, Instant, Millis, iso
 from chalicelib.core.limits import names
 from chalicelib.core.notices import deadlines
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.rows.spans import RunSpan
+from chalicelib.core.rows.spans import RunSpan, ready_at
 from chalicelib.core.runs import workers
 from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 
@@ -68,12 +68,11 @@ def ended_at(row: Run | Record) -> Instant:
 
 
 def waited(run: Run | RunSpan) -> Millis:
-    """How long in ms the job of a run waited for its claim: from its last event, or without events from its due
-    instant. A retry waits from its due instant. The run of a backfill or re-processing waits from the creation of its
-    job, since its event is old."""
+    """How long in ms the job of a run waited for its claim. The run of a backfill or re-processing waits from the
+    creation of its job, since its event is old."""
     if run.kind == "backfill":
         return max(0, run.claimed_at - run.created_at)
-    begun = run.accepted_at if run.accepted_at is not None and run.kind != "retry" else run.due_at
+    begun = ready_at(run)
     return max(0, run.claimed_at - (begun if begun is not None else run.created_at))
 
 

@@ -28,6 +28,7 @@ from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record, Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.rows.sort_keys import GATHERING
+from chalicelib.core.rows.spans import ready_at
 from chalicelib.core.runs import launch
 from chalicelib.core.runs import queued as run_queued
 from chalicelib.core.states import claimable
@@ -148,10 +149,9 @@ def wants_number(job: Job, asks: tuple[PermitRequest, ...]) -> str | None:
 
 
 def waited_for(job: Job, now: Instant) -> str:
-    """The last reason why a job waited; empty if it waited less than `WAITED` (H1). The wait of a retry counts from its
-    due instant, since the time before belongs to the first attempt. A job of a backfill that was launched as it was
-    written did not wait: its instant is past."""
-    since = job.accepted_at if job.accepted_at is not None and job.kind != "retry" else job.due_at
+    """The last reason why a job waited; empty if it waited less than `WAITED` (H1). A job of a backfill that was
+    launched as it was written did not wait: its instant is past."""
+    since = ready_at(job)
     waited = since is not None and now - since >= WAITED and not (job.kind == "backfill" and job.rev == 1)
     return job.reason[:MAX_WAITED] if waited else ""
 

@@ -125,8 +125,8 @@ def _requester(touches: tuple[Touch, ...], subscription: Subscription) -> str | 
 
 
 def event_requester(event: Event, schedule: str) -> str | None:
-    """Who has asked for a job of a schedule by an event. The status of a run counts within its DAG alone: a schedule
-    downstream of a run that somebody requested runs by itself."""
+    """The signer who requested a job of a schedule by an event. The status of a requested run names its signer within
+    its DAG only; other downstream schedules start without one."""
     return event.by if event.kind != "program_status" or ids.is_dag_node(schedule) else None
 
 

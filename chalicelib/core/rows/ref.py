@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -37,11 +37,36 @@ class Ref:
 
 def ref_of(job: Job) -> Ref:
     """The ref of a job's row."""
-    return Ref("job", (job.schedule, ids.base36(job.generation), job.sort_key))
+    return job_ref(job.schedule, ids.base36(job.generation), job.sort_key)
+
+
+def job_ref(schedule: str, generation: str, sort_key: str) -> Ref:
+    """The ref of a job's row, from the parts of its key. The generation is a number of base 36."""
+    return Ref("job", (schedule, generation, sort_key))
 
 
 def run_ref(run_id: str, attempt: int) -> Ref:
     return Ref("run", (run_id, f"{attempt:03d}"))
+
+
+def dag_run_ref(run_id: str) -> Ref:
+    return Ref("dag_run", (run_id,))
+
+
+def partition_ref(dataset: str, values: Sequence[str]) -> Ref:
+    return Ref("partition", (dataset, *values))
+
+
+def object_ref(dataset: str, digest: str) -> Ref:
+    return Ref("object", (dataset, digest))
+
+
+def event_ref(event_id: str) -> Ref:
+    return Ref("event", (event_id,))
+
+
+def notice_ref(workflow: str, what: str, notice_id: str) -> Ref:
+    return Ref("notice", (workflow, what, notice_id))
 
 
 def limit_ref(limit_name: str) -> Ref:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run
 from chalicelib.core.states import JobKind, RunState
 
 
@@ -30,3 +32,9 @@ class RunSpan:
         behind, so the end is not before the claim."""
         end = self.ended_at if self.ended_at is not None else self.state_at
         return max(0, end - self.claimed_at) if is_over and end is not None else None
+
+
+def ready_at(work: Job | Run | RunSpan) -> Instant | None:
+    """The instant from which work waits: its last event, or without events its due instant. A retry waits from its due
+    instant, since the time before belongs to the first attempt."""
+    return work.accepted_at if work.accepted_at is not None and work.kind != "retry" else work.due_at

@@ -7,7 +7,7 @@ give the lease back.
 
 Leases are numbered. A run that was given back is leased again under the next number, and a report under an earlier
 number is answered with *lost*. A lease is bound to a random token, which ends its id, and to the user or role that
-claimed it: nobody else may report its end.
+claimed it: Sluice refuses the report of another signer.
 """
 
 from __future__ import annotations

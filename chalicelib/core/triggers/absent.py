@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import model_validator
 
 from chalicelib.core import instants
-from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, Instant, Millis, duration, format_duration
@@ -16,15 +15,14 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time import windows
 from chalicelib.core.time.windows import Day
-from chalicelib.core.triggers.gathering import AnyGathering
-from chalicelib.core.triggers.leaf import DatasetReference, TimedLeaf, Upstream, since
+from chalicelib.core.triggers.leaf import TimedLeaf, since
+from chalicelib.core.triggers.nested import NestedLeaf
 
 
-class AbsentTrigger(TimedLeaf):
+class AbsentTrigger(NestedLeaf, TimedLeaf):
     """No event of ``of`` arrived ``within`` a span, or from one daily ``deadline`` (HH:MM) to the next (T18)."""
 
     type: Literal["absent"]
-    of: AnyGathering
     within: Duration | None = None
     deadline: str | None = None
     zone: str | None = None
@@ -84,15 +82,6 @@ class AbsentTrigger(TimedLeaf):
 
     def resolve(self, names: Names) -> Self:
         return self.model_copy(update={"of": self.of.resolve(names), "zone": self.zone or names.zone})
-
-    def datasets(self) -> tuple[DatasetReference, ...]:
-        return self.of.datasets()
-
-    def named(self) -> tuple[Named, ...]:
-        return self.of.named()
-
-    def upstreams(self) -> tuple[Upstream, ...]:
-        return self.of.upstreams()
 
     def _measured(self, after: Instant) -> Instant:
         if self.deadline is not None:

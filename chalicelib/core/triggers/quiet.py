@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Duration
 from chalicelib.core.instants import Instant, Millis, duration, format_duration, iso
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers.gathering import AnyGathering
-from chalicelib.core.triggers.leaf import DatasetReference, Leaf, LeafState, Upstream
+from chalicelib.core.triggers.leaf import LeafState
+from chalicelib.core.triggers.nested import NestedLeaf
 
 
-class QuietTrigger(Leaf):
+class QuietTrigger(NestedLeaf):
     """The leaf ``of`` is met, and then none of its events arrives for ``after``: all chunks have arrived (T12)."""
 
     type: Literal["quiet"]
-    of: AnyGathering
     after: Duration
 
     revocable: ClassVar[bool] = True  # another chunk ends the quiet
@@ -57,15 +55,6 @@ class QuietTrigger(Leaf):
 
     def resolve(self, names: Names) -> Self:
         return self.model_copy(update={"of": self.of.resolve(names)})
-
-    def datasets(self) -> tuple[DatasetReference, ...]:
-        return self.of.datasets()
-
-    def named(self) -> tuple[Named, ...]:
-        return self.of.named()
-
-    def upstreams(self) -> tuple[Upstream, ...]:
-        return self.of.upstreams()
 
     def _then(self) -> str:
         return f"then {format_duration(self.silence)} without another"

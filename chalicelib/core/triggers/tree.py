@@ -114,6 +114,11 @@ def upstreams(trigger: AnyTrigger) -> tuple[Upstream, ...]:
     return tuple(upstream for leaf in _walk(trigger) for upstream in leaf.upstreams())
 
 
+def waits_for(trigger: AnyTrigger, workflow: str, starter: str, status: str) -> bool:
+    """Whether a leaf counts the runs of ``workflow`` that ``starter`` starts, when they reach this status."""
+    return any(status in upstream.statuses and upstream.counts(workflow, starter) for upstream in upstreams(trigger))
+
+
 def is_single_time(trigger: AnyTrigger) -> bool:
     """Whether a trigger is one time leaf. It needs no gathering: each of its fires becomes a job of its own."""
     return not isinstance(trigger, Composite) and trigger.recurrence() is not None

@@ -1,12 +1,12 @@
 """Import an export into another installation.
 
 1. Check every file.
-2. Put all rows but the doors, asleep: no tick finds them, and no event or request reaches them.
-3. Create the doors: the subscriptions, the prefixes of datasets, and the namespaces.
-4. Wake the rows.
+2. Put all rows but the entry rows, without a ``wake_at``: no tick finds them, and no event or request reaches them.
+3. Create the entry rows: the subscriptions, the prefixes of datasets, and the namespaces.
+4. Give the rows their ``wake_at``.
 
-Each step may be repeated, so an import that broke off goes on where it was. Before step 3 nothing of the namespaces
-starts, and nothing of them is known in the new installation.
+Each step may be repeated, so a second import continues one that broke off. Before step 3 no schedule of the namespaces
+starts a run, and no request finds one.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _put(
     now: Instant,
     tell: Tell,
 ) -> Iterator[StoredCopy]:
-    """Put the rows of a table asleep. Yields the doors among them, which are not put."""
+    """Put the rows of a table without a ``wake_at``. Yields the entry rows among them, which are not put."""
     count = 0
     for part in made.parts:
         if part.table == table:

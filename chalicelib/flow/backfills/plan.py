@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from chalicelib.core.backfills import backfill
 from chalicelib.core.backfills.request import Backfill as NewRequest
@@ -18,7 +19,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
-from chalicelib.flow import grants
+from chalicelib.flow import grants, lookup
 from chalicelib.ports import Ports
 
 BATCH_SIZE = 500
@@ -127,14 +128,7 @@ def _dataset_of(name: str, schedule: Schedule, request_data: PartitionRange) -> 
 
 
 def _registered(ports: Ports, dataset: str) -> list[tuple[str, ...]]:
-    found: list[tuple[str, ...]] = []
-    cursor: str | None = None
-    while True:
-        page = ports.catalog.partitions(dataset, BATCH_SIZE, cursor)
-        found += [partition.values for partition in page.items]
-        if page.cursor is None:
-            return found
-        cursor = page.cursor
+    return [partition.values for partition in lookup.every(partial(ports.catalog.partitions, dataset))]
 
 
 class Entries:

@@ -7,7 +7,7 @@ from typing import Any
 from chalicelib.core import ids
 from chalicelib.core.backfills import backfill, reprocess
 from chalicelib.core.backfills.reprocess import StoredStep
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.flow.backfills.reprocess import Plan
 from chalicelib.flow.backfills.view import EntryView, backfill_view, failed_runs
@@ -48,7 +48,7 @@ def reprocess_view(ports: Ports, row: Reprocess) -> View:
         "steps": steps,
         "created_at": iso(row.created_at),
         "created_by": row.by,
-        "ended_at": iso(row.ended_at) if row.ended_at is not None else None,
+        "ended_at": iso_or_none(row.ended_at),
     }
 
 
@@ -77,7 +77,7 @@ def plan_view(namespace: str, plan: Plan) -> View:
 
 def _start(dataset: str, run: str, schedule: str, since: Instant | None, until: Instant | None) -> View:
     """What a re-processing begins with: one of a dataset, a run, and the fires of a schedule."""
-    bounds = {"from": _iso(since), "to": _iso(until)}
+    bounds = {"from": iso_or_none(since), "to": iso_or_none(until)}
     name = ids.dag_of(schedule) if ids.is_of_dag(schedule) else schedule
     return {"dataset": dataset or None, "run": run or None, "fires": {"schedule": name, **bounds} if name else None}
 
@@ -122,7 +122,3 @@ def _counts(ports: Ports, row: Reprocess, number: int, step: StoredStep) -> dict
 def _entry(entry: str, keys: tuple[str, ...]) -> EntryView:
     """A partition by its keys, or the instant of a fire; an empty partition for a run that has neither."""
     return dict(zip(keys, backfill.values_of(entry), strict=True)) if keys else entry or {}
-
-
-def _iso(instant: Instant | None) -> str | None:
-    return iso(instant) if instant is not None else None

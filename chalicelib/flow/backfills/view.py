@@ -7,7 +7,7 @@ from typing import Any
 
 from chalicelib.core.backfills import backfill
 from chalicelib.core.dags import rounds
-from chalicelib.core.instants import iso
+from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.flow.backfills.backfill import entry_states
 from chalicelib.flow.backfills.plan import Entries, Plan
@@ -58,8 +58,8 @@ def backfill_view(ports: Ports, row: Backfill) -> View:
         "schedule": row.schedule,
         "state": row.state,
         "reason": row.reason or None,
-        "from": iso(row.since) if row.since is not None else None,
-        "to": iso(row.until) if row.until is not None else None,
+        "from": iso_or_none(row.since),
+        "to": iso_or_none(row.until),
         "dataset": row.dataset,
         "order": row.order,
         "concurrency": row.concurrency,
@@ -86,7 +86,7 @@ def backfill_view(ports: Ports, row: Backfill) -> View:
         ],
         "created_at": iso(row.created_at),
         "created_by": row.by,
-        "ended_at": iso(row.ended_at) if row.ended_at is not None else None,
+        "ended_at": iso_or_none(row.ended_at),
     }
 
 

@@ -18,7 +18,7 @@ from chalicelib.core.dags.status import UNDER_WAY, Again, NodeStatus
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.ref import Ref
@@ -72,9 +72,9 @@ def _view(run: Run, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full
         "state": state,
         "fired_by": run.fired_by,
         "partition": rounds.without(run.partition),
-        "nominal_at": _iso(run.nominal_at),
+        "nominal_at": iso_or_none(run.nominal_at),
         "started_at": iso(run.claimed_at),
-        "ended_at": _iso(max(ends, default=run.ended_at)) if state != "RUNNING" else None,
+        "ended_at": iso_or_none(max(ends, default=run.ended_at)) if state != "RUNNING" else None,
         "reruns": [
             {**rerun, "round": number, "at": iso(rerun["at"])} for number, rerun in enumerate(_reruns(row), start=2)
         ],
@@ -195,8 +195,8 @@ def _node_view(states: NodeStatus, in_full: bool) -> View:
         "state": states.state,
         "why": states.why,
         "run_id": run.run_id if run is not None else None,
-        "started_at": _iso(run.started_at or run.start_requested_at) if run is not None else None,
-        "ended_at": _iso(run.ended_at) if run is not None else None,
+        "started_at": iso_or_none(run.started_at or run.start_requested_at) if run is not None else None,
+        "ended_at": iso_or_none(run.ended_at) if run is not None else None,
     }
     attempt = {"attempt": run.attempt if run is not None else None, "round": states.round.number}
     return {**view, **attempt} if in_full else view
@@ -208,7 +208,3 @@ def _not_begun(run: Run) -> str:
 
 def _reruns(row: DagRun | None) -> tuple[Any, ...]:
     return row.reruns if row is not None else ()
-
-
-def _iso(instant: Instant | None) -> str | None:
-    return None if instant is None else iso(instant)

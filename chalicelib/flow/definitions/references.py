@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from chalicelib.core import errors, ids
 from chalicelib.core.access.allowed import Named
@@ -273,17 +272,10 @@ def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[St
         for row in rows:
             starts = row.schedule != name and row.leaf != WAKE  # an event that only meets a constraint starts nothing
             version = ports.catalog.version(row.schedule, row.version) if starts else None
-            if version is not None and _waits_for(version.definition["trigger"], starter):
-                found.append((row.schedule, str(version.definition["workflow"])))
+            schedule = Schedule.model_validate(version.definition) if version is not None else None
+            if schedule is not None and tree.waits_for(schedule.trigger, workflow, starter, status):
+                found.append((row.schedule, schedule.workflow))
     return found
-
-
-def _waits_for(trigger: Mapping[str, Any], starter: str) -> bool:
-    """Whether a stored trigger has a leaf for runs that any schedule started, or that ``starter`` started."""
-    inner = [*trigger.get("triggers", ()), *([trigger["of"]] if "of" in trigger else [])]
-    if trigger["type"] == "program_status" and trigger.get("schedule") in (None, starter):
-        return True
-    return any(_waits_for(part, starter) for part in inner)
 
 
 def _workflows(ports: Ports, schedule: str) -> list[str]:

@@ -16,7 +16,7 @@ from chalicelib.core.access.principal import Principal
 from chalicelib.core.audit.author import Author
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import DAY, MINUTE, SECOND, Instant, Millis, iso
+from chalicelib.core.instants import DAY, MINUTE, SECOND, Instant, Millis, iso, iso_or_none
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.ref import deployment_ref
 from chalicelib.core.writes import Create, Replace
@@ -114,7 +114,7 @@ def view(row: Deployment) -> dict[str, Any]:
         "error": dict(row.error) or None,
         "created_at": iso(row.created_at),
         "created_by": row.by,
-        "ended_at": iso(row.ended_at) if row.ended_at is not None else None,
+        "ended_at": iso_or_none(row.ended_at),
     }
 
 

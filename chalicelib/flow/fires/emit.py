@@ -122,11 +122,11 @@ def emit_due(ports: Ports) -> int:
 
 
 def split(ports: Ports, part: ShardPart) -> tuple[Ref, ...]:
-    """Hint the timers of a part of a shard that the tick handed on, in messages that have an invocation each, so that
-    several of these prepare the fires at once. Returns the refs of the rows that are no timers.
+    """Hint the timers of a part of a shard that the tick handed on. Each message gets an invocation of its own, so
+    several invocations prepare the fires at once. Returns the refs of the rows that are no timers.
 
-    A message names its timers, so a repeated or overlapping one finds them moved, and does nothing. The next tick finds
-    the timers of a lost one. If the time is used up, the rest of the shard is handed on.
+    A repeated message finds its timers moved, and does nothing. The next tick finds the timers of a lost message. If
+    the time is used up, the rest of the shard is handed on.
     """
     now, cursor = ports.clock.now(), part.cursor
     others: list[Ref] = []

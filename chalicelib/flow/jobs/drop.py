@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Literal
 
 from chalicelib.core import states
@@ -43,19 +44,13 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
     why = _why(schedule_state) if same or schedule_state is None else REPLACED
     dropped, left = 0, False
     tombstone: Job | None = None
-    cursor: str | None = None
-    while True:
-        page = ports.jobs.jobs(schedule, generation, BATCH_SIZE, cursor)
-        for job in page.items:
-            if job.closed:
-                # Another closed row refuses the statuses of one cancelled DAG run; it has nothing to drop.
-                tombstone = job if job.sort_key == sort_keys.GATHERING else tombstone
-            elif not same or not _may_stay(job, schedule_state) or _is_unmet(ports, job, schedule_state):
-                is_dropped = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
-                dropped, left = dropped + is_dropped, left or not is_dropped
-        if page.cursor is None:
-            break
-        cursor = page.cursor
+    for job in lookup.every(partial(ports.jobs.jobs, schedule, generation), BATCH_SIZE):
+        if job.closed:
+            # Another closed row refuses the statuses of one cancelled DAG run; it has nothing to drop.
+            tombstone = job if job.sort_key == sort_keys.GATHERING else tombstone
+        elif not same or not _may_stay(job, schedule_state) or _is_unmet(ports, job, schedule_state):
+            is_dropped = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
+            dropped, left = dropped + is_dropped, left or not is_dropped
     # A lost race leaves a job behind: the tombstone keeps its `wake_at`, so the sweep starts this drain again.
     return dropped if tombstone is None or left else dropped + _close(ports, tombstone, why)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,8 +21,8 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.targets.target import require_lifecycle
-from chalicelib.flow import grants
-from chalicelib.ports import Kind, Ports
+from chalicelib.flow import grants, lookup
+from chalicelib.ports import Ports
 
 PAGE = 1000
 ONLY_WITH_AN_END = "a pool only for a target with a lifecycle"
@@ -136,9 +136,9 @@ def view(ports: Ports, row: Definition) -> dict[str, Any]:
 
 def workflows_in(ports: Ports, pool: str) -> list[str]:
     """The workflows that name a pool in any of their fields, as ``workflow <full name>``."""
-    spaces = [row.name for row in _all(ports, "namespace", "")]
-    apps = [row.name for space in spaces for row in _all(ports, "app", space)]
-    found = [row for app in apps for row in _all(ports, "workflow", app)]
+    spaces = [row.name for row in lookup.definitions_in(ports, "namespace", "")]
+    apps = [row.name for space in spaces for row in lookup.definitions_in(ports, "app", space)]
+    found = [row for app in apps for row in lookup.definitions_in(ports, "workflow", app)]
     return [f"workflow {row.name}" for row in found if pool in _named(row)]
 
 
@@ -147,13 +147,3 @@ def _named(row: Definition) -> set[str]:
     named = (row.document.get("pool"), (row.document.get("target") or {}).get("pool"))
     namespace = row.name.partition(".")[0]
     return {str(name) if "." in str(name) else f"{namespace}.{name}" for name in named if name}
-
-
-def _all(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:
-    cursor: str | None = None
-    while True:
-        page = ports.catalog.definitions(kind, parent, PAGE, cursor)
-        yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return

@@ -22,7 +22,7 @@ from chalicelib.core.notices import alerts as notice_alerts
 from chalicelib.core.notices.alerts import AlertStep
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref, window_ref
+from chalicelib.core.rows.ref import Ref, notice_ref, window_ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import messages
@@ -70,7 +70,7 @@ def hint(ports: Ports, plan: list[Write]) -> None:
 
 
 def ref_of(notice: PendingNotice) -> Ref:
-    return Ref("notice", (notice.workflow, notice.what, notice.id))
+    return notice_ref(notice.workflow, notice.what, notice.id)
 
 
 def handle_notice(ports: Ports, workflow: str, what: str, notice_id: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from chalicelib.core import ids, states
@@ -274,13 +275,8 @@ class Repair:
                 apply.apply_event(self.ports, mark.event, rows, self.now)
 
     def _subscriptions(self, key: str, schedule: str, generation: int) -> list[Any]:
-        found, cursor = [], None
-        while True:
-            page = self.ports.catalog.subscriptions(key, 200, cursor)
-            found += [row for row in page.items if (row.schedule, row.generation) == (schedule, generation)]
-            if page.cursor is None:
-                return [row for row in found if row.leaf != WAKE]
-            cursor = page.cursor
+        rows = lookup.every(partial(self.ports.catalog.subscriptions, key))
+        return [row for row in rows if (row.schedule, row.generation) == (schedule, generation) and row.leaf != WAKE]
 
     def _entry_of(self, run_id: str, begun: Begun) -> Job | None:
         """The job of the entry of a backfill that has become a run; None for another run."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from chalicelib.core import errors
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import ref_of
@@ -116,15 +116,11 @@ def view(letter: DeadLetter) -> dict[str, Any]:
         "target": letter.target,
         "reason": letter.reason,
         "tries": letter.tries,
-        "nominal_at": _iso_or_none(letter.nominal_at),
-        "first_try_at": _iso_or_none(letter.first_try_at),
+        "nominal_at": iso_or_none(letter.nominal_at),
+        "first_try_at": iso_or_none(letter.first_try_at),
         "failed_at": iso(letter.failed_at),
         "size": letter.size,
     }
-
-
-def _iso_or_none(at: Instant | None) -> str | None:
-    return None if at is None else iso(at)
 
 
 def _check_target(ports: Ports, run: Run) -> None:

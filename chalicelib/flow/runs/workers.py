@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from chalicelib.core import errors, states
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import SECOND, Instant, Millis, iso
+from chalicelib.core.instants import SECOND, Instant, Millis, iso_or_none
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.ref import run_ref
 from chalicelib.core.rows.run import Offer, Output, Run
@@ -298,7 +298,7 @@ def _kept(run: Run, lease: LeaseId) -> dict[str, Any]:
     return {
         "lease": lease.secret,
         "state": run.state,
-        "expires_at": iso(run.lease_until) if run.lease_until is not None else None,
+        "expires_at": iso_or_none(run.lease_until),
         "cancel": follow.ends(run),
         "reason": run.reason if follow.ends(run) else None,
     }
@@ -321,7 +321,7 @@ def _lease_view(run: Run, run_context: Mapping[str, Any], secret: str) -> dict[s
         "properties": dict(run.request.properties),
         "context": run_context,
         "heartbeat_seconds": workers.heartbeat_of(run) / 1000,
-        "expires_at": iso(run.lease_until) if run.lease_until is not None else None,
+        "expires_at": iso_or_none(run.lease_until),
     }
 
 

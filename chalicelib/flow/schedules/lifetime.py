@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
@@ -13,6 +14,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Replace, Write
+from chalicelib.flow import lookup
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.lookup import definition_of
@@ -103,14 +105,8 @@ def _is_idle(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) ->
 
 
 def _has_jobs(ports: Ports, schedule_state: ScheduleState) -> bool:
-    cursor: str | None = None
-    while True:
-        page = ports.jobs.jobs(schedule_state.schedule, schedule_state.generation, BATCH_SIZE, cursor)
-        if any(not job.closed or job.job_id for job in page.items):
-            return True
-        if page.cursor is None:
-            return False
-        cursor = page.cursor
+    jobs = partial(ports.jobs.jobs, schedule_state.schedule, schedule_state.generation)
+    return any(not job.closed or job.job_id for job in lookup.every(jobs, BATCH_SIZE))
 
 
 def _has_runs(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> bool:

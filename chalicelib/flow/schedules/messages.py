@@ -18,7 +18,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.documents import Described
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.fires import upcoming as fire_upcoming
-from chalicelib.core.instants import SECOND, Instant, iso
+from chalicelib.core.instants import SECOND, Instant, iso, iso_or_none
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle, messages
@@ -133,7 +133,7 @@ def view(stored: Stored) -> dict[str, Any]:
         **own,
         **carried,
         **{name: document[name] for name in Described.model_fields},
-        "next_fire": iso(stored.next_fire) if stored.next_fire is not None else None,
+        "next_fire": iso_or_none(stored.next_fire),
         "version": schedule_state.version,
         "updated_at": iso(schedule_state.updated_at),
         "updated_by": schedule_state.by,

@@ -16,7 +16,7 @@ from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.history.lines import waited
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs import check, conditions, timeout
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
@@ -31,7 +31,7 @@ from chalicelib.flow.definitions import buckets, store
 from chalicelib.flow.runs import failures
 from chalicelib.flow.views import refs, upstreams, use
 from chalicelib.flow.views.queues import Queues, in_words
-from chalicelib.flow.views.views import View, ended_view, iso_of, record_view
+from chalicelib.flow.views.views import View, ended_view, record_view
 from chalicelib.ports import Ports, RowRequest
 
 MAX_ENDED = 5  # in the explanation of a schedule; the lists of records and of runs have all
@@ -120,7 +120,7 @@ def _node(node: nodes.Node) -> View:
         "met": node.met,
         "arrived": list(node.arrived),
         "missing": list(node.missing),
-        "changes_at": iso_of(node.changes_at),
+        "changes_at": iso_or_none(node.changes_at),
         "leaf": node.leaf,
         "children": [_node(child) for child in node.children],
     }
@@ -181,7 +181,7 @@ def why_and_count(
         "schedule": name,
         "state": schedule_state.mode,
         "why": why,
-        "next_fire": iso_of(upcoming[0]) if upcoming else None,
+        "next_fire": iso_or_none(upcoming[0]) if upcoming else None,
         "jobs": waiting,
         "ended": ended,
         "tree": _node(nodes.nodes(schedule.trigger, {}, now)),
@@ -285,7 +285,7 @@ def why_run(run: Run) -> View:
         "kind": "run",
         "schedule": run.schedule,
         "state": run.state,
-        "at": iso_of(run.ended_at) if states.is_terminal(run.state) else None,
+        "at": iso_or_none(run.ended_at) if states.is_terminal(run.state) else None,
         "why": run.reason or texts.get(run.state, "no reason was recorded"),
         "fired_by": run.fired_by,
         "waited_ms": waited(run),
@@ -299,7 +299,7 @@ def _constraints(job: Job, known: Facts, now: Instant) -> list[View]:
             "type": condition.constraint.type,
             "met": condition.met,
             "why": condition.why,
-            "until": iso_of(condition.until),
+            "until": iso_or_none(condition.until),
             **use.of_constraint(condition.constraint, job, known, now),
         }
         for condition in _conditions(job, known, now)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from chalicelib.core import errors, ids, states
-from chalicelib.core.instants import Instant
+from chalicelib.core.instants import Instant, iso_or_none
 from chalicelib.core.limits import names, permits, pools
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.names import name_in
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
@@ -17,7 +18,6 @@ from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
 from chalicelib.flow.limits import parts
 from chalicelib.flow.views import waiting
-from chalicelib.flow.views.views import iso_of
 from chalicelib.ports import Page, Ports
 
 View = dict[str, Any]
@@ -44,8 +44,8 @@ def of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -
 
 
 def named(ports: Ports, namespace: str, name: str) -> list[View]:
-    """The limit with this name, or the limits of which the jobs of ``schedule:<name>`` need a permit, with the runs
-    that hold their permits and the jobs that wait, in order. Raises ``invalid`` for a name that is none."""
+    """One limit with the runs that hold its permits and the jobs that wait. For ``schedule:<name>``, each limit of
+    which the jobs of that schedule need a permit, in order. Raises ``invalid`` for any other name."""
     if name.startswith(SCHEDULE):
         asks = _asks_of_schedule(ports, _full(namespace, name.removeprefix(SCHEDULE)))
         return [_in_full(ports, namespace, ask.limit_name, ask) for ask in asks if not permits.is_unlimited(ask)]
@@ -57,8 +57,8 @@ def named(ports: Ports, namespace: str, name: str) -> list[View]:
 
 
 def _full(namespace: str, schedule: str) -> str:
-    full = schedule if schedule.count(".") == 2 else f"{namespace}.{schedule}"
-    if full.count(".") != 2 or not full.startswith(f"{namespace}."):
+    full = name_in(namespace, schedule)
+    if full is None:
         raise errors.invalid(
             "name", f"schedule:app.name of {namespace}", f"{SCHEDULE}{schedule}", "such as schedule:flights.clean"
         )
@@ -141,7 +141,7 @@ def _view(state: LimitState, maximum: tuple[int | None, str] | None, ask: Permit
         "maximum": most,
         "unit": unit,
         "waiting": state.waiters,
-        "next_at": iso_of(next_at),
+        "next_at": iso_or_none(next_at),
         "holders": None,
         "waiters": None,
     }
@@ -170,5 +170,5 @@ def _holder_view(run: Run) -> View:
         "attempt": run.attempt,
         "schedule": run.schedule,
         "state": run.state,
-        "since": iso_of(run.claimed_at),
+        "since": iso_or_none(run.claimed_at),
     }

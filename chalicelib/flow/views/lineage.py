@@ -15,7 +15,7 @@ from typing import Any
 from chalicelib.core.dags import rounds
 from chalicelib.core.events.build import reached, status_event
 from chalicelib.core.ids import parse_job_id
-from chalicelib.core.instants import iso
+from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
@@ -23,7 +23,6 @@ from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest.apply import NO_JOB
 from chalicelib.flow.runs import context
-from chalicelib.flow.views.views import iso_of
 from chalicelib.ports import Ports
 
 View = dict[str, Any]
@@ -196,7 +195,7 @@ def _run(run: Run) -> View:
         "state": run.state,
         "reason": run.reason,
         "at": iso(run.claimed_at),
-        "ended_at": iso_of(run.ended_at),
+        "ended_at": iso_or_none(run.ended_at),
     }
 
 

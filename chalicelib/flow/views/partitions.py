@@ -11,7 +11,7 @@ from chalicelib.core.backfills import backfill
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.events import correlation
-from chalicelib.core.instants import iso
+from chalicelib.core.instants import iso, iso_or_none
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
@@ -19,7 +19,7 @@ from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.flow import many
 from chalicelib.flow.views import lineage
-from chalicelib.flow.views.views import iso_of, record_view
+from chalicelib.flow.views.views import record_view
 from chalicelib.ports import Ports
 
 View = dict[str, Any]
@@ -95,7 +95,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
         "dataset": name,
         "values": list(values.values()),
         "partition": dict(values),
-        "ready_at": iso_of(row.event.accepted_at) if row is not None else None,
+        "ready_at": iso_or_none(row.event.accepted_at) if row is not None else None,
         "path": row.event.path if row is not None else None,
         "waiting": [
             {"job_id": job.job_id, "schedule": job.schedule, "state": job.state, "reason": job.reason}
@@ -108,7 +108,7 @@ def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) ->
                 "state": run.state,
                 "reason": run.reason,
                 "at": iso(run.claimed_at),
-                "ended_at": iso_of(run.ended_at),
+                "ended_at": iso_or_none(run.ended_at),
             }
             for run in runs.values()
         ],

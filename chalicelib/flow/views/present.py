@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.core import states
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs import holds
 from chalicelib.core.jobs.check import is_prepared
 from chalicelib.core.jobs.deadlines import due_by
@@ -20,7 +20,7 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
 from chalicelib.flow.views.queues import in_words
-from chalicelib.flow.views.views import iso_of, job_view
+from chalicelib.flow.views.views import job_view
 from chalicelib.ports import Ports, RowRequest, Soonest
 
 View = dict[str, Any]
@@ -253,7 +253,7 @@ def _group_view(group: Group, now: Instant) -> View:
         "why": holds.why(first, now),
         "count": group.count,
         "oldest": iso(group.oldest.created_at),
-        "changes_at": iso_of(group.changes_at),
+        "changes_at": iso_or_none(group.changes_at),
         "jobs": [_job_view(job, place) for job, place in zip(shown, places, strict=True)],
     }
 
@@ -271,8 +271,8 @@ def _run_view(run: Run) -> View:
         "workflow": run.workflow,
         "state": run.state,
         "claimed_at": iso(run.claimed_at),
-        "started_at": iso_of(run.started_at),
-        "end_by": iso_of(run.end_by),
+        "started_at": iso_or_none(run.started_at),
+        "end_by": iso_or_none(run.end_by),
     }
 
 

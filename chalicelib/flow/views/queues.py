@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from chalicelib.core.instants import iso_or_none
 from chalicelib.core.limits import names, pools
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.definition import Definition
@@ -14,7 +15,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.flow.limits import parts
 from chalicelib.flow.lookup import definitions_in
-from chalicelib.flow.views.views import iso_of, job_view
+from chalicelib.flow.views.views import job_view
 from chalicelib.ports import Ports
 
 View = dict[str, Any]
@@ -75,8 +76,8 @@ def of_pool(ports: Ports, row: Definition) -> View:
 
 
 def of_policy(ports: Ports, row: Definition) -> View:
-    """The queues of a policy: of the jobs and runs that wait for its next start, and of the jobs that wait for
-    admission because they need permits of a pool, a group or an EMR application, too."""
+    """The queues of a policy. In one, jobs and runs wait for its next start. In the others, jobs wait for admission,
+    because they also need permits of a pool, a group or an EMR application."""
     state = parts.state_of(ports, names.policy_limit(row.name))
     head = parts.head_of(ports, state, MAX_SHOWN) if state.waiters else []
     queues = [{"of": "the next start", "waiting": state.waiters, "queue": _shown(head)}]
@@ -88,7 +89,7 @@ def of_policy(ports: Ports, row: Definition) -> View:
             queues.append({"of": of, "waiting": admission.waiters, "queue": shown})
     waiting = sum(int(str(queue["waiting"])) for queue in queues)
     next_at = max(state.head, ports.clock.now()) if waiting else None
-    return {"waiting": waiting, "next_start_at": iso_of(next_at), "parts": queues}
+    return {"waiting": waiting, "next_start_at": iso_or_none(next_at), "parts": queues}
 
 
 def _shared(ports: Ports, policy: str, head: Sequence[Waiter]) -> list[str]:

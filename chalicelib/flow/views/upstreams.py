@@ -1,6 +1,6 @@
 """The last run of each workflow for which a trigger still waits, if it ended in another status than the trigger counts.
 
-A join of two workflows waits for ever for one that has failed. The event of that failure does not reach the join, so
+A join of two workflows never starts if one of them has failed. The event of that failure does not reach the join, so
 the explanation of the join reads the runs of the workflow.
 """
 

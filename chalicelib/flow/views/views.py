@@ -9,7 +9,7 @@ from chalicelib.core import ids, text
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions import diff
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import Instant, iso, iso_or_none
 from chalicelib.core.jobs.dry_run import Step
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.definition import Definition
@@ -94,10 +94,10 @@ def job_view(job: Job) -> View:
         "state": job.state,
         "reason": job.reason,
         "created_at": iso(job.created_at),
-        "due_at": iso_of(job.due_at),
-        "nominal_at": iso_of(job.nominal_at if job.nominal_at is not None else job.due_at),
-        "met_at": iso_of(job.met_at),
-        "wake_at": iso_of(job.wake_at),
+        "due_at": iso_or_none(job.due_at),
+        "nominal_at": iso_or_none(job.nominal_at if job.nominal_at is not None else job.due_at),
+        "met_at": iso_or_none(job.met_at),
+        "wake_at": iso_or_none(job.wake_at),
         "queued_in": job.queued_in,
         "holds": list(job.held),
         "correlation": rounds.without(job.correlation),
@@ -138,15 +138,15 @@ def run_view(run: Run, prices: Prices = LIST) -> View:
         "target_id": run.target_id,
         "context": run.request.context_uri,
         "created_at": iso(run.created_at),
-        "nominal_at": iso_of(run.nominal_at),
-        "due_at": iso_of(run.due_at),
+        "nominal_at": iso_or_none(run.nominal_at),
+        "due_at": iso_or_none(run.due_at),
         "late": run.late,
         "lateness_ms": run.lateness,
-        "accepted_at": iso_of(run.accepted_at),
+        "accepted_at": iso_or_none(run.accepted_at),
         "claimed_at": iso(run.claimed_at),
-        "start_requested_at": iso_of(run.start_requested_at),
-        "started_at": iso_of(run.started_at),
-        "ended_at": iso_of(run.ended_at),
+        "start_requested_at": iso_or_none(run.start_requested_at),
+        "started_at": iso_or_none(run.started_at),
+        "ended_at": iso_or_none(run.ended_at),
         "start_calls": run.calls,
     }
 
@@ -207,7 +207,7 @@ def dry_run_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job],
         "left": [
             {
                 "why": verdict.why,
-                "changes_at": iso_of(verdict.changes_at),
+                "changes_at": iso_or_none(verdict.changes_at),
                 "correlation": rounds.without(job.correlation),
             }
             for job, verdict in zip(left, waiting, strict=True)
@@ -231,7 +231,3 @@ def partition_view(partition: Partition) -> View:
 
 def events_view(ports: Ports, run: Run) -> list[View]:
     return [context.describe_event(event) for event in context.events_of(ports, run)]
-
-
-def iso_of(instant: Instant | None) -> str | None:
-    return None if instant is None else iso(instant)

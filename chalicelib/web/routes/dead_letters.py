@@ -70,13 +70,14 @@ def drop_dead_letter(ns: str, run_id: str) -> Response:
 def _full(ns: str, name: str) -> str:
     """The full name of a schedule of this namespace, from ``app.name`` or the full name."""
     from chalicelib.core.documents import check_reference
+    from chalicelib.core.names import name_in
 
-    parts = check_reference(name, "schedule").split(".")
-    if len(parts) == 1 or (len(parts) == 3 and parts[0] != ns):
+    full = name_in(ns, check_reference(name, "schedule"))
+    if full is None:
         raise invalid(
             "schedule",
             f"a schedule of namespace {ns}, as app.name or {ns}.app.name",
             name,
             "name one of this namespace, or send the request to the other",
         )
-    return ".".join([ns, *parts[-2:]])
+    return full

@@ -107,11 +107,12 @@ def _full(request: Request, name: str, ns: str) -> str | None:
     """The full name of a schedule or workflow of this namespace, from ``app.name`` or the full name."""
     from chalicelib.core.documents import check_reference
     from chalicelib.core.errors import invalid
+    from chalicelib.core.names import name_in
 
     text = query(request, name)
     if text is None:
         return None
-    full = text if text.count(".") == 2 else f"{ns}.{text}"
-    if full.count(".") != 2 or not full.startswith(f"{ns}."):
+    full = name_in(ns, text)
+    if full is None:
         raise invalid(name, f"app.name, or a full name of the namespace {ns}", text, f"such as {ns}.flights.clean")
     return check_reference(full.replace("~", ""), name) and full

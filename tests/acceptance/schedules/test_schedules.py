@@ -226,12 +226,12 @@ def test_l10_repeats_complete_schedule_and_restart_when_enabled(world: World) ->
 def test_l11_a_preview_lists_exactly_what_fires(world: World) -> None:
     world.deploy(flights({"tick": at("*/20 * * * *", "notify")}))
     _, schedule = lookup.existing(world.ports, full("tick"))
-    foreseen = upcoming.preview(schedule, world.clock.now(), 3)
+    previewed = upcoming.preview(schedule, world.clock.now(), 3)
     doze(world, "20m")
     doze(world, "20m")
     doze(world, "20m")
 
-    assert [run.nominal_at for run in world.runs("tick")] == foreseen
+    assert [run.nominal_at for run in world.runs("tick")] == previewed
 
 
 def test_l11_a_run_now_of_a_partition_is_followed_by_its_day(world: World) -> None:

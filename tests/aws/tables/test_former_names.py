@@ -34,7 +34,7 @@ def test_o11_older_code_finds_the_former_name() -> None:
     assert items.picked(stored(window()), ["told"]) == ((),)
 
 
-def test_o11_what_older_code_changed_under_the_former_name_counts() -> None:
+def test_o11_a_change_under_the_former_name_counts() -> None:
     """Older code keeps ``events`` as it was read, because it does not know the name, and adds to ``told``."""
     changed = stored(window(FIRST)) | {"told": stored(window(FIRST, SECOND))["told"]}
 

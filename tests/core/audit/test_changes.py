@@ -61,7 +61,7 @@ def test_only_the_job_that_a_request_names_is_recorded() -> None:
     assert change.after["approvals"] == ["owner"]
 
 
-def test_a_requested_job_is_recorded_with_the_names_of_its_properties() -> None:
+def test_a_requested_job_is_recorded_with_names_of_properties() -> None:
     job = Job(
         "demo.flights.clean", 7, "RUNNOW#1", "demo.flights.clean.7.aa", "run_now", "PENDING_CONSTRAINTS", 1000,
         properties={"password": "hunter2"},

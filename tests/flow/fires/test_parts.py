@@ -98,7 +98,7 @@ def named(world: World) -> list[Ref]:
     return [ref for _, ref in world.hints.sent if is_of_fires(ref)]
 
 
-def test_e9_a_shard_is_divided_into_messages_that_name_its_timers() -> None:
+def test_e9_a_shard_is_divided_into_messages_of_named_timers() -> None:
     world = many()
     emit.emit_due(world.ports)
     work(world)
@@ -121,7 +121,7 @@ def test_e9_timers_of_a_lost_message_are_found_by_the_next_tick(lose: Callable[[
     assert all_once(world)
 
 
-def test_e9_shards_and_timers_that_come_twice_prepare_no_fire_twice() -> None:
+def test_e9_repeated_shards_and_timers_prepare_no_fire_twice() -> None:
     world = many()
     for _ in range(2):
         emit.emit_due(world.ports)
@@ -174,7 +174,7 @@ def test_e9_a_shard_without_time_left_is_handed_on_from_there() -> None:
     assert all_once(world)
 
 
-def test_e9_while_the_queue_is_down_the_tick_prepares_fires_itself() -> None:
+def test_e9_without_the_queue_the_tick_prepares_fires_itself() -> None:
     world = many()
 
     class DownForShards:

@@ -168,7 +168,7 @@ def test_slow_tables_do_not_hand_a_batch_on_at_once() -> None:
     assert world.hints.sent == []
 
 
-def test_a_lease_by_the_sweep_costs_one_full_read_if_tables_are_slow() -> None:
+def test_a_lease_by_the_sweep_costs_one_read_on_slow_tables() -> None:
     """The sweep's lease raises the revision of a job. The rows are read in full once, and then their stamps again."""
     world = World()
     deploy(world, {"daily": spread(5)})
