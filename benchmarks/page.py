@@ -261,7 +261,8 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 # How the figures of each table came about. The section of a table begins with this word (a test compares).
 KINDS: Mapping[str, str] = {
     **dict.fromkeys(
-        ("burst", "steady", "registration", "emitters", "cold_start", "startup", "console", "frames", "history"), "measured"
+        ("burst", "steady", "registration", "emitters", "cold_start", "startup", "console", "frames", "history"),
+        "measured",
     ),
     **dict.fromkeys(("tick", "cost"), "counted"),
     **dict.fromkeys(("capacity", "memory"), "predicted"),

@@ -1,4 +1,4 @@
-"""The stand-in of the page's tests answers as the API does: each of its answers has the form of the OpenAPI document."""
+"""The stand-in of the page's tests answers as the API does: its answers have the forms of the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -32,4 +32,3 @@ def test_each_answer_of_the_stub_has_the_form_of_the_api(answers: list[dict[str,
         except AssertionError as fault:
             faults.append(str(fault))
     assert not faults, "\n".join(faults)
-
