@@ -1,4 +1,4 @@
-"""The stand-in of the page's tests answers as the API does: in the forms of the OpenAPI document."""
+"""The stand-in of the page's tests answers as the API does: its answers have the forms of the OpenAPI document."""
 
 from __future__ import annotations
 
