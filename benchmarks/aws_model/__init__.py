@@ -33,7 +33,8 @@ MINUTE_S, MANY_A_SECOND = 60, 1_667  # 100,000 fires in a minute
 # policy that this version refuses has no figures.
 PACES = ((1, 5, 12, 1), (10, 1, 300, 1), (100, 1, 3_000, 1), (200, 1, 6_000, 10), (500, 1, 10_000, 10), (60, 60, 45, 1))
 SCHEDULES, UPLOADED = 1_000, 10_000
-MANY = 10_000  # timers, overdue rows, waiting jobs
+MANY = 10_000  # timers, overdue rows
+WOKEN = 1_000  # jobs: each of them reads the delivery leases of all that were due with it, so more take hours
 EMITTERS = (1, 3, 5, 16)
 # What a large installation sets: WarmWriteUnits, and the parameter for the shards of the wake and history indexes.
 WARM = 40_000
@@ -97,8 +98,8 @@ def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
         ),
         ("overdue", "overdue alone", partial(large.overdue, setup, recorded, MANY)),
         ("overdue", "beside as many timers", partial(large.overdue, setup, recorded, MANY, MANY)),
-        ("waking", "resume", partial(large.waking, setup, recorded, MANY, large.RESUME)),
-        ("waking", "success", partial(large.waking, setup, recorded, MANY, large.SUCCESS)),
+        ("waking", "resume", partial(large.waking, setup, recorded, WOKEN, large.RESUME)),
+        ("waking", "success", partial(large.waking, setup, recorded, WOKEN, large.SUCCESS)),
         ("lone", "one a minute", partial(scenarios.lone, setup, recorded)),
         ("lone", "after an idle hour", partial(scenarios.idle_fire, setup, recorded)),
         ("lone", "the same with KeepWarm=false", partial(scenarios.idle_fire, not_warm, recorded)),

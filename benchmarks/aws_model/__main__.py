@@ -5,7 +5,7 @@ python -m benchmarks.aws_model steady 120 --seed 7 --assume '{"sigma": 0.6, "cal
 python -m benchmarks.aws_model lone --memory 1769
 python -m benchmarks.aws_model burst 10000 --calibrate smoke.json     the last line that `make smoke` prints
 python -m benchmarks.aws_model emission 10000 5 --warm 40000          10,000 timers, at most five emitters
-python -m benchmarks.aws_model waking 10000 1                         a success (0: a resume) wakes 10,000 jobs
+python -m benchmarks.aws_model waking 1000 1                          a success (0: a resume) wakes 1,000 jobs
 python -m benchmarks.aws_model puts 10 100                            10 clients put 100 schedules each
 python -m benchmarks.aws_model beside 25000                           a quiet namespace beside a burst of another one
 python -m benchmarks.aws_model --record                               record the CPU of product code again
