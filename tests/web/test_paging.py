@@ -1,15 +1,19 @@
 """Every list goes page by page, by a cursor that is opaque and belongs to that list alone."""
 
 import base64
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import boto3
 import pytest
 
 from chalicelib.core import ids
+from chalicelib.core.instants import iso
 from chalicelib.web.paging import MARK
+from chalicelib.wiring import ports
 from tests.web import answer_schemas
 from tests.web.conftest import APP, KEYS, NS, Api, installation, settle_in
 from tests.web.signed import resource_of
@@ -193,6 +197,11 @@ def test_no_list_of_the_api_fails_for_a_forged_cursor(api: Api, path: str) -> No
         )
     if kind == "messages":
         api.put(f"{APP}/messages/hello", {"due_time": "1d", "workflow": "notify"})
+    if kind == "reports" or path.endswith("/reports"):
+        s3, day = boto3.client("s3"), iso(ports().clock.now())[:10]
+        with contextlib.suppress(s3.exceptions.BucketAlreadyExists, s3.exceptions.BucketAlreadyOwnedByYou):
+            s3.create_bucket(Bucket="lake-bucket")
+        s3.put_object(Bucket="lake-bucket", Key=f"history_report/json/day={day}/version=1/_SUCCESS", Body=b"")
     values = {**NAMED, "name": OF_KIND.get(kind, "s1"), "run_id": RUN, "job_id": RUN}
     filled = re.sub(r"{(\w+)}", lambda found: values.get(found[1], "x1"), path)
     resource, segments = resource_of("GET", filled)

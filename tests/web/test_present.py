@@ -254,6 +254,7 @@ def test_the_version_is_that_of_the_project() -> None:
         ("GET", f"{NS}/jobs?kind=nap", None, 400, "kind"),
         ("GET", f"{NS}/fires?from=2020-01-01T00:00:00Z", None, 400, "from"),
         ("GET", f"{NS}/fires?to=2030-01-01T00:00:00Z", None, 400, "to"),
+        ("GET", f"{NS}/fires?from=9999-12-31T23:59:59Z", None, 400, "from"),
         ("GET", f"{NS}/fires?limit=2001", None, 400, "limit"),
         ("GET", f"{NS}/limits?name=pool:other.x", None, 400, "name"),
         ("GET", f"{NS}/limits?name=schedule:flights.gone", None, 404, None),

@@ -14,6 +14,7 @@ from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, checked_start, decode_cursor, encode_cursor
 from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.core import errors, ids
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, Instant, iso, parse_instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.audit import AuditRow
@@ -109,7 +110,7 @@ class DynamoRuns:
         return bool(self._dynamo.query("runs", "pk = :pk", values, limit=1)[0])
 
     def audit(self, namespace: str, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
-        values = {"pk": keys.audit(namespace, "").pk, "since": iso(since), "until": decode_cursor(cursor) or iso(until)}
+        values = {"pk": keys.audit(namespace, "").pk, "since": iso(since), "until": _before(cursor, since, until)}
         condition = "pk = :pk AND sk BETWEEN :since AND :until"
         found, rest = self._dynamo.query("runs", condition, values, limit=limit + 2, forward=False)
         # The upper bound is included. No record has a bare instant as its key, but a cursor is the key of the last one.
@@ -119,7 +120,7 @@ class DynamoRuns:
         return Page(tuple(items.from_item(AuditRow, item) for item in rows[:limit]), encode_cursor(more))
 
     def audit_of_all(self, since: Instant, until: Instant, limit: int, cursor: str | None) -> Page[AuditRow]:
-        before = decode_cursor(cursor) or iso(until)
+        before = _before(cursor, since, until)
         found: list[items.Item] = []
         at = parse_instant(before[: len(iso(until))])
         while at >= since - since % DAY and len(found) <= limit:
@@ -292,3 +293,18 @@ def _part_and_start(cursor: str | None, parts: int) -> tuple[int, Mapping[str, A
         case [int(number), start] if not isinstance(number, bool) and 0 <= number < parts:
             return number, checked_start(start)
     raise errors.bad_cursor()
+
+
+def _before(cursor: str | None, since: Instant, until: Instant) -> str:
+    """The key before which a page of audit records begins: that of the last record of the page before, or the end of
+    the span. Raises ``bad_cursor`` for a position outside the span."""
+    if cursor is None:
+        return iso(until)
+    position = decode_cursor(cursor)
+    if not isinstance(position, str) or not iso(since) <= position < iso(until):
+        raise errors.bad_cursor()
+    try:
+        parse_instant(position[: len(iso(until))])
+    except SluiceError:
+        raise errors.bad_cursor() from None
+    return position

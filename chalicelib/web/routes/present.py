@@ -118,14 +118,14 @@ def _account_of(arn: str) -> str | None:
 def _span(request: Request) -> tuple[int, int]:
     """The span ``?from`` to ``?to``, by default a day from now. Raises ``invalid`` for a past or too long one."""
     from chalicelib.core.errors import invalid
-    from chalicelib.core.instants import DAY, MINUTE, iso, parse_instant
+    from chalicelib.core.instants import DAY, MINUTE, iso, of_our_age, parse_instant
 
     now = ports().clock.now()
     begin, end = query(request, "from"), query(request, "to")
-    since = parse_instant(begin, "from") if begin is not None else now
+    since = of_our_age(parse_instant(begin, "from"), "from", begin) if begin is not None else now
     if since < now - MINUTE:
         raise invalid("from", f"an instant from {iso(now)} on", begin, "the runs of the past are in the list of runs")
-    until = parse_instant(end, "to") if end is not None else since + DAY
+    until = of_our_age(parse_instant(end, "to"), "to", end) if end is not None else since + DAY
     if not since < until <= since + 31 * DAY:
         raise invalid(
             "to", "an instant after from, at most 31 days later", end or iso(until), "send one request for each month"
