@@ -75,7 +75,7 @@ class Stock:
         return self._of(Job, "Jobs", "FIRE#", "JOB#", "GATHERING", "REDRIVE#", "RETRY#", "RUNNOW#")
 
     @property
-    def markers(self) -> list[AppliedEvent]:
+    def applied(self) -> list[AppliedEvent]:
         return self._of(AppliedEvent, "Jobs", "APPLIED#")
 
     @property

@@ -162,7 +162,7 @@ class RandomWorld(World):
 
     def all_have(self, event: Event) -> None:
         """Every schedule that waits for an event has it, once the outbox of the event is cleared."""
-        marked = {(marker.schedule, marker.generation) for marker in invariants.Stock(self).markers
+        marked = {(marker.schedule, marker.generation) for marker in invariants.Stock(self).applied
                   if marker.event.id == event.id}  # fmt: skip
         for row in self.ports.catalog.subscriptions(event.key, 100, None).items:
             reached = (row.schedule, row.generation) in marked
@@ -171,7 +171,7 @@ class RandomWorld(World):
     def remember_readers(self, dataset: str) -> None:
         """Keep the subscriptions that a slow reader sees now, and acts on later."""
         rows = self.ports.catalog.subscriptions(f"partition:demo.{dataset}", 100, None).items
-        stored = [row for row in invariants.Stock(self).markers if row.event.dataset == f"demo.{dataset}"]
+        stored = [row for row in invariants.Stock(self).applied if row.event.dataset == f"demo.{dataset}"]
         for name in {row.schedule for row in rows}:
             mine = [row for row in rows if row.schedule == name]
             self.slow += [(marker.event, mine) for marker in stored[-2:]]

@@ -162,7 +162,7 @@ def test_w7_a_run_unknown_to_its_target_fails_and_frees_its_slot(world: World) -
 def test_t17_job_that_gathers_for_months_keeps_its_first_events(world: World) -> None:
     world.deploy(flights({"never": partitions(2, timeout="never"), "long": partitions(2, timeout={"after": "80d"})}))
     world.upload(day(1))
-    ends = {marker.schedule: marker.expires_at for marker in Stock(world).markers}
+    ends = {marker.schedule: marker.expires_at for marker in Stock(world).applied}
     assert ends[full("never")] is None
     assert (ends[full("long")] or 0) >= world.clock.now() + 95 * DAY
 
