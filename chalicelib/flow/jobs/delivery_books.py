@@ -97,7 +97,9 @@ class Books:
     def keep(self) -> None:
         """Record all results so far. Never raises: an error goes to ``failed``, and nothing is sent again."""
         answered, self._open = self._open, []
+        # Sorted by queue, so that a transaction writes to the counts of few queues: others write to them, too.
         together = [each for each in answered if _is_plain(each)]
+        together.sort(key=lambda each: each.ready.job.queued_in or "")
         alone = [each for each in answered if not _is_plain(each)]
         for group in _groups(together):
             try:
