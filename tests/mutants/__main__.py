@@ -59,7 +59,7 @@ TESTS = {
     "events.build": _EVENTS,
     "events.partitions": _EVENTS,
     "events.correlation": _EVENTS,
-    "targets.backoff": "runs/launch* targets/delivery",
+    "targets.backoff": "runs/launch* targets/delivery targets/backoff",
     "targets.retries": "targets/retries",
     "fires.timer": "fires/timer* fires/carried_timer fires/elapsed fires/repeats schedules/pauses schedules/states",
     "runs.launch": "runs/launch* runs/complete* jobs/claims targets/delivery",
