@@ -67,7 +67,7 @@ class Scenario:
 
 def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
     """Play a scenario with a kill after each of these effects. The effects of the recovery are counted on."""
-    _deploy(scenario, world)
+    deploy(scenario, world)
     return _play(scenario, world, *deaths)
 
 
@@ -76,14 +76,14 @@ class Stage:
 
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
-        self._start = Start(lambda: _deploy(scenario, world_for(scenario)))
+        self._start = Start(lambda: deploy(scenario, world_for(scenario)))
 
     def play(self, *deaths: int, scenario: Scenario | None = None) -> CrashPoints:
         """As `play`. A ``scenario`` that deploys the same may replace the own one."""
         return _play(scenario or self._scenario, self._start.again(), *deaths)
 
 
-def _deploy(scenario: Scenario, world: World) -> World:
+def deploy(scenario: Scenario, world: World) -> World:
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     pulled = {"target": PULLED, "retries": {"attempts": 2, "delay": "30s"}}
     parts = flights(scenario.schedules, twice=retried, pulled=pulled, **scenario.workflows)
