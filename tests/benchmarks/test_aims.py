@@ -35,7 +35,7 @@ def test_each_reason_is_that_of_an_aim() -> None:
     assert [why for why in (*MISSED.values(), *NOT_PLAYED.values()) if why not in text] == []
 
 
-def test_e9_all_scenarios_were_played_with_the_present_assumptions_and_cpu(found: dict[str, Any]) -> None:
+def test_e9_all_scenarios_were_played_with_present_assumptions(found: dict[str, Any]) -> None:
     model = found["aws_model"]
     assert model["assumed"] == Assumptions().as_json(), "run: make bench ONLY=aws_model"
     played = aws_model.plays(Setup(), cpu.load(), aws_model.SIZES)

@@ -83,7 +83,7 @@ def test_o3_overdue_jobs_are_delivered_once_within_two_ticks(recorded: cpu.Recor
 
 
 @pytest.mark.long
-def test_o3_a_tick_with_many_timers_and_many_overdue_rows_has_time(recorded: cpu.RecordedCpu) -> None:
+def test_o3_a_tick_with_many_timers_and_overdue_rows_has_time(recorded: cpu.RecordedCpu) -> None:
     found = large.overdue(Setup(), recorded, 10_000, 10_000)
     assert found["ticks"] <= 2
     assert found["longest_tick_s"] < 60
@@ -102,7 +102,7 @@ def test_l8_an_uploaded_app_is_worked_off_after_its_answer(recorded: cpu.Recorde
     assert 0 < found["answered_s"] < found["seconds"] < 60
 
 
-def test_e9_a_large_burst_is_in_time_because_each_part_knows_its_size(recorded: cpu.RecordedCpu) -> None:
+def test_e9_a_large_burst_is_in_time_as_its_parts_know_its_size(recorded: cpu.RecordedCpu) -> None:
     """Without the size, messages came 5.5 s ahead, in which Lambda starts 32 pollers; the 40th was 3 s late."""
     found = scenarios.burst(with_changes(**SURE), recorded, 3_000)
     assert found["seconds"] < 1.5

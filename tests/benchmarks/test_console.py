@@ -182,7 +182,7 @@ def test_views_that_show_nothing_at_first_are_opened_again(monkeypatch: pytest.M
         browse.warm_up("http://127.0.0.1:1/", (), tries=2)
 
 
-def test_figures_of_frames_have_their_budgets_and_those_beyond_are_named() -> None:
+def test_figures_of_frames_beyond_their_budgets_are_named() -> None:
     bounds = {"firstRowsMs": 1_000, "longestTaskMs": 150, "frameP95Ms": 34, "frameGapMs": 250}
     list_ = {"view": "Queue", "firstRowsMs": 900, "longestTaskMs": 151, "frameP95Ms": 17, "frameGapMs": 250}
     still = {"view": "Home", "firstRowsMs": 1_001, "longestTaskMs": 0}

@@ -56,7 +56,7 @@ def test_the_latest_revision_of_an_attempt_counts_once(tmp_path: Path) -> None:
     assert rows(f"SELECT epoch_ms(ended_at) FROM '{output}/*.parquet' WHERE id = 'r1'") == [(NOON + 2_001,)]
 
 
-def test_the_report_counts_a_record_for_the_workflow_of_its_schedule(tmp_path: Path) -> None:
+def test_the_report_counts_a_record_for_its_workflow(tmp_path: Path) -> None:
     record = {"kind": "record", "id": "j1", "attempt": 0, "rev": 1, "namespace": "demo", "schedule": "demo.a.s"}
     lines = [line(1), line(2, state="FAILED", reason="why", attempt=2), {**record, "state": "SKIPPED", "count": 3}]
     target = str(tmp_path / "report.parquet")

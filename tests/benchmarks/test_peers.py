@@ -23,13 +23,13 @@ def one(pace: float, p99: int = 20, **more: Any) -> dict[str, Any]:
     return {"jobs": 100, "seconds": 1.0, "per_second": pace, "lateness_ms": late, "missed": 0, "doubled": 0, **more}
 
 
-def test_a_burst_is_due_at_one_instant_and_a_steady_load_second_by_second() -> None:
+def test_a_burst_is_due_at_once_a_steady_load_each_second() -> None:
     assert fire.jobs_of(DUE, 3, 0) == [(0, DUE * 1000), (1, DUE * 1000), (2, DUE * 1000)]
     assert [due // 1000 - DUE for _, due in fire.jobs_of(DUE, 36, 12)] == [0] * 12 + [1] * 12 + [2] * 12
     assert [(jobs, per_second) for _, jobs, per_second in peers.loads_of()] == [(burst.JOBS, 0), (720, 12)]
 
 
-def test_what_a_peer_fired_is_read_but_for_a_line_that_is_being_written(tmp_path: Path) -> None:
+def test_a_line_that_a_peer_is_writing_is_not_read(tmp_path: Path) -> None:
     file = tmp_path / "fired"
     assert list(fire.lines(file)) == []
     file.write_text("0 1000 1010\n1 1000 1020\n2 1000 10")

@@ -211,7 +211,7 @@ def test_an_answer_that_never_comes_is_an_error_with_a_hint(api: PlayedApi, page
         assert answer.json["error"]["hint"]
 
 
-def test_the_page_waits_longer_than_the_proxy_and_the_proxy_than_the_api() -> None:
+def test_the_page_waits_longest_then_the_proxy_then_the_api() -> None:
     text = (Path(__file__).parents[2] / "console" / "src" / "api" / "client.ts").read_text(encoding="utf-8")
     [patience] = re.findall(r"const PATIENCE_MS = ([\d_]+);", text)
     assert 29 < READ_SECONDS < int(patience.replace("_", "")) / 1_000, "API Gateway answers within 29 s"

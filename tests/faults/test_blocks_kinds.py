@@ -124,7 +124,7 @@ def test_e3_waiting_jobs_of_every_kind_are_sent_in_blocks(kind: str, monkeypatch
     check(slow.world)
 
 
-def test_t16_an_event_that_comes_while_its_block_is_sent_is_in_a_message() -> None:
+def test_t16_an_event_that_comes_amid_its_block_is_in_a_message() -> None:
     """A second partition comes before any call of the block. Each schedule then sends it: in the message of the job
     that waited, or in another one."""
     whole = SlowCalls(_waiting("events").again())
@@ -143,7 +143,7 @@ def test_t16_an_event_that_comes_while_its_block_is_sent_is_in_a_message() -> No
 
 
 @pytest.mark.parametrize("kind", ["events", "redrives", "a backfill"])
-def test_e3_death_while_a_block_of_any_kind_is_sent_loses_permits_only(kind: str) -> None:
+def test_e3_a_death_amid_a_block_of_any_kind_loses_permits_only(kind: str) -> None:
     whole = SlowCalls(_waiting(kind).again())
     whole.work(whole.clock.now() + MINUTE)
     for number in range(1, whole.calls + 1, EVERY):
@@ -181,7 +181,7 @@ def test_l12_a_stopped_backfill_sends_nothing_of_its_block() -> None:
         check(world)
 
 
-def test_d2_an_event_that_cannot_be_delivered_is_redriven_with_its_context() -> None:
+def test_e6_an_undeliverable_event_is_redriven_with_its_context() -> None:
     """A failed delivery of a block keeps its context, since the events of its generation may be gone at the redrive."""
     slow = SlowCalls(_waiting("events").again())
     slow.world.targets.queue.down = Never("no such queue")

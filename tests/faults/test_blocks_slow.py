@@ -163,7 +163,7 @@ def test_c13_a_closed_schedule_sends_nothing_of_its_block(act: str) -> None:
         check(world)
 
 
-def test_e3_a_job_that_joins_a_part_as_the_queue_goes_to_sleep_is_served() -> None:
+def test_e3_a_job_that_joins_a_part_of_an_idle_queue_is_served() -> None:
     """The job joins before any call of the service that finds all parts empty, and no tick comes."""
 
     def nearly_empty() -> SlowCalls:

@@ -70,7 +70,7 @@ def test_a_repeated_hint_in_a_slow_delivery_does_not_send_again(count: int) -> N
 
 
 @pytest.mark.parametrize(("count", "leased", "slow"), [(30, 20, "0s"), (30, 20, "5s"), (1, 1, "5s")])
-def test_batches_that_overlap_and_are_leased_at_once_send_no_job_twice(count: int, leased: int, slow: str) -> None:
+def test_overlapping_batches_leased_at_once_send_no_job_twice(count: int, leased: int, slow: str) -> None:
     """Between the look at the leases of others and the own lease, another invocation leases some of the same jobs, in
     another batch. It dies later, so these jobs are delivered after its lease."""
     world = World(**SMALL)

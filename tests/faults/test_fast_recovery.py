@@ -73,7 +73,7 @@ def test_due_work_after_a_death_is_handled_in_every_scenario(name: str) -> None:
 
 @pytest.mark.parametrize("second", range(1, 60, 3))
 @pytest.mark.parametrize("deadly", ["put_context", "commit(Replace Run)", "start"])
-def test_o3_start_whose_caller_died_resumes_within_a_tick_and_10s(deadly: str, second: int) -> None:
+def test_o3_a_start_whose_caller_died_resumes_within_70s(deadly: str, second: int) -> None:
     """A recorded call may still be in flight, so Sluice waits for its lease of 50 seconds. A tick before the end of the
     lease hints the run for that instant. Otherwise the next tick finds the run."""
     names = _uploaded(second).names

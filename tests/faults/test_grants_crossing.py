@@ -214,7 +214,7 @@ def test_o9_a_revocation_at_any_point_holds_a_block_of_permits() -> None:
     print(f"a revocation beside a block: {at_each_call(play, least=10)} crossings")
 
 
-def test_o9_a_revocation_at_any_point_takes_the_context_of_an_upstream_away() -> None:
+def test_o9_a_revocation_at_any_point_removes_upstream_contexts() -> None:
     """A context that is made after the revocation has no upstream. The run starts all the same."""
     channel = CHANNELS["an upstream's success"]
     start = Start(lambda: _begun(channel))

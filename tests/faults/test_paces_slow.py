@@ -84,7 +84,7 @@ def test_e3_a_policy_keeps_its_limit_with_calls_of_a_minute(
 
 @pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others go on"])
 @pytest.mark.parametrize(("most", "interval", "jobs", "every"), SLOW)
-def test_e3_a_policy_keeps_its_limit_to_emr_with_calls_of_a_minute(
+def test_e3_a_policy_holds_at_emr_with_calls_of_a_minute(
     most: int, interval: str, jobs: int, every: int, meanwhile: bool
 ) -> None:
     _slow_in_turn(most, interval, jobs, 5 * every, meanwhile, "clean")
@@ -94,7 +94,7 @@ def test_e3_a_policy_keeps_its_limit_to_emr_with_calls_of_a_minute(
 @pytest.mark.parametrize("workflow", ["notify", "clean"])
 @pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others go on"])
 @pytest.mark.parametrize(("most", "interval", "jobs", "every"), SLOW)
-def test_e3_a_policy_keeps_its_limit_whichever_call_takes_a_minute(
+def test_e3_a_policy_holds_whichever_call_takes_a_minute(
     most: int, interval: str, jobs: int, every: int, meanwhile: bool, workflow: str
 ) -> None:
     _slow_in_turn(most, interval, jobs, 7 if jobs > 10 else 1, meanwhile, workflow)

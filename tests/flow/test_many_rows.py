@@ -104,12 +104,12 @@ DEATHS = [([], []), ([2, 150, 398], []), ([], [1, 37, 99]), ([3, 201], [50, 51, 
 
 
 @pytest.mark.parametrize(("wakes", "marks"), DEATHS)
-def test_l4_a_resume_of_ten_thousand_jobs_goes_on_from_its_cursor(wakes: list[int], marks: list[int]) -> None:
+def test_l4_a_resume_of_10000_jobs_goes_on_from_its_cursor(wakes: list[int], marks: list[int]) -> None:
     woken(waiting({}), lambda world: world.resume("a"), wakes, marks)
 
 
 @pytest.mark.parametrize(("wakes", "marks"), DEATHS)
-def test_c7_a_success_that_ten_thousand_jobs_wait_for_reaches_all(wakes: list[int], marks: list[int]) -> None:
+def test_c7_a_success_that_10000_jobs_wait_for_reaches_all(wakes: list[int], marks: list[int]) -> None:
     def succeeds(world: World) -> None:
         """The event of EMR comes; after a death the sweep finds what the run has to announce."""
         [job_run] = world.targets.emr.runs
@@ -124,7 +124,7 @@ def test_c7_a_success_that_ten_thousand_jobs_wait_for_reaches_all(wakes: list[in
     woken(world, succeeds, wakes, marks)
 
 
-def test_o3_ten_thousand_overdue_jobs_are_looked_at_within_two_ticks() -> None:
+def test_o3_10000_overdue_jobs_are_looked_at_within_two_ticks() -> None:
     world = World(wake_shards=4, history_shards=1)
     names = [f"s{number:02d}" for number in range(20)]
     world.deploy(flights({name: partitions() for name in names}))

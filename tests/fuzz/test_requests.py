@@ -172,5 +172,5 @@ def test_no_request_of_a_member_fails_or_names_what_is_hidden(enforced: World) -
 
 
 @pytest.mark.long
-def test_none_of_many_requests_of_members_fails_or_names_what_is_hidden(enforced: World) -> None:
+def test_no_request_of_members_fails_or_names_what_is_hidden(enforced: World) -> None:
     play(enforced, requests, OPERATIONS, 200, derandomize=False)

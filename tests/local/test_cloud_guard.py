@@ -178,7 +178,7 @@ def test_a_changed_body_is_refused(cloud: Endpoints) -> None:
 
 
 @pytest.mark.cloud
-def test_a_signed_address_of_an_object_works_as_long_as_it_is_valid(cloud: Endpoints) -> None:
+def test_a_signed_address_of_an_object_works_while_it_is_valid(cloud: Endpoints) -> None:
     s3 = cloud.session().client("s3", config=Config(signature_version="s3v4", s3={"addressing_style": "path"}))
     where = {"Bucket": cloud.outputs["ControlBucket"], "Key": "guard/a b+c.json"}
     put = s3.generate_presigned_url("put_object", Params=where, ExpiresIn=60)

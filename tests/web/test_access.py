@@ -139,7 +139,7 @@ def test_without_authorization_nothing_is_checked(api: Api) -> None:
 @pytest.mark.parametrize(
     "target", [f"{APP}", f"{APP}/schedules", f"{NS}/runs", f"{NS}/graph", f"{APP}/schedules/none/why"]
 )
-def test_each_request_reads_the_access_document_once_and_strongly(
+def test_a_request_reads_the_access_document_once_strongly(
     api: Api, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
     api.put(f"{NS}/access", {"members": [{"member": member("ours"), "roles": ["admin"]}]})

@@ -236,7 +236,7 @@ def answer(method: str, path: str, body: Body, name: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize(("body", "field"), [*FOUND, *OTHERS])
 @pytest.mark.usefixtures("standing")
-def test_o9_a_foreign_name_without_a_grant_reads_as_one_that_does_not_exist(body: str, field: str) -> None:
+def test_o9_a_foreign_name_without_a_grant_reads_as_missing(body: str, field: str) -> None:
     known = (body, field) in USES or field in GIVEN or field in PARTS
     assert known, f"a new reference {field} in the body {body}: add an example to USES, PARTS or GIVEN"
     requests, name = _requests(body, field)

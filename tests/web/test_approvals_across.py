@@ -77,7 +77,7 @@ def test_c16_an_approver_of_the_schedule_alone_may_not(job: str, verdict: str) -
 
 
 @pytest.mark.parametrize("verdict", ["approve", "refuse"])
-def test_c16_no_other_role_of_the_owners_approves_or_learns_of_the_job(job: str, verdict: str) -> None:
+def test_c16_no_other_role_of_the_owners_approves_the_job(job: str, verdict: str) -> None:
     absent = job.replace("nightly", "nowhere")
     for signer in (*OTHERS.values(), STRANGER):
         here, there = (signer.error("POST", f"/v1/jobs/{each}/{verdict}", {}) for each in (job, absent))

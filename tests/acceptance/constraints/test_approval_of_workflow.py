@@ -75,7 +75,7 @@ WAYS: dict[str, tuple[dict[str, Any], Callable[[World], Any]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_c16_each_way_to_a_start_waits_for_the_workflow_of_another_namespace(way: str) -> None:
+def test_c16_each_way_to_a_start_waits_for_a_foreign_workflow(way: str) -> None:
     schedule, comes = WAYS[way]
     world = owning({"a": schedule})
     comes(world)
@@ -105,7 +105,7 @@ def test_c16_a_rerun_waits_again_and_a_retry_does_not() -> None:
     assert len(world.runs("a")) == 2
 
 
-def test_c16_the_approval_of_a_schedule_does_not_replace_that_of_its_workflow() -> None:
+def test_c16_a_schedules_approval_does_not_replace_the_workflows() -> None:
     """Both ask for the same role, in different namespaces."""
     world = owning({"a": partitions(workflow=CLEAN, constraints=[BY_OWNER])})
     world.upload(day(1))
@@ -162,7 +162,7 @@ def test_c16_a_changed_workflow_decides_again_about_what_waits(after: Any) -> No
 
 
 @pytest.mark.parametrize("target", [EMR, SQS])
-def test_c16_an_approval_that_is_asked_for_at_any_point_holds_what_is_not_started(target: dict[str, Any]) -> None:
+def test_c16_an_approval_asked_for_at_any_point_holds_what_waits(target: dict[str, Any]) -> None:
     """The workflow begins to ask while a job is processed. Once the request has returned, nothing is claimed."""
 
     def begun() -> World:

@@ -101,7 +101,7 @@ def test_h1_every_field_of_a_run_is_read_back_unchanged() -> None:
     assert items.from_item(Run, items.to_item(run, 4, 4)) == run
 
 
-def test_h1_text_that_dynamodb_refuses_is_stored_with_question_marks() -> None:
+def test_h1_text_that_dynamodb_refuses_gets_question_marks() -> None:
     stored = items.to_item(full_run(EMR, reason="no answer: \ud800 ü"), 4, 4)
     assert stored["reason"] == {"S": "no answer: ? ü"}
 

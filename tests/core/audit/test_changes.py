@@ -110,7 +110,7 @@ def test_a_large_definition_is_recorded_whole() -> None:
         ("grants", GrantsRow, "version"),
     ],
 )
-def test_a_document_of_a_namespace_is_recorded_with_the_former_one(kind: str, row: Any, version: str) -> None:
+def test_a_namespace_document_is_recorded_with_the_former_one(kind: str, row: Any, version: str) -> None:
     wakes = {"wake_at": 5} if kind == "grants" else {}
     old, new = (row("demo", {"is": number}, number, 5, "ada", **wakes) for number in (1, 2))
     assert getattr(new, version) == 2

@@ -34,7 +34,7 @@ def situation(**fields: Any) -> Situation:
     return Situation(job=met(), workflow=WORKFLOW, namespace=NAMESPACE, now=NOON, **known)
 
 
-def test_c1_slots_are_those_of_the_workflow_or_of_the_group_of_the_namespace() -> None:
+def test_c1_slots_are_those_of_the_workflow_or_of_the_group() -> None:
     [own], [shared] = (made(document).permits(WORKFLOW, NAMESPACE) for document in (SLOTS, GROUPED))
     assert (own.limit_name, own.limit) == (names.workflow_limit(WORKFLOW), 2)
     assert (shared.limit_name, shared.limit) == (names.group_limit(NAMESPACE, "spark"), 2)

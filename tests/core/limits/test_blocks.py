@@ -35,7 +35,7 @@ def test_e3_a_block_has_a_permit_for_each_job_and_moves_the_head() -> None:
     assert found == Block((FIRST, FIRST + 100, FIRST + 200), FIRST + 300)
 
 
-def test_e3_a_block_begins_at_the_head_if_that_lies_further_ahead() -> None:
+def test_e3_a_block_begins_at_the_head_if_that_is_later() -> None:
     assert blocks.next_block(pace(100), FIRST + 1, NOON, 1) == Block((FIRST + 1,), FIRST + 101)
     assert blocks.next_block(pace(100), FIRST - 1, NOON, 1) == Block((FIRST,), FIRST + 100)
 
@@ -55,7 +55,7 @@ def test_e3_a_block_ends_at_most_a_second_ahead() -> None:
     assert blocks.next_block(pace(100), NOON + LEAD, NOON, 100) == Block((NOON + LEAD,), NOON + LEAD + 100)
 
 
-def test_e3_there_is_no_block_while_its_first_permit_lies_too_far_ahead() -> None:
+def test_e3_no_block_begins_while_its_first_permit_is_far_ahead() -> None:
     assert blocks.next_block(pace(100), NOON + LEAD + 1, NOON, 100) is None
 
 
@@ -66,6 +66,6 @@ def test_e3_permits_of_a_block_are_rounded_once() -> None:
     assert found == Block((FIRST, FIRST + 34, FIRST + 67, FIRST + 100), FIRST + 134)
 
 
-def test_e3_the_queue_is_read_550_ms_before_the_next_block_or_at_once() -> None:
+def test_e3_a_queue_is_read_550_ms_before_the_next_block() -> None:
     assert blocks.served_at(NOON + 551, NOON) == NOON + 1
     assert blocks.served_at(NOON + 549, NOON) == NOON
