@@ -86,7 +86,7 @@ def test_c16_no_other_role_of_the_owners_approves_the_job(job: str, verdict: str
     assert ADMIN.error("POST", f"/v1/jobs/{job}/{verdict}", {})["code"] == "forbidden", "no administrator has the duty"
 
 
-def test_c16_nobody_approves_a_job_of_a_foreign_workflow_that_they_requested(job: str) -> None:
+def test_c16_no_user_approves_their_job_of_a_foreign_workflow(job: str) -> None:
     error = ASKING.error("POST", f"/v1/jobs/{job}/approve", {})
     assert (error["code"], error["hint"]) == (
         "forbidden",
@@ -95,7 +95,7 @@ def test_c16_nobody_approves_a_job_of_a_foreign_workflow_that_they_requested(job
     assert ASKING.status("POST", f"/v1/jobs/{job}/refuse", {}) == 200
 
 
-def test_c16_a_job_whose_workflow_asks_for_nothing_stays_hidden_from_its_owners(api: Api, job: str) -> None:
+def test_c16_a_job_without_an_approval_stays_hidden_from_owners(api: Api, job: str) -> None:
     document: dict[str, Any] = seen(f"{LAKE}/apps/core/workflows/send")
     put(f"{LAKE}/apps/core/workflows/send", {"target": document["target"]})
     assert OWNER.status("GET", f"/v1/jobs/{job}") == 404

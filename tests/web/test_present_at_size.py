@@ -43,7 +43,7 @@ def test_a_search_among_10000_reads_only_what_fits(api: Counting) -> None:
     assert found.calls <= 25
 
 
-def test_the_palette_finds_one_of_10000_for_the_price_of_the_names(api: Counting) -> None:
+def test_the_palette_finds_one_of_10000_at_a_bounded_cost(api: Counting) -> None:
     found = api.ask(f"{NS}/schedules?q=a7.s0042&limit=50")
 
     assert [item["name"] for item in found.body["items"]] == ["demo.a7.s0042"]
