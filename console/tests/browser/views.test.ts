@@ -44,7 +44,7 @@ const OVER: [name: string, path: string, open: (page: Page) => Promise<void>, te
     "/demo/schedules",
     async (page) => {
       await page.keyboard.press("Control+k");
-      await page.getByRole("combobox", { name: "Name, id or view" }).fill("clean");
+      await page.getByRole("combobox", { name: "Name, id or view" }).fill("clean-00008");
     },
     "demo.flights.clean-00008",
   ],
