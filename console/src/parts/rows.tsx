@@ -53,8 +53,8 @@ export function Rows<T>({
     count: rows.length,
     getScrollElement: () => scroller.current,
     estimateSize: () => height,
-    overscan: 12,
-    initialRect: { width: 0, height: 900 },
+    overscan: 8,
+    initialRect: { width: 0, height: 600 },
   });
   const items = virtual.getVirtualItems();
 

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useMemo } from "react";
+import { type ReactNode, useCallback, useMemo } from "react";
 import { actions } from "../api/actions";
 import { commands } from "../api/commands";
 import { namespace } from "../api/queries";
@@ -53,21 +53,31 @@ function ByReason({ ns, letters }: { ns: string; letters: DeadLetter[] }) {
   const go = useGo();
   const lines = useMemo(() => {
     const found = new Map<string, DeadLetter[]>();
-    for (const letter of letters) found.set(letter.reason, [...(found.get(letter.reason) ?? []), letter]);
+    for (const letter of letters) {
+      const group = found.get(letter.reason);
+      if (group) group.push(letter);
+      else found.set(letter.reason, [letter]);
+    }
     return [...found]
       .sort(([, a], [, b]) => b.length - a.length)
       .flatMap(([reason, group]): Line[] => [{ reason, letters: group }, ...group]);
   }, [letters]);
+  // The same in each rendering: a row is drawn again only when its data changes.
+  const columns = useMemo(() => columnsOf(ns), [ns]);
+  const whole = useCallback(
+    (line: Line) => "letters" in line && <GroupOf ns={ns} reason={line.reason} letters={line.letters} />,
+    [ns],
+  );
   useKeys({ c: () => void copyCommand(commands.letters(ns)) });
   return (
     <Rows
       label="Dead letters"
       rows={lines}
-      columns={columnsOf(ns)}
+      columns={columns}
       height={36}
       rowKey={(line) => ("letters" in line ? `reason ${line.reason}` : line.run_id)}
       rowClass={(line) => ("letters" in line ? "group" : "")}
-      whole={(line) => "letters" in line && <GroupOf ns={ns} reason={line.reason} letters={line.letters} />}
+      whole={whole}
       onOpen={(line) => "run_id" in line && go(paths.run(line.run_id))}
       keys={{
         w: (line) => "run_id" in line && go(paths.run(line.run_id)),
