@@ -48,6 +48,7 @@ def test_c9_no_live_row_has_a_ttl_between_any_two_calls() -> None:
         world.tables.before_call = observe
         try:
             play(scenario, world)
+            seen.update(lifetimes.check(world))
         except AssertionError as error:
             raise AssertionError(f"{name}: {error}") from error
     # Only requests of the API write audit records; `web/test_audit.py` checks their end.

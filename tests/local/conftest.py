@@ -109,11 +109,13 @@ class Emulators:
         emr.emulator.stop()
 
 
-@pytest.fixture(autouse=True)
-def key_of_emulators(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key with which `client` signs."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
+@pytest.fixture(autouse=True, scope="module")
+def key_of_emulators() -> Iterator[None]:
+    """The key with which `client` signs. Some modules start an emulator for all of their tests."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            environment.setenv(name, "test")
+        yield
 
 
 @pytest.fixture

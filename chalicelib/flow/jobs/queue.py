@@ -152,7 +152,8 @@ def _serve_in_block(
     served_at = max(core_blocks.served_at(head, now), now + (SOON if slots else AGAIN))
     shares = blocks.parts_of(slots, request.tolerance)
     if slots:
-        service.sent.add(slots, slots[-1].at + request.tolerance + blocks.RECORDED)
+        recorded = blocks.RECORDED_IN_PARTS if state.parts else blocks.RECORDED
+        service.sent.add(slots, slots[-1].at + request.tolerance + recorded)
     waiting = parts.counted(ports, state).waiters
     ports.metrics.add(metrics.QUEUE_LENGTH, waiting, metrics.wait_reason_of(service.limit_name))
     hints = [(now, [blocks.ref_of_part(request, part)]) for part in shares[1:]]

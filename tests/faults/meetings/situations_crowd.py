@@ -47,11 +47,11 @@ APART: Mapping[tuple[str, str], str] = {}
 
 OTHERS: Mapping[str, Situation] = {
     "slot": queues.SLOT, "freed": queues.FREED, "throttled": queues.THROTTLED, "pool": queues.POOL, "cut": queues.CUT,
-    "backlog": queues.BACKLOG, "offered": runs.OFFERED, "leased": runs.LEASED, "expired": runs.EXPIRED,
-    "living": runs.LIVING, "retrying": runs.RETRYING, "ended": runs.ENDED, "backfill": runs.BACKFILL, "dag": runs.DAG,
-    "dag_failed": runs.DAG_FAILED, "fire": deliveries.FIRE, "fire_refused": deliveries.FIRE_REFUSED,
-    "fire_unanswered": deliveries.FIRE_UNANSWERED, "batch": deliveries.BATCH, "overdue": deliveries.OVERDUE,
-    "dead_letter": deliveries.DEAD_LETTER, "redriven": deliveries.REDRIVEN,
+    "backlog": queues.BACKLOG, "block": queues.BLOCK, "offered": runs.OFFERED, "leased": runs.LEASED,
+    "expired": runs.EXPIRED, "living": runs.LIVING, "retrying": runs.RETRYING, "ended": runs.ENDED,
+    "backfill": runs.BACKFILL, "dag": runs.DAG, "dag_failed": runs.DAG_FAILED, "fire": deliveries.FIRE,
+    "fire_refused": deliveries.FIRE_REFUSED, "fire_unanswered": deliveries.FIRE_UNANSWERED, "batch": deliveries.BATCH,
+    "overdue": deliveries.OVERDUE, "dead_letter": deliveries.DEAD_LETTER, "redriven": deliveries.REDRIVEN,
 }  # fmt: skip
 # The kinds of the acts that are not named after their kind, by situation.
 NAMED: Mapping[str, str] = {

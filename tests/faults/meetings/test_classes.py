@@ -242,7 +242,7 @@ def _served_unguarded() -> World:
 def test_a_server_that_read_a_run_late_removes_no_new_waiter() -> None:
     """The lease of the first server expires after it read the waiter. It reads the run while the second server calls
     the target, which throttles the call: the run queues again under the same key."""
-    orders = [parse(f"a3 ~65s b{calls} a1 b a") for calls in range(1, 30)]
+    orders = [parse(f"a4 ~65s b{calls} a1 b a") for calls in range(1, 30)]
     with rows_are_cached():
         unguarded = Meeting(replace(situations_queues.THROTTLED, build=_served_unguarded), ("serve", "serve"))
         found = {why for order in orders if (why := unguarded.try_order(order)[0])}
