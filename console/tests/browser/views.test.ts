@@ -155,7 +155,9 @@ test("the stage is a band, red for prod, and none without a stage", async () => 
       const answer = await route.fetch();
       await route.fulfill({ response: answer, json: { ...(await answer.json()), stage } });
     });
+    const answered = page.waitForResponse("**/console.json");
     await page.reload();
+    await answered;
     await page.getByText("12 workflows").waitFor();
   };
   const band = page.locator("header.top .stage");
