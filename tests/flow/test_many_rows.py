@@ -1,4 +1,4 @@
-"""Ten thousand rows with the real sizes of pages: woken from a cursor on whatever dies, and swept within two ticks.
+"""Ten thousand rows with the real sizes of pages: woken from a cursor on, through deaths, and swept within two ticks.
 
 `test_wake_many.py` and `system/test_sweep_parts.py` try each death with pages of a few rows. Here the pages are those
 of the product, and some of them die.

@@ -1,4 +1,4 @@
-"""An approval that a workflow asks for: every job that runs it waits, whoever owns its schedule (C16)."""
+"""An approval that a workflow asks for: every job that runs it waits, also that of a schedule of others (C16)."""
 
 from __future__ import annotations
 

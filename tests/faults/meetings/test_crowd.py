@@ -1,4 +1,4 @@
-"""Each two kinds of acts meet, whatever they have to do with each other (C9, C13, W3, W5, E3, E6).
+"""Each two kinds of acts meet, related or not (C9, C13, W3, W5, E3, E6).
 
 In each order that is tried, the promises of `books.py`, of `invariants.py` and of the acts themselves hold, at once and
 at rest. `make test` tries some orders of each meeting, `make test-long` hundreds, or all of them.
