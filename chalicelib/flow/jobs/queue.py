@@ -104,7 +104,7 @@ def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Se
 
 
 def _serve_whole(ports: Ports, part: str, longest: Millis) -> int:
-    """Serve the queue to which a part belongs, as the part is due: a job may have joined it without waking the queue."""
+    """Serve the queue to which a part belongs, as the part is due: a job may have joined it without waking it."""
     now, state = ports.clock.now(), ports.jobs.limit_state(part)
     if state.wake_at is None or state.wake_at > now:
         return 0
