@@ -51,7 +51,7 @@ function Page({ name, definition }: { name: string; definition: StoredDag }) {
       <header className="page-head">
         <h1>{shortName(name)}</h1>
         {definition.state && <State state={definition.state} />}
-        <span className="faint">{definition.triggered_by}</span>
+        <span className="faint">{definition.triggered_by && <Reason text={definition.triggered_by} short />}</span>
         <span className="space" />
         <span className="tools">
           <ActButton action={actions.runDag(name)} />

@@ -43,9 +43,9 @@ export function DeadLetters() {
   );
 }
 
-/** The schedules whose letters one action redrives. The command line has no such action for a message. */
+/** Two schedules whose letters one action redrives. The command line has no such action for a message. */
 const schedulesOf = (letters: DeadLetter[]) =>
-  [...new Set(letters.map((letter) => letter.schedule))].filter((name) => !isOfMessage(name)).slice(0, 3);
+  [...new Set(letters.map((letter) => letter.schedule))].filter((name) => !isOfMessage(name)).slice(0, 2);
 
 type Line = { reason: string; letters: DeadLetter[] } | DeadLetter;
 

@@ -33,7 +33,7 @@ export function Home() {
       <h1 className="unseen">Home of {ns}</h1>
       <Await query={now}>{(data) => <Figures ns={ns} now={data} letters={undelivered} runs={runs.data} />}</Await>
       {first && <FirstTime ns={ns} />}
-      <div className="grid wide-left">
+      <div className="grid wide-left home">
         <div className="grid start">
           <Await query={now}>{(data) => <NeedsYou ns={ns} now={data} letters={undelivered} />}</Await>
           <Panel

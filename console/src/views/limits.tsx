@@ -134,7 +134,7 @@ function Use({ of }: { of: Pick<Limit, "in_use" | "maximum" | "unit"> }) {
   if (of.in_use === null) return <span className="faint">–</span>;
   const share = of.maximum ? Math.min(1, of.in_use / of.maximum) : 0;
   return (
-    <span className="counts">
+    <span className="counts use">
       {of.maximum !== null && (
         <span className="counts-bar" aria-hidden="true">
           <span className={share >= 1 ? "full" : "used"} style={{ width: `${share * 100}%` }} />

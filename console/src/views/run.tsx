@@ -170,7 +170,7 @@ function EventText({ of }: { of: Record<string, unknown> }) {
     return (
       <>
         <Go to={paths.dataset(of.dataset)} search={keys ? { at: partition(keys) } : {}}>
-          {of.dataset}
+          {shortName(of.dataset)}
         </Go>{" "}
         <Partition keys={keys} />
       </>

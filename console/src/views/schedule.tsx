@@ -241,7 +241,7 @@ function Next({ name, skips }: { name: string; skips: string[] }) {
                         className="link"
                         onClick={() => open(skipped ? actions.unskip(name, at) : actions.skip(name, at))}
                       >
-                        {skipped ? "Cancel the skip" : "Skip"}
+                        {skipped ? "Unskip" : "Skip"}
                       </button>
                     </td>
                   </tr>

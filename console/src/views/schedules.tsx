@@ -103,7 +103,7 @@ export function Schedules() {
               checked={search.all === "yes"}
               onChange={(event) => change({ all: event.target.checked ? "yes" : undefined })}
             />
-            with {number(owned)} of DAGs
+            with {count(owned, "node")} of DAGs
           </label>
         )}
         <span className="space" />

@@ -55,7 +55,7 @@ export function TimelineView() {
         <span className="space" />
         <span className="legend" aria-hidden="true">
           <span className="swatch wait-swatch" /> waited <span className="swatch mark-ok" /> ran{" "}
-          <span className="swatch mark-bad" /> failed
+          <span className="swatch mark-bad" /> failed <span className="swatch off-swatch" /> cancelled{" "}
           <span className="swatch run-swatch" /> runs <span className="swatch fire-swatch" /> expected
         </span>
       </div>

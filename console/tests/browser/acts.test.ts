@@ -80,7 +80,7 @@ const ACTS: Act[] = [
   {
     key: "unskip",
     path: S,
-    button: "Cancel the skip",
+    button: "Unskip",
     command: new RegExp(`^sluice unskip ${NAME} 2`),
     request: `POST ${API}/unskip`,
   },
@@ -426,7 +426,7 @@ test("only the DAG acts on the schedules that it owns", async () => {
   const { page, context } = await console_.open("/demo/schedules?all=yes&q=nightly");
   await page.getByRole("link", { name: "flights.nightly/join" }).waitFor();
   expect(await page.getByRole("button", { name: /^Act on all/ }).isDisabled()).toBe(true);
-  await page.getByLabel(/^with 1 of DAGs/).uncheck();
+  await page.getByLabel(/^with 1 node of DAGs/).uncheck();
   await page.getByText(/No schedule fits/).waitFor();
   await context.close();
 });

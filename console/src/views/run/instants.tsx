@@ -56,6 +56,16 @@ export function Instants({ run }: { run: Run }) {
         ))}
       </div>
       <dl className="instants-facts">
+        {parts.map((part) => (
+          <div key={part.word}>
+            <dt>
+              <span className={`dot mark-${part.tone}`} /> {part.word}
+            </dt>
+            <dd>{duration(part.to - part.from)}</dd>
+          </div>
+        ))}
+      </dl>
+      <dl className="instants-facts">
         {facts
           .filter(([, at]) => at)
           .map(([word, at]) => (
@@ -66,14 +76,6 @@ export function Instants({ run }: { run: Run }) {
               </dd>
             </div>
           ))}
-        {parts.map((part) => (
-          <div key={part.word}>
-            <dt>
-              <span className={`dot mark-${part.tone}`} /> {part.word}
-            </dt>
-            <dd>{duration(part.to - part.from)}</dd>
-          </div>
-        ))}
       </dl>
     </div>
   );

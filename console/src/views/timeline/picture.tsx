@@ -29,6 +29,8 @@ interface PictureProps {
 }
 
 const LABELS = 220;
+/** What a label of the axis takes, in pixels: one that would be cut off is left out. */
+const LABEL_OF_TICK = 40;
 
 export function TimelinePicture({ data, lines, lineOf, fires, from, to, now, pick }: PictureProps) {
   const box = useRef<HTMLDivElement>(null);
@@ -106,11 +108,13 @@ export function TimelinePicture({ data, lines, lineOf, fires, from, to, now, pic
   return (
     <div className="timeline">
       <div className="timeline-axis" aria-hidden="true">
-        {marks.map((tick) => (
-          <span key={tick} style={{ left: LABELS + pixelOf(tick, span) }}>
-            {show(tick, zone, "time") === "00:00" ? show(tick, zone, "day").slice(5) : show(tick, zone, "time")}
-          </span>
-        ))}
+        {marks
+          .filter((tick) => pixelOf(tick, span) < span.width - LABEL_OF_TICK)
+          .map((tick) => (
+            <span key={tick} style={{ left: LABELS + pixelOf(tick, span) }}>
+              {show(tick, zone, "time") === "00:00" ? show(tick, zone, "day").slice(5) : show(tick, zone, "time")}
+            </span>
+          ))}
       </div>
       <div
         className="timeline-box"
