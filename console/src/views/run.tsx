@@ -168,12 +168,9 @@ function EventText({ of }: { of: Record<string, unknown> }) {
   const keys = of.partition as Record<string, string> | null;
   if (typeof of.dataset === "string") {
     return (
-      <>
-        <Go to={paths.dataset(of.dataset)} search={keys ? { at: partition(keys) } : {}}>
-          {shortName(of.dataset)}
-        </Go>{" "}
-        <Partition keys={keys} />
-      </>
+      <Go to={paths.dataset(of.dataset)} search={keys ? { at: partition(keys) } : {}}>
+        {shortName(of.dataset)} <Partition keys={keys} />
+      </Go>
     );
   }
   if (typeof of.run_id === "string") {

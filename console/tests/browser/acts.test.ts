@@ -81,6 +81,7 @@ const ACTS: Act[] = [
     key: "unskip",
     path: S,
     button: "Unskip",
+    label: "Cancel the skip",
     command: new RegExp(`^sluice unskip ${NAME} 2`),
     request: `POST ${API}/unskip`,
   },

@@ -8,6 +8,7 @@ import { launch } from "./browser.ts";
 export interface Stage {
   browser: Browser;
   origin: string;
+  token: string;
   namespace: string;
   /** A page in a context of its own, at a path, with the token. What the page complains of is in `complaints`, and
    * each answer of the API with a status from 400 on is in `refused`. */
@@ -56,6 +57,7 @@ export async function stage({ delay }: { delay?: () => number } = {}): Promise<S
   return {
     browser,
     origin,
+    token: known,
     namespace,
     async open(path, { theme = "light", width = 1280, token = known } = {}) {
       const context = await browser.newContext({

@@ -1,31 +1,51 @@
-// The pictures of the documents, from the data of `make demo`: `node tests/browser/pictures.ts URL NAMESPACE [DAG]`.
+// The pictures of the documents: `node tests/browser/pictures.ts` takes those of the stand-in and its generated data,
+// `node tests/browser/pictures.ts URL NAMESPACE [DAG]` those with the data of `make demo`.
 //
 // URL is the address that `sluice console --no-open` prints. DAG is the full name of a DAG of any namespace, such as that
 // of `make example NAME=retraining.retrain`. Each picture goes to docs/pictures and has at most 300 kB.
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { run } from "../../stub/data.ts";
 import { launch } from "./browser.ts";
+import { stage } from "./console.ts";
 
 const MOST = 300_000;
 const FOLDER = join(import.meta.dirname, "../../../docs/pictures");
-const [url = "", namespace = "", dag = ""] = process.argv.slice(2);
-const { origin, hash } = new URL(url);
 
-/** Picture -> address, a text that only its data brings, and its height. */
-const PICTURES: Record<string, [path: string, text: string | RegExp, height: number]> = {
-  home: [`/${namespace}`, "Held up by", 660],
-  schedule: [`/${namespace}/schedules/flights/join`, "waits for", 800],
-  timeline: [`/${namespace}/timeline?span=15`, /\d attempts/, 420],
-  ...(dag ? { dag: [`/dags/${dag}`, /^Run /, 700] } : {}),
-};
+interface Picture {
+  name: string;
+  path: string;
+  /** A text that only its data brings. */
+  text: string | RegExp;
+  height: number;
+  dark?: boolean;
+}
 
-const browser = await launch();
-const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light" });
-const page = await context.newPage();
+/** With 10,000 schedules, runs that failed and 5,000 waiting jobs. */
+const GENERATED: Picture[] = [
+  { name: "home", path: "/demo", text: "Held up by", height: 800 },
+  { name: "schedules", path: "/demo/schedules", text: /^10,000/, height: 700 },
+  { name: "queue", path: "/demo/queue", text: /5,000 wait/, height: 640 },
+  { name: "run", path: `/demo/runs/${run(25).run_id}?tab=log`, text: /WARN/, height: 640 },
+  { name: "timeline-dark", path: "/demo/timeline", text: /\d attempts/, height: 640, dark: true },
+];
+
+const demo = (namespace: string, dag: string): Picture[] => [
+  { name: "schedule", path: `/${namespace}/schedules/flights/join`, text: "waits for", height: 800 },
+  { name: "timeline", path: `/${namespace}/timeline?span=15`, text: /\d attempts/, height: 420 },
+  ...(dag ? [{ name: "dag", path: `/dags/${dag}`, text: /^Run /, height: 700 }] : []),
+];
+
+const [url, namespace = "", dag = ""] = process.argv.slice(2);
+const stand = url ? null : await stage();
+const browser = stand?.browser ?? (await launch());
+const { origin, hash } = url ? new URL(url) : { origin: stand?.origin, hash: `#token=${stand?.token}` };
+const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
 await page.goto(`${origin}/${hash}`);
-for (const [name, [path, text, height]] of Object.entries(PICTURES)) {
+for (const { name, path, text, height, dark = false } of url ? demo(namespace, dag) : GENERATED) {
   await page.setViewportSize({ width: 1280, height });
+  await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
   await page.goto(origin + path);
   await page.getByText(text).first().waitFor();
   await page.locator(".stage").waitFor();
@@ -36,4 +56,4 @@ for (const [name, [path, text, height]] of Object.entries(PICTURES)) {
   console.log(`${file} ${size}`);
   if (size > MOST) throw new Error(`expected at most ${MOST} bytes, got ${size}`);
 }
-await browser.close();
+await (stand ?? browser).close();
