@@ -57,8 +57,8 @@ def install(lambda_svc: Any, dynamodb: Any) -> None:
     """Take the streams out of the thread that reads the queues."""
 
     def came() -> int:
-        waiting = sum(map(len, list(dynamodb._stream_records._data.values())))
-        return waiting + sum(list(dynamodb._stream_trimmed._data.values()))
+        kept, dropped = dynamodb._stream_records._data, dynamodb._stream_trimmed._data
+        return sum(map(len, list(kept.values()))) + sum(map(int, list(dropped.values())))
 
     def will_retry() -> bool:
         return any(until > time.time() for until in list(lambda_svc._esm_backoff_until.values()))
