@@ -222,7 +222,19 @@ def test_c6_a_value_is_below_its_bound_or_at_least_at_it(bound: dict[str, Any], 
     assert isinstance(decision, Launch if holds else Wait)
 
 
-@pytest.mark.parametrize("bound", [{"below": 0.7}, {"below": 0}, {"at_least": 50}, {"at_least": 0}, {"at_least": -3}])
+@pytest.mark.parametrize(
+    "bound",
+    [
+        {"below": 0.7},
+        {"below": 0},
+        {"below": 1e17},
+        {"below": -1e300},
+        {"at_least": 50},
+        {"at_least": 0},
+        {"at_least": -3},
+        {"at_least": 1e17},
+    ],
+)
 def test_c6_an_assumed_reading_meets_its_bound_or_misses_it(bound: dict[str, Any]) -> None:
     """Sluice measures only where these two readings lead to different decisions."""
     made: Load = load(**bound)
