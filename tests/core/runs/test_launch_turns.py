@@ -99,6 +99,27 @@ def test_e3_run_blocked_by_another_pace_says_so_and_is_rechecked() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("reason", "calls", "why"),
+    [
+        ("throttled; waits for a permit of the EMR start rate: one start every 1s", 1, f"throttled; {NIGHT_WORDS}"),
+        ("no; no; waits for a permit of the EMR start rate", 2, f"no; no; {NIGHT_WORDS}"),
+        ("waits for a permit of the EMR start rate: one start every 1s", 1, NIGHT_WORDS),
+        ("waits for a permit of the EMR start rate: one start every 1s", 0, NIGHT_WORDS),
+    ],
+)
+def test_e3_a_run_that_waits_elsewhere_moves_to_its_slowest_pace(reason: str, calls: int, why: str) -> None:
+    waits = rows.run(queued_in="emr:app-1", rank=RANK, reason=reason, calls=calls)
+    plan = launch.queue(waits, Route((), NIGHT), {"policy:demo.night": NIGHT_HELD}, NOON)
+    assert plan == [
+        Replace(replace(waits, queued_in="policy:demo.night", reason=why, rev=2, wake_at=LATER)),
+        RemoveWaiter(place("emr:app-1")),
+        LeaveQueue("emr:app-1"),
+        JoinQueue(NIGHT, NOON + 150, NOON + MINUTE - 600, rev=7, behind=False),
+        Create(place("policy:demo.night")),
+    ]
+
+
 def test_e3_a_run_may_be_blocked_by_a_pace_without_a_limit_row() -> None:
     [queued, join, _] = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {}, NOON)
     assert isinstance(queued, Replace)
