@@ -110,7 +110,9 @@ def schedules(draw: Any) -> dict[str, Any]:
     trigger = draw(st.one_of(upstream, triggers, _composite(st.one_of(upstream, leaves))))
     constraints = draw(st.sampled_from([[], fresh])) + draw(others)
     found["c"] = {"workflow": "join", "trigger": trigger, **draw(extras), **policy, "enabled": True}
-    if draw(st.integers(0, 3)) == 0:  # messages: their runs have no end that could be limited, or counted as failed
+    if (
+        draw(st.integers(0, 1 if policy else 3)) == 0
+    ):  # messages: their runs have no end that could be limited, or counted as failed
         found["c"] |= {"workflow": "notify", "constraints": constraints}
         found["c"].pop("pause_after_failures", None)
     else:
@@ -147,6 +149,11 @@ step = st.one_of(
     st.tuples(st.just("takes"), st.sampled_from(["clean", "join"]), st.integers(1, 3)),
     st.tuples(st.just("backfill_it"), names, st.integers(1, 2), st.integers(1, 2)),
     st.tuples(st.just("stop_backfill"), names, st.booleans()),
+    st.tuples(st.just("policy_becomes"), st.sampled_from(["slow", "slow", "calm", "fast", "faster", "faster"])),
+    st.tuples(st.just("burst"), st.sampled_from(["c", "c", "a"]), st.sampled_from([3, 6, 20]), st.integers(1, 3),
+              st.sampled_from(["fast", "faster"])),
+    st.tuples(st.just("upload_app"), st.integers(1, 4), st.sampled_from(["carry", "drop"]),
+              st.sampled_from(["", "", *NAMES])),
 )  # fmt: skip
 PEOPLE = ("pause", "resume", "disable", "enable")
 

@@ -169,7 +169,7 @@ def test_c14_an_approval_says_who_may_give_it_and_until_when(document: dict[str,
     assert of_workflow(**document).rule == f"{words} for workflow {WORKFLOW}, else wait"
 
 
-def test_c16_an_approval_is_told_with_its_user_instant_and_reason() -> None:
+def test_c16_an_approval_names_its_user_instant_and_reason() -> None:
     bare = {"by": ANN, "at": NOON}
     assert approval.approved_by(bare) == f"by {ANN} at 2026-03-02T12:00:00.000Z"
     assert approval.approved_by(bare | {"why": ""}) == approval.approved_by(bare)

@@ -78,7 +78,7 @@ def test_c6_the_pause_between_measurements_is_10s_to_1d(recheck: str) -> None:
         ),
     ],
 )
-def test_c6_a_contradictory_load_is_refused_with_what_is_expected(
+def test_c6_a_contradictory_load_is_refused_with_a_message(
     document: dict[str, Any], field: str, message: str
 ) -> None:
     error = refused(document)
