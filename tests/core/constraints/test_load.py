@@ -78,9 +78,7 @@ def test_c6_the_pause_between_measurements_is_10s_to_1d(recheck: str) -> None:
         ),
     ],
 )
-def test_c6_a_contradictory_load_is_refused_with_a_message(
-    document: dict[str, Any], field: str, message: str
-) -> None:
+def test_c6_a_contradictory_load_is_refused_with_a_message(document: dict[str, Any], field: str, message: str) -> None:
     error = refused(document)
     assert (error.code, error.field, error.message) == ("invalid", f"constraints.0.{field}".removesuffix("."), message)
 

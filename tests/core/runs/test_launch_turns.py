@@ -120,6 +120,29 @@ def test_e3_a_run_that_waits_elsewhere_moves_to_its_slowest_pace(reason: str, ca
     ]
 
 
+@pytest.mark.parametrize(("asked", "stored", "behind"), [(0, 0, False), (1, 0, True), (0, 1, True), (3, 3, True)])
+def test_e3_a_run_may_always_join_a_queue_in_parts(asked: int, stored: int, behind: bool) -> None:
+    """Of a divided queue no single row shows whether others wait, so nobody takes a permit without joining it."""
+    pace, state = replace(NIGHT, parts=asked), LimitState("policy:demo.night", parts=stored)
+    [_, join, _] = launch.queue(rows.run(), Route((), pace), {"policy:demo.night": state}, NOON)
+    assert isinstance(join, JoinQueue)
+    assert join.behind is behind
+
+
+@pytest.mark.parametrize(
+    ("fields", "waits"),
+    [
+        ({"lease_until": LATER, "wake_at": LATER}, True),
+        ({"lease_until": LATER, "wake_at": NOON}, False),
+        ({"lease_until": None, "wake_at": None}, False),
+        ({"lease_until": LATER, "wake_at": LATER, "target_id": "app/job"}, False),
+        ({"lease_until": LATER, "wake_at": LATER, "state": "RUNNING"}, False),
+    ],
+)
+def test_w10_only_a_call_without_an_answer_waits_for_its_lease(fields: dict[str, Any], waits: bool) -> None:
+    assert launch.is_on_record(replace(rows.run(), **fields)) is waits
+
+
 def test_e3_a_run_may_be_blocked_by_a_pace_without_a_limit_row() -> None:
     [queued, join, _] = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {}, NOON)
     assert isinstance(queued, Replace)
