@@ -30,6 +30,7 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy, uploaded
 from chalicelib.flow.ingest import apply
 from chalicelib.flow.jobs import actions
+from chalicelib.flow.repair.repair import Finding, Repair
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.schedules import pauses
@@ -39,6 +40,7 @@ from tests.faults import dying, invariants
 from tests.faults.scenarios_paced import beyond_pace
 from tests.faults.weather import MAX_SKEW, Weather
 from tests.support import backfills
+from tests.support.archives import copies_of
 from tests.support.crash import lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
 from tests.support.world import EMR, World, day, flights, full
@@ -338,6 +340,21 @@ class RandomWorld(World):
 
     def dies_after(self, effects: int) -> None:
         self.points.die_after = [self.points.count + effects]
+
+    def repair(self, minutes: int) -> list[Finding]:
+        """Repair the tables, which nobody else uses meanwhile. A repair that dies is run again."""
+        since, found = self.clock.now() - minutes * MINUTE, list[Finding]()
+
+        def run() -> None:
+            found[:] = Repair(self.ports, copies_of(self), since, self.targets.emr.started_since(since)).run()
+
+        self.weather.undisturbed(lambda: redelivered(run))
+        self.stops_readers()
+        return found
+
+    def stops_readers(self) -> None:
+        """No invocation goes on that has read the tables before."""
+        self.slow, self.stalled = [], []
 
     def forget_hints(self) -> None:
         self.hints.sent = []

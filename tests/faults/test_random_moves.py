@@ -82,7 +82,8 @@ def _moved(world: RandomWorld, everything: bool, minutes: int) -> None:
     archive = exported(world, *([] if everything else own))
     emptied(world.tables)
     world.forget_hints()
-    world.slow, world.stalled, world.old_refs = [], [], []
+    world.old_refs = []
+    world.stops_readers()
     world.clock.wait_until(world.clock.now() + minutes * MINUTE)
     imported(world, archive)
 

@@ -77,6 +77,7 @@ def test_h4_the_next_attempt_is_of_who_requested_the_run() -> None:
         ({"backfill": PLAIN}, None, ROWS),
         ({"backfill": STEP}, None, [WAKES]),
         ({"schedule": NODE, "backfill": STEP}, None, [WAKES, OWN]),
+        ({"schedule": "demo.flights.days2", "backfill": STEP}, None, [WAKES]),
         ({"schedule": NODE}, {"backfill": STEP}, [WAKES, OWN]),
         ({"schedule": NODE, "backfill": STEP}, {}, ROWS),
         ({"schedule": NODE}, {"backfill": PLAIN}, ROWS),
