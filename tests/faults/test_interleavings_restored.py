@@ -10,6 +10,7 @@ import pytest
 from chalicelib.flow.repair.repair import Finding, Repair
 from tests.faults import invariants
 from tests.support.archives import copies_of
+from tests.support.crash import lost, wrap
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
@@ -200,3 +201,37 @@ def test_o4_a_schedule_that_was_replaced_since_is_held() -> None:
         world.upload(day(number))
     world.pass_by("5m")
     assert world.runs("daily") == []
+
+
+@pytest.mark.parametrize("older", ["CatalogTable", "JobsTable"])
+def test_o4_a_workflow_replaced_since_takes_jobs_again(older: str) -> None:
+    """The limit of a workflow and its definition have its edition, of two instants. The first definition has none."""
+    world = World(wake_shards=1, history_shards=1)
+    app = flights({"daily": partitions(by=["day"], **at_most(1)), "next": after("clean", "join")}, clean=RETRIED)
+    world.deploy(app)
+    saved = world.tables.saved()
+    world.deploy({**app, "workflows": {**app["workflows"], "clean": {**RETRIED, "priority": 7}}})
+    mixed(world, saved, older)
+    repaired(world, world.clock.now() - 60_000)
+    world.upload(day(1))
+    world.settle()
+    one_run(world)
+
+
+@pytest.mark.parametrize("effects", range(1, 4))
+def test_o4_a_job_that_a_put_has_just_closed_keeps_its_events(effects: int) -> None:
+    """The put died before it had dropped the job of the former version. A repair called this job lost."""
+    world = World(wake_shards=1, history_shards=1)
+    pairs = partitions(2)
+    world.deploy(flights({"daily": pairs}))
+    world.upload(day(1))
+    world.settle()
+    points = wrap(world)
+    points.armed, points.die_after = True, effects
+    lost(lambda: world.put("daily", {**pairs, "on_update": "drop", "priority": 9}))
+    points.armed = False
+    assert [each for each in repaired(world, world.clock.now() - 60_000) if each.kind == "event"] == []
+    invariants.check(world)
+    world.pass_by("2m")
+    assert [record.kind for record in world.records("daily")] == ["DROPPED"]
+    invariants.check(world)

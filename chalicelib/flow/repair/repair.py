@@ -221,7 +221,7 @@ class Repair:
                     self._mark(run, described)
             wanted = {described["id"] for described in counted}
             self._forget([mark for mark in marks.values() if mark.event.id not in wanted], "its run began without it")
-        known = {job.job_id for job in self.stock.jobs.values()}
+        known = {job.job_id for job in [*self.stock.jobs.values(), *self.stock.tombstones]}
         for job_id, marks_of in list(self.stock.applied.items()):
             if job_id not in self.stock.ended and job_id not in self.stock.records and job_id not in known:
                 self._forget(marks_of, "its job is lost")
