@@ -203,6 +203,35 @@ def test_o4_a_schedule_that_was_replaced_since_is_held() -> None:
     assert world.runs("daily") == []
 
 
+@pytest.mark.parametrize("waiting", [False, True], ids=["nothing waits", "a job waits"])
+@pytest.mark.parametrize("change", ["disable", "put"])
+def test_o4_a_held_schedule_goes_on_when_a_person_resumes_it(change: str, waiting: bool) -> None:
+    """The change that the catalog has lost has closed the generation, which must gather again."""
+    world = World(wake_shards=1, history_shards=1)
+    document = partitions(count=2)
+    world.deploy(flights({"daily": document}))
+    if waiting:
+        world.upload(day(1))
+        world.settle()
+    before, since = world.tables.saved(), world.clock.now()
+    world.clock.pass_by("1m")
+    if change == "disable":
+        world.disable("daily")
+    else:
+        world.put("daily", {**document, "on_update": "drop", "priority": 9})
+    mixed(world, before, "CatalogTable")
+    repaired(world, since)
+    assert repaired(world, since) == [], "a second repair finds nothing to do"
+    world.upload(day(2))
+    world.pass_by("5m")
+    assert world.runs("daily") == []
+    world.resume("daily")
+    world.upload(day(3))
+    world.pass_by("5m")
+    assert len(world.runs("daily")) == 1
+    invariants.check(world)
+
+
 @pytest.mark.parametrize("older", ["CatalogTable", "JobsTable"])
 def test_o4_a_workflow_replaced_since_takes_jobs_again(older: str) -> None:
     """The limit of a workflow and its definition have its edition, of two instants. The first definition has none."""

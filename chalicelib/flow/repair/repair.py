@@ -202,11 +202,27 @@ class Repair:
                 for job in self.stock.tombstones
             )
             later = newer.get(schedule, 0) > row.generation
-            if row.mode in GATHERING_MODES and row.mode != "hold" and (closed or later):
+            if row.mode not in GATHERING_MODES or not (closed or later):
+                continue
+            if row.mode != "hold":
                 what = "replaced or enabled again" if later else "closed"
                 self._found("schedule", schedule, f"held: it was {what} after the instant of the catalog; decide")
                 if not self.dry_run:
                     pauses.pause(self.ports, schedule, "hold", "sluice repair", reason=WHY)
+            self._reopen(schedule, row.generation)
+
+    def _reopen(self, schedule: str, generation: int) -> None:
+        """Let a held generation gather again: a closed one would count nothing after a resume."""
+        for job in [
+            each for each in self.stock.tombstones if (each.schedule, each.generation) == (schedule, generation)
+        ]:
+            self.stock.tombstones.remove(job)
+            if job.job_id:
+                again = replace(job, closed=False, wake_at=self.now, leases=0, rev=job.rev + 1)
+                self.stock.keep(again)
+                self._write(Replace(again))
+            else:
+                self._write(DeleteJob(job))
 
     def applied_events(self) -> None:
         """The marks of events agree with the jobs and runs that counted them."""
