@@ -9,9 +9,10 @@ import pytest
 
 from chalicelib.flow.repair.repair import Finding, Repair
 from tests.faults import invariants
+from tests.support import backfills
 from tests.support.archives import copies_of
 from tests.support.crash import lost, wrap
-from tests.support.schedules import after, at_most, partitions
+from tests.support.schedules import after, at, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
 LIMIT = "workflow:demo.flights.clean"
@@ -263,4 +264,29 @@ def test_o4_a_job_that_a_put_has_just_closed_keeps_its_events(effects: int) -> N
     invariants.check(world)
     world.pass_by("2m")
     assert [record.kind for record in world.records("daily")] == ["DROPPED"]
+    invariants.check(world)
+
+
+@pytest.mark.parametrize("outcome", ["SUCCESS", "FAILED"])
+def test_o4_runs_of_a_backfill_that_is_lost_come_to_their_end(outcome: str) -> None:
+    """The jobs table is older than the request of the backfill; EMR and the runs table know its runs."""
+    world = World(wake_shards=1, history_shards=1)
+    schedules = {"daily": partitions(), "nightly": at("0 5 * * *", "join"), "next": after("join", "clean")}
+    world.deploy(flights(schedules, join={"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}))
+    before, since = world.tables.saved(), world.clock.now()
+    days = {"from_": "2026-02-10T00:00:00Z", "to": "2026-02-12T23:00:00Z"}
+    backfills.begin(world, "nightly", concurrency=2, **days)
+    world.settle()
+    assert len(world.runs("nightly")) == 2
+    mixed(world, before, "JobsTable")
+    kinds = [finding.kind for finding in repaired(world, since)]
+    assert kinds.count("backfill") == 2
+    assert repaired(world, since) == []
+    for _ in range(3):
+        world.finish(outcome)
+        world.settle()
+        world.pass_by("2m")
+    expected = {"SUCCESS": ["SUCCEEDED"] * 2, "FAILED": ["FAILED"] * 2}[outcome]
+    assert sorted(run.state for run in world.runs("nightly") if run.state != "RETRYING") == expected
+    assert world.limit_state("workflow:demo.flights.join").active == 0
     invariants.check(world)

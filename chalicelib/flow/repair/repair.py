@@ -78,6 +78,7 @@ class Repair:
         self.begun = list(self.began)
         self.begun_steps()
         self.runs_at_emr()
+        self.lost_backfills()
         self.next_attempts()
         self.closed_schedules()
         self.applied_events()
@@ -175,6 +176,17 @@ class Repair:
         self.stock.runs[run.run_id, run.attempt] = run
         pointer = Pointer(begun.target_id, run.run_id, run.attempt, self.now + HISTORY)
         self._write(Put(run) if new else Replace(run), Put(pointer))
+
+    def lost_backfills(self) -> None:
+        """The runs of a backfill that no table has go on by themselves: a run that ends wakes its backfill."""
+        for key, run in list(self.stock.runs.items()):
+            if run.backfill is None or (states.is_terminal(run.state) and run.state != "RETRYING"):
+                continue
+            if self.ports.jobs.backfill(run.schedule, run.backfill) is None:
+                done = f"lost: its run {run.run_id} goes on by itself"
+                self._found("backfill", f"{run.schedule} {run.backfill}", done)
+                self.stock.runs[key] = alone = replace(run, backfill=None, rev=run.rev + 1)
+                self._write(Replace(alone))
 
     def next_attempts(self) -> None:
         """A run that waits for its next attempt has the job of it, and no other run has one."""
