@@ -265,6 +265,8 @@ def _name_shared(write: NameShared, _: Shards) -> Built:
 
 
 def _new_edition(write: NewEdition, _: Shards) -> Built:
+    if not write.edition:  # a claim expects that there is none
+        return update(keys.limit(write.limit_name), "REMOVE edition", None)
     return update(keys.limit(write.limit_name), "SET edition = :edition", None, edition=write.edition)
 
 

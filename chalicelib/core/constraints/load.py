@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -212,6 +213,6 @@ def failed(load: Load, why: str, before: Answer | None, now: Instant) -> LoadRea
 def assume(load: Load, met: bool, now: Instant) -> LoadReading:
     """A hypothetical reading within the bound, or outside it, to compute the decision that it would cause."""
     bound = load.below if load.below is not None else (load.at_least or 0)
-    inside = bound - 1 if load.below is not None else bound
-    outside = bound if load.below is not None else bound - 1
+    lower = math.nextafter(bound, -math.inf)  # of a large number, 1 less is the same number
+    inside, outside = (lower, bound) if load.below is not None else (bound, lower)
     return LoadReading(repr(float(inside if met else outside)), now, now)

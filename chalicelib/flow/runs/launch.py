@@ -41,8 +41,8 @@ from chalicelib.ports import MAX_RACES, Ports, TargetAdapter
 def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -> bool:
     """Start a run that has not started, if its schedule still allows that (C13). Safe to repeat at any point.
 
-    ``serving`` names the pace whose queue serves the run. Returns whether the run keeps waiting in a queue. Raises
-    RuntimeError after ``MAX_RACES`` lost races.
+    ``serving`` names the pace whose queue serves the run. Returns whether the run keeps waiting in that queue, or joins
+    one. Raises RuntimeError after ``MAX_RACES`` lost races.
     """
     for race in range(MAX_RACES):
         run = ports.runs.run(run_id, attempt)
@@ -57,7 +57,7 @@ def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -
 
 
 def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
-    """Try to start the run once. Returns whether it keeps waiting in a queue; None after a lost race."""
+    """Try to start the run once. Returns as `start`, or None after a lost race."""
     now = ports.clock.now()
     leased = run.lease_until is not None and run.lease_until > now
     if leased and not run.unknown_answer:
@@ -169,14 +169,16 @@ def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
 
 
 def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LimitState], now: Instant) -> bool | None:
-    """Queue at the slowest pace for the permits of the next call. Returns None after a lost race."""
-    if run.queued_in is not None:
+    """Queue at the slowest pace for the permits of the next call. A run that waits in the queue of another pace, which
+    was the slowest before a change of the policy, moves there. Returns whether the run waits where it did, or where it
+    joins first; None after a lost race."""
+    limit_name = route.blocked.limit_name if route.blocked is not None else ""
+    if run.queued_in is not None and names.whole(run.queued_in) == names.whole(limit_name):
         return True
     if ports.ledger.commit(launch.queue(run, route, states, now)) is not None:
         return None
-    limit_name = run.queued_in or (route.blocked.limit_name if route.blocked else "")
     ports.hints.send([limit_ref(limit_name)], limit_route.queue_served_at(route, states, now), now)
-    return True
+    return run.queued_in is None
 
 
 def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitState]]:
