@@ -58,7 +58,7 @@ AROUND_PORTS = (
         "ledgers.py",
         "permissions.py",
     ),
-    *("random_world.py", "slow_calls.py", "state_machines.py", "turns.py", "unreliable_tables.py", "weather.py"),
+    *("random_world.py", "slow_calls.py", "state_machines.py", "scheduler.py", "unreliable_tables.py", "weather.py"),
 )
 EACH = "run_each"
 # Whole tables are read and written with an administrator's rights, by no Lambda.
