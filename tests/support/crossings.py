@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core.rows.stamps import Stamp
-from chalicelib.core.writes import Conflict
 from chalicelib.ports import Ports, RowRequest
 from tests.support import idle
 from tests.support.world import World
@@ -82,10 +81,6 @@ class CutPort:
 
     def __init__(self, inner: Any, cut: Cut) -> None:
         self._inner, self._cut = inner, cut
-
-    def commit(self, writes: Any) -> Conflict | None:
-        refused: Conflict | None = self._cut.crossing(lambda: self._inner.commit(writes))
-        return refused
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)
