@@ -57,6 +57,17 @@ class Page(Generic[T]):
     cursor: str | None = None
 
 
+def every_page(read: Callable[[int, str | None], Page[T]], size: int, cursor: str | None = None) -> Iterator[Page[T]]:
+    """The pages of a list of at most ``size`` items each, from ``cursor`` on. A page is read when the caller is done
+    with the page before it."""
+    while True:
+        page = read(size, cursor)
+        yield page
+        if page.cursor is None:
+            return
+        cursor = page.cursor
+
+
 @dataclass(frozen=True, slots=True)
 class Soonest:
     """Refs with their ``wake_at``, in its order. ``complete_to``: after this instant others may be missing (None: these

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import claim, gather
@@ -20,7 +21,7 @@ from chalicelib.core.writes import ClearStateWake, MarkWoken, PutState, Replace
 from chalicelib.flow import facts, priority
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.priority import Inherited
-from chalicelib.ports import MAX_RACES, Page, Ports
+from chalicelib.ports import MAX_RACES, Page, Ports, every_page
 
 BATCH_SIZE = 100
 TOGETHER = 25  # jobs that are woken in one transaction
@@ -50,13 +51,12 @@ def constrained(ports: Ports, schedule: str, generation: int) -> int:
     A job that does not wait for that constraint is woken too: a concurrent check of it may rely on older facts. Of many
     jobs, the first page is woken at once; the schedule state becomes the outbox for all of them.
     """
-    woken, cursor = 0, None
-    while True:
-        page = ports.jobs.jobs(schedule, generation, BATCH_SIZE, cursor)
+    woken = 0
+    for number, page in enumerate(every_page(partial(ports.jobs.jobs, schedule, generation), BATCH_SIZE)):
         woken += _wake_page(ports, page, None)
-        if page.cursor is None or (cursor is None and _requested(ports, schedule, generation)):
-            return woken
-        cursor = page.cursor
+        if number == 0 and page.cursor is not None and _requested(ports, schedule, generation):
+            break
+    return woken
 
 
 def _requested(ports: Ports, schedule: str, generation: int) -> bool:
@@ -77,20 +77,19 @@ def _go_on(ports: Ports, schedule: str, pages: int | None) -> int:
     state = ports.catalog.schedule_state(schedule)
     if state is None or state.wake_at is None:
         return 0
-    woken, done, cursor = 0, 0, state.woken_to
-    inherited = Inherited(ports, state.schedule)
-    while True:
-        page = ports.jobs.jobs(state.schedule, state.generation, BATCH_SIZE, cursor)
-        woken, done, cursor = woken + _wake_page(ports, page, inherited), done + 1, page.cursor
-        if cursor is None:
+    woken, inherited = 0, Inherited(ports, state.schedule)
+    read = partial(ports.jobs.jobs, state.schedule, state.generation)
+    for number, page in enumerate(every_page(read, BATCH_SIZE, state.woken_to), start=1):
+        woken += _wake_page(ports, page, inherited)
+        if page.cursor is None:
             ports.ledger.commit([ClearStateWake(state)])
-            return woken
-        if ports.ledger.commit([MarkWoken(state, cursor)]) is not None:
-            return woken  # the state has changed: that change wakes the jobs
-        if done == pages or not ports.has_time(TIME_FOR_PAGE):
+        elif ports.ledger.commit([MarkWoken(state, page.cursor)]) is not None:
+            break  # the state has changed: that change wakes the jobs
+        elif number == pages or not ports.has_time(TIME_FOR_PAGE):
             now = ports.clock.now()
             ports.hints.send([schedule_ref(schedule)], now, now)
-            return woken
+            break
+    return woken
 
 
 def _wake_page(ports: Ports, page: Page[Job], inherited: Inherited | None) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 
 from chalicelib.core.definitions.schedule import Schedule
@@ -26,7 +27,7 @@ from chalicelib.core.writes import ExpectMode, Put, Replace, Write
 from chalicelib.flow import shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
-from chalicelib.ports import Page, Ports, RowRequest
+from chalicelib.ports import Page, Ports, RowRequest, every_page
 
 # How long one invocation handles timers. It leaves those that are due last to the next one. Fires are prepared more
 # than a minute ahead, so that delay makes none late.
@@ -128,20 +129,16 @@ def split(ports: Ports, part: ShardPart) -> tuple[Ref, ...]:
     A repeated message finds its timers moved, and does nothing. The next tick finds the timers of a lost message. If
     the time is used up, the rest of the shard is handed on.
     """
-    now, cursor = ports.clock.now(), part.cursor
-    others: list[Ref] = []
+    now, others = ports.clock.now(), list[Ref]()
     division = _Division(ports)
-    while True:
-        page = ports.wakes.due("catalog", part.shard, part.until, shards.PAGE, cursor)
+    for page in every_page(partial(ports.wakes.due, "catalog", part.shard, part.until), shards.PAGE, part.cursor):
         others += [ref for ref, _ in page.items if ref.kind != "timer"]
-        cursor = page.cursor
-        in_time = _has_time(ports, now)
-        division.add([row for row in page.items if row[0].kind == "timer"], cursor is None or not in_time)
-        if cursor is None:
-            return tuple(others)
-        if not in_time:
-            shards.hand_on(ports, [replace(part, cursor=cursor)])
-            return tuple(others)
+        last = page.cursor is None or not _has_time(ports, now)
+        division.add([row for row in page.items if row[0].kind == "timer"], last)
+        if last and page.cursor is not None:
+            shards.hand_on(ports, [replace(part, cursor=page.cursor)])
+            break
+    return tuple(others)
 
 
 class _Division:
