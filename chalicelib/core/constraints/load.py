@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -19,22 +19,22 @@ from chalicelib.core.constraints.constraint import (
     Reply,
     Situation,
     Use,
+    after_failure,
     number_of,
 )
 from chalicelib.core.documents import Document, Duration, Reference
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY, HOUR, SECOND, Instant, Millis, duration, iso
+from chalicelib.core.instants import DAY, SECOND, Instant, Millis, duration, iso
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Job
 from chalicelib.core.states import WaitReason
-from chalicelib.core.targets import backoff
 from chalicelib.core.targets.answers import Never, NoAnswer
 
 MAX_WHY = 300
 
 
 @dataclass(frozen=True, slots=True)
-class LoadReading:
+class LoadReading(Answer):
     """A measured value. It is text, so that the tables do not change it. None if the measurement failed, and
     ``why``."""
 
@@ -43,9 +43,6 @@ class LoadReading:
     until: Instant
     why: str = ""
     failures: int = 0
-
-    def kept(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Metric(Document):
@@ -204,8 +201,7 @@ def reading_of(load: Load, value: float, now: Instant) -> LoadReading:
 
 def failed(load: Load, why: str, before: Answer | None, now: Instant) -> LoadReading:
     """A failed measurement. The next follows after ``recheck``, doubled with every failure up to an hour."""
-    failures = before.failures + 1 if before is not None else 1
-    pause = max(load.span, min(backoff.doubled(load.span, failures), HOUR))
+    failures, pause = after_failure(load.span, before)
     return LoadReading(None, now, now + pause, why[:MAX_WHY], failures)
 
 
