@@ -478,8 +478,8 @@ def unnamed(author: Author) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def nobody() -> Author | None:
-    """The author of work that no request asks for, such as that of the clock."""
+def no_author() -> Author | None:
+    """The author of work that no request asks for, such as the prepared fires of a timer: None."""
     return None
 
 
@@ -504,7 +504,7 @@ class Ports:
     prefetch: Prefetch
     ends_at: Instant | None = None
     metrics: Metrics = field(default_factory=NoMetrics)
-    author: Callable[[], Author | None] = nobody
+    author: Callable[[], Author | None] = no_author
     acting: Callable[[Author], AbstractContextManager[None]] = unnamed
 
     @property
@@ -535,8 +535,8 @@ class Prefetch(Protocol):
         """The present stamps of schedule states and jobs. Rows that do not exist are left out."""
 
 
-# After this many lost races in succession for one row, the cause is not a race.
-MAX_RACES = 25
+# After so many conflicts in a row, concurrent writes are not the cause.
+MAX_CONFLICTS = 25
 
 
 # The maximum delay of a message in SQS, 900 s. A hint that is due later is sent again.
@@ -585,3 +585,8 @@ class Archive(Protocol):
     def text(self, name: str) -> str | None: ...
 
     def put(self, name: str, text: str) -> None: ...
+
+
+def too_many_conflicts(what: str, then: str) -> RuntimeError:
+    """The error of work of which every attempt met a concurrent write: ``what`` it was, and ``then`` what follows."""
+    return RuntimeError(f"{what}: {MAX_CONFLICTS} attempts met a concurrent write; {then}")

@@ -21,7 +21,7 @@ from chalicelib.core.writes import ClearStateWake, MarkWoken, PutState, Replace
 from chalicelib.flow import facts, priority
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.priority import Inherited
-from chalicelib.ports import MAX_RACES, Page, Ports, every_page
+from chalicelib.ports import MAX_CONFLICTS, Page, Ports, every_page, too_many_conflicts
 
 BATCH_SIZE = 100
 TOGETHER = 25  # jobs that are woken in one transaction
@@ -62,7 +62,7 @@ def constrained(ports: Ports, schedule: str, generation: int) -> int:
 def _requested(ports: Ports, schedule: str, generation: int) -> bool:
     """Open the outbox of a schedule. Returns False if the generation is not the present one. Another revision makes an
     invocation that is waking these jobs begin again, and refuse to close the outbox."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         state = ports.catalog.schedule_state(schedule)
         if state is None or state.generation != generation or not state.exists:
             return False
@@ -70,7 +70,7 @@ def _requested(ports: Ports, schedule: str, generation: int) -> bool:
         if ports.ledger.commit([PutState(replace(state, rev=state.rev + 1, wake_at=now), state)]) is None:
             ports.hints.send([schedule_ref(schedule)], now, now)
             return True
-    raise RuntimeError(f"waking the jobs of {schedule} lost {MAX_RACES} races; it will be retried")
+    raise too_many_conflicts(f"waking the jobs of {schedule}", "it will be retried")
 
 
 def _go_on(ports: Ports, schedule: str, pages: int | None) -> int:
@@ -131,10 +131,10 @@ def _wake_queue(ports: Ports, limit_name: str, now: Instant) -> Ref:
 def _wake(ports: Ports, job: Job, inherited: Inherited | None) -> tuple[Ref, ...]:
     """Set a job's ``wake_at`` to now, and return the refs to hint; none if the job is not due or no longer waits.
 
-    A lost race means that another invocation checked the job on older facts, so try again. Raises RuntimeError after
-    ``MAX_RACES`` lost races.
+    A conflict means that another invocation checked the job on older facts, so try again. Raises RuntimeError after
+    ``MAX_CONFLICTS`` conflicts in a row.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         if job.due_at is not None and job.due_at > now:
             return ()  # a prepared fire or a retry wakes at its own instant
@@ -147,7 +147,7 @@ def _wake(ports: Ports, job: Job, inherited: Inherited | None) -> tuple[Ref, ...
         if current is None:
             return ()
         job = waiting.regained(ports, current)
-    raise RuntimeError(f"waking job {job.job_id} lost {MAX_RACES} races; it will be retried")
+    raise too_many_conflicts(f"waking job {job.job_id}", "it will be retried")
 
 
 def _woken(job: Job, at: Instant | None) -> Job:
@@ -157,7 +157,7 @@ def _woken(job: Job, at: Instant | None) -> Job:
 def _wake_queued(
     ports: Ports, job: Job, limit_name: str, inherited: Inherited | None, now: Instant
 ) -> tuple[Ref, ...] | None:  # fmt: skip
-    """Wake a queued job through its queue. Returns the refs to hint; None after a lost race.
+    """Wake a queued job through its queue. Returns the refs to hint; None after a conflict.
 
     The revision of the job is raised as well, so a concurrent decision on older facts conflicts.
     """

@@ -163,7 +163,8 @@ def is_waiting_for(reason: str) -> bool:
 
 
 def missing_hint(owner: str) -> str:
-    """What to do about a name in another namespace that does not exist, or is not granted: nobody learns which."""
+    """What to do about a name in another namespace. The text is the same for a name that does not exist and for one
+    that is not granted, so that it does not tell which."""
     return f"correct the name; if it is right, an administrator of {owner} can grant it: sluice grants {owner}"
 
 

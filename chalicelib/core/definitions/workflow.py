@@ -100,7 +100,7 @@ class Workflow(Described):
 
     @model_serializer(mode="wrap")
     def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leaves out an approval that nobody has asked for, so that documents without one stay as they are stored."""
+        """Leaves out an absent approval, so that stored documents without one stay as they are."""
         document: dict[str, Any] = handler(self)
         if self.approval is None:
             document.pop("approval", None)

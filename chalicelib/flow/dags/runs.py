@@ -30,7 +30,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import graph_of, node_keys, node_states, node_states_of
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
-from chalicelib.ports import MAX_RACES, Page, Ports
+from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 View = dict[str, Any]
 MAX_RERUNS = 100
@@ -87,7 +87,7 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
 
     Raises ``conflict`` if a node of the DAG run is active, or if the nodes to run again no longer exist.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         run = begun(ports, name, run_id)
         row = ports.runs.dag_run(run_id)
         if row is not None and row.wake_at is not None:

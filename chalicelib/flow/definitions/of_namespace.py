@@ -14,7 +14,7 @@ from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.writes import Create, ExpectDefinition, Replace
 from chalicelib.flow.definitions.store import Change, check_size
 from chalicelib.flow.lookup import require
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 R = TypeVar("R", AccessRow, AllowedRow, GrantsRow, QuotasRow)
 
@@ -45,9 +45,9 @@ def put(
 
     The transaction expects the present version and the namespace: a document of a namespace that is deleted in this
     moment must not return with a new namespace of its name. Raises ``not_found`` if the namespace does not exist, and
-    ``changed_meanwhile`` if the version is another one, or after ``MAX_RACES`` lost races."""
+    ``changed_meanwhile`` if the version is another one, or after ``MAX_CONFLICTS`` conflicts in a row."""
     check_size(document)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         require(ports, "namespace", namespace)
         space = ports.catalog.definition("namespace", namespace)
         old = kind.read(ports, namespace)

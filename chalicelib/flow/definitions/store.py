@@ -29,7 +29,7 @@ from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import advance_pace
 from chalicelib.flow.lookup import definitions_in, every, schedules_of
 from chalicelib.log import logger
-from chalicelib.ports import MAX_RACES, Kind, Ports
+from chalicelib.ports import MAX_CONFLICTS, Kind, Ports
 
 MAX_DOCUMENT = 100_000  # bytes
 
@@ -63,7 +63,7 @@ def put(
     if kind == "workflow":
         addresses.check_workflow(ports, name.partition(".")[0], document)
         pools.check_workflow(ports, name, document)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         old = ports.catalog.definition(kind, name)
         if if_match is not None and if_match != (old.version if old else None):
             raise errors.changed_meanwhile(f"{kind} {name}")

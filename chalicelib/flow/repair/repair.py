@@ -43,7 +43,7 @@ from chalicelib.flow.ingest import apply, objects
 from chalicelib.flow.limits import policies
 from chalicelib.flow.repair.stock import Outbox, Stock, attempt_of
 from chalicelib.flow.schedules import pauses
-from chalicelib.ports import MAX_RACES, Begun, Copies, Ports
+from chalicelib.ports import MAX_CONFLICTS, Begun, Copies, Ports
 
 Unknown = Literal["adopt", "cancel", "leave"]
 WHY = "held by a repair"
@@ -437,7 +437,7 @@ class Repair:
     def _write(self, *plan: Write) -> None:
         if self.dry_run:
             return
-        for _ in range(MAX_RACES):
+        for _ in range(MAX_CONFLICTS):
             if self.ports.ledger.commit(plan) is None:
                 return
         raise RuntimeError(f"expected a frozen installation, got a change of {plan[0]}; freeze it, and repair again")
