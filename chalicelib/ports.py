@@ -323,9 +323,9 @@ class Wakes(Protocol):
         reads at most ``limit`` rows of the index."""
 
     def listed(self, group: Literal["waits", "paused"], namespace: str, limit: int, cursor: str | None) -> Page[Ref]:
-        """The rows of a namespace that need no attention at any instant, oldest first in each shard: the jobs that an
-        event, a person or a resume wakes and that stand in no queue (``waits``), or the schedules on pause
-        (``paused``)."""
+        """The rows of a namespace that need no attention at any instant, oldest first in each shard. The group
+        ``waits`` has the jobs that an event, a person or a resume wakes and that stand in no queue. ``paused`` has the
+        schedules on pause."""
 
 
 class Lake(Protocol):

@@ -167,7 +167,7 @@ def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None)
 
 
 def _ending(ports: Ports, command: str, job_id: str) -> str:
-    """How a job ended that never became a run, from its record; without one, the command that lists the jobs or runs of
+    """How a job ended that never became a run, from its record. Without one, the command that lists the jobs or runs of
     the schedule that the id names."""
     record = ports.runs.record(job_id)
     if record is not None:

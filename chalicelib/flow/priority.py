@@ -64,8 +64,8 @@ def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[InheritedPr
 
 
 def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[InheritedPriority]:
-    """The priorities of all direct and indirect downstreams: schedules that wait for a success of this workflow when
-    ``starter`` starts it, schedules that wait for a success of those, and so on."""
+    """The priorities of all direct and indirect downstreams. The direct ones are schedules that wait for a success of
+    this workflow when ``starter`` starts it. The next ones wait for a success of those, and so on."""
     found: list[InheritedPriority] = []
     followed = 0
     seen, queue = {(starter, workflow)}, [(starter, workflow)]

@@ -1,7 +1,7 @@
 """Wake jobs that wait neither for a limit nor for an instant: after a resume, a carried update, an upstream's success.
 
-The schedule state is the outbox of a resume and of an update. It stays open until all jobs are woken, and has a cursor:
-after a death the step goes on with the page that it was at. An event that many jobs of a schedule wait for opens the
+The schedule state is the outbox of a resume and of an update. It stays open until all jobs are woken, and has a cursor.
+After a death the step goes on with the page that it was at. An event that many jobs of a schedule wait for opens the
 same outbox. A repeated page changes nothing but revisions.
 """
 

@@ -39,7 +39,7 @@ def at_each_call(play: Callable[[int | None], int], least: int, first: int = 1, 
 
 def cross(world: World, before: int | None, act: Callable[[], Any], flow: Callable[[], Any]) -> int:
     """Run a flow. Before its call with this number, or after the flow if there is none, the action runs, as on another
-    machine: its own calls are not counted. Returns the number of calls of the flow.
+    machine. Its own calls are not counted. Returns the number of calls of the flow.
     """
     plain = world.ports
 

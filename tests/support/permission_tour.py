@@ -2,7 +2,7 @@
 needs this.
 
 The scenarios of the crash points use every kind of write. The rest are reads, targets of every kind, and the other work
-of the handlers: over the API on moto, in worlds in memory, and by adapters whose requests are only recorded.
+of the handlers. They run over the API on moto, in worlds in memory, and by adapters whose requests are only recorded.
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a list of a kind holds: a word for one thing, the form of a pattern, an example, and the comparison of a
-    pattern with a value."""
+    """The rule of a list of one kind: a word for one thing, the form of a pattern, and an example. Then the comparison
+    of a pattern with a value."""
 
     word: str
     form: str

@@ -30,8 +30,8 @@ LEFT_OUT: dict[type, str] = {
 
 
 def namespace_of(row: Row | LimitState) -> str | None:
-    """The namespace that a row belongs to; None for a row of the whole installation, such as the limit of an EMR
-    application, and for a part of a plan, whose backfill names it."""
+    """The namespace that a row belongs to. None for a row of the whole installation, such as the limit of an EMR
+    application. None also for a part of a plan, because its backfill names the namespace."""
     match row:
         case AccessRow() | AllowedRow() | AuditRow() | GrantsRow() | QuotasRow() | Reprocess():
             return row.namespace

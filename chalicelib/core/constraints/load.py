@@ -60,8 +60,9 @@ class Metric(Document):
 
 
 class Measured(Document):
-    """The measurement, one of four: the share of a ``pool`` in use; the vCPUs in use of an EMR Serverless application,
-    as a share of its maximum capacity, if it has one; a CloudWatch metric; the free addresses of a ``subnet``."""
+    """One measurement: the share of a ``pool`` in use, or the vCPUs in use of an EMR Serverless application. Or a
+    CloudWatch metric, or the free addresses of a ``subnet``. The vCPUs are a share of the application's maximum
+    capacity, if it has one."""
 
     pool: Reference | None = None
     emr_application: str | None = Field(default=None, pattern=r"^[0-9a-z]{1,64}$")

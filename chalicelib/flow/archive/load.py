@@ -37,8 +37,8 @@ def load(
     """Import an export. ``into`` names the installation, so that an import that broke off is recognized. ``buckets``
     maps the buckets of the source to those of this installation. ``copy``: import also what the source still runs.
 
-    Raises `SluiceError`, with what to do, if newer code made the export, if a file is missing or was changed, if the
-    source still runs the namespaces, or if this installation has them already.
+    Raises `SluiceError`, with what to do, if newer code made the export, or if a file is missing or was changed. Also
+    if the source still runs the namespaces, or if this installation has them already.
     """
     made = known(copies, archive)
     if not made.closed and not copy:

@@ -54,8 +54,8 @@ def _drop_retry(ports: Ports, key: NodeKey, run: Run, why: str) -> None:
 
 
 def _close(ports: Ports, key: NodeKey, why: str) -> None:
-    """Put a node on record that has no run yet, and a tombstone over its job, so that no status of an upstream node
-    makes another job. A node that has become a run meanwhile is cancelled."""
+    """Put a node on record that has no run yet, and a tombstone over its job. So no status of an upstream node makes
+    another job. A node that has become a run meanwhile is cancelled."""
     for _ in range(MAX_CONFLICTS):
         if ports.runs.run(key.run_id, 1) is not None:
             cancel.request_cancel(ports, key.run_id, 1, why)

@@ -127,8 +127,8 @@ def advance(ports: Ports, run_id: str) -> None:
 
 
 def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None) -> None:
-    """Raise SluiceError if a re-run cannot begin: the node does not exist or would never start, a node of the DAG run
-    is active, or the graph was deleted."""
+    """Raise SluiceError if a re-run cannot begin. Then the node does not exist or would never start, a node of the DAG
+    run is active, or the graph was deleted."""
     dag = graph_of(ports, run)
     if node is not None and node not in dag.nodes:
         raise errors.invalid(

@@ -101,7 +101,7 @@ def put(
 
 
 def _wake_waiting(ports: Ports, row: Definition) -> None:
-    """Wake the jobs that wait for an approval of a workflow whose definition has changed: it may ask for none any more,
+    """Wake the jobs that wait for an approval of a workflow whose definition has changed. It may ask for none any more,
     or for that of others. A repeat of the request does what a death has left undone."""
     for waiting in lookup.every(partial(ports.catalog.subscriptions, waiters_key(row.name))):
         if waiting.since >= row.edition:
@@ -217,7 +217,7 @@ def check_format(new: Mapping[str, Any], old: Mapping[str, Any], field: str = "f
 
 
 def check_nesting(ports: Ports, name: str, bucket: str, prefix: str) -> None:
-    """Raise ``conflict`` if a prefix lies in a dataset of another namespace, whose objects it would take (O9): an
+    """Raise ``conflict`` if a prefix lies in a dataset of another namespace, whose objects it would take (O9). An
     object belongs to the dataset with the longest prefix. An installation that observes logs it."""
     if ports.settings.authorization == "off":
         return

@@ -2,7 +2,7 @@
 
 The request checks the whole document and stores all its parts but schedules and DAGs. These are put by `check`, hint by
 hint, in the order of an ordinary deployment. Each slice plans anew, so it goes on where the one before has ended or
-died, and a doubled hint changes nothing: one invocation at a time holds the row.
+died. A repeated hint changes nothing: one invocation at a time holds the row.
 """
 
 from __future__ import annotations

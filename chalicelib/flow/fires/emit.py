@@ -1,8 +1,9 @@
 """Emit: write the fires of timers ahead of their instants, and hint them for these instants.
 
 A shard with many due timers is handed on, part by part, to other invocations; the tick handles few timers itself.
-Timers are handled a hundred at a time: one read for their rows, one batch for all fires, one message for the hints of
-an instant. The timers of a failed batch, and a timer with more fires than one portion, go through `emit_timer`.
+Timers are handled a hundred at a time. They need one read for their rows, one batch for all fires, and one message for
+the hints of an instant. The timers of a failed batch, and a timer with more fires than one portion, go through
+`emit_timer`.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ MAX_READ_AHEAD = 12_500
 
 @dataclass(frozen=True, slots=True)
 class TimerStep:
-    """The result of one step of a timer: the fires to write, the plan that moves the timer, and ``again``, the instant
-    at which the timer needs a hint before the next tick."""
+    """The result of one step of a timer: the fires to write, and the plan that moves the timer. ``again`` is the
+    instant at which the timer needs a hint before the next tick."""
 
     schedule: str
     emission: Emission | None = None
@@ -98,7 +99,7 @@ class Hints:
 def emit_due(ports: Ports) -> int:
     """Prepare the fires of all timers due before the horizon, or hand them on. Concurrent emitters do no harm (E1).
 
-    Returns how many timers were handled here. The shards with few due rows are handled at once, up to `PAGE` rows; each
+    Returns how many timers were handled here. The shards with few due rows are handled at once, up to `PAGE` rows. Each
     other one is handed on to an invocation of its own. One failure does not stop the other timers; the errors are
     raised at the end.
     """

@@ -41,8 +41,8 @@ MIN_BATCH = 2  # a single job gets the ordinary check: if it is not delivered, a
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The deliveries that are ready to be sent, the jobs that wait for permits of their policies, and the refs that
-    need a check one by one."""
+    """The deliveries that are ready, the jobs that wait for permits of their policies, and the refs that need a check
+    one by one."""
 
     ready: tuple[Ready, ...]
     others: tuple[Ref, ...]

@@ -100,8 +100,8 @@ def _mark(waiter: Waiter) -> str:
 
 
 def plain_head(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
-    """The waiters before the first one that needs a claim: a run, or a job of a schedule whose jobs need more than a
-    permit of their policy."""
+    """The waiters before the first one that needs a claim. Such a waiter is a run, or a job of a schedule whose jobs
+    need more than a permit of their policy."""
     known: dict[str, bool] = {}
     seen = _seen(ports, waiters)
 

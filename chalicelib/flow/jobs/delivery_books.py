@@ -167,8 +167,8 @@ class Books:
 
 
 def _is_plain(each: Answered) -> bool:
-    """Whether the target accepted the delivery and the job holds no permit: then two writes record it, and of a job
-    that waited for a permit of its policy a third one, which takes it out of the queue."""
+    """Whether the target accepted the delivery and the job holds no permit. Then two writes record it. If the job
+    waited for a permit of its policy, a third one takes it out of the queue."""
     return isinstance(each.answer, Started) and not each.ready.job.held
 
 

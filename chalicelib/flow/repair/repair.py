@@ -1,8 +1,8 @@
 """Mend the tables of a frozen installation, after they were restored to different instants up to ten minutes apart.
 
-The rows of three tables are compared with each other, with the job runs of EMR, with the contexts of runs in S3, and
-with the objects of datasets. All of these outlive a restore of the tables. `docs/guarantees.md` says what no comparison
-shows. A repair that broke off is run again: it finds what is left.
+The rows of three tables are compared with each other, with job runs of EMR, contexts of runs in S3, and objects of
+datasets. All of these outlive a restore of the tables. `docs/guarantees.md` says what no comparison shows. A repair
+that broke off is run again: it finds what is left.
 """
 
 from __future__ import annotations

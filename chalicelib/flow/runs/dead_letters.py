@@ -23,8 +23,8 @@ MAX_BATCH = 100  # dead letters per request: each takes a transaction, and an AP
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """The result of a bulk redrive: the run ids that are delivered again, the refused ones with the reason, and whether
-    more dead letters remain for another request."""
+    """The result of a bulk redrive: the run ids that are delivered again, and the refused ones with the reason. It also
+    says whether more dead letters remain for another request."""
 
     run_ids: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]

@@ -139,7 +139,7 @@ def _failed(before: Run) -> str:
 
 
 def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
-    """Why a schedule has not run: its state, the events that it waits for, its waiting jobs, and in ``ended`` the last
+    """Why a schedule has not run: its state, the events that it waits for, and its waiting jobs. ``ended`` is the last
     work that never ran or was cancelled."""
     return why_and_count(ports, name, limit, limit)[0]
 
@@ -150,8 +150,8 @@ MAX_NAMED = 3  # waiting jobs whose reasons are in the sentence about a schedule
 def why_and_count(
     ports: Ports, name: str, limit: int, explained: int = MAX_NAMED, searches: bool = True
 ) -> tuple[View, int, bool]:
-    """The explanation of a schedule with its first ``explained`` waiting jobs; the number of those that wait among the
-    first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`."""
+    """The explanation of a schedule with its first ``explained`` waiting jobs. Then the number of those that wait among
+    the first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`."""
     schedule_state, schedule = lookup.existing(ports, name)
     page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
