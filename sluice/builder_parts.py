@@ -188,8 +188,8 @@ def concurrency(
 
 
 class Dataset(Named):
-    """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``. With
-    ``format: iceberg`` it is the location of an Iceberg table, each snapshot of which is a partition (T21).
+    """A prefix of S3 with partitions in ``key=value/`` folders, in the order of ``keys``, or with ``format:
+    iceberg`` the location of an Iceberg table. Each snapshot of the table is a partition (T21).
     ``operations``: the snapshots of a table that count; by default, not those that only rewrite or remove
     data. ``glue_table`` (``database.table``): the Glue catalog shows which snapshots are committed.
     ``single_writer``: all are, because commits of the table never compete. Without both, a later metadata
@@ -409,9 +409,9 @@ def measured(
     cloudwatch: Metric | None = UNSET,
     subnet: str | None = UNSET,
 ) -> Measured:
-    """One measurement: the share of a ``pool`` in use, or the vCPUs in use of an EMR Serverless application. Or
-    a CloudWatch metric, or the free addresses of a ``subnet``. The vCPUs are a share of the application's
-    maximum capacity, if it has one.
+    """One of four measurements: use of a ``pool``, vCPUs in use of an EMR Serverless application, a CloudWatch
+    metric, or free addresses of a ``subnet``. Use is a share of the pool. The vCPUs are a share of the
+    application's maximum capacity, if it has one.
     """
     return Measured(
         given({"pool": pool, "emr_application": emr_application, "cloudwatch": cloudwatch, "subnet": subnet})

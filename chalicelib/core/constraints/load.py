@@ -60,8 +60,8 @@ class Metric(Document):
 
 
 class Measured(Document):
-    """One measurement: the share of a ``pool`` in use, or the vCPUs in use of an EMR Serverless application. Or a
-    CloudWatch metric, or the free addresses of a ``subnet``. The vCPUs are a share of the application's maximum
+    """One of four measurements: use of a ``pool``, vCPUs in use of an EMR Serverless application, a CloudWatch metric,
+    or free addresses of a ``subnet``. Use is a share of the pool. The vCPUs are a share of the application's maximum
     capacity, if it has one."""
 
     pool: Reference | None = None

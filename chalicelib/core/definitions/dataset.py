@@ -39,8 +39,8 @@ SNAPSHOT = ("snapshot",)  # the partition key of a table
 
 
 class Dataset(Described):
-    """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``. With ``format:
-    iceberg`` it is the location of an Iceberg table, each snapshot of which is a partition (T21).
+    """A prefix of S3 with partitions in ``key=value/`` folders, in the order of ``keys``, or with ``format: iceberg``
+    the location of an Iceberg table. Each snapshot of the table is a partition (T21).
 
     ``operations``: the snapshots of a table that count; by default, not those that only rewrite or remove data.
     ``glue_table`` (``database.table``): the Glue catalog shows which snapshots are committed. ``single_writer``: all
