@@ -3,8 +3,8 @@
     core  <-  ports  <-  flow  <-  web          (an arrow points at what is imported)
                  ^-  aws        wiring joins them, handlers and app.py are entry points
 
-`ORDER` lists the packages of the service from the bottom to the top. A module imports only from its own package and
-from those above it in the list.
+`ORDER` lists the packages of the service, the lowest layer first. A module imports only from its own package and from
+those before it in the list.
 """
 
 from __future__ import annotations
