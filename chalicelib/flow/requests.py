@@ -64,7 +64,7 @@ def became(ports: Ports, job_id: str) -> dict[str, Any]:
     record = ports.runs.record(job_id)
     if record is not None:
         return {"job_id": job_id, "state": record.kind, "reason": record.reason}
-    return {"job_id": job_id, "state": None, "reason": "its history has expired"}
+    return {"job_id": job_id, "state": None, "reason": "the history of the job has expired"}
 
 
 def _hint_again(ports: Ports, job_id: str) -> None:

@@ -25,7 +25,7 @@ from chalicelib.core.writes import Row
 
 # Kinds that no export contains, each with the reason.
 LEFT_OUT: dict[type, str] = {
-    DeliveryLease: "it says which jobs an invocation sends at present; no invocation of the source sends any more",
+    DeliveryLease: "it names the jobs that an invocation sends at present; in a frozen source no invocation runs",
 }
 
 

@@ -37,7 +37,7 @@ PART = 100
 # Jobs created in one transaction, which also writes the backfill and expects the schedule state.
 BATCH_SIZE = 50
 
-# How often the step of a DAG is checked: no transaction of a node's run knows the re-processing (L21).
+# How often the step of a DAG is checked: no transaction of a node's run names the re-processing (L21).
 DAG_CHECK = MINUTE
 
 EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]

@@ -119,7 +119,7 @@ class Reprocess(Document):
             got = " and ".join(given) or "none"
             raise invalid(given[-1] if given else "dataset", "one of dataset, run and fires", got)
         if self.dataset is None and (bounds or self.partition is not None):
-            raise invalid("dataset", "a dataset with partition, from or to", f"{given[0]} with it")
+            raise invalid("dataset", "a dataset with partition, from or to", f"{given[0]}, which has no such bounds")
         if self.dataset is not None and bounds == (self.partition is not None):
             got = "both" if bounds else "neither"
             raise invalid("partition", "either a partition or bounds (from, to)", got)

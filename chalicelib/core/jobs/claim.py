@@ -249,8 +249,8 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
 
 
 def _named(limit_name: str, job: Job, facts: Facts) -> list[NameShared]:
-    """The write that tells a policy of its admission queue ``limit_name``, in whose name is the shared limit. Empty if
-    the policy knows of it, or if the plan writes to the limit of the policy already."""
+    """The write that adds the admission queue ``limit_name`` to its policy. The name contains the shared limit. Empty
+    if the policy has the queue, or if the plan writes to the limit of the policy already."""
     if not names.is_admission(limit_name) or facts.schedule is None or facts.schedule.policy is None:
         return []
     own = names.policy_limit(facts.schedule.policy)

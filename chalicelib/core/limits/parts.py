@@ -20,7 +20,7 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.rows.limit import LimitState, Waiter
 
-# If an invocation dies after a job has joined a part, and before it has woken the queue, a sweep finds the part.
+# If an invocation crashes after a job has joined a part, and before it has woken the queue, a sweep finds the part.
 CHECKED: Millis = 30 * SECOND
 
 

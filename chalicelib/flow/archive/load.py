@@ -43,7 +43,7 @@ def load(
     made = known(copies, archive)
     if not made.closed and not copy:
         message = "expected an export whose source has given the namespaces up, got one whose source still runs them"
-        hint = "export with --move; or add --copy if the source is gone or never starts again: otherwise both start"
+        hint = "export with --move, or add --copy if the source never starts again; else both start the same runs"
         raise SluiceError("conflict", message, MANIFEST, hint)
     for part in made.parts:
         manifest.checked(part, archive.text(part.file))

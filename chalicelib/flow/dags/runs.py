@@ -140,7 +140,7 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
     states = node_states(ports, run, dag, row)
     busy = [f"{name} is {status.state}" for name, status in states.items() if status.state in UNDER_WAY]
     if busy or run.state != "SUCCEEDED":
-        got = ", ".join(busy) or f"it is {_not_begun(run)}"
+        got = ", ".join(busy) or f"the start is {_not_begun(run)}"
         hint = "wait until it has ended, or cancel its runs"
         raise SluiceError("conflict", f"expected a DAG run without active nodes, got one where {got}", None, hint)
     if len(_reruns(row)) >= MAX_RERUNS:

@@ -29,7 +29,7 @@ def hold_failing(ports: Ports, run: Run) -> None:
         ):
             return
         _, schedule = existing(ports, run.schedule)
-        reason = f"{count_of(failed, 'run')} failed in a row, the last one was {run.run_id}"
+        reason = f"{count_of(failed, 'run')} failed in a row; the last one was {run.run_id}"
         _, plan = lifecycle.pause(schedule_state, schedule, "hold", False, ports.clock.now(), "sluice", reason)
         if ports.ledger.commit(plan) is None:
             wake.all_of(ports, run.schedule)

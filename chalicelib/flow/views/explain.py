@@ -25,6 +25,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.text import count_of
 from chalicelib.core.triggers import nodes, tree
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
@@ -313,12 +314,12 @@ def _conditions(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
 def _not_enabled(schedule_state: ScheduleState, waiting: int) -> str:
     """Why a schedule that is not enabled does not run, and what to do."""
     reason = f": {schedule_state.reason}" if schedule_state.reason else ""
-    since = f"since {iso(schedule_state.mode_at)}{reason}"
+    since, jobs = f"since {iso(schedule_state.mode_at)}{reason}", count_of(waiting, "job")
     match schedule_state.mode:
         case "hold" | "backlog":
-            return f"the schedule has been on {schedule_state.mode} {since}; {waiting} waiting: resume it"
+            return f"the schedule has been paused ({schedule_state.mode}) {since}; {jobs} waiting: resume the schedule"
         case "drain":
-            return f"the schedule takes no more work {since}; {waiting} waiting: resume it to take more"
+            return f"the schedule has taken no new work {since}; {jobs} waiting: resume the schedule to take more"
         case "completed":
             return "all fires are done; enable the schedule to start again"
         case _:
