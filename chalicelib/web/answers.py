@@ -372,8 +372,8 @@ class PartOfTrigger(Answer):
 
 
 class StateOfConstraint(Answer):
-    """``used`` of ``max`` permits of its limit are taken, by the runs in ``held_by``, at most 20; null if it has no
-    limit, or the limit does not list its holders."""
+    """``used`` of ``max`` permits of its limit are taken, by the runs in ``held_by``, at most 20. All are null if it
+    has no limit, or the limit does not list its holders."""
 
     type: str
     met: bool

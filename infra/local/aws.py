@@ -137,8 +137,8 @@ def _read_streams_from_their_beginning(lambda_svc: Any) -> None:
 
 
 def _check_once(checks_of: Callable[..., list[tuple[str, str]]]) -> Callable[..., list[tuple[str, str]]]:
-    """Name each permission of a transaction once, an action and a table's ARN, in the order of the items: the first
-    that is refused is the same."""
+    """Name each permission of a transaction once, an action and a table's ARN, in the order of the items. The first
+    that is refused stays the same."""
 
     def checks(*args: Any, **kwargs: Any) -> list[tuple[str, str]]:
         return list(dict.fromkeys(checks_of(*args, **kwargs)))

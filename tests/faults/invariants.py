@@ -184,7 +184,7 @@ def check_rest(world: World, one_clock: bool = True) -> None:
 def check_awake(world: World) -> None:
     """Check that all work that can proceed is checked soon: by the sweep if no hint comes."""
     stock, now = check(world), world.clock.now()
-    # What a drain leaves behind after a lost race is dropped by the next drain, which the closed row of the generation
+    # What a drain leaves behind after a conflict is dropped by the next drain, which the closed row of the generation
     # causes.
     draining = {(job.schedule, job.generation) for job in stock.jobs
                 if job.closed and job.wake_at is not None and job.wake_at <= now + MINUTE}  # fmt: skip

@@ -91,8 +91,9 @@ def parse_use(text: str) -> ForeignUse:
 
 
 class Grant(Document):
-    """What the documents of namespace ``to`` may use: workflows that they ``run``, workflows or schedules whose status
-    they ``follow``, workflows whose ``context`` their runs read, and datasets, event types, pools and policies."""
+    """What the documents of namespace ``to`` may use. They ``run`` workflows, ``follow`` the status of workflows or
+    schedules, and their runs read the ``context`` of workflows. They also use datasets, event types, pools and
+    policies."""
 
     to: str
     run: tuple[str, ...] = Field(default=(), max_length=MAX_NAMES)
@@ -163,7 +164,8 @@ def is_waiting_for(reason: str) -> bool:
 
 
 def missing_hint(owner: str) -> str:
-    """What to do about a name in another namespace that does not exist, or is not granted: nobody learns which."""
+    """What to do about a name in another namespace. The text is the same for an unknown name and for one that is not
+    granted: it must not tell which."""
     return f"correct the name; if it is right, an administrator of {owner} can grant it: sluice grants {owner}"
 
 

@@ -202,7 +202,7 @@ class _Batch:
         return [each.ref for call in self.calls for each in call]
 
     def next(self) -> _SubBatch | None:
-        """Take the next sub-batch, and read its rows. Returns None if the read took longer than ``FRESH``; then the
+        """Take the next sub-batch, and read its rows. Returns None if the read took longer than ``FRESH``. Then the
         calls are left, with the revisions that were read, and the next read is for one call.
 
         Raises _NoTime if too little time is left, or if reads have been slow for ``SLOW_TABLES``.

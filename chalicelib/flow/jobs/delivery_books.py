@@ -31,7 +31,7 @@ from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 MAX_WRITES = 100  # per transaction
 PLAIN_WRITES, QUEUED_WRITES = 2, 4  # of a delivery, and of one from a queue, which may need one for its queue alone
@@ -168,8 +168,8 @@ class Books:
 
 
 def _is_plain(each: Answered) -> bool:
-    """Whether the target accepted the delivery and the job holds no permit: then two writes record it, and of a job
-    that waited for a permit of its policy a third one, which takes it out of the queue."""
+    """Whether the target accepted the delivery and the job holds no permit. Then two writes record it. If the job
+    waited for a permit of its policy, a third one takes it out of the queue."""
     return isinstance(each.answer, Started) and not each.ready.job.held
 
 
@@ -216,7 +216,7 @@ def _delivered(each: Answered) -> Run:
 def _book(ports: Ports, each: Answered) -> None:
     """Record a delivery, even if its job no longer exists. A run that already exists is not changed."""
     run, job_id = _delivered(each), each.ready.job.job_id
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         if ports.runs.run(run.run_id, run.attempt) is not None:
             return  # another invocation was faster
         job, record = _what_became_of(ports, each.ready.job)
@@ -227,7 +227,7 @@ def _book(ports: Ports, each: Answered) -> None:
             plan.append(Delete(record))
         if ports.ledger.commit(plan) is None:
             return
-    raise RuntimeError(f"recording the delivery of job {job_id} lost {MAX_RACES} races")
+    raise too_many_conflicts(f"recording the delivery of job {job_id}", "the sweep will hint the job again")
 
 
 def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
@@ -282,7 +282,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
         if ports.ledger.commit([*kept, *claim.delete_plan(job, held, now), *woken]) is None:
             notices.hint(ports, notices_due)
         return None
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         later = replace(
             job,
             wake_at=after.at,

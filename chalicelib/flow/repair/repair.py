@@ -1,8 +1,8 @@
 """Mend the tables of a frozen installation, after they were restored to different instants up to ten minutes apart.
 
-The rows of three tables are compared with each other, with the job runs of EMR, with the contexts of runs in S3, and
-with the objects of datasets. All of these outlive a restore of the tables. `docs/guarantees.md` says what no comparison
-shows. A repair that broke off is run again: it finds what is left.
+The rows of three tables are compared with each other, with job runs of EMR, contexts of runs in S3, and objects of
+datasets. All of these outlive a restore of the tables. `docs/guarantees.md` says what no comparison shows. A repair
+that broke off is run again: it finds what is left.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from chalicelib.flow.ingest import apply, objects
 from chalicelib.flow.limits import policies
 from chalicelib.flow.repair.stock import Outbox, Stock, attempt_of
 from chalicelib.flow.schedules import pauses
-from chalicelib.ports import MAX_RACES, Begun, Copies, Ports
+from chalicelib.ports import MAX_CONFLICTS, Begun, Copies, Ports
 
 Unknown = Literal["adopt", "cancel", "leave"]
 WHY = "held by a repair"
@@ -465,7 +465,7 @@ class Repair:
     def _write(self, *plan: Write) -> None:
         if self.dry_run:
             return
-        for _ in range(MAX_RACES):
+        for _ in range(MAX_CONFLICTS):
             if self.ports.ledger.commit(plan) is None:
                 return
         raise RuntimeError(f"expected a frozen installation, got a change of {plan[0]}; freeze it, and repair again")

@@ -93,8 +93,8 @@ def of_policy(ports: Ports, row: Definition) -> View:
 
 
 def _shared(ports: Ports, policy: str, head: Sequence[Waiter]) -> list[str]:
-    """The limits with which jobs may need admission to a policy: those of the pools of its namespace, those of EMR
-    applications, and those with which the first waiters were admitted."""
+    """The limits with which jobs may need admission to a policy. They are those of the pools of its namespace, those of
+    EMR applications, and those with which the first waiters were admitted."""
     found = [
         limit_name
         for row in definitions_in(ports, "pool", policy.partition(".")[0])

@@ -188,7 +188,7 @@ def test_c16_an_approval_that_is_late_aborts() -> None:
     assert waits == Condition(constraint(limited), False, f"{rule}: waits for approval", ends)
     assert (waits.waits, waits.aborts) == (True, False)
     [late] = evaluate(limited, now=ends)
-    assert late == Condition(constraint(limited), False, f"{rule}: no approval until {iso(ends)}", ends, abort=True)
+    assert late == Condition(constraint(limited), False, f"{rule}: not approved by {iso(ends)}", ends, abort=True)
     assert (late.waits, late.aborts) == (False, True)
 
 
