@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from chalicelib.aws.tables.catalog import DynamoCatalog
+from chalicelib.aws.tables.prefetch import DynamoPrefetch
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.targets.answers import NoAnswer, NotNow
@@ -14,6 +16,7 @@ from chalicelib.flow.jobs import batch, deliver
 from chalicelib.flow.runs import cancel, dead_letters
 from chalicelib.flow.views.explain import why_job, why_run
 from tests.support.deliveries_crossed import fires
+from tests.support.fakes import FakeEmr, FakeQueue, FakeTargets
 from tests.support.schedules import at
 from tests.support.state_machines import MACHINE
 from tests.support.world import EMR, SQS, World, flights
@@ -23,6 +26,7 @@ ONE, TWO = f"{ROLES}sluice-target-one", f"{ROLES}sluice-target-two"
 PROBE = "arn:aws:lambda:us-east-1:123456789012:function:sluice-target-check"
 AT_ONE = "1 12 2 3 *"
 NOTIFY = {"target": SQS}
+CALM = {"calm": {"max_events": 20, "interval": "10s"}}
 FIVE = {"spread": {"count": 5, "over": "1ms"}}
 
 
@@ -210,9 +214,8 @@ def test_o10_a_role_that_changes_while_fires_wait_is_used() -> None:
 
 def test_o10_a_policy_sends_blocks_with_the_role() -> None:
     world = World(target_role_arns=(f"{ROLES}*",))
-    policies = {"calm": {"max_events": 20, "interval": "10s"}}
     schedule = at(AT_ONE, "notify", spread={"count": 40, "over": "1ms"}, policy="calm", coalesce=False)
-    world.deploy({**flights({"s": schedule}, notify=NOTIFY), "policies": policies})
+    world.deploy({**flights({"s": schedule}, notify=NOTIFY), "policies": CALM})
     world.allow("demo", target_role=ONE)
     world.pass_by("3m")
     assert len(world.targets.queue.messages) == 40
@@ -223,9 +226,8 @@ def test_o10_a_policy_sends_blocks_with_the_role() -> None:
 
 def test_o10_an_outage_of_sts_loses_nothing_of_a_policy() -> None:
     world = World(target_role_arns=(f"{ROLES}*",))
-    policies = {"calm": {"max_events": 20, "interval": "10s"}}
     schedule = at(AT_ONE, "notify", spread={"count": 10, "over": "1ms"}, policy="calm", coalesce=False)
-    world.deploy({**flights({"s": schedule}, notify=NOTIFY), "policies": policies})
+    world.deploy({**flights({"s": schedule}, notify=NOTIFY), "policies": CALM})
     world.allow("demo", target_role=ONE)
     world.targets.sts.down = "Throttling"
     world.pass_by("3m")
@@ -433,6 +435,46 @@ def test_o10_a_repeated_call_has_the_role() -> None:
     world.pass_by("3m")
     assert called(world) == [("start_many", ONE)] * 2
     assert len(world.targets.sts.assumed) == 1
+
+
+# -- when STS is called --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [at(AT_ONE), at(AT_ONE, "notify"), at(AT_ONE, "notify", **FIVE), at(AT_ONE, "notify", policy="calm", **FIVE)],
+    ids=["a run", "a delivery", "a batch", "a block of permits"],
+)
+def test_o10_no_call_of_sts_comes_between_last_read_and_start(
+    schedule: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    def tell(owner: type, name: str, word: str) -> None:
+        method = getattr(owner, name)
+
+        def call(*args: Any, **named: Any) -> Any:
+            told.append(word)
+            return method(*args, **named)
+
+        monkeypatch.setattr(owner, name, call)
+
+    tell(FakeTargets, "assume", "assume")
+    tell(DynamoCatalog, "schedule_state", "read")
+    tell(DynamoPrefetch, "stamps", "read")
+    for fake in (FakeEmr, FakeQueue):
+        tell(fake, "start_many", "send")
+    tell(FakeEmr, "start", "send")
+    world = World(target_role_arns=(f"{ROLES}*",))
+    world.deploy({**flights({"s": {**schedule, "coalesce": False}}, notify=NOTIFY), "policies": CALM})
+    world.allow("demo", target_role=ONE)
+    world.pass_by("3m")
+    assert "send" in told
+    for number, word in enumerate(told):
+        if word == "send":
+            before = [each for each in told[:number] if each != "send"]
+            assert before[-1] == "read"
+            assert "assume" in before
 
 
 # -- the document --------------------------------------------------------------------------------------------------
