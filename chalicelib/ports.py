@@ -34,6 +34,7 @@ from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer, Ve
 from chalicelib.core.rows.spans import RunSpan
 from chalicelib.core.rows.stamps import Stamp
 from chalicelib.core.runs.metrics import Measure
+from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate
 from chalicelib.core.writes import Conflict, Put, Row, Write
 from chalicelib.settings import Settings
@@ -458,10 +459,19 @@ class TargetAdapter(Protocol):
 class Targets(Protocol):
     """The target adapters by type, and calls to systems outside of Sluice."""
 
-    def of(self, kind: str) -> TargetAdapter: ...
+    def of(self, kind: str, role: TargetRole | None = None) -> TargetAdapter:
+        """The adapter of a type of target. With a ``role``, it calls AWS with the credentials that `assume` has got for
+        it, and gets none itself."""
 
-    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
-        """Call a function or a web address and return its answer, or why there is none (C15)."""
+    def assume(self, kind: str, role: TargetRole) -> NotAssumed | None:
+        """Get credentials of a role that are valid for the next minutes, unless there are some, and build the adapter.
+        Returns why there are none."""
+
+    def probe(
+        self, target: Mapping[str, Any], question: Mapping[str, Any], role: TargetRole | None = None
+    ) -> bytes | Never | NoAnswer:
+        """Call a function or a web address and return its answer, or why there is none (C15). ``role`` is as in
+        `of`."""
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
         """The value of the external metric of a load constraint, or why there is none (C6)."""

@@ -77,6 +77,9 @@ class Settings:
     authorization: str = "off"
     # Patterns of the ARNs of users and roles that administer the installation: they create namespaces (O5).
     administrators: tuple[str, ...] = ()
+    # Patterns of the ARNs of roles that allow-lists may name for calls of targets (O10). IAM lets the Lambdas assume
+    # these alone.
+    target_role_arns: tuple[str, ...] = ()
     # The account of the stack. Targets of other accounts need an allow-list that names them (O10).
     account: str = ""
     # List prices of EMR Serverless, in dollars; `core/runs/costs.py` has their date and region. Yours may differ (H1).
@@ -142,6 +145,7 @@ class Settings:
             "watched_buckets": _names,
             "authorization": _one_of("SLUICE_AUTHORIZATION", "off", "observe", "enforce"),
             "administrators": _administrators,
+            "target_role_arns": _names,
             "account": str,
         }
         tuned: dict[str, Any] = {

@@ -49,6 +49,41 @@ class SystemClock:
 def client(service: str, **options: Any) -> Any:
     """A boto3 client with Sluice's timeouts; ``options`` override the configuration."""
     import boto3
+
+    return boto3.client(service, config=_config(options))
+
+
+def client_as(credentials: Any, service: str, **options: Any) -> Any:
+    """A client of botocore alone that signs with these credentials."""
+    import botocore.session
+    from botocore.credentials import CredentialResolver
+
+    session = botocore.session.Session()
+    session.register_component("credential_provider", CredentialResolver([_Given(credentials)]))
+    session.register_component("data_loader", _models())  # the models of services are read once for all roles
+    return session.create_client(service, config=_config(options))
+
+
+class _Given:
+    """A provider of the credentials that it is given, in the form that botocore expects."""
+
+    METHOD = "assumed"
+
+    def __init__(self, credentials: Any) -> None:
+        self._credentials = credentials
+
+    def load(self) -> Any:
+        return self._credentials
+
+
+@cache
+def _models() -> Any:
+    from botocore.loaders import Loader
+
+    return Loader()
+
+
+def _config(options: dict[str, Any]) -> Any:
     from botocore.config import Config
 
     defaults: dict[str, Any] = {
@@ -59,7 +94,7 @@ def client(service: str, **options: Any) -> Any:
         # the time of a Lambda.
         "parameter_validation": False,
     }
-    return boto3.client(service, config=Config(**defaults | options))
+    return Config(**defaults | options)
 
 
 def is_down(error: Exception) -> bool:
@@ -74,7 +109,7 @@ def targets(settings: Settings) -> AwsTargets:
     from chalicelib.aws.targets.clients import Clients
     from chalicelib.aws.targets.registry import AwsTargets
 
-    return AwsTargets(Clients(client, SystemClock().now), settings)
+    return AwsTargets(Clients(client, SystemClock().now, client_as, place()[1] or "dev"), settings)
 
 
 @cache

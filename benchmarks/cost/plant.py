@@ -32,6 +32,7 @@ from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.sqs import SqsTarget
 from chalicelib.core.definitions.app import App
 from chalicelib.core.instants import MINUTE, iso, parse_instant
+from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
@@ -56,10 +57,15 @@ class Targets:
     def __init__(self, emr: EmrServerlessTarget, sqs: SqsTarget) -> None:
         self._by_kind: dict[str, TargetAdapter] = {"emr_serverless": emr, "sqs": sqs}
 
-    def of(self, kind: str) -> TargetAdapter:
+    def of(self, kind: str, role: TargetRole | None = None) -> TargetAdapter:
         return self._by_kind[kind]
 
-    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+    def assume(self, kind: str, role: TargetRole) -> NotAssumed | None:
+        raise NotImplementedError("no measured path has a target role")
+
+    def probe(
+        self, target: Mapping[str, Any], question: Mapping[str, Any], role: TargetRole | None = None
+    ) -> bytes | Never | NoAnswer:
         raise NotImplementedError("no measured path has a probe")
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:

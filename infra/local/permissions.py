@@ -179,6 +179,11 @@ def _ssm(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterato
     )
 
 
+def _sts(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    _expect(operation, "AssumeRole")
+    yield Need("sts:AssumeRole", parameters["RoleArn"])
+
+
 def _glue(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
     """GetTable needs the action on the catalog, the database and the table, so the policy has to name all three."""
     _expect(operation, "GetTable")
@@ -230,6 +235,7 @@ _RULES: dict[str, Callable[[str, Mapping[str, Any], Place], Iterator[Need]]] = {
     "sqs": _sqs,
     "ssm": _ssm,
     "stepfunctions": _states,
+    "sts": _sts,
 }
 
 

@@ -54,6 +54,7 @@ def parameters(aws_url: str, emr_url: str | None, application: str) -> dict[str,
         "EmrEndpointUrl": emr_url or "",
         "ApiBaseUrl": aws_url,
         "WatchedBuckets": landing.BUCKET,
+        "TargetRoleArns": "arn:aws:iam::000000000000:role/sluice-target-*",
         # ministack does not pass on who signed a request.
         "Authorization": "off",
         # A waiting Lambda costs nothing here, and a claim gets new work at once.

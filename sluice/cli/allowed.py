@@ -28,6 +28,10 @@ def allowed(
         removed = _removed(present or {}, new)
         if removed:
             frame.confirm(f"{namespace} may no longer use {', '.join(removed)}: such runs will fail. Go on?", yes)
+        role, before = new.get("target_role"), (present or {}).get("target_role")
+        if role != before:
+            who = f"the role {role}" if role else "the roles of the Lambdas"
+            frame.confirm(f"Sluice will call the targets of {namespace} with {who}. Go on?", yes)
 
     namespace_document.show_or_replace(namespace, "allowed", "the allow-list", file, as_json, _show, confirm)
 
@@ -53,5 +57,6 @@ def _show(view: Document) -> None:
     rows: list[tuple[render.Cell, ...]] = []
     for kind, patterns in view.items():
         if kind not in OWN and patterns is not None:
-            rows += [(kind if not number else "", pattern) for number, pattern in enumerate(patterns or ["none"])]
+            listed = patterns if isinstance(patterns, list) else [patterns]
+            rows += [(kind if not number else "", pattern) for number, pattern in enumerate(listed or ["none"])]
     render.table(out, ("LIST", "ALLOWED"), rows)

@@ -9,6 +9,7 @@ from typing import Any
 from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.rows.run import Run
+from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate, Started
 from chalicelib.ports import TargetAdapter
@@ -70,7 +71,8 @@ class PlayedTargets:
         self.measures: list[tuple[str | None, float]] = []  # newest first
         self.questions: list[Mapping[str, Any]] = []
 
-    def of(self, kind: str) -> TargetAdapter:
+    def of(self, kind: str, role: TargetRole | None = None) -> TargetAdapter:
+        del role  # a test has no IAM
         if kind == "worker":
             return self._worker
         return DagStarts() if kind == "dag" else self.played(kind)
@@ -88,8 +90,14 @@ class PlayedTargets:
             target.begun = []
         return found
 
-    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
-        del target
+    def assume(self, kind: str, role: TargetRole) -> NotAssumed | None:
+        del kind, role
+        return None
+
+    def probe(
+        self, target: Mapping[str, Any], question: Mapping[str, Any], role: TargetRole | None = None
+    ) -> bytes | Never | NoAnswer:
+        del target, role
         self.questions.append(question)
         if not self.answers:
             return NoAnswer("the test has given no answer of a probe: call answer_probes")

@@ -13,6 +13,7 @@ from tests.cli.played_api import PlayedApi
 PATH = "/v1/namespaces/demo/allowed"
 QUEUE = "arn:aws:sqs:eu-west-1:123456789012:team-a-*"
 OTHER = "arn:aws:sqs:eu-west-1:123456789012:team-b-*"
+ROLE = "arn:aws:iam::123456789012:role/sluice-target-demo"
 VIEW = {"name": "demo", "kind": "allowed", "version": 4, "queues": [QUEUE, OTHER], "topics": []}
 CHANGE = {"name": "demo", "kind": "allowed", "did": "replaced", "version": 5}
 
@@ -64,3 +65,28 @@ def test_an_answer_is_printed_as_json_on_request(api: PlayedApi, sluice: Sluice,
     api.play("PUT", PATH, CHANGE)
     result = sluice("allowed", "demo", "--file", str(lists), "--json", "--yes")
     assert json.loads(result.stdout)["did"] == "replaced"
+
+
+def test_a_target_role_is_shown_in_one_line(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", PATH, VIEW | {"target_role": ROLE})
+    lines = [line.split() for line in sluice("allowed", "demo").output.splitlines()]
+    assert ["target_role", ROLE] in lines
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (None, ROLE, f"call the targets of demo with the role {ROLE}. Go on?"),
+        (ROLE, None, "call the targets of demo with the roles of the Lambdas. Go on?"),
+    ],
+)
+def test_a_change_of_the_target_role_asks_before(
+    api: PlayedApi, sluice: Sluice, tmp_path: Path, before: str | None, after: str | None, words: str
+) -> None:
+    file = tmp_path / "allowed.json"
+    file.write_text(json.dumps({"target_role": after}))
+    api.play("GET", PATH, {"name": "demo", "kind": "allowed", "version": 4, "target_role": before})
+    result = sluice("allowed", "demo", "--file", str(file), input="n\n")
+    assert result.exit_code == 1
+    assert words in " ".join(result.output.split())
+    assert api.sent("PUT", PATH) == []

@@ -95,8 +95,8 @@ class _SlowTargets:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._slow.world.targets, name)
 
-    def of(self, kind: str) -> Any:
-        return _SlowTarget(self._slow, self._slow.world.targets.of(kind))
+    def of(self, kind: str, *role: Any) -> Any:
+        return _SlowTarget(self._slow, self._slow.world.targets.of(kind, *role))
 
 
 class _SlowTarget:

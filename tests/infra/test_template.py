@@ -197,6 +197,7 @@ def test_every_lambda_has_its_environment(template: dict[str, Any]) -> None:
         "SLUICE_EMR_APPLICATION_ID",
         "SLUICE_EMR_JOB_ROLE_ARN",
         "SLUICE_ACCOUNT",
+        "SLUICE_TARGET_ROLE_ARNS",
         "SLUICE_EMR_APPLICATION_IDS",
         "SLUICE_EMR_ROLE_ARNS",
         "SLUICE_EMR_RUN_LIMITS",

@@ -95,18 +95,25 @@ class CrashingTargets:
     def __init__(self, inner: Any, points: CrashPoints) -> None:
         self._inner, self._points = inner, points
 
-    def of(self, kind: str) -> Any:
-        return Crashing(self._inner.of(kind), self._points, ("start", "start_many", "cancel"))
+    def of(self, kind: str, *role: Any) -> Any:
+        return Crashing(self._inner.of(kind, *role), self._points, ("start", "start_many", "cancel"))
 
-    def probe(self, target: Any, question: Any) -> Any:
-        return self._inner.probe(target, question)
+    def assume(self, kind: str, role: Any) -> Any:
+        before = self._inner.sts.tries
+        refused = self._inner.assume(kind, role)
+        if self._inner.sts.tries > before:
+            self._points.effect("assume")
+        return refused
+
+    def probe(self, target: Any, question: Any, *role: Any) -> Any:
+        return self._inner.probe(target, question, *role)
 
     def measure(self, source: Any) -> Any:
         return self._inner.measure(source)
 
 
 EFFECTS = {
-    *("commit", "put_all", "send", "send_all", "start", "start_many", "cancel"),
+    *("commit", "put_all", "send", "send_all", "start", "start_many", "cancel", "assume"),
     *("put_context", "put_manifest", "put_data"),
 }
 

@@ -91,8 +91,11 @@ class CutTargets:
     def __init__(self, inner: Any, cut: Cut) -> None:
         self._inner, self._cut = inner, cut
 
-    def of(self, kind: str) -> Any:
-        return CutPort(self._inner.of(kind), self._cut)
+    def of(self, kind: str, *role: Any) -> Any:
+        return CutPort(self._inner.of(kind, *role), self._cut)
+
+    def assume(self, kind: str, role: Any) -> Any:
+        return self._cut.crossing(lambda: self._inner.assume(kind, role))
 
 
 class CutAhead:

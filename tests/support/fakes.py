@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
+from botocore.exceptions import ClientError
+
+from chalicelib.aws.targets.assumed import AssumedRoles
 from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.step_functions import StepFunctionsTarget
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.run import Run
+from chalicelib.core.runs.target_roles import NotAssumed, TargetRole
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.ports import Begun
@@ -151,8 +156,63 @@ class FakeQueue:
         return None
 
 
+class FakeSts:
+    """STS: sessions of an hour. Refusals, and with which role each call of a target was made."""
+
+    def __init__(self, clock: Any) -> None:
+        self._clock = clock
+        self.assumed: list[Mapping[str, Any]] = []  # the requests that STS answered with credentials
+        self.tries = 0
+        self.down = ""  # the error code of every call, while it is set
+        self.denied: set[str] = set()  # the ARNs of roles that IAM refuses
+        self.until: dict[str, Instant] = {}  # of the sessions, by access key
+        self.called_as: list[tuple[str, str, str]] = []  # the call, the run, and the role with which it was made
+        self.expired: list[tuple[str, str]] = []  # calls of targets with credentials that had ended
+
+    def assume_role(self, **request: Any) -> dict[str, Any]:
+        self.tries += 1
+        code = self.down or ("AccessDenied" if request["RoleArn"] in self.denied else "")
+        if code:
+            raise ClientError({"Error": {"Code": code, "Message": f"{code} for {request['RoleArn']}"}}, "AssumeRole")
+        key, end = f"key{len(self.assumed)}", self._clock.now() + request["DurationSeconds"] * 1_000
+        self.assumed.append(request)
+        self.until[key] = end
+        made = {"AccessKeyId": key, "SecretAccessKey": "secret", "SessionToken": "token"}
+        return {"Credentials": {**made, "Expiration": datetime.fromtimestamp(end / 1_000, UTC)}}
+
+    def note(self, call: str, run: str, role: TargetRole, access_key: str) -> None:
+        self.called_as.append((call, run, role.arn))
+        if self._clock.now() >= self.until[access_key]:
+            self.expired.append((call, run))
+
+
+class _AsRole:
+    """An adapter whose calls are made with the credentials of a role."""
+
+    def __init__(self, inner: Any, role: TargetRole, targets: FakeTargets) -> None:
+        self._inner, self._role, self._targets = inner, role, targets
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+
+        def call(*args: Any) -> Any:
+            key = self._targets.roles.present(self._role).access_key
+            for run in _runs_of(args[0]):
+                self._targets.sts.note(name, run.run_id, self._role, key)
+            return method(*args)
+
+        return call
+
+
+def _runs_of(argument: Any) -> list[Run]:
+    many = argument if isinstance(argument, Sequence) else [argument]
+    return [each[0] if isinstance(each, tuple) else each for each in many]
+
+
 class FakeTargets:
     def __init__(self, clock: Any) -> None:
+        self.sts = FakeSts(clock)
+        self.roles = AssumedRoles(lambda: self.sts, _no_client, clock.now, "test")
         self.emr = FakeEmr(clock)
         self.queue = FakeQueue(clock)
         self.worker = WorkerTarget(clock.now)
@@ -163,7 +223,13 @@ class FakeTargets:
         self.measured: list[Mapping[str, Any]] = []
         self.asked: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
 
-    def of(self, kind: str) -> Any:
+    def of(self, kind: str, role: TargetRole | None = None) -> Any:
+        return self._of(kind) if role is None else _AsRole(self._of(kind), role, self)
+
+    def assume(self, kind: str, role: TargetRole) -> NotAssumed | None:
+        return self.roles.renew(role)
+
+    def _of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
         if kind == "step_functions":
@@ -172,10 +238,18 @@ class FakeTargets:
             return DagStarts()  # the real one: it calls no service that needs a fake
         return self.emr if kind == "emr_serverless" else self.queue
 
-    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+    def probe(
+        self, target: Mapping[str, Any], question: Mapping[str, Any], role: TargetRole | None = None
+    ) -> bytes | Never | NoAnswer:
+        if role is not None:
+            self.sts.note("probe", str(question.get("job_id")), role, self.roles.present(role).access_key)
         self.asked.append((target, question))
         return self.says.pop(0) if len(self.says) > 1 else self.says[0]
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
         self.measured.append(source)
         return self.load
+
+
+def _no_client(credentials: Any, service: str, **options: Any) -> Any:
+    raise AssertionError(f"expected calls of fakes alone, got a client of {service}")

@@ -16,6 +16,7 @@ from typing import Any
 from chalicelib.aws.hints import SqsHints
 from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.aws.s3.payloads import S3Payloads
+from chalicelib.aws.targets.assumed import AssumedRoles
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.event_bus import EventBusTarget
 from chalicelib.aws.targets.lambda_function import LambdaTarget
@@ -92,7 +93,7 @@ def stand_ins() -> Iterator[tuple[type, str]]:
     yield from ((MemoryLake, name) for name in ("text", "content", "metadata_location", "names"))
     yield from ((FakeEmr, name) for name in ("start", "status", "status_many", "find", "cancel", "run_name"))
     yield from ((FakeQueue, name) for name in ("start",))
-    yield from ((FakeTargets, name) for name in ("probe", "measure"))
+    yield from ((FakeTargets, name) for name in ("probe", "measure", "assume"))
 
 
 def sketch(stand_in: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -124,6 +125,9 @@ def needs_of(stand_in: Any, name: str, args: tuple[Any, ...]) -> list[Need]:
             return _of_emr(name, args)
         case FakeQueue():
             return _of_delivery(args[0], args[1])
+        case FakeTargets() if name == "assume":
+            sts = RecordingClient("sts")
+            return _recorded(sts, AssumedRoles(lambda: sts, _no_client, HandClock().now, "test"), "renew", args[1:])
         case FakeTargets() if name == "probe":
             function = RecordingClient("lambda")
             asked = args[0].get("type") == "lambda"
@@ -227,3 +231,7 @@ def _of_measure(source: Mapping[str, Any]) -> list[Need]:
     with contextlib.suppress(Recorded):
         Meters(asked.__getitem__, lambda: 0).measure(source)
     return [need for client in asked.values() for need in client.needs]
+
+
+def _no_client(credentials: Any, service: str, **options: Any) -> Any:
+    raise AssertionError(f"expected no client of {service}")

@@ -34,11 +34,13 @@ PLACE = Place(PSEUDO["AWS::Region"], PSEUDO["AWS::AccountId"], PSEUDO["AWS::Part
 LAKE, CONTROL, WATCHED = "lake-bucket", "control", "watched-bucket"
 JOB_ROLE = "arn:aws:iam::000000000000:role/job"
 LISTED_APPLICATION, LISTED_ROLE = "00listed", "arn:aws:iam::000000000000:role/listed"
+TARGET_ROLES = "arn:aws:iam::123456789012:role/sluice-target-*"
 GIVEN = {
     "EmrApplicationId": APPLICATION,
     "EmrApplicationIds": LISTED_APPLICATION,
     "EmrJobRoleArn": JOB_ROLE,
     "EmrRoleArns": LISTED_ROLE,
+    "TargetRoleArns": TARGET_ROLES,
     "Tracing": "Active",
     "WatchedBuckets": WATCHED,
 }

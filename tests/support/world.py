@@ -12,6 +12,7 @@ from typing import Any
 
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.tries import Patience
+from chalicelib.core.access.allowed import Allowed
 from chalicelib.core.access.grants import Grants
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.message import Message
@@ -23,7 +24,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import StateChange
-from chalicelib.flow.definitions import grants, store
+from chalicelib.flow.definitions import allow_list, grants, store
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.deploy.plan import Report
 from chalicelib.flow.ingest import alarms, custom_events, objects
@@ -121,6 +122,10 @@ class World(Engine):
     def grant(self, namespace: str, document: dict[str, Any]) -> None:
         """Replace what a namespace grants to others."""
         grants.put(self.ports, namespace, Grants.model_validate(document), "tester")
+
+    def allow(self, namespace: str, **document: Any) -> None:
+        """Replace the allow-list of a namespace."""
+        allow_list.put(self.ports, namespace, Allowed.model_validate(document), "tester")
 
     def message(self, name: str, app: str = "demo.flights", if_match: int | None = None, **document: Any) -> None:
         messages.put(self.ports, app, name, Message.model_validate(document), "tester", if_match)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from chalicelib.web.routes import access
 from tests.web.conftest import APP, NS, Api
 from tests.web.signed import Signer, authorizing, member, role
 
 ADMIN = Signer(role("platform"))
 BOSS = Signer(role("boss"))
+TARGET_ROLE = "arn:aws:iam::123456789012:role/sluice-target-demo"
 QUEUE = "arn:aws:sqs:eu-west-1:123456789012:team-a-*"
 TARGET = {"type": "sqs", "queue_url": "https://sqs.eu-west-1.amazonaws.com/123456789012/team-b"}
 
@@ -54,3 +58,30 @@ def test_a_stale_version_of_a_list_is_not_replaced(api: Api) -> None:
     api.put(f"{NS}/allowed", {"queues": [QUEUE]})
     api.put(f"{NS}/allowed", {"queues": []}, if_match='"1"')
     api.refused(412, "PUT", f"{NS}/allowed", {}, if_match='"1"')
+
+
+@pytest.mark.usefixtures("enforced")
+def test_o10_only_a_platform_administrator_names_a_target_role(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = access.ports()
+    settings = replace(checked.settings, target_role_arns=("arn:aws:iam::123456789012:role/sluice-target-*",))
+    monkeypatch.setattr(access, "ports", lambda: replace(checked, settings=settings))
+    assert BOSS.error("PUT", f"{NS}/allowed", {"target_role": TARGET_ROLE})["code"] == "forbidden"
+    assert ADMIN.send("PUT", f"{NS}/allowed", {"target_role": TARGET_ROLE})[0] == 201
+    assert BOSS.send("GET", f"{NS}/allowed")[1]["target_role"] == TARGET_ROLE
+    [record] = [each for each in ADMIN.send("GET", f"{NS}/audit")[1]["items"] if each["operation"] == "put_allowed"]
+    assert record["after"]["document"]["target_role"] == TARGET_ROLE
+    assert ADMIN.send("PUT", f"{NS}/allowed", {})[0] == 200
+    assert "target_role" not in BOSS.send("GET", f"{NS}/allowed")[1]
+
+
+@pytest.mark.parametrize("arn", ["arn:aws:iam::123456789012:role/a*", "arn:aws:iam::123456789012:user/a", "a", ""])
+def test_o10_a_target_role_is_the_arn_of_one_role(api: Api, arn: str) -> None:
+    error = api.refused(400, "PUT", f"{NS}/allowed", {"target_role": arn})
+    assert error["field"] == "target_role"
+    assert error["message"].startswith("expected the ARN of an IAM role, such as ")
+
+
+def test_o10_without_the_parameter_no_role_is_allowed(api: Api) -> None:
+    error = api.refused(400, "PUT", f"{NS}/allowed", {"target_role": TARGET_ROLE})
+    assert error["field"] == "target_role"
+    assert error["message"].startswith("expected a role that TargetRoleArns of the stack names (none)")

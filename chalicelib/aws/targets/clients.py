@@ -17,13 +17,23 @@ class MakeClient(Protocol):
         """A client of an AWS service with these options of `botocore.config.Config`."""
 
 
+class MakeClientAs(Protocol):
+    def __call__(self, credentials: Any, service: str, **options: Any) -> Any:
+        """The same, of a client that signs with these credentials of botocore."""
+
+
 class Now(Protocol):
     def __call__(self) -> Instant: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """``make`` makes a client; an adapter calls it once, when the adapter is built. ``now`` reads the clock."""
+    """``make`` makes a client; an adapter calls it once, when the adapter is built. ``now`` reads the clock.
+
+    ``make_as`` is for clients that sign as an assumed role; None where none is assumed. ``stage`` is that of the stack.
+    """
 
     make: MakeClient
     now: Now
+    make_as: MakeClientAs | None = None
+    stage: str = "dev"

@@ -11,19 +11,14 @@ import re
 
 from botocore.exceptions import ClientError
 
-from chalicelib.core.instants import MINUTE, Millis
 from chalicelib.core.rows.run import Run
-from chalicelib.core.runs.launch import CALL_LEASE
+from chalicelib.core.runs import launch
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 
 # https://docs.aws.amazon.com/emr-serverless/latest/APIReference/CommonErrors.html
 NOT_NOW = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException", "RequestLimitExceeded"}
+EXPIRED = {"ExpiredToken", "ExpiredTokenException"}  # AWS has carried out nothing
 _NO_ANSWER = {"InternalServerException", "InternalFailure", "ServiceUnavailable", "RequestTimeout"}
-# Stopping an application takes a minute or two. IAM documents that a change may take some minutes to be visible.
-UNREADY: Millis = 10 * MINUTE
-FEWEST_CALLS = (
-    6  # calls before such an error is permanent: a run may have waited for other reasons since its first call
-)
 _STATE = re.compile(r"\bapplication\b.*\b(state|status|statuses)\b", re.IGNORECASE | re.DOTALL)
 _GONE = re.compile(r"\bTERMINATED\b")
 _ROLE = re.compile(r"\brole\b|iam:PassRole", re.IGNORECASE)
@@ -41,10 +36,12 @@ def of_refusal(error: ClientError, run: Run) -> Answer:
     code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
     if code in NOT_NOW:
         return NotNow(f"EMR Serverless refused for now: {code}")
+    if code in EXPIRED:
+        return NotNow(f"the credentials of the call had expired: {code}", alone=True)
     if is_no_answer(error):
         return NoAnswer(f"StartJobRun gave no answer: {code}")
     details = f"{code}: {message}"
-    if not _may_pass(run):
+    if not launch.may_pass(run):
         return Never(f"EMR Serverless refused the start: {details}")
     if code == "ConflictException" or (code == "ValidationException" and _is_between_states(message)):
         return NotNow(f"EMR Serverless accepts no runs at the moment: {details}")
@@ -52,12 +49,6 @@ def of_refusal(error: ClientError, run: Run) -> Answer:
         # Other runs of the application have other roles, so they are not delayed.
         return NotNow(f"EMR Serverless cannot use the role (not visible yet, or not permitted): {details}", alone=True)
     return Never(f"EMR Serverless refused the start: {details}")
-
-
-def _may_pass(run: Run) -> bool:
-    if run.start_requested_at is None or run.lease_until is None or run.calls < FEWEST_CALLS:
-        return True
-    return run.lease_until - CALL_LEASE - run.start_requested_at < UNREADY
 
 
 def _is_between_states(message: str) -> bool:

@@ -122,6 +122,7 @@ def _arn(word: str, service: str, resource: str, example: str) -> Rule:
     return Rule(word, form, f"arn:aws:{service}:eu-west-1:123456789012:{example}", _is_arn_like)
 
 
+_ROLE = re.compile(rf"{_PART}:iam::{_ACCOUNT}:role/[\w+=,.@/-]+", re.ASCII)
 _S3 = r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/[^\s*?{}\[\]\\]*"
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 
@@ -172,9 +173,20 @@ def _of(kind: Kind) -> AfterValidator:
 _Length = Field(default=None, max_length=MAX_PATTERNS)
 
 
+def _check_role(arn: str) -> str:
+    if len(arn) > MAX_LENGTH or not _ROLE.fullmatch(arn):
+        hint = "a role has one ARN, so * is not allowed; null, or no field: the roles of the Lambdas call the targets"
+        example = "arn:aws:iam::123456789012:role/sluice-target-demo"
+        raise invalid("", f"the ARN of an IAM role, such as {example}", arn, hint)
+    return arn
+
+
 class Allowed(Document):
     """The allow-list of a namespace. Only administrators of the installation change it. ``*`` stands for any text in a
-    name. ``entry_points`` and ``buckets`` are ``s3://`` addresses; one that ends with ``/`` includes all below it."""
+    name. ``entry_points`` and ``buckets`` are ``s3://`` addresses; one that ends with ``/`` includes all below it.
+
+    ``target_role`` is the ARN of the IAM role with which Sluice calls the targets and probes of the namespace, instead
+    of with the roles of the Lambdas."""
 
     execution_roles: tuple[Annotated[str, _of("execution_roles")], ...] | None = _Length
     applications: tuple[Annotated[str, _of("applications")], ...] | None = _Length
@@ -190,6 +202,7 @@ class Allowed(Document):
     buckets: tuple[Annotated[str, _of("buckets")], ...] | None = _Length
     metrics: tuple[Annotated[str, _of("metrics")], ...] | None = _Length
     alarms: tuple[Annotated[str, _of("alarms")], ...] | None = _Length
+    target_role: Annotated[str, AfterValidator(_check_role)] | None = None
 
     def of(self, kind: Kind) -> tuple[str, ...] | None:
         found: tuple[str, ...] | None = getattr(self, kind)

@@ -134,6 +134,8 @@ class Run(StoredRow):
     storage. ``bill_checks`` counts the checks of the bill after the end. ``uses`` is what the run uses of other
     namespaces (O9).
 
+    ``target_role`` is the ARN of the role with which its target was called last (O10); None for that of the Lambda.
+
     ``requested_by`` is that of its job. ``leased_by`` is the user or role to which the lease of a worker is bound, and
     ``lease_key`` the digest of the lease's token.
     """
@@ -199,6 +201,7 @@ class Run(StoredRow):
     requested_by: str | None = None
     leased_by: str | None = None
     lease_key: str | None = None
+    target_role: str | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.limits import names, parts
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
@@ -27,6 +27,9 @@ _WAITS = re.compile("(^|; )waits for a permit of .*")
 # for EMR 2 s to connect and 6 s to read, twice). Each tick hints the runs whose lease ends before the next one, so that
 # they go on when it ends.
 CALL_LEASE: Millis = 50 * SECOND
+# Stopping an application takes a minute or two. IAM documents that a change may take some minutes to be visible.
+UNREADY: Millis = 10 * MINUTE
+FEWEST_CALLS = 6  # calls before a refusal is permanent: a run may have waited for other reasons since its first call
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,14 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
     # An unknown answer stays on record after later calls, too: the client token makes a repeated call harmless,
     # but to release the slot while the run may exist would exceed the limit.
     return replace(later, unknown_answer=True, reason=answer.why, wake_at=now + delay)
+
+
+def may_pass(run: Run) -> bool:
+    """Whether a refusal that may pass by itself counts as one for now: until ten minutes after the first call, and for
+    the first calls."""
+    if run.start_requested_at is None or run.lease_until is None or run.calls < FEWEST_CALLS:
+        return True
+    return run.lease_until - CALL_LEASE - run.start_requested_at < UNREADY
 
 
 def surely_not_started(run: Run) -> bool:

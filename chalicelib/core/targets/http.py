@@ -49,6 +49,11 @@ class HttpTarget(Delivered):
                 yield _named(value, f"headers.{header}")
 
     @classmethod
+    def is_signed(cls, stored: Mapping[str, Any]) -> bool:
+        """Secrets are read from AWS; the call itself is none of AWS."""
+        return any(named.kind == "secrets" for named in cls.named(stored))
+
+    @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
         return duration(str(stored["timeout"]))
 

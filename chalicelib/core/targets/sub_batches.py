@@ -10,6 +10,7 @@ from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from chalicelib.core.instants import Millis
+from chalicelib.core.rows.run import Run
 from chalicelib.core.targets import registry
 
 T = TypeVar("T")
@@ -27,10 +28,10 @@ def longest_call(target: Mapping[str, Any]) -> Millis:
     return registry.of_type(str(target["type"])).longest_call(target)
 
 
-def split(deliveries: Iterable[T], target_of: Callable[[T], Mapping[str, Any]]) -> Iterator[list[T]]:
-    """The deliveries of each call: to one type of target and, if the target takes batches, to one address. The
-    deliveries to an address keep their order."""
-    for (kind, _), group in groupby(sorted(deliveries, key=_address(target_of)), key=_address(target_of)):
+def split(deliveries: Iterable[T], run_of: Callable[[T], Run]) -> Iterator[list[T]]:
+    """The deliveries of each call: to one type of target, with one role and, if the target takes batches, to one
+    address. The deliveries to an address with a role keep their order."""
+    for (kind, *_), group in groupby(sorted(deliveries, key=_address(run_of)), key=_address(run_of)):
         size = MAX_ENTRIES if registry.of_type(kind).batched_by is not None else MAX_CALLS
         while part := list(islice(group, size)):
             yield part
@@ -41,11 +42,14 @@ def calls_of(target: Mapping[str, Any]) -> int:
     return MAX_BATCHES if registry.of_type(str(target["type"])).batched_by is not None else 1
 
 
-def _address(target_of: Callable[[T], Mapping[str, Any]]) -> Callable[[T], tuple[str, str]]:
-    def address(delivery: T) -> tuple[str, str]:
-        target = target_of(delivery)
-        kind = str(target["type"])
-        field = registry.of_type(kind).batched_by
-        return kind, str(target[field]) if field is not None else ""
+def _address(run_of: Callable[[T], Run]) -> Callable[[T], tuple[str, str, str, str]]:
+    """What the deliveries of a call have in common. A role has a session for each namespace."""
+
+    def address(delivery: T) -> tuple[str, str, str, str]:
+        run = run_of(delivery)
+        field = registry.of_run(run).batched_by
+        place = str(run.request.target[field]) if field is not None else ""
+        role = run.target_role or ""
+        return run.target_kind, role, run.workflow.partition(".")[0] if role else "", place
 
     return address

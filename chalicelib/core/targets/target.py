@@ -76,6 +76,12 @@ class Target(Document):
         return ()
 
     @classmethod
+    def is_signed(cls, stored: Mapping[str, Any]) -> bool:
+        """Whether Sluice signs requests to AWS for a call of this target, and so needs a role for them."""
+        del stored
+        return True
+
+    @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
         """The longest time in ms that one call of a target may take; ``stored`` are its fields in a run's row."""
         del stored

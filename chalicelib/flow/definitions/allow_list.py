@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any
 
 from chalicelib.core import errors
@@ -26,9 +27,19 @@ def get(ports: Ports, namespace: str) -> AllowedRow:
 
 
 def put(ports: Ports, namespace: str, document: Allowed, by: str, if_match: int | None = None) -> Change:
-    """Replace the allow-list of a namespace (`of_namespace.put`)."""
+    """Replace the allow-list of a namespace (`of_namespace.put`). Raises ``invalid`` for a target role that the stack
+    may not assume."""
+    _check_role(document.target_role, ports.settings.target_role_arns)
     content = document.model_dump(mode="json", exclude_defaults=True)
     return of_namespace.put(ports, ALLOWED, namespace, content, by, if_match)
+
+
+def _check_role(arn: str | None, patterns: Sequence[str]) -> None:
+    if arn is None or any(fnmatchcase(arn, pattern) for pattern in patterns):
+        return
+    hint = "name the role, or a pattern of its ARN, in the stack parameter TargetRoleArns: make deploy PARAMETERS=..."
+    expected = f"a role that TargetRoleArns of the stack names ({', '.join(patterns) or 'none'})"
+    raise errors.invalid("target_role", expected, arn, hint)
 
 
 def _next(namespace: str, old: AllowedRow | None, document: Mapping[str, Any], now: Instant, by: str) -> AllowedRow:

@@ -26,9 +26,19 @@ from chalicelib.core.rows.ref import Ref, block_ref
 from chalicelib.core.runs import queued
 from chalicelib.core.targets import sub_batches
 from chalicelib.flow import lookup
-from chalicelib.flow.definitions import allowed
+from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.jobs.batch import is_paced, prepare_queued
-from chalicelib.flow.jobs.deliver import BOOKS_TIME, FRESH, longest_of, send_call, still_launches, target_of, unchanged
+from chalicelib.flow.jobs.deliver import (
+    BOOKS_TIME,
+    FRESH,
+    Refused,
+    longest_of,
+    refusals,
+    send_call,
+    still_launches,
+    unchanged,
+    with_roles,
+)
 from chalicelib.flow.jobs.delivery_books import Books, Ready
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.log import logger
@@ -213,17 +223,17 @@ def send(ports: Ports, slots: Sequence[Slot], tolerance: Millis) -> list[Waiter]
     leases = Leases(ports)
     if not prepared:
         return _unleased(ports, others)
-    ready = list(prepared.values())
-    for kind in {str(target_of(each)["type"]) for each in ready}:
-        ports.targets.of(kind)
-    allowed.read_ahead(ports, [each.run for each in ready])
+    allowed.read_ahead(ports, [each.run for each in prepared.values()])
+    ready = with_roles(ports, list(prepared.values()))
+    prepared = dict(zip(prepared, ready, strict=True))
+    missing = target_roles.assume(ports, [each.run for each in ready])
     busy = leases.take_alone([each.job for each in ready], longest_of(ready), slots[-1].at + tolerance)
     due = [
         Due(slot.at, queued.waiter_of(prepared[slot.waiter].job) or slot.waiter, prepared[slot.waiter])
         for slot in slots
         if slot.waiter in prepared and delivery_lease.mark(prepared[slot.waiter].job) not in busy
     ]
-    sender = _Sender(ports, due, tolerance)
+    sender = _Sender(ports, due, tolerance, missing)
     sender.run()
     if not sender.books.failed:
         leases.end()
@@ -246,14 +256,15 @@ def is_leased(ports: Ports, waiter: Waiter) -> bool:
 
 
 class _Sender:
-    """Sends the deliveries of a part of a block, one call after the other."""
+    """Sends the deliveries of a part of a block, one call after the other. ``missing`` are the roles without
+    credentials; the others have some for longer than a block lasts."""
 
-    def __init__(self, ports: Ports, due: Sequence[Due], tolerance: Millis) -> None:
-        self._ports, self._tolerance = ports, tolerance
+    def __init__(self, ports: Ports, due: Sequence[Due], tolerance: Millis, missing: target_roles.Missing) -> None:
+        self._ports, self._tolerance, self._missing = ports, tolerance, missing
         self._left = deque(due)
         self._read_at: Instant | None = None
         self._present: dict[Ref, Ready] = {}
-        self._refused: dict[Ref, str] = {}
+        self._refused: Refused = {}
         self.books = Books(ports)
         self.changed: list[Waiter] = []
 
@@ -280,7 +291,7 @@ class _Sender:
             self._read(at)
             return True  # the read may have taken long
         self._ports.clock.wait_until(at)
-        for call in sub_batches.split(part, lambda each: target_of(each.ready)):
+        for call in sub_batches.split(part, lambda each: each.ready.run):
             if not self._send(call):
                 break
         return True
@@ -310,8 +321,9 @@ class _Sender:
         self._read_at = self._ports.clock.now()
         near = [each for each in self._left if each.at <= max(at, self._read_at + FRESH)]
         ready = [self._present.get(each.ready.ref, each.ready) for each in near]
-        reasons = allowed.refusals(self._ports, [each.run for each in ready])
-        self._refused = {each.ref: why for each, why in zip(ready, reasons, strict=True) if why is not None}
+        # A delivery whose namespace has another role now is decided anew: its credentials would come too late.
+        ready = [each for each, now in zip(ready, with_roles(self._ports, ready), strict=True) if now is each]
+        self._refused = refusals(self._ports, ready, self._missing)
         self._present = {each.ref: each for each in unchanged(self._ports, ready)}
         gone = {each.waiter for each in near if each.ready.ref not in self._present}
         self._leave_out(gone)

@@ -28,10 +28,11 @@ from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.stamps import Stamp, stamp_of
 from chalicelib.core.runs import metrics
+from chalicelib.core.runs.target_roles import MAX_ASSUME
 from chalicelib.core.targets import sub_batches
-from chalicelib.core.targets.answers import Answer, Never, NoAnswer
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 from chalicelib.flow import lookup
-from chalicelib.flow.definitions import allowed
+from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.jobs.delivery_books import Answered, Books, Ready
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.runs.context import build
@@ -52,6 +53,10 @@ HANDED_ON = 250  # jobs per hint
 
 
 BUSY = "another invocation is delivering it"
+
+
+# The answers to calls that are not made.
+Refused = Mapping[Ref, Never | NotNow]
 
 
 NO_TIME = "handed on: this invocation has no time left to deliver it"
@@ -117,10 +122,10 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
     leases = Leases(ports)
     if not ready:
         return Leased((), leases)
-    # The first use of a target imports and creates its client: 20 ms of CPU, better spent before the instant.
-    for kind in {str(target_of(each)["type"]) for each in ready}:
-        ports.targets.of(kind)
     allowed.read_ahead(ports, [each.run for each in ready])
+    ready = with_roles(ports, ready)
+    # The first use of a target imports and creates its client: 20 ms of CPU, better spent before the instant.
+    target_roles.assume(ports, [each.run for each in ready])
     longest = longest_of(ready)
     busy = leases.take([each.job for each in ready], longest, begin)
     later: dict[Instant, list[Ref]] = {}
@@ -131,6 +136,12 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
     for until, refs in later.items():
         _hint(ports, refs, until)
     return Leased(tuple(each for each in ready if delivery_lease.mark(each.job) not in busy), leases)
+
+
+def with_roles(ports: Ports, ready: Sequence[Ready]) -> list[Ready]:
+    """The deliveries with the roles that their namespaces have now."""
+    runs = target_roles.present_of(ports, [each.run for each in ready])
+    return [each if run is each.run else replace(each, run=run) for each, run in zip(ready, runs, strict=True)]
 
 
 def send(ports: Ports, leased: Leased) -> Sent:
@@ -178,13 +189,13 @@ class _NoTime(Exception):
 class _SubBatch:
     """The calls that may be made now, by a read that began at ``read_at``, and the deliveries to decide again.
 
-    Neither has jobs that another invocation has leased since. ``refused`` has the reasons why targets of some calls may
-    no longer be called (O10).
+    Neither has jobs that another invocation has leased since. ``refused`` has the answers to calls that are not made:
+    the target may no longer be called, or its role has no credentials (O10).
     """
 
     calls: list[list[Ready]]
     stale: list[Ready]
-    refused: Mapping[Ref, str]
+    refused: Refused
     read_at: Instant
 
 
@@ -194,7 +205,7 @@ class _Batch:
     def __init__(self, ports: Ports, leases: Leases, ready: Sequence[Ready]) -> None:
         self._ports = ports
         self._leases = leases
-        self.calls = deque(sub_batches.split(ready, target_of))
+        self.calls = deque(sub_batches.split(ready, run_of))
         self._width = sub_batches.MAX_BATCHES
         self._slow_since: Instant | None = None
 
@@ -202,20 +213,24 @@ class _Batch:
         return [each.ref for call in self.calls for each in call]
 
     def next(self) -> _SubBatch | None:
-        """Take the next sub-batch, and read its rows. Returns None if the read took longer than ``FRESH``. Then the
-        calls are left, with the revisions that were read, and the next read is for one call.
+        """Take the next sub-batch, and read its rows. Returns None if a namespace has another role now. Then all
+        that is left is split anew. Returns None, too, if the read took longer than ``FRESH``. Then the calls are left, with the
+        revisions that were read, and the next read is for one call.
 
         Raises _NoTime if too little time is left, or if reads have been slow for ``SLOW_TABLES``.
         """
         calls = list(islice(takewhile(self._is_like_first, self.calls), min(self._width, _calls_of(self.calls[0]))))
         part = [each for call in calls for each in call]
         longest = longest_of(part)
-        if not self._has_time(longest):
+        if self._is_split_anew(part):
+            return None
+        # STS is called here if credentials end soon: neither the leases nor the read get older meanwhile.
+        if not self._has_time(longest + (MAX_ASSUME if any(each.run.target_role for each in part) else 0)):
             raise _NoTime(self._ports.clock.now())
+        missing = target_roles.assume(self._ports, [each.run for each in part])
         lost = self._leases.keep([each.job for each in part], longest + FRESH)
         held = [each for each in part if delivery_lease.mark(each.job) not in lost] if lost else part
-        reasons = allowed.refusals(self._ports, [each.run for each in held])
-        refused = {each.ref: why for each, why in zip(held, reasons, strict=True) if why is not None}
+        refused = refusals(self._ports, held, missing)
         before = self._ports.clock.now()
         found = unchanged(self._ports, held)
         now = self._ports.clock.now()
@@ -231,6 +246,16 @@ class _Batch:
         may_go = [[going[each.ref] for each in call if each.ref in going] for call in calls]
         stale = [each for each in held if each.ref not in going]
         return _SubBatch([call for call in may_go if call], stale, refused, before)
+
+    def _is_split_anew(self, part: Sequence[Ready]) -> bool:
+        """Split the rest anew, if the namespace of a delivery has another role than that with which it was split."""
+        present = with_roles(self._ports, part)
+        if all(each is before for each, before in zip(present, part, strict=True)):
+            return False
+        changed = {each.ref: each for each in present}
+        left = [changed.get(each.ref, each) for call in self.calls for each in call]
+        self.calls = deque(sub_batches.split(left, run_of))
+        return True
 
     def put_back(self, calls: Sequence[list[Ready]], made: int) -> None:
         """Put back the calls for which a read was too old after ``made`` calls. The next read is for as many."""
@@ -256,8 +281,20 @@ class _Batch:
         self._ports.clock.wait_until(now + PAUSE)
 
 
+def run_of(each: Ready) -> Run:
+    return each.run
+
+
 def target_of(each: Ready) -> Mapping[str, Any]:
     return each.run.request.target
+
+
+def refusals(ports: Ports, ready: Sequence[Ready], missing: target_roles.Missing) -> dict[Ref, Never | NotNow]:
+    """The answers to calls that are not made. ``missing`` are the roles without credentials."""
+    runs = [each.run for each in ready]
+    reasons, unassumed = allowed.refusals(ports, runs), target_roles.instead_of_calls(missing, runs)
+    answers = [Never(why) if why is not None else answer for why, answer in zip(reasons, unassumed, strict=True)]
+    return {each.ref: answer for each, answer in zip(ready, answers, strict=True) if answer is not None}
 
 
 def _calls_of(call: Sequence[Ready]) -> int:
@@ -325,13 +362,13 @@ class _Backfills:
         return self._read[key]
 
 
-def send_call(ports: Ports, going: Sequence[Ready], refused: Mapping[Ref, str]) -> list[Answered]:
+def send_call(ports: Ports, going: Sequence[Ready], refused: Refused) -> list[Answered]:
     """Make one call for the deliveries that are not refused. Returns the answers, each with its instant."""
     now = ports.clock.now()
     called = [_called_at(each.run, each.job, now) for each in going]
     sent = [(run, each.context) for run, each in zip(called, going, strict=True) if each.ref not in refused]
     answered = iter(_answers(ports, sent))
-    answers = [Never(refused[each.ref]) if each.ref in refused else next(answered) for each in going]
+    answers = [refused[each.ref] if each.ref in refused else next(answered) for each in going]
     measured = [metrics.start_of(run, each.job.reason, now) for each, run in zip(going, called, strict=True)]
     starts = [start for start in measured if start is not None]
     for measure, late in starts:
@@ -345,7 +382,7 @@ def _answers(ports: Ports, sent: Sequence[tuple[Run, Mapping[str, Any]]]) -> Seq
     if not sent:
         return []
     try:
-        return ports.targets.of(sent[0][0].target_kind).start_many(sent)
+        return target_roles.adapter(ports, sent[0][0]).start_many(sent)
     except Exception as error:  # the outcome is unknown, so the delivery policy decides on the next try
         logger.exception("target failed", extra={"size": len(sent)})
         return [NoAnswer(f"the call failed: {error}")] * len(sent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from chalicelib.core.constraints.constraint import (
     Answer,
@@ -22,8 +23,9 @@ from chalicelib.core.jobs import check
 from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.rows.job import Job
+from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import NoAnswer
-from chalicelib.flow.definitions import allowed
+from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.limits import pools
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -76,7 +78,17 @@ def _reply(ports: Ports, namespace: str, question: Question) -> Reply:
             return ports.targets.measure(source) if refused is None else NoAnswer(refused)
         case CallQuestion(target, body):
             refused = allowed.refusal(ports, namespace, target)
-            return ports.targets.probe(target, body) if refused is None else NoAnswer(refused)
+            return _asked(ports, namespace, target, body) if refused is None else NoAnswer(refused)
+
+
+def _asked(ports: Ports, namespace: str, target: Mapping[str, Any], body: Mapping[str, Any]) -> Reply:
+    """The answer of a probe, called with the role of the namespace of its schedule, if it has one."""
+    kind = str(target["type"])
+    role = target_roles.of_namespace(ports, namespace) if registry.of_type(kind).is_signed(target) else None
+    if role is None:
+        return ports.targets.probe(target, body)
+    missing = ports.targets.assume(kind, role)
+    return ports.targets.probe(target, body, role) if missing is None else NoAnswer(missing.why)
 
 
 def _answered(job: Job, facts: Facts, kind: External, answers: Mapping[str, Answer]) -> tuple[Job, Facts]:

@@ -19,6 +19,7 @@ from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import NOT_GIVEN, NOT_YET_GIVEN, RunUpdate, StateChange
 from chalicelib.core.writes import Replace
 from chalicelib.flow import lookup
+from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.ingest.apply import apply_to_all
 from chalicelib.flow.limits import pools, waiting
 from chalicelib.flow.notices import notices
@@ -158,7 +159,7 @@ def check_bill(ports: Ports, run: Run) -> None:
     if not costs.is_due(run, ports.clock.now()):
         return
     try:
-        update = ports.targets.of(run.target_kind).status(run)
+        update = adapter_of_begun(ports, run).status(run)
     except Exception:
         logger.exception("bill not available", extra={"run": run.run_id})
         update = None
@@ -193,7 +194,7 @@ def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) ->
         return update
     known = replace(run, target_id=update.target_id)
     try:
-        details = ports.targets.of(run.target_kind).status(known)
+        details = adapter_of_begun(ports, run).status(known)
     except Exception:
         if update.state == "FAILED":
             raise  # the retry policy may depend on the reason, and the event is delivered again

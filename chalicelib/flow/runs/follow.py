@@ -8,8 +8,10 @@ from chalicelib.core import states
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
+from chalicelib.core.runs.target_roles import TargetRole, role_of
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Replace
+from chalicelib.flow.definitions.target_roles import adapter_of_begun
 from chalicelib.flow.each import run_each
 from chalicelib.flow.runs.complete import advance_run, ingest_status
 from chalicelib.log import logger, run_fields
@@ -40,14 +42,19 @@ def poll_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
         ingest_status(ports, run, update)
         handled.add(ref)
 
-    for kind in dict.fromkeys(run.target_kind for run in silent.values()):
-        asked = {ref: run for ref, run in silent.items() if run.target_kind == kind}
+    for place in dict.fromkeys(map(_place, silent.values())):
+        asked = {ref: run for ref, run in silent.items() if _place(run) == place}
         try:
-            answers = ports.targets.of(kind).status_many(list(asked.values()))
+            answers = adapter_of_begun(ports, next(iter(asked.values()))).status_many(list(asked.values()))
             run_each([(ref, run, update) for (ref, run), update in zip(asked.items(), answers, strict=True)], apply)
         except Exception:  # these runs are polled one by one then, so only the run that caused the error fails
             logger.exception("silent runs not polled together", extra={"size": len(asked)})
     return frozenset(handled)
+
+
+def _place(run: Run) -> tuple[str, TargetRole | None]:
+    """What the runs of one listing have in common."""
+    return run.target_kind, role_of(run)
 
 
 def _silent(ports: Ports, ref: Ref) -> Run | None:
@@ -57,13 +64,13 @@ def _silent(ports: Ports, ref: Ref) -> Run | None:
 
 def poll(ports: Ports, run: Run) -> None:
     """Poll a run that has been silent, because events of targets are best effort and may be lost."""
-    ingest_status(ports, run, ports.targets.of(run.target_kind).status(run))
+    ingest_status(ports, run, adapter_of_begun(ports, run).status(run))
 
 
 def time_out(ports: Ports, run: Run) -> None:
     """Cancel a run that has exceeded its timeout (W12), unless a poll shows that it has ended."""
     now = ports.clock.now()
-    update = ports.targets.of(run.target_kind).status(run)
+    update = adapter_of_begun(ports, run).status(run)
     if update is not None and states.is_terminal(update.state) and advance_run(ports, run.run_id, run.attempt, update):
         return
     late = follow.timed_out(run, now)
@@ -74,5 +81,5 @@ def time_out(ports: Ports, run: Run) -> None:
 
 def cancel(ports: Ports, run: Run) -> None:
     """Cancel a run at its target, then poll it. The sweep repeats this until the run has ended."""
-    ports.targets.of(run.target_kind).cancel(run)
+    adapter_of_begun(ports, run).cancel(run)
     poll(ports, run)

@@ -29,7 +29,7 @@ from chalicelib.core.targets.delivery import Delivery, GiveUp
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import grants, lookup
 from chalicelib.flow import lookup as facts_of
-from chalicelib.flow.definitions import allowed
+from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.limits import policies, waiting
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import follow
@@ -83,7 +83,8 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     route = limit_route.route(paces, (), states, now, serving)
     if route.blocked is not None:
         return _queue(ports, run, route, states, now)
-    updated = as_updated(ports, run, schedule_state)
+    updated = target_roles.present(ports, as_updated(ports, run, schedule_state))
+    unassumed = target_roles.assume(ports, [updated])
     context = build(ports, updated)
     ports.payloads.put_context(run.run_id, context)
     partition = partition_of(updated, events_of(ports, updated))
@@ -106,7 +107,10 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
         return None
     if span is not None:
         ports.clock.wait_until(span.since)
-    [refused] = allowed.refusals(ports, [called])
+    [why], [refused] = allowed.refusals(ports, [called]), target_roles.instead_of_calls(unassumed, [called])
+    refused = Never(why) if why is not None else refused
+    if target_roles.present(ports, updated) is not updated:
+        return _restart(ports, updated, called, span)  # its namespace has another role now, without credentials so far
     # The call is on record; read the schedule state again. So either the request that closes the schedule finds the
     # recorded call, or this read finds the schedule closed.
     reread = ports.catalog.schedule_state(run.schedule)
@@ -197,9 +201,10 @@ def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitSta
     }
 
 
-def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refused: str | None) -> None:
-    """Make the start call and record its answer; ``refused`` is the reason why the target may not be called."""
-    answer = target_of(ports, run).start(run, context) if refused is None else Never(refused)
+def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant, refused: Never | NotNow | None) -> None:
+    """Make the start call and record its answer; ``refused`` is the answer if the target may not be called, or if its
+    role has no credentials."""
+    answer = target_roles.adapter(ports, run).start(run, context) if refused is None else refused
     fields = {**run_fields(run), "why": run.fired_by, "answer": str(answer)}
     if measured := metrics.start_of(run, run.waited_for, now):
         ports.metrics.add(*measured)
@@ -329,7 +334,8 @@ def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
 
 
 def target_of(ports: Ports, run: Run) -> TargetAdapter:
-    return ports.targets.of(run.target_kind)
+    """The adapter that finds a run."""
+    return target_roles.adapter_of_begun(ports, run)
 
 
 def _pointer(run: Run, target_id: str, now: Instant) -> Pointer:

@@ -56,6 +56,7 @@ export interface Allowed {
   buckets?: string[] | null;
   metrics?: string[] | null;
   alarms?: string[] | null;
+  target_role?: string | null;
 }
 
 export interface AnyOfTrigger {
@@ -1459,6 +1460,7 @@ export interface StoredAllowed {
   buckets?: string[] | null;
   metrics?: string[] | null;
   alarms?: string[] | null;
+  target_role?: string | null;
 }
 
 export interface StoredApp {

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError, ReadTimeoutError
 
-from chalicelib.aws.targets.emr_answers import UNREADY
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.run import Run
-from chalicelib.core.runs.launch import CALL_LEASE
+from chalicelib.core.runs.launch import CALL_LEASE, UNREADY
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
 from tests.support.clock import NOON
 from tests.support.emr_client import EmrClient

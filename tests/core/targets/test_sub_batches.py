@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.delivery_lease import lease_of, mark
+from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.sub_batches import longest_call, split
 from chalicelib.core.targets.target import MAX_AWS_CALL
 from tests.support import rows
@@ -24,23 +26,42 @@ TARGETS: tuple[dict[str, Any], ...] = (
 )
 
 
-@given(st.lists(st.integers(0, len(TARGETS) - 1), max_size=120))
-def test_nothing_is_lost_or_reordered_within_an_address(places: list[int]) -> None:
-    things = list(enumerate(places))
-    parts = list(split(things, lambda thing: TARGETS[thing[1]]))
+ROLES = (("demo", None), ("demo", "arn:aws:iam::123456789012:role/a"), ("other", "arn:aws:iam::123456789012:role/a"))
+Thing = tuple[int, int, int]
+
+
+def _run(thing: Thing) -> Run:
+    _, place, number = thing
+    namespace, role = ROLES[number]
+    plain = rows.run(workflow=f"{namespace}.app.w", target_role=role)
+    return replace(plain, request=replace(plain.request, target=TARGETS[place]))
+
+
+@given(st.lists(st.tuples(st.integers(0, len(TARGETS) - 1), st.integers(0, len(ROLES) - 1)), max_size=120))
+def test_nothing_is_lost_or_reordered_within_an_address(places: list[tuple[int, int]]) -> None:
+    things = [(number, place, role) for number, (place, role) in enumerate(places)]
+    parts = list(split(things, _run))
 
     assert sorted(thing for part in parts for thing in part) == things
     for place in range(4):
-        sent = [number for part in parts for number, found in part if found == place]
-        assert sent == sorted(sent)
+        for role in range(len(ROLES)):
+            sent = [number for part in parts for number, *found in part if found == [place, role]]
+            assert sent == sorted(sent)
     for part in parts:
-        kinds = {TARGETS[place]["type"] for _, place in part}
+        kinds = {TARGETS[place]["type"] for _, place, _ in part}
         assert len(kinds) == 1
         if kinds <= {"http", "lambda"}:
             assert len(part) <= 16
         else:
             assert len(part) <= 10
-            assert len({place for _, place in part}) == 1
+            assert len({place for _, place, _ in part}) == 1
+
+
+@given(st.lists(st.tuples(st.integers(0, len(TARGETS) - 1), st.integers(0, len(ROLES) - 1)), max_size=120))
+def test_o10_no_call_mixes_roles_or_namespaces_of_a_role(places: list[tuple[int, int]]) -> None:
+    things = [(number, place, role) for number, (place, role) in enumerate(places)]
+    for part in split(things, _run):
+        assert len({role for _, _, role in part}) == 1
 
 
 def test_a_call_takes_as_long_as_its_target_allows() -> None:

@@ -190,9 +190,9 @@ class _Targets:
         self._world, self._inner = world, world.ports.targets
         self.asked_at: list[int] = []
 
-    def of(self, kind: str) -> Any:
+    def of(self, kind: str, *role: Any) -> Any:
         self.asked_at.append(self._world.clock.now())
-        return self._inner.of(kind)
+        return self._inner.of(kind, *role)
 
 
 @pytest.mark.parametrize("count", [5, 60])

@@ -1,0 +1,159 @@
+"""The CloudFormation template of the role with which Sluice calls the targets of one namespace.
+
+    python -m infra.target_role demo --stage prod --queue arn:aws:sqs:eu-west-1:123456789012:demo-* > demo-target.yaml
+
+The role trusts the Lambdas `check` and `run_state` of one stack, with the external id of the namespace. It may call the
+given targets and nothing else. The template has two parameters, the outputs `CheckRoleArn` and `RunStateRoleArn` of the
+stack. The parameter `TargetRoleArns` of the stack must name the role, and then the allow-list of the namespace.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chalicelib.aws.targets.assumed import external_id
+from infra import yaml_tags
+
+_NAMESPACE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_STAGE = re.compile(r"[a-z][a-z0-9-]{0,15}")
+# The targets by the option that names them: the form of an ARN, and a word for it.
+_FORMS: Mapping[str, tuple[str, str]] = {
+    "queue": (r"arn:aws[a-z-]*:sqs:\S+", "a queue"),
+    "topic": (r"arn:aws[a-z-]*:sns:\S+", "a topic"),
+    "function": (r"arn:aws[a-z-]*:lambda:\S+:function:\S+", "a function"),
+    "bus": (r"arn:aws[a-z-]*:events:\S+:event-bus/\S+", "an event bus"),
+    "state_machine": (r"arn:aws[a-z-]*:states:\S+:stateMachine:[^:\s]+", "a state machine without a version"),
+    "application": (r"arn:aws[a-z-]*:emr-serverless:\S+:/applications/[0-9a-z]+", "an application of EMR Serverless"),
+    "execution_role": (r"arn:aws[a-z-]*:iam::\d{12}:role/\S+", "an execution role"),
+    "secret": (r"arn:aws[a-z-]*:secretsmanager:\S+:secret:\S+", "a secret"),
+    "parameter": (r"arn:aws[a-z-]*:ssm:\S+:parameter/\S+", "an SSM parameter"),
+}
+NEEDS_APPLICATION = "expected an application with each execution role, and an execution role with each application"
+
+
+class BadRole(ValueError):
+    """A name or an ARN that no role may have. The message says what was expected."""
+
+
+def template(namespace: str, stage: str, targets: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """The template of the target role of a namespace.
+
+    `targets` are ARNs, or patterns of ARNs, by kind: `queue`, `topic`, `function`, `bus`, `state_machine`,
+    `application`, `execution_role`, `secret`, `parameter`. Raises `BadRole` for malformed names and ARNs, and for a
+    role that may call nothing.
+    """
+    if not _NAMESPACE.fullmatch(namespace):
+        raise BadRole(f"expected the name of a namespace, got {namespace!r}")
+    if not _STAGE.fullmatch(stage):
+        raise BadRole(f"expected the stage of a stack such as prod, got {stage!r}")
+    for kind, arns in targets.items():
+        form, word = _FORMS[kind]
+        for arn in arns:
+            if not re.fullmatch(form, arn, re.ASCII):
+                raise BadRole(f"expected the ARN of {word}, got {arn!r}")
+    if bool(targets.get("application")) != bool(targets.get("execution_role")):
+        raise BadRole(NEEDS_APPLICATION)
+    statements = _statements(targets)
+    if not statements:
+        raise BadRole("expected at least one target, got none: a role without permissions calls nothing")
+    return {
+        "AWSTemplateFormatVersion": "2010-09-09",
+        "Description": f"The role with which Sluice, stage {stage}, calls the targets of namespace {namespace}.",
+        "Parameters": {
+            "CheckRoleArn": {"Type": "String", "Description": "Output CheckRoleArn of Sluice's stack."},
+            "RunStateRoleArn": {"Type": "String", "Description": "Output RunStateRoleArn of Sluice's stack."},
+        },
+        "Resources": {
+            "TargetRole": {
+                "Type": "AWS::IAM::Role",
+                "Properties": {
+                    "RoleName": f"sluice-target-{namespace}"[:64],
+                    "AssumeRolePolicyDocument": _trust(namespace, stage),
+                    "Policies": [
+                        {
+                            "PolicyName": "targets",
+                            "PolicyDocument": {"Version": "2012-10-17", "Statement": statements},
+                        }
+                    ],
+                    "Tags": [{"Key": "sluice:namespace", "Value": namespace}],
+                },
+            }
+        },
+        "Outputs": {"RoleArn": {"Value": {"Fn::GetAtt": ["TargetRole", "Arn"]}}},
+    }
+
+
+def _trust(namespace: str, stage: str) -> dict[str, Any]:
+    return {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Effect": "Allow",
+                "Principal": {"AWS": [{"Ref": "CheckRoleArn"}, {"Ref": "RunStateRoleArn"}]},
+                "Action": "sts:AssumeRole",
+                "Condition": {"StringEquals": {"sts:ExternalId": external_id(stage, namespace)}},
+            }
+        ],
+    }
+
+
+def _statements(targets: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+    def of(kind: str, after: str = "") -> list[str]:
+        return [f"{arn}{after}" for arn in dict.fromkeys(targets.get(kind, ()))]
+
+    executions = [arn.replace(":stateMachine:", ":execution:") + ":sluice-*" for arn in of("state_machine")]
+    passed = {"Condition": {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}}
+    wanted = [
+        ("SendMessages", ["sqs:SendMessage"], of("queue"), {}),
+        ("Publish", ["sns:Publish"], of("topic"), {}),
+        ("InvokeFunctions", ["lambda:InvokeFunction"], of("function"), {}),
+        ("PutEvents", ["events:PutEvents"], of("bus"), {}),
+        ("StartExecutions", ["states:StartExecution"], of("state_machine"), {}),
+        ("ReadAndStopExecutions", ["states:DescribeExecution", "states:StopExecution"], executions, {}),
+        (
+            "StartAndListRuns",
+            ["emr-serverless:GetApplication", "emr-serverless:ListJobRuns", "emr-serverless:StartJobRun"],
+            of("application"),
+            {},
+        ),
+        (
+            "ReadTagAndCancelRuns",
+            ["emr-serverless:CancelJobRun", "emr-serverless:GetJobRun", "emr-serverless:TagResource"],
+            of("application", "/jobruns/*"),
+            {},
+        ),
+        ("PassJobRoles", ["iam:PassRole"], of("execution_role"), passed),
+        ("ReadSecrets", ["secretsmanager:GetSecretValue"], of("secret"), {}),
+        ("ReadParameters", ["ssm:GetParameter"], of("parameter"), {}),
+    ]
+    return [
+        {"Sid": sid, "Effect": "Allow", "Action": actions, "Resource": resources, **more}
+        for sid, actions, resources, more in wanted
+        if resources
+    ]
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line. Exit code 1 with one message for names that no role may have."""
+    parser = argparse.ArgumentParser(prog="python -m infra.target_role", description="The target role of a namespace.")
+    parser.add_argument("namespace")
+    parser.add_argument("--stage", required=True, help="stage of the stack, such as prod")
+    for kind, (_, word) in _FORMS.items():
+        option = f"--{kind.replace('_', '-')}"
+        parser.add_argument(option, action="append", default=[], metavar="ARN", help=f"ARN, or pattern, of {word}")
+    options = vars(parser.parse_args(argv))
+    try:
+        made = template(options["namespace"], options["stage"], {kind: options[kind] for kind in _FORMS})
+    except BadRole as error:
+        print(f"target role: {error}", file=sys.stderr)
+        return 1
+    print(yaml_tags.dump(made), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,164 @@
+"""The role with which Sluice calls the targets of a namespace: its trust, its permissions, and who may assume it."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from infra import target_role, yaml_tags
+from infra.local.permissions import Place, Policy, needs
+from infra.target_role import BadRole, template
+
+PLACE = Place("eu-west-1", "123456789012")
+ACCOUNT = "eu-west-1:123456789012"
+GIVEN = {
+    "queue": [f"arn:aws:sqs:{ACCOUNT}:demo-*"],
+    "topic": [f"arn:aws:sns:{ACCOUNT}:demo-*"],
+    "function": [f"arn:aws:lambda:{ACCOUNT}:function:demo-*"],
+    "bus": [f"arn:aws:events:{ACCOUNT}:event-bus/demo"],
+    "state_machine": [f"arn:aws:states:{ACCOUNT}:stateMachine:demo-*"],
+    "application": [f"arn:aws:emr-serverless:{ACCOUNT}:/applications/00demo"],
+    "execution_role": ["arn:aws:iam::123456789012:role/demo-job"],
+    "secret": [f"arn:aws:secretsmanager:{ACCOUNT}:secret:demo/*"],
+    "parameter": [f"arn:aws:ssm:{ACCOUNT}:parameter/demo/*"],
+}
+QUEUE, EXECUTION = "https://sqs.eu-west-1.amazonaws.com/123456789012", f"arn:aws:states:{ACCOUNT}:execution"
+JOB = {"applicationId": "00demo", "jobRunId": "j1"}
+START = {"applicationId": "00demo", "executionRoleArn": GIVEN["execution_role"][0], "tags": {"a": "b"}}
+# The calls of the adapters, and each with a thing of another team.
+CALLS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    ("sqs", "SendMessageBatch", {"QueueUrl": f"{QUEUE}/demo-a"}, {"QueueUrl": f"{QUEUE}/other"}),
+    ("sns", "PublishBatch", {"TopicArn": f"arn:aws:sns:{ACCOUNT}:demo-a"}, {"TopicArn": f"arn:aws:sns:{ACCOUNT}:x"}),
+    (
+        "lambda",
+        "Invoke",
+        {"FunctionName": f"arn:aws:lambda:{ACCOUNT}:function:demo-a"},
+        {"FunctionName": f"arn:aws:lambda:{ACCOUNT}:function:other"},
+    ),
+    ("events", "PutEvents", {"Entries": [{"EventBusName": "demo"}]}, {"Entries": [{"EventBusName": "other"}]}),
+    (
+        "stepfunctions",
+        "StartExecution",
+        {"stateMachineArn": f"arn:aws:states:{ACCOUNT}:stateMachine:demo-a:3"},
+        {"stateMachineArn": f"arn:aws:states:{ACCOUNT}:stateMachine:other"},
+    ),
+    (
+        "stepfunctions",
+        "StopExecution",
+        {"executionArn": f"{EXECUTION}:demo-a:sluice-1"},
+        {"executionArn": f"{EXECUTION}:demo-a:of-somebody-else"},
+    ),
+    ("emr-serverless", "StartJobRun", START, {**START, "executionRoleArn": "arn:aws:iam::123456789012:role/x"}),
+    ("emr-serverless", "GetJobRun", JOB, {**JOB, "applicationId": "00other"}),
+    ("emr-serverless", "CancelJobRun", JOB, {**JOB, "applicationId": "00other"}),
+    ("emr-serverless", "ListJobRuns", {"applicationId": "00demo"}, {"applicationId": "00other"}),
+    ("secretsmanager", "GetSecretValue", {"SecretId": "demo/key"}, {"SecretId": "other/key"}),
+    ("ssm", "GetParameter", {"Name": "/demo/key"}, {"Name": "/other/key"}),
+]
+
+
+def role(**targets: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = template("demo", "prod", targets or GIVEN)["Resources"]["TargetRole"]["Properties"]
+    return found
+
+
+def policy(**targets: list[str]) -> Policy:
+    return Policy(role(**targets)["Policies"][0]["PolicyDocument"]["Statement"])
+
+
+@pytest.mark.parametrize(("service", "operation", "own", "foreign"), CALLS)
+def test_o10_a_role_calls_the_targets_of_its_namespace_alone(
+    service: str, operation: str, own: dict[str, Any], foreign: dict[str, Any]
+) -> None:
+    allowed = policy()
+    assert all(allowed.allows(need) for need in needs(service, operation, own, PLACE))
+    assert not all(allowed.allows(need) for need in needs(service, operation, foreign, PLACE))
+
+
+def test_o10_a_role_trusts_two_lambdas_with_its_external_id() -> None:
+    [statement] = role()["AssumeRolePolicyDocument"]["Statement"]
+    assert statement["Principal"] == {"AWS": [{"Ref": "CheckRoleArn"}, {"Ref": "RunStateRoleArn"}]}
+    assert statement["Condition"] == {"StringEquals": {"sts:ExternalId": "sluice/prod/demo"}}
+
+
+def test_o10_a_role_has_permissions_for_its_targets_alone() -> None:
+    assert policy(queue=GIVEN["queue"]).actions == {"sqs:SendMessage"}
+
+
+def test_no_action_or_resource_of_a_role_is_a_wildcard() -> None:
+    for statement in role()["Policies"][0]["PolicyDocument"]["Statement"]:
+        assert not [each for each in (*statement["Action"], *statement["Resource"]) if each == "*"]
+
+
+@pytest.mark.parametrize(
+    ("namespace", "stage", "targets", "expected"),
+    [
+        ("Demo", "prod", GIVEN, "expected the name of a namespace, got 'Demo'"),
+        ("demo", "Prod", GIVEN, "expected the stage of a stack such as prod, got 'Prod'"),
+        ("demo", "prod", {}, "expected at least one target, got none"),
+        ("demo", "prod", {"queue": ["demo"]}, "expected the ARN of a queue, got 'demo'"),
+        ("demo", "prod", {"application": GIVEN["application"]}, "expected an application with each execution role"),
+        ("demo", "prod", {"execution_role": GIVEN["execution_role"]}, "expected an application with each execution"),
+    ],
+)
+def test_a_malformed_name_or_arn_is_refused(
+    namespace: str, stage: str, targets: dict[str, list[str]], expected: str
+) -> None:
+    with pytest.raises(BadRole) as failure:
+        template(namespace, stage, targets)
+    assert str(failure.value).startswith(expected)
+
+
+def test_the_command_prints_the_template(capsys: pytest.CaptureFixture[str]) -> None:
+    assert target_role.main(["demo", "--stage", "prod", "--queue", GIVEN["queue"][0]]) == 0
+    assert yaml_tags.load(capsys.readouterr().out) == template("demo", "prod", {"queue": GIVEN["queue"]})
+    assert target_role.main(["demo", "--stage", "prod"]) == 1
+    assert capsys.readouterr().err.startswith("target role: expected at least one target")
+
+
+# -- the stack ------------------------------------------------------------------------------------------------------
+
+
+def test_o10_two_lambdas_may_assume_the_listed_roles(template: dict[str, Any], resources: dict[str, Any]) -> None:
+    parameter = template["Parameters"]["TargetRoleArns"]
+    assert (parameter["Type"], parameter["Default"]) == ("String", "")
+    listed = {"Fn::Equals": [{"Ref": "TargetRoleArns"}, ""]}
+    assert template["Conditions"]["AssumesTargetRoles"] == {"Fn::Not": [listed]}
+    given = resources["AssumeTargetRoles"]
+    assert given["Condition"] == "AssumesTargetRoles"
+    assert given["Properties"]["Roles"] == [{"Ref": "CheckRole"}, {"Ref": "RunStateRole"}]
+    [statement] = given["Properties"]["PolicyDocument"]["Statement"]
+    assert statement["Action"] == "sts:AssumeRole"
+    assert statement["Resource"] == {"Fn::Split": [",", {"Ref": "TargetRoleArns"}]}
+
+
+def test_o10_no_other_permission_of_the_stack_assumes_a_role(resources: dict[str, Any]) -> None:
+    found = [name for name, each in resources.items() if _assumes(each) and name != "AssumeTargetRoles"]
+    assert found == []
+
+
+def _assumes(resource: dict[str, Any]) -> bool:
+    properties = resource.get("Properties", {})
+    documents = [properties.get("PolicyDocument"), *properties.get("Policies", [])]
+    return resource["Type"].startswith("AWS::IAM") and "sts:AssumeRole" in json.dumps(documents)
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("", True),
+        ("arn:aws:iam::123456789012:role/sluice-target-demo", True),
+        ("arn:aws:iam::123456789012:role/sluice-target-*,arn:aws:iam::210987654321:role/x", True),
+        ("*", False),
+        ("arn:aws:iam::123456789012:role/*", False),
+        ("arn:aws:iam::*:role/sluice-target-demo", False),
+        ("arn:aws:iam::123456789012:user/demo", False),
+    ],
+)
+def test_o10_the_parameter_takes_roles_with_an_account_and_name(
+    template: dict[str, Any], text: str, fits: bool
+) -> None:
+    assert bool(re.fullmatch(template["Parameters"]["TargetRoleArns"]["AllowedPattern"], text)) is fits
