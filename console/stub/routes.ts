@@ -146,8 +146,8 @@ const WINDOW = { count: 5, oldest: iso(NOW - 180 * MINUTE) };
 
 function now() {
   const jobs = Array.from({ length: 60 }, (_, number) => job(number));
-  const approvals = jobs.filter((made) => made.reason.includes("approval"));
-  const waiting = (text: string) => jobs.filter((made) => made.reason.includes(text)).slice(0, 5);
+  const approvals = jobs.filter((made) => made.waits_for[0]?.kind === "approval");
+  const waiting = (kind: string) => jobs.filter((made) => made.waits_for[0]?.kind === kind).slice(0, 5);
   return {
     at: iso(Date.now()),
     at_least: JOBS > 2000,
@@ -164,12 +164,12 @@ function now() {
           count: 9,
           oldest: iso(NOW - 14 * MINUTE),
           changes_at: null,
-          jobs: waiting("slot"),
+          jobs: waiting("limit"),
         },
         {
           kind: "window",
           name: "time_window",
-          of: "between 22:00 and 06:00 Europe/Paris",
+          of: "between 22:00 and 06:00 in Europe/Paris",
           why: "waits for its window",
           ...WINDOW,
           changes_at: iso(NOW + 480 * MINUTE),
@@ -183,13 +183,13 @@ function now() {
           count: 4,
           oldest: iso(NOW - 55 * MINUTE),
           changes_at: null,
-          jobs: waiting("partition"),
+          jobs: waiting("data"),
         },
         {
           kind: "approval",
           name: "approval",
-          of: "approval by role/lead",
-          why: "waits for an approval by role/lead",
+          of: "approved by a lead",
+          why: "approved by a lead, else wait: waits for approval",
           count: approvals.length,
           oldest: iso(NOW - 200 * MINUTE),
           changes_at: null,

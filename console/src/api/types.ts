@@ -560,6 +560,13 @@ export interface HeldJobs {
   jobs: Job[];
 }
 
+export interface Hold {
+  kind: "limit" | "window" | "approval" | "data" | "clock" | "pause" | "upstream" | "probe" | "grant" | "condition";
+  name: string;
+  of: string;
+  changes_at: string | null;
+}
+
 export interface Holder {
   run_id: string;
   attempt: number;
@@ -606,6 +613,7 @@ export interface Job {
   backfill: string | null;
   progress: Record<string, number>;
   requested_by: string | null;
+  waits_for: Hold[];
   queue: PlaceInQueue | null;
 }
 

@@ -9,6 +9,7 @@ import { useKeys } from "../frame/keys";
 import { useGo } from "../frame/place";
 import { tell } from "../frame/settings";
 import { partition, shortId, shortName } from "../lib/format";
+import { waitsFor } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
 import { ofPartition } from "../lib/sentence";
 import { ActButton } from "../parts/act";
@@ -44,7 +45,7 @@ export function JobView() {
               <State state={data.state} />
               <span className="space" />
               <span className="tools">
-                {/approv/.test(data.reason) && (
+                {waitsFor(data, "approval") && (
                   <>
                     <ActButton action={actions.approve(id)} />
                     <ActButton action={actions.refuse(id)} />

@@ -7,7 +7,7 @@ import type { Job } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
 import { number, partition, withoutNamespace } from "../lib/format";
-import { byHolder, byWord, type Held, useInWords } from "../lib/held";
+import { byHolder, byWord, type Held, ONE_GROUP, useInWords, waitsFor } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
 import { inShort } from "../lib/sentence";
 import { lookOfState } from "../lib/states";
@@ -24,6 +24,9 @@ const GROUPINGS = [
   { by: "schedule", word: "schedule" },
   { by: "state", word: "state" },
 ];
+
+/** The kinds of what holds jobs, as the address names them. */
+const KINDS: Record<string, string> = { ...ONE_GROUP, window: "a window of time", probe: "a probe", grant: "a grant" };
 
 type Line = { group: Held; open: boolean } | { job: Job; place: number };
 
@@ -52,7 +55,7 @@ export function Queue() {
         ? byWord(fitting, (job) => job.schedule)
         : search.by === "state"
           ? byWord(fitting, (job) => job.state)
-          : byHolder(fitting).filter((group) => !search.name || group.kind === search.name),
+          : byHolder(search.name ? fitting.filter((job) => waitsFor(job, search.name ?? "")) : fitting),
     [fitting, search.by, search.name],
   );
   return (
@@ -120,7 +123,7 @@ export function Queue() {
               of <ScheduleLink name={search.schedule} />
             </span>
           )}
-          {search.name && <span>held by: {search.name}</span>}
+          {search.name && <span>held by: {KINDS[search.name] ?? search.name}</span>}
           <button type="button" className="link" onClick={() => change({ schedule: undefined, name: undefined })}>
             Show all that waits
           </button>
@@ -210,7 +213,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       cell: (line) =>
         "group" in line ? null : (
           <span className="row-tools">
-            {/approv/.test(line.job.reason) ? (
+            {waitsFor(line.job, "approval") ? (
               <>
                 <ActButton small action={actions.approve(line.job.job_id)} />
                 <ActButton small action={actions.refuse(line.job.job_id)} />
