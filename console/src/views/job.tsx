@@ -6,7 +6,7 @@ import { ApiError } from "../api/client";
 import { commands } from "../api/commands";
 import { jobWhy, job as readJob } from "../api/queries";
 import { useKeys } from "../frame/keys";
-import { useGo } from "../frame/place";
+import { useGo, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { partition, shortId, shortName } from "../lib/format";
 import { waitsFor } from "../lib/held";
@@ -26,10 +26,11 @@ export function JobView() {
   const why = useQuery(jobWhy(id));
   const refs = ofPartition(why.data?.refs ?? [], partition(why.data?.correlation));
   const go = useGo();
+  const { search } = usePlace();
   const gone = job.error instanceof ApiError && job.error.status === 404;
   useEffect(() => {
-    if (gone) go(paths.run(id), {}, true);
-  }, [gone, go, id]);
+    if (gone) go(paths.run(id), search, true);
+  }, [gone, go, id, search]);
   useKeys({ c: () => copy(commands.why("job", id)).then(() => tell("The command is copied")) });
   if (gone) return <Loading />;
   return (
