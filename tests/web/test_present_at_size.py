@@ -154,6 +154,17 @@ def test_a_glance_at_fifty_schedules_takes_few_calls(api: Counting) -> None:
     assert found.size < MEGABYTE / 10
 
 
+def test_a_glance_reads_a_limit_once_for_all_who_wait(api: Counting) -> None:
+    """Each of these 50 has run, and has a job that needs permits of the same two limits."""
+    wanted = names()[:50]
+    api.ask(f"{NS}/glance", {"schedules": wanted})
+
+    found = api.ask(f"{NS}/glance", {"schedules": wanted})
+
+    assert all(item["waiting"] and item["last"] for item in found.body["items"])
+    assert found.calls <= 8 * len(wanted) + 15
+
+
 def test_the_limits_of_a_namespace_take_few_calls(api: Counting) -> None:
     every, one = api.ask(f"{NS}/limits"), api.ask(f"{NS}/limits?name={LIMIT}")
 
