@@ -331,8 +331,9 @@ class Hold(Answer):
 
 
 class Job(Answer):
-    """A job that waits. ``queued_in`` is the limit in whose queue it stands, ``holds`` are its permits. ``waits_for``
-    has at least one item: of several constraints that are not met, each, in the order of the schedule."""
+    """A job that waits. ``queued_in`` is the limit in whose queue it stands, ``holds`` are its permits.
+    ``inherited_priority`` names the priority and where it comes from. ``waits_for`` has at least one item: of several
+    constraints that are not met, each, in the order of the schedule."""
 
     job_id: str
     schedule: str
@@ -349,7 +350,7 @@ class Job(Answer):
     correlation: Keys | None
     dag: PartOfDag | None
     attempt: int
-    inherited_priority: int | None
+    inherited_priority: str | None
     approvals: list[GivenApproval]
     backfill: str | None
     progress: dict[str, int]

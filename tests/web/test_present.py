@@ -124,6 +124,17 @@ def test_each_job_says_what_it_waits_for(api: Counting) -> None:
         assert job["waits_for"] in [each["waits_for"] for each in api.get(path)["items"]]
 
 
+def test_a_waiting_job_says_where_its_priority_comes_from(api: Counting) -> None:
+    """The urgent schedule waits for the workflow in whose queue the jobs stand."""
+    api.world.put("urgent", after("clean", "notify", priority=9))
+    api.world.tick()
+    api.world.settle()
+
+    jobs = api.get(f"{NS}/jobs?queued_in={OF_CLEAN}")["items"]
+
+    assert {job["inherited_priority"] for job in jobs} == {"priority 9, inherited from demo.flights.urgent"}
+
+
 def test_a_job_that_waits_for_the_night_and_a_person_names_both(api: Counting) -> None:
     api.world.put("both", at("0 5 * * *", constraints=[AT_NIGHT, BY_LEAD]))
     api.world.run_now("both", "r1")

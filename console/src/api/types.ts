@@ -608,7 +608,7 @@ export interface Job {
   correlation: Record<string, string> | null;
   dag: PartOfDag | null;
   attempt: number;
-  inherited_priority: number | null;
+  inherited_priority: string | null;
   approvals: GivenApproval[];
   backfill: string | null;
   progress: Record<string, number>;

@@ -135,7 +135,9 @@ export function JobView() {
                   {data.inherited_priority !== null && (
                     <>
                       <dt>Inherited priority</dt>
-                      <dd>{data.inherited_priority}</dd>
+                      <dd>
+                        <Reason text={data.inherited_priority} />
+                      </dd>
                     </>
                   )}
                   {data.approvals.length > 0 && (

@@ -176,7 +176,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
     },
     {
       id: "schedule",
-      width: "minmax(200px, 1.2fr)",
+      width: "minmax(180px, 1fr)",
       head: "Schedule",
       cell: (line) =>
         "group" in line ? <GroupName ns={ns} group={line.group} /> : <ScheduleLink name={line.job.schedule} />,
@@ -200,14 +200,14 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
     },
     {
       id: "why",
-      width: "minmax(220px, 2.4fr)",
+      width: "minmax(240px, 3fr)",
       head: "Waits for",
       cell: (line) =>
         "group" in line ? <UseOf ns={ns} group={line.group} open={line.open} /> : <WaitsFor job={line.job} />,
     },
     {
       id: "act",
-      width: "180px",
+      width: "150px",
       head: "",
       end: true,
       cell: (line) =>
@@ -289,7 +289,11 @@ function UseOf({ ns, group, open }: { ns: string; group: Held; open: boolean }) 
 function WaitsFor({ job }: { job: Job }) {
   return (
     <>
-      {job.inherited_priority !== null && <span className="tag">priority {job.inherited_priority}, inherited</span>}{" "}
+      {job.inherited_priority !== null && (
+        <span className="tag" title={job.inherited_priority}>
+          {job.inherited_priority.split(",")[0]}
+        </span>
+      )}{" "}
       {job.reason ? (
         <span title={job.reason}>
           <Reason text={inShort(job.reason)} />
