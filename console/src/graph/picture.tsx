@@ -88,16 +88,33 @@ export function Picture({
           role="group"
         >
           <defs>
-            <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
-              <path d="M0 0L8 4L0 8z" />
-            </marker>
+            {["arrow", "arrow-near"].map((id) => (
+              <marker
+                key={id}
+                id={id}
+                viewBox="0 0 8 8"
+                refX="7"
+                refY="4"
+                markerWidth="8"
+                markerHeight="8"
+                markerUnits="userSpaceOnUse"
+                orient="auto"
+              >
+                <path d="M0 0L8 4L0 8z" />
+              </marker>
+            ))}
           </defs>
           {layout.arrows.map((points, index) => {
             const edge = drawn[index];
             if (!edge || points.length === 0) return null;
             const near = edge.from === chosen || edge.to === chosen;
             return (
-              <path key={index} className={near ? "edge near" : "edge"} d={curve(points)} markerEnd="url(#arrow)">
+              <path
+                key={index}
+                className={near ? "edge near" : "edge"}
+                d={curve(points)}
+                markerEnd={near ? "url(#arrow-near)" : "url(#arrow)"}
+              >
                 {edge.text && <title>{edge.text}</title>}
               </path>
             );

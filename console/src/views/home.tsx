@@ -324,7 +324,7 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
           <th>What holds it</th>
           <th className="end">Waiting</th>
           <th className="end">Oldest</th>
-          <th>Lets go</th>
+          <th>Goes on</th>
         </tr>
       </thead>
       <tbody>

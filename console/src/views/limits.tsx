@@ -79,7 +79,7 @@ function Every({
       ),
     },
     { id: "use", width: "minmax(150px, 1fr)", head: "In use", cell: (limit) => <Use of={limit} /> },
-    { id: "waiting", width: "64px", head: "Wait", end: true, cell: (limit) => number(limit.waiting) },
+    { id: "waiting", width: "72px", head: "Waiting", end: true, cell: (limit) => number(limit.waiting) },
     {
       id: "next",
       width: "90px",
@@ -181,7 +181,10 @@ function OneLimit({ ns, name }: { ns: string; name: string }) {
         if (!limit) return <Empty>No limit is named {name}.</Empty>;
         return (
           <div className="grid start">
-            <Panel title={withoutNamespace(limit.of, ns)} note={limit.kind}>
+            <Panel
+              title={withoutNamespace(limit.of, ns)}
+              note={limit.of.startsWith(limit.kind) ? undefined : limit.kind}
+            >
               <div className="body grid start">
                 <Use of={limit} />
                 {limit.next_at && (

@@ -103,7 +103,7 @@ export function Schedules() {
               checked={search.all === "yes"}
               onChange={(event) => change({ all: event.target.checked ? "yes" : undefined })}
             />
-            with {count(owned, "node")} of DAGs
+            also {count(owned, "node")} of DAGs
           </label>
         )}
         <span className="space" />
@@ -199,7 +199,11 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       id: "trigger",
       width: "minmax(160px, 1.1fr)",
       head: <SortButton by="trigger" word="Triggered by" />,
-      cell: (row) => <span title={row.triggered_by}>{withoutNamespace(row.triggered_by, ns)}</span>,
+      cell: (row) => (
+        <span className="two-lines" title={row.triggered_by}>
+          {withoutNamespace(row.triggered_by, ns)}
+        </span>
+      ),
     },
     {
       id: "now",
@@ -259,7 +263,7 @@ function useGlances(ns: string, names: string[]): Map<string, GlanceAtSchedule> 
 function NowOf({ row, glance }: { row: ScheduleInShort; glance: GlanceAtSchedule | undefined }) {
   if (!glance) return <span className="faint">{row.pause_reason ?? (row.enabled ? "" : row.state)}</span>;
   return (
-    <span className="now">
+    <span className={glance.waiting > 0 ? "now" : "now two-lines"} title={glance.why}>
       {/* What triggers it stands in its own column. */}
       <Reason text={glance.why.replace(/; trigger: .*$/, "")} short />
       {glance.waiting > 0 && (
