@@ -62,8 +62,16 @@ export function Picture({
     watch.observe(element);
     return () => watch.disconnect();
   }, [layout]);
+  const placed = room > 0;
+  // A high graph is first shown where it begins: at the chosen node, else at the first one on the left.
+  useEffect(() => {
+    const element = box.current;
+    const begin = layout && (layout.boxes[chosen ?? ""] ?? leftmost(layout));
+    if (!element || !layout || !begin || !placed) return;
+    element.scrollTop = begin.y * fitting(room, layout) - element.clientHeight / 2;
+  }, [layout, placed]);
   if (!layout) return <Loading rows={5} />;
-  const fits = Math.min(1, Math.max(SMALLEST, (room || layout.width) / layout.width));
+  const fits = fitting(room || layout.width, layout);
   const scale = chosenZoom === null ? fits : (ZOOMS[chosenZoom] ?? 1);
   const zoom = chosenZoom ?? nearest(fits);
   const around = new Set(
@@ -184,6 +192,10 @@ function NodeBox({
     </g>
   );
 }
+
+/** The largest scale at which a graph is as wide as its place. */
+const fitting = (room: number, { width }: Layout) => Math.min(1, Math.max(SMALLEST, room / width));
+const leftmost = ({ boxes }: Layout) => Object.values(boxes).sort((a, b) => a.x - b.x || a.y - b.y)[0];
 
 const cut = (text: string, most: number) => (text.length > most ? `…${text.slice(text.length - most + 1)}` : text);
 
