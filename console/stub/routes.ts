@@ -341,6 +341,12 @@ const DAG = {
   schedules: NODES.map((node) => `${NS}.flights.nightly~1f0c22ab~${node}`),
 };
 
+const WHY: Record<string, string> = {
+  jfk: "exit code 3: the file jfk.csv is empty",
+  evaluate: "needs jfk COMPLETED, which is FAILED",
+  publish: "needs evaluate COMPLETED, which is BLOCKED",
+};
+
 /** A run of the DAG: of the newest one a node has failed, which holds those after it. */
 function dagRun(number: number) {
   const failed = number === 0;
@@ -353,15 +359,15 @@ function dagRun(number: number) {
     fired_by: `1 partition of ${NS}.weather`,
     partition: { year: "2013", month: "1", day: String(4 - number) },
     nominal_at: null,
-    started_at: iso(NOW - (number + 1) * 60 * MINUTE),
-    ended_at: iso(NOW - (number + 1) * 60 * MINUTE + 9 * MINUTE),
+    started_at: iso(NOW - (number * 24 + 1) * 60 * MINUTE),
+    ended_at: iso(NOW - (number * 24 + 1) * 60 * MINUTE + (9 + number) * MINUTE),
     reruns: [],
     nodes: Object.fromEntries(
       NODES.map((node, index) => [
         node,
         {
           state: states[index],
-          why: states[index] === "BLOCKED" ? "waits for jfk, which failed" : "exit code 1: the file is empty",
+          why: failed ? (WHY[node] ?? "the run succeeded") : "the run succeeded",
           run_id: states[index] === "BLOCKED" ? null : run(20 + index).run_id,
           started_at: states[index] === "BLOCKED" ? null : iso(NOW - 58 * MINUTE),
           ended_at: states[index] === "BLOCKED" ? null : iso(NOW - 55 * MINUTE),
@@ -667,10 +673,10 @@ const ROUTES: Record<string, Handler> = {
   },
   "GET /v1/namespaces/{ns}/apps/{app}/dags": () => page([DAG]),
   [`GET ${D}`]: ({ name }) => need(name === "nightly" ? DAG : undefined, `DAG named '${NS}.flights.${name}'`),
-  [`GET ${D}/runs`]: () => page([dagRun(0), dagRun(1)]),
+  [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map(dagRun)),
   [`GET ${D}/runs/{id}`]: ({ id }) =>
     need(
-      [dagRun(0), dagRun(1)].find((made) => made.run_id === id),
+      [0, 1, 2, 3].map(dagRun).find((made) => made.run_id === id),
       `run '${id}' of the DAG`,
     ),
   "GET /v1/jobs/{id}": ({ id }) => jobOf(id ?? ""),
