@@ -219,9 +219,12 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
                 <ActButton small action={actions.refuse(line.job.job_id)} />
               </>
             ) : (
-              <ActButton small action={actions.cancelJob(line.job.job_id)}>
-                Cancel
-              </ActButton>
+              <>
+                {waitsFor(line.job, "pause") && <ActButton small action={actions.resume(line.job.schedule)} />}
+                <ActButton small action={actions.cancelJob(line.job.job_id)}>
+                  Cancel
+                </ActButton>
+              </>
             )}
           </span>
         ),

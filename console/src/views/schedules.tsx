@@ -10,6 +10,7 @@ import { tell } from "../frame/settings";
 import { fits, parseFilter, toggleTerm } from "../lib/filter";
 import { count, dagOfStart, isOfMessage, number, shortName, withoutNamespace } from "../lib/format";
 import { paths } from "../lib/paths";
+import { inShort } from "../lib/sentence";
 import { lookOfState, PAUSED } from "../lib/states";
 import { useAct } from "../parts/act";
 import { copy } from "../parts/command";
@@ -265,7 +266,7 @@ function NowOf({ row, glance }: { row: ScheduleInShort; glance: GlanceAtSchedule
   return (
     <span className={glance.waiting > 0 ? "now" : "now two-lines"} title={glance.why}>
       {/* What triggers it stands in its own column. */}
-      <Reason text={glance.why.replace(/; trigger: .*$/, "")} short />
+      <Reason text={inShort(glance.why.replace(/; trigger: .*$/, ""))} short />
       {glance.waiting > 0 && (
         <Go className="sub" to={paths.schedule(row.name)} search={{ tab: "jobs" }}>
           {count(glance.waiting, "waiting job", glance.at_least)}

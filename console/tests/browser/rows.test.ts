@@ -120,7 +120,7 @@ test("the queue is grouped by what each job waits for, and not by the words of i
   expect(await lines()).toEqual([
     ...["approval", "Approve Refuse"],
     ...["between 22:00 and 06:00", "Approve Refuse"],
-    ...["a paused schedule", "Cancel"],
+    ...["a paused schedule", "Resume Cancel"],
     ...["a grant of lake", "Cancel"],
   ]);
   await page.goto(`${console_.origin}/demo/queue?name=approval`);
