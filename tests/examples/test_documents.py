@@ -89,7 +89,9 @@ def test_h4_the_demo_leaves_work_for_a_person(world: World) -> None:
     world.settle()
     while world.finish():
         world.settle()
-    assert [run.state for name in ("approved", "paused") for run in world.runs(f"demo.review.{name}")] == ["SUCCEEDED"] * 2
+    assert [run.state for name in ("approved", "paused") for run in world.runs(f"demo.review.{name}")] == [
+        "SUCCEEDED"
+    ] * 2
 
 
 class Uploads:

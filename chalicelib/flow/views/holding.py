@@ -57,9 +57,10 @@ class Holding:
 def states_and_versions(ports: Ports, names: Iterable[str]) -> tuple[Ports, dict[str, ScheduleState]]:
     """The ports that know the state and the present definition of each of these schedules, and the states of those that
     exist."""
-    wanted: list[RowRequest] = [("schedule_state", name) for name in names]
+    named = list(names)
+    wanted: list[RowRequest] = [("schedule_state", name) for name in named]
     known = ports.prefetch.read(ports, wanted, strong=False)
-    found = ((name, known.catalog.schedule_state(name)) for _, name in wanted)
+    found = ((name, known.catalog.schedule_state(name)) for name in named)
     states = {name: state for name, state in found if state is not None}
     versions: list[RowRequest] = [("version", name, state.version) for name, state in states.items()]
     return known.prefetch.read(known, versions, strong=False), states
