@@ -47,6 +47,7 @@ _FITTING: dict[bool, re.Pattern[str]] = {
     True: re.compile(rf"{_SHORT}\.{_SHORT}\*?|{_SHORT}\.\*|{_SHORT}\*|\*"),
     False: re.compile(rf"{_SHORT}\*?|\*"),
 }
+_OWNER = re.compile(r"(?:^|; )waits for a grant of (\S+) to ")
 _EVENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*\*?|\*")
 
 
@@ -161,6 +162,11 @@ def waiting_for(uses: tuple[ForeignUse, ...]) -> str:
 def is_waiting_for(reason: str) -> bool:
     """Whether a stored reason is one of `waiting_for`."""
     return reason.startswith("waits for a grant of ")
+
+
+def owners_in(reason: str) -> tuple[str, ...]:
+    """The namespaces whose grants a stored reason waits for; none if it is no reason of `waiting_for`."""
+    return tuple(dict.fromkeys(_OWNER.findall(reason))) if is_waiting_for(reason) else ()
 
 
 def missing_hint(owner: str) -> str:

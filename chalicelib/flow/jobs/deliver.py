@@ -214,8 +214,8 @@ class _Batch:
 
     def next(self) -> _SubBatch | None:
         """Take the next sub-batch, and read its rows. Returns None if a namespace has another role now. Then all
-        that is left is split anew. Returns None, too, if the read took longer than ``FRESH``. Then the calls are left, with the
-        revisions that were read, and the next read is for one call.
+        that is left is split anew. Returns None, too, if the read took longer than ``FRESH``. Then the calls are left,
+        with the revisions that were read, and the next read is for one call.
 
         Raises _NoTime if too little time is left, or if reads have been slow for ``SLOW_TABLES``.
         """

@@ -149,16 +149,22 @@ MAX_NAMED = 3  # waiting jobs whose reasons are in the sentence about a schedule
 
 
 def why_and_count(
-    ports: Ports, name: str, limit: int, explained: int = MAX_NAMED, searches: bool = True
+    ports: Ports,
+    name: str,
+    limit: int,
+    explained: int = MAX_NAMED,
+    searches: bool = True,
+    parsed: facts.Parsed | None = None,
 ) -> tuple[View, int, bool]:
     """The explanation of a schedule with its first ``explained`` waiting jobs. Then the number of those that wait among
-    the first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`."""
+    the first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`. ``parsed`` is what explanations
+    of other schedules have read in the same request."""
     schedule_state, schedule = lookup.existing(ports, name)
     page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
     # A prepared fire is left out: it only waits for its instant.
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
-    ahead, queues, parsed = _read_ahead(ports, present[:explained]), Queues(ports), facts.Parsed()
+    ahead, queues, parsed = _read_ahead(ports, present[:explained]), Queues(ports), parsed or facts.Parsed()
     waiting = [why_job(ahead, job, queues, searches, parsed) for job in present[:explained]]
     timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []

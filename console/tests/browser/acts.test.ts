@@ -427,7 +427,7 @@ test("only the DAG acts on the schedules that it owns", async () => {
   const { page, context } = await console_.open("/demo/schedules?all=yes&q=nightly");
   await page.getByRole("link", { name: "flights.nightly/join" }).waitFor();
   expect(await page.getByRole("button", { name: /^Act on all/ }).isDisabled()).toBe(true);
-  await page.getByLabel(/^with 1 node of DAGs/).uncheck();
+  await page.getByLabel(/^also 1 node of DAGs/).uncheck();
   await page.getByText(/No schedule fits/).waitFor();
   await context.close();
 });
