@@ -119,7 +119,8 @@ def _add_awaited(ports: Ports, run: Run, skipped: Sequence[str]) -> bool:
 
 
 def announce(ports: Ports, run_id: str, attempt: int) -> None:
-    """Apply the run's statuses that are not yet announced to the schedules that wait for them, page by page (T10)."""
+    """Apply the run's statuses that are not yet announced to the schedules that wait for them, page by page (T10). The
+    run is read again for each page: another invocation may have announced it."""
     while True:
         now = ports.clock.now()
         run = ports.runs.run(run_id, attempt)
