@@ -52,8 +52,8 @@ def advance_run(
 ) -> Advance | None:  # fmt: skip
     """Move a run forward, announce its status, and wake the queues of the permits that it releases.
 
-    ``again``: another attempt follows at once, whatever the retries, because this one was never started. Returns None
-    if the update changes nothing, and raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
+    ``again``: another attempt follows at once, regardless of the retries, because this one was never started. Returns
+    None if the update changes nothing, and raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     for conflicts in range(MAX_CONFLICTS):
         now = ports.clock.now()
