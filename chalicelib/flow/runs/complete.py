@@ -53,8 +53,8 @@ def advance_run(
 ) -> Advance | None:  # fmt: skip
     """Move a run forward, announce its status, and wake the queues of the permits that it releases.
 
-    ``again``: another attempt follows at once, whatever the retries, because this one was never started. Returns None
-    if the update changes nothing, and raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
+    ``again``: another attempt follows at once, regardless of the retries, because this one was never started. Returns
+    None if the update changes nothing, and raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     for conflicts in range(MAX_CONFLICTS):
         now = ports.clock.now()
@@ -120,7 +120,8 @@ def _add_awaited(ports: Ports, run: Run, skipped: Sequence[str]) -> bool:
 
 
 def announce(ports: Ports, run_id: str, attempt: int) -> None:
-    """Apply the run's statuses that are not yet announced to the schedules that wait for them, page by page (T10)."""
+    """Apply the run's statuses that are not yet announced to the schedules that wait for them, page by page (T10). The
+    run is read again for each page: another invocation may have announced it."""
     while True:
         now = ports.clock.now()
         run = ports.runs.run(run_id, attempt)
