@@ -287,6 +287,8 @@ describe.each(ACTS)("$key: $button", ({ path, button, label = button, command, r
     const dialog = page.getByRole("dialog");
     const submit = dialog.getByRole("button", { name: label, exact: true });
     await submit.waitFor();
+    // On a busy machine the dialog is drawn before it has the focus.
+    await expect.poll(() => dialog.evaluate((shown) => shown.contains(document.activeElement))).toBe(true);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
     expect(sent, "Escape leaves it").toEqual([]);
