@@ -282,9 +282,12 @@ class Repair:
             self._write(Delete(mark))
 
     def permits_of_jobs(self) -> None:
-        """Jobs leave their queues and hold nothing: they request their permits again."""
+        """Jobs leave their queues and hold nothing: they request their permits again. Those of a generation that the
+        catalog has closed are checked, and dropped."""
         for job in list(self.stock.jobs.values()):
-            if job.queued_in is not None or job.held:
+            state = self.stock.schedule_states.get(job.schedule)
+            is_over = state is None or state.generation > job.generation
+            if job.queued_in is not None or job.held or is_over:
                 free = replace(job, queued_in=None, rank=None, held=(), units=0, wake_at=self.now, rev=job.rev + 1)
                 self.stock.keep(free)
                 self._write(Replace(free))
