@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.repair.repair import Finding, Repair
 from tests.faults import invariants
 from tests.support import backfills
@@ -309,3 +310,22 @@ def test_o4_a_job_of_a_closed_generation_is_dropped(timeout: Any) -> None:
     assert [job for job in stock.jobs if not job.closed and job.created_at <= since] == []
     assert [record.kind for record in world.records("daily")] == ["DROPPED"]
     invariants.check_awake(world)
+
+
+def test_o4_every_event_of_a_lost_job_counts_again() -> None:
+    """The job was claimed; the runs table is older, and EMR has no run. Every second event used to be left out."""
+    world = World(wake_shards=1, history_shards=1)
+    world.deploy(flights({"daily": partitions(5)}))
+    before, since = world.tables.saved(), world.clock.now()
+    world.targets.emr.answers = [NotNow("throttled")]
+    for number in range(1, 6):
+        world.upload(day(number))
+    world.settle()
+    assert world.jobs("daily") == []
+    mixed(world, before, "RunsTable")
+    kinds = [finding.kind for finding in repaired(world, since)]
+    assert kinds.count("event") == 5
+    world.pass_by("1m")
+    [run] = world.runs("daily")
+    assert len(world.context(run)["events"]) == 5
+    invariants.check(world)

@@ -275,7 +275,7 @@ class Repair:
         self._write(Put(mark))
 
     def _forget(self, marks: list[AppliedEvent], why: str) -> None:
-        for mark in marks:
+        for mark in list(marks):  # they may be those of the stock itself
             self._found("event", mark.event.id, f"counts again for {mark.schedule}: {why}")
             self.stock.applied[mark.event_job].remove(mark)
             self.again.append(mark)
