@@ -341,9 +341,13 @@ class RandomWorld(World):
     def dies_after(self, effects: int) -> None:
         self.points.die_after = [self.points.count + effects]
 
-    def repair(self, minutes: int) -> list[Finding]:
+    def repair(self, minutes: int) -> None:
+        """Repair tables that need none, with what has happened within these minutes."""
+        self.repaired(self.clock.now() - minutes * MINUTE)
+
+    def repaired(self, since: Instant) -> list[Finding]:
         """Repair the tables, which nobody else uses meanwhile. A repair that dies is run again."""
-        since, found = self.clock.now() - minutes * MINUTE, list[Finding]()
+        found = list[Finding]()
 
         def run() -> None:
             found[:] = Repair(self.ports, copies_of(self), since, self.targets.emr.started_since(since)).run()
@@ -462,8 +466,8 @@ class RandomWorld(World):
             with suppress(SluiceError):
                 self.disable(name)  # it may have been deleted at the end of its ttl
         self._ends_of_runs(8)
-        for _ in range(MAX_LEFT):  # backfills of many days, one at a time
-            if any(state.active for state in invariants.Stock(self).lines.values()):
+        for _ in range(MAX_LEFT):  # backfills of many days, one at a time; many jobs under a rate
+            if any(state.active or state.waiters for state in invariants.Stock(self).lines.values()):
                 self._ends_of_runs(1)
         invariants.check_rest(self, one_clock=not (self.has_stepped or self.was_slow))
         self._contexts_tell_all()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.targets.answers import NotNow
 from chalicelib.flow.repair.repair import Finding, Repair
 from tests.faults import invariants
 from tests.support import backfills
@@ -289,4 +290,42 @@ def test_o4_runs_of_a_backfill_that_is_lost_come_to_their_end(outcome: str) -> N
     expected = {"SUCCESS": ["SUCCEEDED"] * 2, "FAILED": ["FAILED"] * 2}[outcome]
     assert sorted(run.state for run in world.runs("nightly") if run.state != "RETRYING") == expected
     assert world.limit_state("workflow:demo.flights.join").active == 0
+    invariants.check(world)
+
+
+@pytest.mark.parametrize("timeout", ["never", {"after": "1h"}])
+def test_o4_a_job_of_a_closed_generation_is_dropped(timeout: Any) -> None:
+    """The jobs table is older than a replacement, which has closed the job that gathers. Nothing else wakes the job."""
+    world = World(wake_shards=1, history_shards=1)
+    pairs = partitions(2, timeout=timeout)
+    world.deploy(flights({"daily": pairs}))
+    world.upload(day(1))
+    before, since = world.tables.saved(), world.clock.now()
+    world.clock.pass_by("1m")
+    world.put("daily", {**pairs, "on_update": "drop", "priority": 9})
+    mixed(world, before, "JobsTable", "RunsTable")
+    repaired(world, since)
+    world.pass_by("2m")
+    stock = invariants.Stock(world)
+    assert [job for job in stock.jobs if not job.closed and job.created_at <= since] == []
+    assert [record.kind for record in world.records("daily")] == ["DROPPED"]
+    invariants.check_awake(world)
+
+
+def test_o4_every_event_of_a_lost_job_counts_again() -> None:
+    """The job was claimed; the runs table is older, and EMR has no run. Every second event used to be left out."""
+    world = World(wake_shards=1, history_shards=1)
+    world.deploy(flights({"daily": partitions(5)}))
+    before, since = world.tables.saved(), world.clock.now()
+    world.targets.emr.answers = [NotNow("throttled")]
+    for number in range(1, 6):
+        world.upload(day(number))
+    world.settle()
+    assert world.jobs("daily") == []
+    mixed(world, before, "RunsTable")
+    kinds = [finding.kind for finding in repaired(world, since)]
+    assert kinds.count("event") == 5
+    world.pass_by("1m")
+    [run] = world.runs("daily")
+    assert len(world.context(run)["events"]) == 5
     invariants.check(world)

@@ -135,7 +135,7 @@ class Books:
         left_out: list[Answered] = []
         while plans:
             recorded = [each for each, _ in plans]
-            shared = [*_left_queues(recorded), *_woken_backfills(recorded, self._ports.clock.now())]
+            shared: list[Write] = [*_left_queues(recorded), *_woken_backfills(recorded, self._ports.clock.now())]
             conflict = self._ports.ledger.commit([*(write for _, plan in plans for write in plan), *shared])
             if conflict is None:
                 break

@@ -275,16 +275,19 @@ class Repair:
         self._write(Put(mark))
 
     def _forget(self, marks: list[AppliedEvent], why: str) -> None:
-        for mark in marks:
+        for mark in list(marks):  # they may be those of the stock itself
             self._found("event", mark.event.id, f"counts again for {mark.schedule}: {why}")
             self.stock.applied[mark.event_job].remove(mark)
             self.again.append(mark)
             self._write(Delete(mark))
 
     def permits_of_jobs(self) -> None:
-        """Jobs leave their queues and hold nothing: they request their permits again."""
+        """Jobs leave their queues and hold nothing: they request their permits again. Those of a generation that the
+        catalog has closed are checked, and dropped."""
         for job in list(self.stock.jobs.values()):
-            if job.queued_in is not None or job.held:
+            state = self.stock.schedule_states.get(job.schedule)
+            is_over = state is None or state.generation > job.generation
+            if job.queued_in is not None or job.held or is_over:
                 free = replace(job, queued_in=None, rank=None, held=(), units=0, wake_at=self.now, rev=job.rev + 1)
                 self.stock.keep(free)
                 self._write(Replace(free))
