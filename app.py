@@ -87,7 +87,10 @@ def objects(event: SQSEvent) -> dict[str, Any]:
 
 @app.on_sqs_message(queue="hints", batch_size=10)
 def check(event: SQSEvent) -> dict[str, Any]:
-    """Hints from SQS: refs of rows that need attention now."""
+    """Hints from SQS: refs of rows that need attention now.
+
+    A second queue, in `infra/resources/functions.yaml`, sends the hints of a burst, one message to an invocation.
+    """
     return handlers.hints(event.to_dict(), event.context)
 
 

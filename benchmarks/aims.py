@@ -1,7 +1,7 @@
 """The aims of scale, and whether the figures of `results.json` meet them. Nothing is measured here.
 
 `docs/performance.md` shows them. A test fails if a figure misses its aim without a reason in `MISSED`, or meets one
-that has a reason, or is older than the recorded CPU or the assumptions of the model.
+that has a reason. It also fails if a figure is older than the recorded CPU or the assumptions of the model.
 """
 
 from __future__ import annotations

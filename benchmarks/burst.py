@@ -6,7 +6,7 @@ the queue invokes Lambda `check`, and `check` delivers. The measured time is fro
 the target, by SQS's timestamps.
 
 Each is played five times (`SLUICE_BENCH_REPETITIONS`), alternately. The result is the run of the median pace, with the
-pace of each run and those that are outliers, so that one disturbed run is no figure."""
+pace of each run and those that are outliers. So one disturbed run is no figure."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def measure(progress: Progress) -> Results:
 def median_of(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The run of the median pace, with the pace and the load before of each. Missed and doubled are those of all runs.
 
-    A run is an outlier if its pace is further from the median than three times the median of these distances, and by
-    more than a tenth of it."""
+    A run is an outlier if its pace is further from the median than three times the median of these distances. It must
+    also be further than a tenth of the median."""
     paces = [one["per_second"] for one in runs]
     middle = statistics.median_low(paces)
     typical = statistics.median(abs(pace - middle) for pace in paces)

@@ -2,8 +2,8 @@
 
     python -m benchmarks.capacity        # writes the tables of the page
 
-Nothing is measured here. Units, calls and dollars of a run are those that `make bench ONLY=cost` counts; lateness at
-each pace is that of the model of AWS (`make bench ONLY=aws_model`); the rest are prices, quotas and constants below.
+Nothing is measured here. Units, calls and dollars of a run are those that `make bench ONLY=cost` counts. Lateness at
+each pace is that of the model of AWS (`make bench ONLY=aws_model`). The rest are prices, quotas and constants below.
 """
 
 from __future__ import annotations

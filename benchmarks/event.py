@@ -7,8 +7,8 @@ emulator's `created_at`, stamped when StartJobRun was parsed and admitted. It is
 has microseconds: GetJobRun returns whole seconds, and a log line is written later. The instants in between are those
 that Sluice records on the run, in milliseconds. All clocks are that of the machine.
 
-The repetitions are 1.2 s apart, so that the start rate of EMR (1 per second) always has a permit and its burst is not
-used. The first few are not counted, because they start the Lambdas; the very first is reported as `cold_s`."""
+The repetitions are 1.2 s apart. So the start rate of EMR (1 per second) always has a permit and its burst is not used.
+The first few are not counted, because they start the Lambdas; the very first is reported as `cold_s`."""
 
 from __future__ import annotations
 

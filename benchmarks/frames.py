@@ -1,8 +1,8 @@
 """frames: how smoothly the views of the web console draw 10,000 schedules, 5,000 waiting jobs and 100,000 bars.
 
-The views are opened in Chromium, each by a new browser context, on the stand-in of the page's own tests, so that the
-figures are those of the page alone. Of each view: the first rows and the longest task. Of those with many rows or bars
-also the frames, from the first rows on: while the rest comes, and while the view scrolls for four seconds.
+The views are opened in Chromium, each by a new browser context, on the stand-in of the page's own tests. So the figures
+are those of the page alone. Of each view: the first rows and the longest task. Of those with many rows or bars also the
+frames, from the first rows on. They are measured while the rest comes, and while the view scrolls for four seconds.
 
 The budgets are part of the measurement: it fails when a figure exceeds one."""
 

@@ -58,6 +58,17 @@ class Page(Generic[T]):
     cursor: str | None = None
 
 
+def every_page(read: Callable[[int, str | None], Page[T]], size: int, cursor: str | None = None) -> Iterator[Page[T]]:
+    """The pages of a list of at most ``size`` items each, from ``cursor`` on. A page is read when the caller is done
+    with the page before it."""
+    while True:
+        page = read(size, cursor)
+        yield page
+        if page.cursor is None:
+            return
+        cursor = page.cursor
+
+
 @dataclass(frozen=True, slots=True)
 class Soonest:
     """Refs with their ``wake_at``, in its order. ``complete_to``: after this instant others may be missing (None: these
@@ -313,9 +324,9 @@ class Wakes(Protocol):
         reads at most ``limit`` rows of the index."""
 
     def listed(self, group: Literal["waits", "paused"], namespace: str, limit: int, cursor: str | None) -> Page[Ref]:
-        """The rows of a namespace that need no attention at any instant, oldest first in each shard: the jobs that an
-        event, a person or a resume wakes and that stand in no queue (``waits``), or the schedules on pause
-        (``paused``)."""
+        """The rows of a namespace that need no attention at any instant, oldest first in each shard. The group
+        ``waits`` has the jobs that an event, a person or a resume wakes and that stand in no queue. ``paused`` has the
+        schedules on pause."""
 
 
 class Lake(Protocol):
@@ -477,8 +488,8 @@ def unnamed(author: Author) -> AbstractContextManager[None]:
     return nullcontext()
 
 
-def nobody() -> Author | None:
-    """The author of work that no request asks for, such as that of the clock."""
+def no_author() -> Author | None:
+    """The author of work that no request asks for, such as the prepared fires of a timer: None."""
     return None
 
 
@@ -503,7 +514,7 @@ class Ports:
     prefetch: Prefetch
     ends_at: Instant | None = None
     metrics: Metrics = field(default_factory=NoMetrics)
-    author: Callable[[], Author | None] = nobody
+    author: Callable[[], Author | None] = no_author
     acting: Callable[[Author], AbstractContextManager[None]] = unnamed
 
     @property
@@ -534,8 +545,8 @@ class Prefetch(Protocol):
         """The present stamps of schedule states and jobs. Rows that do not exist are left out."""
 
 
-# After this many lost races in succession for one row, the cause is not a race.
-MAX_RACES = 25
+# After so many conflicts in a row, concurrent writes are not the cause.
+MAX_CONFLICTS = 25
 
 
 # The maximum delay of a message in SQS, 900 s. A hint that is due later is sent again.
@@ -584,3 +595,8 @@ class Archive(Protocol):
     def text(self, name: str) -> str | None: ...
 
     def put(self, name: str, text: str) -> None: ...
+
+
+def too_many_conflicts(what: str, then: str) -> RuntimeError:
+    """The error of work of which every attempt met a concurrent write: ``what`` it was, and ``then`` what follows."""
+    return RuntimeError(f"{what}: {MAX_CONFLICTS} attempts met a concurrent write; {then}")

@@ -119,11 +119,8 @@ def ports() -> Ports:
     from chalicelib.aws.s3.lake import S3Lake
     from chalicelib.aws.s3.payloads import S3Payloads
     from chalicelib.aws.tables.audited import AuditedLedger
-    from chalicelib.aws.tables.catalog import DynamoCatalog
     from chalicelib.aws.tables.dynamo import Dynamo
-    from chalicelib.aws.tables.jobs import DynamoJobs
-    from chalicelib.aws.tables.prefetch import DynamoPrefetch
-    from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
+    from chalicelib.aws.tables.table_ports import table_ports
 
     settings, clock = Settings.from_environment(), SystemClock()
     # `aws/tables/tries.py` retries table calls, because it must see each lost answer. Rows are read within
@@ -133,16 +130,12 @@ def ports() -> Ports:
     return Ports(
         clock=clock,
         ledger=AuditedLedger(dynamo, AUTHOR.get, clock, settings.audit_days),
-        catalog=DynamoCatalog(dynamo),
-        jobs=DynamoJobs(dynamo),
-        runs=DynamoRuns(dynamo),
-        wakes=DynamoWakes(dynamo),
+        **table_ports(dynamo),
         hints=SqsHints(client("sqs"), settings.hints_queue_url, clock, settings.burst_hints_queue_url),
         targets=targets(settings),
         payloads=S3Payloads(client("s3", signature_version="s3v4"), settings.control_bucket),
         lake=S3Lake(client("s3"), cache(lambda: client("glue"))),
         settings=settings,
-        prefetch=DynamoPrefetch(dynamo),
         metrics=metrics(),
         author=AUTHOR.get,
         acting=acting,

@@ -48,8 +48,9 @@ def linked(text: str) -> Iterator[str]:
 
 
 def with_blank_lines(text: str) -> str:
-    """The same page for Python-Markdown, which wants more space than GitHub: a blank line before a list or a table that
-    follows a sentence, and four spaces before what belongs to an item of a list. Blocks of code stay."""
+    """The same page for Python-Markdown, which wants more space than GitHub. It wants a blank line before a list or a
+    table that follows a sentence. It wants four spaces before what belongs to an item of a list. Blocks of code
+    stay."""
     lines: list[str] = []
     fence, width = "", 0  # of the block of code and of the marker of the item in which a line stands
     for line in text.splitlines():

@@ -40,7 +40,7 @@ def package(out: Path, *, with_dependencies: bool = True, root: Path = ROOT) -> 
     """Write `template.yaml` and `deployment.zip` into `out`; return the template's path.
 
     Without dependencies the zip holds only Sluice's own code. That is for the local cloud, whose Lambdas run in this
-    Python environment: it needs no download, starts faster, and works on machines other than Linux on x86-64."""
+    Python environment. It needs no download, starts faster, and works on machines other than Linux on x86-64."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sluice-package-") as scratch:
         project = Path(scratch) / "project"

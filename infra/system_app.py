@@ -2,7 +2,7 @@
 
     python -m infra.system_app STAGE
 
-`make up` does this for the local cloud. For a stage in AWS it is the second step, after `make deploy`: the API must be
+`make up` does this for the local cloud. For a stage in AWS it is the second step, after `make deploy`. The API must be
 reachable, and the caller must be allowed to use it. The command is idempotent.
 """
 

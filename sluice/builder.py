@@ -8,8 +8,8 @@ flights = app("demo", "flights").add(
 )
 Client().apply(flights)
 
-Names are those of the document, except: a schedule `runs` a workflow, `on` a trigger, `where` constraints hold; and
-`from_`, `all_of`, `any_of`, `lambda_function` are words that Python has taken.
+Names are those of the document, with two exceptions. A schedule `runs` a workflow, `on` a trigger, `where` constraints
+hold. `from_`, `all_of`, `any_of`, `lambda_function` stand for words that Python has taken.
 """
 
 from __future__ import annotations

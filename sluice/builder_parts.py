@@ -188,8 +188,8 @@ def concurrency(
 
 
 class Dataset(Named):
-    """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``; or, with
-    ``format: iceberg``, the location of an Iceberg table, each snapshot of which is a partition (T21).
+    """A prefix of S3 with partitions in ``key=value/`` folders, in the order of ``keys``, or with ``format:
+    iceberg`` the location of an Iceberg table. Each snapshot of the table is a partition (T21).
     ``operations``: the snapshots of a table that count; by default, not those that only rewrite or remove
     data. ``glue_table`` (``database.table``): the Glue catalog shows which snapshots are committed.
     ``single_writer``: all are, because commits of the table never compete. Without both, a later metadata
@@ -265,7 +265,7 @@ def deadline(
 ) -> Deadline:
     """The spans within which a job must be started (``start_within``) and its run must end (``end_within``) (H5,
     W14). With ``from: nominal`` they count from the due instant of the fire, or for a job without a fire from
-    the arrival of its data; with ``from: data``, always from the arrival of the data.
+    the arrival of its data. With ``from: data`` they always count from the arrival of the data.
     """
     return Deadline(given({"start_within": start_within, "end_within": end_within, "from": from_}))
 
@@ -363,7 +363,7 @@ def http(
     secret: str | SecretReference | None = UNSET,
 ) -> Target:
     """An HTTP request to a web address. ``secret`` is the name of an SSM parameter, the ARN of a secret in
-    Secrets Manager, or a reference; with it, Sluice signs the request (see docs/targets.md). A header may be
+    Secrets Manager, or a reference. With it, Sluice signs the request (see docs/targets.md). A header may be
     a reference, too.
     """
     return Target(
@@ -409,9 +409,9 @@ def measured(
     cloudwatch: Metric | None = UNSET,
     subnet: str | None = UNSET,
 ) -> Measured:
-    """The measurement, one of four: the share of a ``pool`` in use; the vCPUs in use of an EMR Serverless
-    application, as a share of its maximum capacity, if it has one; a CloudWatch metric; the free addresses of
-    a ``subnet``.
+    """One of four measurements: use of a ``pool``, vCPUs in use of an EMR Serverless application, a CloudWatch
+    metric, or free addresses of a ``subnet``. Use is a share of the pool. The vCPUs are a share of the
+    application's maximum capacity, if it has one.
     """
     return Measured(
         given({"pool": pool, "emr_application": emr_application, "cloudwatch": cloudwatch, "subnet": subnet})
@@ -419,9 +419,9 @@ def measured(
 
 
 class Message(Named):
-    """A message as a user sends it: ``schedule`` (any expression of T1), ``due_time``, or both (T3); how often
-    it ``repeats``, how long it lives (``ttl``), its ``zone``, and its ``target`` or ``workflow``, by default
-    the default target of the app.
+    """A message as a user sends it. It has a ``schedule`` (any expression of T1), a ``due_time``, or both (T3).
+    It may say how often it ``repeats``, how long it lives (``ttl``), and its ``zone``. Without a ``target``
+    or ``workflow`` it goes to the default target of the app.
     """
 
     group = "messages"
@@ -1042,8 +1042,9 @@ def rate(max: int, per: str, *, on_unmet: Literal["abort", "wait"] = UNSET) -> C
 
 
 def readiness(*, done_flag: str | None = UNSET, manifest: str | None = UNSET) -> Readiness:
-    """When a partition is ready (T8): at its first object; when the object ``done_flag`` arrives; or when all
-    objects have arrived that the object ``manifest`` lists, with one name in each row or as a JSON list.
+    """When a partition is ready (T8): at its first object, when the object ``done_flag`` arrives, or when all
+    objects have arrived that ``manifest`` lists. ``manifest`` is an object with one name in each row, or with
+    a JSON list.
     """
     return Readiness(given({"done_flag": done_flag, "manifest": manifest}))
 
@@ -1219,7 +1220,7 @@ class Workflow(Named):
     ``delivery`` is the policy of deliveries to a target without a lifecycle. ``timeout`` is how long a run
     may be RUNNING; then Sluice cancels it, and it has failed (W12). ``notify`` names the targets of notices
     about failures (W9) and missed deadlines (H5). From ``pool``, a run takes ``slots``, or the vCPUs of its
-    ``resources`` (W3, W13). ``expected`` is the expected duration of a run: of jobs with equal priority, the
+    ``resources`` (W3, W13). ``expected`` is the expected duration of a run. Of jobs with equal priority, the
     one that must start first to meet its ``deadline`` goes first (W14). A schedule may override these and
     ``retries``. Each job that runs the workflow waits for its ``approval``, whichever schedule has made it
     (C16).

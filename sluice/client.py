@@ -224,7 +224,7 @@ def _query(query: Query | None) -> str:
 
 
 def _backoff(attempt: int, retry_after: str | None) -> float:
-    """Seconds to wait after an attempt: the time that the server asks for, or else a doubling time with jitter, so that
+    """Seconds to wait after an attempt: the time that the server asks for, or else a doubling time with jitter. So
     clients do not return at the same time."""
     if retry_after is not None and retry_after.isdigit():
         return min(float(retry_after), MAX_PAUSE)
@@ -251,8 +251,8 @@ def _parsed(reply: Reply) -> Any:
 
 
 def refusal_of(reply: Reply, method: str, path: str) -> ApiRefused:
-    """The error of the API. An error of API Gateway or a proxy gets the same form with codes of its own, because only
-    the API can say that an object does not exist."""
+    """The error of the API. An error of API Gateway or a proxy gets the same form with codes of its own. Only the API
+    can say that an object does not exist."""
     body = _parsed(reply)
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict):

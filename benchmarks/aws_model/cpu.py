@@ -1,7 +1,7 @@
 """The CPU time of product code between two calls to AWS: recorded once into `cpu.json`, and looked up in each run.
 
 So two runs with one seed are equal, on any machine. A segment is named by the function, the call before it, the call
-after it, and how many items each has; the numbers of items are grouped by powers of two. A segment that was never
+after it, and how many items each has. The numbers of items are grouped by powers of two. A segment that was never
 recorded takes the time of the nearest one.
 
     python -m benchmarks.aws_model --record                  after product code has changed much

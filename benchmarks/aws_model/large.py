@@ -28,7 +28,7 @@ ONCE = parse_instant("2026-03-02T12:03:00Z")  # between two and three minutes af
 
 
 def emission(setup: Setup, cpu: Cpu, timers: int, emitters: int) -> Figures:
-    """So many schedules that fire once within a minute: how long it takes, from a tick on, to prepare their fires if at
+    """How long it takes, from a tick on, to prepare the fires of so many schedules that fire once within a minute. At
     most so many invocations of ``check`` do it at once, beside the tick. The ramp of pollers is left out."""
     bounded = {name: replace(source, most_pollers=emitters) for name, source in setup.sources.items()}
     assumed = setup.assumed.with_changes({"pollers_at_first": emitters, "tick_twice_share": 0.0})
@@ -177,8 +177,8 @@ def _woken_at(region: Region, cause: int) -> Instant:
 
 
 def upload(setup: Setup, cpu: Cpu, schedules: int) -> Figures:
-    """One app with so many schedules, uploaded to S3 and worked off by `check`: when the request is answered, and when
-    the last schedule is put."""
+    """One app with so many schedules, uploaded to S3 and worked off by `check`. The result says when the request is
+    answered, and when the last schedule is put."""
     app = {**NOTIFY, "schedules": {f"daily-{number:05d}": DAILY for number in range(schedules)}}
     with opened(setup, cpu) as region, api.served(region):
         region.deploy({})

@@ -48,8 +48,8 @@ def burst_one_schedule(setup: Setup, cpu: Cpu, jobs: int) -> Figures:
 
 
 def beside(setup: Setup, cpu: Cpu, noisy: int, every_s: int = 5) -> Figures:
-    """A quiet namespace with one schedule, beside a noisy one with so many schedules that are due at one instant: the
-    lateness of the quiet one before that instant, and while the noisy one is served."""
+    """A quiet namespace with one schedule, beside a noisy one with so many schedules that are due at one instant. The
+    result is the lateness of the quiet one before that instant, and while the noisy one is served."""
     with opened(setup, cpu) as region:
         region.deploy(NOTIFY)
         load(region, "shot", noisy, AHEAD_S)
@@ -158,8 +158,9 @@ def event(setup: Setup, cpu: Cpu, repetitions: int = 50) -> Figures:
 
 
 def pace(setup: Setup, cpu: Cpu, most: int, interval_s: int, jobs: int, schedules: int = 1) -> Figures:
-    """So many events of one fire of each of some schedules, all under one policy: the pace that it reaches, in all and
-    from `RAMP` on, and that no sliding interval exceeds it. No figures of a policy that this version refuses."""
+    """So many events of one fire of each of some schedules, all under one policy. It measures the pace that the policy
+    reaches, in all and from `RAMP` on, and checks that no sliding interval exceeds it. No figures of a policy that this
+    version refuses."""
     with opened(setup, cpu) as region:
         once = {"type": "time", "expression": "R1/PT150S"}
         many = {
@@ -216,8 +217,8 @@ def registration(setup: Setup, cpu: Cpu, schedules: int) -> Figures:
 
 
 def puts(setup: Setup, cpu: Cpu, clients: int, each: int) -> Figures:
-    """So many clients, each of which puts so many schedules, one after the other: how many are put a second, and how
-    long a put takes."""
+    """So many clients, each of which puts so many schedules, one after the other. The result is how many are put a
+    second, and how long a put takes."""
     with opened(setup, cpu) as region, api.served(region):
         region.deploy(NOTIFY)
         took: list[tuple[float, float]] = []

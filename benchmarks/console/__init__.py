@@ -1,9 +1,9 @@
-"""console: how soon each view of the web console shows its first rows at 10,000 schedules, 100,000 runs and 5,000
-waiting jobs, and what it reads for that.
+"""console: how soon each view of the web console shows its first rows, and what it reads for that. The tables hold
+10,000 schedules, 100,000 runs and 5,000 waiting jobs.
 
 The views are opened in Chromium, each time by a new browser context, on `sluice console` and the API of a local cloud.
-Then the requests of each view are sent once more, to the API in this process on the same tables, whose client counts
-the calls and the read units. The tick is off, so nothing changes meanwhile.
+Then the requests of each view are sent once more, to the API in this process on the same tables. Its client counts the
+calls and the read units. The tick is off, so nothing changes meanwhile.
 
 The budgets are part of the measurement: it fails when the first rows of a view take longer."""
 

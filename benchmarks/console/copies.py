@@ -1,8 +1,8 @@
 """Copies of stored items under other names and at other instants.
 
 The product writes a few items; a copy is such an item with other texts. So a copy is the row that the product would
-have written for the other name at the other instant, apart from its digests, which are other digests
-(tests/benchmarks/test_console_world.py compares)."""
+have written for the other name at the other instant. Only its digests differ (tests/benchmarks/test_console_world.py
+compares)."""
 
 from __future__ import annotations
 

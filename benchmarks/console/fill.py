@@ -62,7 +62,7 @@ def _stop_tick(cloud: Running) -> None:
 
 
 def _stop_queues(cloud: Running) -> None:
-    """Stop what follows a write: the history of the stored runs would be copied to the lake, and each object there
+    """Stop what follows a write. The history of the stored runs would be copied to the lake, and each object there
     checks the schedules that compact it."""
     functions = cloud.client("lambda")
     for mapping in functions.list_event_source_mappings()["EventSourceMappings"]:

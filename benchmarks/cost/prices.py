@@ -1,8 +1,8 @@
 """List prices of us-east-1, on demand, without free tiers. In dollars; https://aws.amazon.com/<service>/pricing/.
 
-Not included: logs ($0.50 per GB), storage, the long polling of idle queues by Lambda (five pollers, 20 s each: about
-$0.26 per queue and month), the S3 requests of data producers and of jobs, and EMR's bill for the runs.
-EMR Serverless does not charge for API calls, and EventBridge not for events of AWS services.
+Not included: logs ($0.50 per GB), storage, the S3 requests of data producers and of jobs, and EMR's bill for the runs.
+Nor is the long polling of idle queues by Lambda: five pollers, 20 s each, about $0.26 per queue and month. EMR
+Serverless does not charge for API calls, and EventBridge not for events of AWS services.
 """
 
 from __future__ import annotations

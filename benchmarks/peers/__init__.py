@@ -5,8 +5,9 @@ disturbs all of them. Sluice runs on its local cloud (`burst`, `steady`), each p
 with a database of its own (`stores.py`). The peers are installed into `build/peers` from `requirements.lock`.
 
 A fire of Sluice is a message in a queue of the local cloud, stamped by the queue. A fire of a peer is a line that its
-worker appends to a file, with the present instant, which costs less. The results are medians over the repetitions,
-their spread, and the ratio of each median to Sluice's."""
+worker appends to a file, with the present instant, which costs less. So there is a second burst, ``messages``: each
+job of a peer sends its message to such a queue, too. The results are medians over the repetitions, their spread, and
+the ratio of each median to Sluice's."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -27,11 +28,12 @@ from typing import Any
 from rich.table import Table
 
 from benchmarks import burst, steady
+from benchmarks.cloud import own_cloud
 from benchmarks.machine import ROOT
 from benchmarks.measurement import Progress, Results
 from benchmarks.peers import stores
 from benchmarks.peers.fire import lines
-from benchmarks.target_queue import Arrival, figures
+from benchmarks.target_queue import Arrival, TargetQueue, figures
 
 HERE = Path(__file__).parent
 LOCK = HERE / "requirements.lock"
@@ -44,6 +46,7 @@ PATIENCE_S = 60.0  # without a further fire; then the rest counts as missed
 POLL_EVERY_S = 0.5
 STOP_S = 10.0
 SHARES = ("p50", "p99", "max")
+TITLES = {"burst": "burst", "messages": "burst of messages", "steady": "steady load"}
 
 Measured = dict[str, Any]
 
@@ -103,7 +106,7 @@ PEERS = (
 
 def measure(progress: Progress) -> Results:
     """The entry ``peers``: for ``burst`` and ``steady`` the figures of each scheduler, and ``left_out``."""
-    runs: dict[str, dict[str, list[Measured]]] = {"burst": {}, "steady": {}}
+    runs: dict[str, dict[str, list[Measured]]] = {name: {} for name, _, _ in loads_of()}
     loads: list[float] = []
     python = installed()
     with (
@@ -116,7 +119,7 @@ def measure(progress: Progress) -> Results:
             "postgres": stack.enter_context(stores.postgres(Path(folder))),
         }
         peers = [peer for peer in PEERS if peer.needs is None or urls[peer.store]]
-        done, total = 0, REPETITIONS * 2 * (1 + len(peers))
+        done, total = 0, REPETITIONS * len(runs) * (1 + len(peers))
         for repetition in range(REPETITIONS):
             for load, jobs, per_second in loads_of():
                 loads.append(round(os.getloadavg()[0], 2))
@@ -124,6 +127,9 @@ def measure(progress: Progress) -> Results:
                     progress(f"{repetition + 1}/{REPETITIONS} {load}: {name}", done, total)
                     runs[load].setdefault(name, []).append(play())
                     done += 1
+                if load == "burst":
+                    # Sluice's burst is one of messages: it is not played twice.
+                    runs["messages"].setdefault(OURS, []).append(runs["burst"][OURS][-1])
     left_out = {peer.name: peer.needs for peer in PEERS if peer not in peers}
     summed = {load: [summary(name, of) for name, of in by_name.items()] for load, by_name in runs.items()}
     return {"peers": {"repetitions": REPETITIONS, "loads": loads, "left_out": left_out, **with_ratios(summed)}}
@@ -131,7 +137,8 @@ def measure(progress: Progress) -> Results:
 
 def loads_of() -> tuple[tuple[str, int, int], ...]:
     """The name of each load, its jobs and how many are due in each second (0: all at once)."""
-    return ("burst", burst.JOBS, 0), ("steady", steady.PER_SECOND * steady.SECONDS, steady.PER_SECOND)
+    every_second = steady.PER_SECOND * steady.SECONDS, steady.PER_SECOND
+    return ("burst", burst.JOBS, 0), ("messages", burst.JOBS, 0), ("steady", *every_second)
 
 
 def _players(
@@ -144,9 +151,11 @@ def _players(
         "burst": lambda: burst.once("burst", burst.one_shots, quiet),
         "steady": lambda: dict(steady.measure(quiet)["steady"]),
     }
-    yield OURS, ours[load]
+    if load in ours:
+        yield OURS, ours[load]
+    play = play_messages if load == "messages" else play_peer
     for peer in peers:
-        yield peer.name, partial(play_peer, peer, python, urls.get(peer.store), jobs, per_second)
+        yield peer.name, partial(play, peer, python, urls.get(peer.store), jobs, per_second)
 
 
 def installed() -> Path:
@@ -162,6 +171,32 @@ def installed() -> Path:
 
 def play_peer(peer: Peer, python: Path, url: str | None, jobs: int, per_second: int) -> Measured:
     """Let a peer fire a load, and stop it. Raises RuntimeError with the end of its log if it does not begin in time."""
+    with _firing(peer, python, url, jobs, per_second, {}) as (file, due_s):
+        return _awaited(file, due_s, jobs, per_second)
+
+
+def play_messages(peer: Peer, python: Path, url: str | None, jobs: int, per_second: int) -> Measured:
+    """As `play_peer`, but each job of the peer sends a message to a queue of a local cloud."""
+    with own_cloud() as cloud:
+        queue = TargetQueue(lambda: cloud.client("sqs"), "peers")
+        environment = cloud.endpoints.environment() | {"SLUICE_PEER_QUEUE": queue.url}
+        with _firing(peer, python, url, jobs, per_second, environment) as (_, due_s):
+            time.sleep(max(0.0, due_s - time.time()))
+            queue.wait_for(jobs, PATIENCE_S, lambda count: None)
+        arrivals = queue.drain()
+    return peer_figures([(number_of(one.event_id), one.nominal_at, one.sent_at) for one in arrivals], jobs)
+
+
+def number_of(event_id: str) -> int:
+    """The number of a peer's job in the id of its message."""
+    return int(event_id.removeprefix("shot"))
+
+
+@contextmanager
+def _firing(
+    peer: Peer, python: Path, url: str | None, jobs: int, per_second: int, environment: Mapping[str, str]
+) -> Iterator[tuple[Path, int]]:
+    """A peer that has stored its jobs and will fire them: the file of its fires, and the first instant in epoch s."""
     with tempfile.TemporaryDirectory(prefix="sluice-peer-") as folder:
         store = _fresh(peer.store, url, Path(folder))
         due_s = int(time.time()) + AHEAD_S + round(jobs * AHEAD_S_PER_JOB)
@@ -173,9 +208,11 @@ def play_peer(peer: Peer, python: Path, url: str | None, jobs: int, per_second: 
                 stdout=written,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                env=os.environ | environment,
             )
         try:
-            return _awaited(process, log, Path(folder) / "fired", due_s, jobs, per_second)
+            _await_ready(process, log, due_s, jobs)
+            yield Path(folder) / "fired", due_s
         finally:
             _stop(process)
 
@@ -191,14 +228,15 @@ def _fresh(store: str, url: str | None, folder: Path) -> str:
     return url
 
 
-def _awaited(
-    process: subprocess.Popen[bytes], log: Path, file: Path, due_s: int, jobs: int, per_second: int
-) -> Measured:
+def _await_ready(process: subprocess.Popen[bytes], log: Path, due_s: int, jobs: int) -> None:
     while b"ready" not in log.read_bytes():
         if process.poll() is not None or time.time() > due_s - 1:
             text = log.read_text(errors="replace")[-2000:]
             raise RuntimeError(f"expected the peer to have stored {jobs} jobs by their instant:\n{text}")
         time.sleep(POLL_EVERY_S)
+
+
+def _awaited(file: Path, due_s: int, jobs: int, per_second: int) -> Measured:
     last = due_s + (jobs // per_second if per_second else 0)
     arrived, since = 0, time.time()
     # The file is looked at rarely, and by its size, so that looking takes no time from the peer.
@@ -250,7 +288,7 @@ def summary(name: str, runs: Sequence[Measured]) -> Measured:
 def with_ratios(summed: dict[str, list[Measured]]) -> dict[str, list[Measured]]:
     """The summaries with the ratio of each to Sluice: of the pace of a burst, and of the p99 of the steady load."""
     burst_of_ours = summed["burst"][0]["per_second"]
-    for one in summed["burst"]:
+    for one in (*summed["burst"], *summed["messages"]):
         one["ratio"] = round(one["per_second"] / burst_of_ours, 2)
     ours = summed["steady"][0]["lateness_ms"]["p99"]
     for one in summed["steady"]:
@@ -260,12 +298,12 @@ def with_ratios(summed: dict[str, list[Measured]]) -> dict[str, list[Measured]]:
 
 def tables(results: Results) -> list[Table]:
     found = results["peers"]
-    return [_table(load, found[load], found["repetitions"]) for load in ("burst", "steady")]
+    return [_table(load, found[load], found["repetitions"]) for load in TITLES]
 
 
 def _table(load: str, entries: Sequence[Measured], repetitions: int) -> Table:
-    ratio = "pace to ours" if load == "burst" else "p99 to ours"
-    title = f"{load}, medians of {repetitions}, lateness in ms"
+    ratio = "p99 to ours" if load == "steady" else "pace to ours"
+    title = f"{TITLES[load]}, medians of {repetitions}, lateness in ms"
     table = Table(title=title, title_justify="left")
     for heading in (
         "scheduler",

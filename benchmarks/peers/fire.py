@@ -4,7 +4,8 @@
 
 It stores ``JOBS`` one-shot jobs, the first due at the epoch second ``DUE``: all at once, or ``PER_SECOND`` in each
 second. Then it prints ``ready`` and fires them until it is terminated. Each fire appends a line to ``FOLDER/fired``:
-the number of the job, its due instant and the present one, in epoch ms.
+the number of the job, its due instant and the present one, in epoch ms. If ``SLUICE_PEER_QUEUE`` names a queue, each
+fire sends a message to it instead. The environment then has the endpoint and the keys of AWS's SDK.
 
 Options that differ from a peer's defaults are named where they are set: they make a peer fire everything, or earlier.
 """
@@ -15,6 +16,7 @@ import datetime
 import os
 import pickle
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +27,9 @@ WORKERS = 2
 
 Jobs = list[tuple[int, int]]
 _file: int | None = None
+_client: Any = None
+_client_of = 0  # the process that has built it
+_building = threading.Lock()
 
 
 def jobs_of(due_s: int, count: int, per_second: int) -> Jobs:
@@ -35,9 +40,26 @@ def jobs_of(due_s: int, count: int, per_second: int) -> Jobs:
 def fired(number: int, due: int) -> None:
     """Write that a job has fired. One append of a short line is atomic, so threads and processes share the file."""
     global _file
+    if queue := os.environ.get("SLUICE_PEER_QUEUE"):
+        send(queue, number, due)
+        return
     if _file is None:
         _file = os.open(os.environ["SLUICE_PEER_FIRED"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(_file, b"%d %d %d\n" % (number, due, time.time_ns() // 1_000_000))
+
+
+def send(queue: str, number: int, due: int) -> None:
+    """Send the message of a fire, with the attributes that Sluice's message has. Threads share the client."""
+    global _client, _client_of
+    with _building:
+        if _client is None or _client_of != os.getpid():
+            import boto3
+            from botocore.config import Config
+
+            _client, _client_of = boto3.client("sqs", config=Config(max_pool_connections=20)), os.getpid()
+    about = {"sluice-event-id": f"shot{number:05d}", "sluice-nominal-time": instant(due).isoformat()}
+    attributes = {name: {"DataType": "String", "StringValue": text} for name, text in about.items()}
+    _client.send_message(QueueUrl=queue, MessageBody=f'{{"job": {number}}}', MessageAttributes=attributes)
 
 
 def instant(due: int) -> datetime.datetime:

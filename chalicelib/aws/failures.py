@@ -1,8 +1,8 @@
 """Retries of failed queue messages: a short delay at first, a longer one after each failure.
 
-Without this module a message is visible again after the visibility timeout of its queue, six times the timeout of its
-Lambda: six minutes for an object, twelve for a hint. Lambda keeps the visibility that the function sets for a failed
-message. https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html"""
+Without this module a message is visible again after the visibility timeout of its queue. That is six times the timeout
+of its Lambda: six minutes for an object, twelve for a hint. Lambda keeps the visibility that the function sets for a
+failed message. https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html"""
 
 from __future__ import annotations
 

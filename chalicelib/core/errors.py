@@ -50,7 +50,7 @@ _CHECK = "check the names in the request; what is hidden belongs to a namespace 
 class SluiceError(ValueError):
     """An error that the caller can correct. When Sluice raises it, it has stored nothing.
 
-    ``problems`` are all problems of the request if there are several: the error itself is the first of them, and its
+    ``problems`` are all problems of the request if there are several. The error itself is the first of them, and its
     message ends with the number of the others.
 
     ``mentions`` are full names in the message or hint that Sluice has added, and the request does not have.

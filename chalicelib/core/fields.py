@@ -110,7 +110,7 @@ def is_tag(part: object) -> bool:
 
 
 def fields_at(model: type[BaseModel], location: Location) -> tuple[str, ...]:
-    """The names of the fields of the document at a location of pydantic, within a document of ``model``; none if the
+    """The names of the fields of the document at a location of pydantic, within a document of ``model``. None if the
     type at the location is not exactly one document."""
     found: Any = model
     for part in location:

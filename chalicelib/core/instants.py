@@ -110,8 +110,9 @@ def parse_instant(text: str, field: str = "instant") -> Instant:
 
 
 def parse_when(value: object, now: Instant, field: str = "due_time") -> Instant:
-    """An instant in one of the three forms of T3: an RFC 3339 instant, or a duration that counts from ``now``, written
-    ``2h30m`` or ``PT2H30M`` (``0s``: now). An instant may lie in the past. A bare number is refused: it has no unit."""
+    """An instant in one of the three forms of T3. It is an RFC 3339 instant, or a duration that counts from ``now``,
+    written ``2h30m`` or ``PT2H30M`` (``0s``: now). An instant may lie in the past. A bare number is refused: it has no
+    unit."""
     if not isinstance(value, str):
         hint = "a number has no unit: write 30s, PT30S, or an instant with its offset"
         raise invalid(field, f"{_INSTANT}, or a duration from now such as 2h30m or PT2H30M", value, hint)

@@ -1,4 +1,4 @@
-"""Short and full names. In a document, a workflow without dots belongs to the same app; a dataset, a policy or a pool
+"""Short and full names. In a document, a workflow without dots belongs to the same app. A dataset, a policy or a pool
 without dots belongs to the same namespace. Stored rows hold full names, which `Names` makes."""
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ class RemoveWaiter:
 @dataclass(frozen=True, slots=True)
 class ExpectNotWaiting:
     """Expect that the job or run of a waiter row still is as it was ``read`` (None: it does not exist). The job or run
-    that was read did not wait there, so the row may be deleted; if it has queued again since, its revision differs."""
+    that was read did not wait there, so the row may be deleted. If it has queued again since, its revision differs."""
 
     waiter: Waiter
     read: Job | Run | None

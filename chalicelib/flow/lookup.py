@@ -18,7 +18,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers.leaf import Upstream
-from chalicelib.ports import Kind, Page, Ports
+from chalicelib.ports import Kind, Page, Ports, every_page
 
 MAX_KNOWN = 1_000  # names among which the one that was meant is searched
 MAX_SEARCHED = 200  # the newest attempts of a workflow, among which its run for some values is searched
@@ -131,13 +131,8 @@ def definitions_in(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition
 
 def every(read: Callable[[int, str | None], Page[T]], size: int = 1000) -> Iterator[T]:
     """The items of all pages of a list. A page is read when the items of the page before it have been used."""
-    cursor: str | None = None
-    while True:
-        page = read(size, cursor)
+    for page in every_page(read, size):
         yield from page.items
-        cursor = page.cursor
-        if cursor is None:
-            return
 
 
 def find_job(ports: Ports, job_id: str) -> Job:
@@ -172,7 +167,7 @@ def runs_for(ports: Ports, upstream: Upstream, values: Mapping[str, str] | None)
 
 
 def _ending(ports: Ports, command: str, job_id: str) -> str:
-    """How a job ended that never became a run, from its record; without one, the command that lists the jobs or runs of
+    """How a job ended that never became a run, from its record. Without one, the command that lists the jobs or runs of
     the schedule that the id names."""
     record = ports.runs.record(job_id)
     if record is not None:

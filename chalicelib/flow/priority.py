@@ -64,8 +64,8 @@ def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[InheritedPr
 
 
 def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[InheritedPriority]:
-    """The priorities of all direct and indirect downstreams: schedules that wait for a success of this workflow when
-    ``starter`` starts it, schedules that wait for a success of those, and so on."""
+    """The priorities of all direct and indirect downstreams. The direct ones are schedules that wait for a success of
+    this workflow when ``starter`` starts it. The next ones wait for a success of those, and so on."""
     found: list[InheritedPriority] = []
     followed = 0
     seen, queue = {(starter, workflow)}, [(starter, workflow)]
@@ -151,7 +151,7 @@ def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
 def _rank_again(
     ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workflow, inherited: list[InheritedPriority]
 ) -> None:
-    """Raise the rank of a job and move its waiter, in one transaction. A lost race means that the job was served."""
+    """Raise the rank of a job and move its waiter, in one transaction. A conflict means that the job was served."""
     job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     if job is None or job.closed or job.queued_in != waiter.limit_name or job.rank != waiter.rank:
         return

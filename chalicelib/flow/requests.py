@@ -12,7 +12,7 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.request import Requested, request_of
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.writes import Create, Write
-from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,10 @@ def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) 
     """Create the job of a request, or find the one that it created before. Returns the job's id.
 
     ``request`` is the id of the request. ``make`` reads the present facts and builds the job; it may raise SluiceError.
-    ``what`` names the changed object in the error after too many lost races. The row of the request is created together
+    ``what`` names the changed object in the error after too many conflicts. The row of the request is created together
     with the job. So two concurrent repeats create one job, even if the schedule begins a new generation between them.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         before = ports.jobs.requested(request)
         if before is not None:
             _hint_again(ports, before.job_id)
@@ -64,7 +64,7 @@ def became(ports: Ports, job_id: str) -> dict[str, Any]:
     record = ports.runs.record(job_id)
     if record is not None:
         return {"job_id": job_id, "state": record.kind, "reason": record.reason}
-    return {"job_id": job_id, "state": None, "reason": "its history has expired"}
+    return {"job_id": job_id, "state": None, "reason": "the history of the job has expired"}
 
 
 def _hint_again(ports: Ports, job_id: str) -> None:

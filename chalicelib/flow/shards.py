@@ -31,7 +31,7 @@ def hand_on(ports: Ports, parts: Sequence[ShardPart]) -> bool:
 def read_once(ports: Ports) -> Ports:
     """The ports for one tick, whose steps share what they read of the wake indexes.
 
-    What a step reads may be as old as the tick. The indexes are eventually consistent anyway: each row is read strongly
+    What a step reads may be as old as the tick. The indexes are eventually consistent anyway. Each row is read strongly
     before a step acts, and the next tick finds the rows that were written since.
     """
     return replace(ports, wakes=ReadOnce(ports.wakes, ports.settings.wake_shards))

@@ -1,7 +1,7 @@
 """Wake jobs that wait neither for a limit nor for an instant: after a resume, a carried update, an upstream's success.
 
-The schedule state is the outbox of a resume and of an update. It stays open until all jobs are woken, and has a cursor:
-after a death the step goes on with the page that it was at. An event that many jobs of a schedule wait for opens the
+The schedule state is the outbox of a resume and of an update. It stays open until all jobs are woken, and has a cursor.
+After a death the step goes on with the page that it was at. An event that many jobs of a schedule wait for opens the
 same outbox. A repeated page changes nothing but revisions.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import claim, gather
@@ -20,7 +21,7 @@ from chalicelib.core.writes import ClearStateWake, MarkWoken, PutState, Replace
 from chalicelib.flow import facts, priority
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.priority import Inherited
-from chalicelib.ports import MAX_RACES, Page, Ports
+from chalicelib.ports import MAX_CONFLICTS, Page, Ports, every_page, too_many_conflicts
 
 BATCH_SIZE = 100
 TOGETHER = 25  # jobs that are woken in one transaction
@@ -50,19 +51,18 @@ def constrained(ports: Ports, schedule: str, generation: int) -> int:
     A job that does not wait for that constraint is woken too: a concurrent check of it may rely on older facts. Of many
     jobs, the first page is woken at once; the schedule state becomes the outbox for all of them.
     """
-    woken, cursor = 0, None
-    while True:
-        page = ports.jobs.jobs(schedule, generation, BATCH_SIZE, cursor)
+    woken = 0
+    for number, page in enumerate(every_page(partial(ports.jobs.jobs, schedule, generation), BATCH_SIZE)):
         woken += _wake_page(ports, page, None)
-        if page.cursor is None or (cursor is None and _requested(ports, schedule, generation)):
-            return woken
-        cursor = page.cursor
+        if number == 0 and page.cursor is not None and _requested(ports, schedule, generation):
+            break
+    return woken
 
 
 def _requested(ports: Ports, schedule: str, generation: int) -> bool:
     """Open the outbox of a schedule. Returns False if the generation is not the present one. Another revision makes an
     invocation that is waking these jobs begin again, and refuse to close the outbox."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         state = ports.catalog.schedule_state(schedule)
         if state is None or state.generation != generation or not state.exists:
             return False
@@ -70,27 +70,26 @@ def _requested(ports: Ports, schedule: str, generation: int) -> bool:
         if ports.ledger.commit([PutState(replace(state, rev=state.rev + 1, wake_at=now), state)]) is None:
             ports.hints.send([schedule_ref(schedule)], now, now)
             return True
-    raise RuntimeError(f"waking the jobs of {schedule} lost {MAX_RACES} races; it will be retried")
+    raise too_many_conflicts(f"waking the jobs of {schedule}", "it will be retried")
 
 
 def _go_on(ports: Ports, schedule: str, pages: int | None) -> int:
     state = ports.catalog.schedule_state(schedule)
     if state is None or state.wake_at is None:
         return 0
-    woken, done, cursor = 0, 0, state.woken_to
-    inherited = Inherited(ports, state.schedule)
-    while True:
-        page = ports.jobs.jobs(state.schedule, state.generation, BATCH_SIZE, cursor)
-        woken, done, cursor = woken + _wake_page(ports, page, inherited), done + 1, page.cursor
-        if cursor is None:
+    woken, inherited = 0, Inherited(ports, state.schedule)
+    read = partial(ports.jobs.jobs, state.schedule, state.generation)
+    for number, page in enumerate(every_page(read, BATCH_SIZE, state.woken_to), start=1):
+        woken += _wake_page(ports, page, inherited)
+        if page.cursor is None:
             ports.ledger.commit([ClearStateWake(state)])
-            return woken
-        if ports.ledger.commit([MarkWoken(state, cursor)]) is not None:
-            return woken  # the state has changed: that change wakes the jobs
-        if done == pages or not ports.has_time(TIME_FOR_PAGE):
+        elif ports.ledger.commit([MarkWoken(state, page.cursor)]) is not None:
+            break  # the state has changed: that change wakes the jobs
+        elif number == pages or not ports.has_time(TIME_FOR_PAGE):
             now = ports.clock.now()
             ports.hints.send([schedule_ref(schedule)], now, now)
-            return woken
+            break
+    return woken
 
 
 def _wake_page(ports: Ports, page: Page[Job], inherited: Inherited | None) -> int:
@@ -132,10 +131,10 @@ def _wake_queue(ports: Ports, limit_name: str, now: Instant) -> Ref:
 def _wake(ports: Ports, job: Job, inherited: Inherited | None) -> tuple[Ref, ...]:
     """Set a job's ``wake_at`` to now, and return the refs to hint; none if the job is not due or no longer waits.
 
-    A lost race means that another invocation checked the job on older facts, so try again. Raises RuntimeError after
-    ``MAX_RACES`` lost races.
+    A conflict means that another invocation checked the job on older facts, so try again. Raises RuntimeError after
+    ``MAX_CONFLICTS`` conflicts in a row.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         if job.due_at is not None and job.due_at > now:
             return ()  # a prepared fire or a retry wakes at its own instant
@@ -148,7 +147,7 @@ def _wake(ports: Ports, job: Job, inherited: Inherited | None) -> tuple[Ref, ...
         if current is None:
             return ()
         job = waiting.regained(ports, current)
-    raise RuntimeError(f"waking job {job.job_id} lost {MAX_RACES} races; it will be retried")
+    raise too_many_conflicts(f"waking job {job.job_id}", "it will be retried")
 
 
 def _woken(job: Job, at: Instant | None) -> Job:
@@ -158,7 +157,7 @@ def _woken(job: Job, at: Instant | None) -> Job:
 def _wake_queued(
     ports: Ports, job: Job, limit_name: str, inherited: Inherited | None, now: Instant
 ) -> tuple[Ref, ...] | None:  # fmt: skip
-    """Wake a queued job through its queue. Returns the refs to hint; None after a lost race.
+    """Wake a queued job through its queue. Returns the refs to hint; None after a conflict.
 
     The revision of the job is raised as well, so a concurrent decision on older facts conflicts.
     """

@@ -34,8 +34,9 @@ _REFUSED = "sluice.refused"
 
 
 def check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
-    """Raise ``forbidden`` for a request whose signer lacks the right that its route needs, and ``not_found`` if it may
-    not know that the namespace, job or run exists. The access document is read once for each request, strongly."""
+    """Raise ``forbidden`` for a request whose signer lacks the right that its route needs. Raise ``not_found`` if the
+    signer may not know that the namespace, job or run exists. The access document is read once for each request,
+    strongly."""
     with _judged(request) as judged:
         if judged:
             _check(request, needs, segments)
@@ -147,7 +148,7 @@ def _check(request: Request, needs: Needs, segments: dict[str, str]) -> None:
 
 
 def _approves_workflow(request: Request, principal: Principal, needs: Right, segments: Mapping[str, str]) -> bool:
-    """Whether a request concerns a job that waits for the approval of its workflow, and the signer has the duty to
+    """Whether a request concerns a job that waits for the approval of its workflow. The signer must have the duty to
     approve in the namespace of that workflow (C16). Then it may read and decide this job, and nothing else there."""
     from chalicelib.core.access.decision import ANY
     from chalicelib.flow.jobs.actions import workflow_to_approve
@@ -254,7 +255,7 @@ def _refusal(
     request: Request, principal: Principal, namespace: str, needs: Right, segments: dict[str, str]
 ) -> SluiceError:
     """The error of a request that is not allowed. A signer without any role in the namespace gets the error of a name
-    or id that does not exist, so that signers cannot find names by trying them."""
+    or id that does not exist. So signers cannot find names by trying them."""
     from chalicelib.core import errors
     from chalicelib.core.access import decision
 

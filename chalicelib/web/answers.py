@@ -320,8 +320,20 @@ class PlaceInQueue(Answer):
     waiting: int
 
 
+class Hold(Answer):
+    """What a job waits for, in few kinds. ``name`` is that of a limit, a constraint, a schedule or a namespace, ``of``
+    says the same in words, and ``changes_at`` is when time alone may end the wait."""
+
+    kind: HoldKind
+    name: str
+    of: str
+    changes_at: At | None
+
+
 class Job(Answer):
-    """A job that waits. ``queued_in`` is the limit in whose queue it stands, ``holds`` are its permits."""
+    """A job that waits. ``queued_in`` is the limit in whose queue it stands, ``holds`` are its permits.
+    ``inherited_priority`` names the priority and where it comes from. ``waits_for`` has at least one item: of several
+    constraints that are not met, each, in the order of the schedule."""
 
     job_id: str
     schedule: str
@@ -338,11 +350,12 @@ class Job(Answer):
     correlation: Keys | None
     dag: PartOfDag | None
     attempt: int
-    inherited_priority: int | None
+    inherited_priority: str | None
     approvals: list[GivenApproval]
     backfill: str | None
     progress: dict[str, int]
     requested_by: str | None
+    waits_for: list[Hold]
     queue: PlaceInQueue | None
 
 
@@ -372,8 +385,8 @@ class PartOfTrigger(Answer):
 
 
 class StateOfConstraint(Answer):
-    """``used`` of ``max`` permits of its limit are taken, by the runs in ``held_by``, at most 20; null if it has no
-    limit, or the limit does not list its holders."""
+    """``used`` of ``max`` permits of its limit are taken, by the runs in ``held_by``, at most 20. All are null if it
+    has no limit, or the limit does not list its holders."""
 
     type: str
     met: bool

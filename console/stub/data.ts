@@ -142,46 +142,63 @@ const WAITS = [
     state: "PENDING_LAUNCH",
     reason: "waits for a slot of workflow demo.flights.clean: 2 of 2 in use",
     queued_in: "workflow:demo.flights.clean",
+    holds: [{ kind: "limit", name: "workflow:demo.flights.clean", of: "workflow demo.flights.clean" }],
   },
   {
     state: "PENDING_TRIGGER",
     reason: "waits for 1 partition of demo.weather (demo.flights.clean reached COMPLETED)",
     queued_in: null,
+    holds: [{ kind: "data", name: "demo.flights.join", of: "schedule demo.flights.join" }],
   },
   {
     state: "PENDING_CONSTRAINTS",
     reason: "waits for its window: between 22:00 and 06:00 Europe/Paris",
     queued_in: null,
+    holds: [{ kind: "window", name: "time_window", of: "between 22:00 and 06:00 in Europe/Paris" }],
   },
-  { state: "PENDING_CONSTRAINTS", reason: "waits for an approval by role/lead", queued_in: null },
+  {
+    state: "PENDING_CONSTRAINTS",
+    reason: "approved by a lead, else wait: waits for approval",
+    queued_in: null,
+    holds: [{ kind: "approval", name: "approval", of: "approved by a lead" }],
+  },
 ] as const;
 
 export function job(number: number) {
   const of = schedule(number * 7);
   const waits = pick(WAITS, Math.floor(chance(number, 9) * 3.2));
+  const atNight = waits.holds[0].kind === "window" ? iso(NOW + 8 * 3_600_000) : null;
   return {
     job_id: `${of.name}.mf3k0p2q.${idOf(number + 0xa00000)}`,
     schedule: of.name,
     kind: waits.state === "PENDING_TRIGGER" ? "gathering" : "detached",
     state: waits.state,
     reason: waits.reason,
-    created_at: iso(NOW - number * 9_000),
+    created_at: iso(NOW - (JOBS - number) * 9_000),
     due_at: null,
     nominal_at: null,
-    met_at: waits.state === "PENDING_TRIGGER" ? null : iso(NOW - number * 8_000),
-    wake_at: waits.reason.includes("window") ? iso(NOW + 8 * 3_600_000) : null,
+    met_at: waits.state === "PENDING_TRIGGER" ? null : iso(NOW - (JOBS - number) * 8_000),
+    wake_at: atNight,
     queued_in: waits.queued_in,
     holds: [],
     correlation: { year: "2013", month: "1", day: String(1 + (number % 28)) },
     dag: null,
     attempt: 1,
-    inherited_priority: number % 9 === 0 ? 9 : null,
+    inherited_priority: number % 9 === 0 ? "priority 9, inherited from demo.flights.report" : null,
     approvals: [],
     backfill: null,
     progress: { "0": 1 },
     requested_by: null,
+    waits_for: waits.holds.map((hold) => ({ ...hold, changes_at: atNight })),
     queue: waits.queued_in ? { of: "workflow demo.flights.clean", position: number + 1, waiting: JOBS } : null,
   };
+}
+
+function notEnabled(state: string, since: string): string {
+  if (state === "hold" || state === "backlog") return `the schedule has been on ${state} since ${since}`;
+  if (state === "drain") return `the schedule takes no more work since ${since}`;
+  if (state === "completed") return "all fires are done; enable the schedule to start again";
+  return "the schedule is disabled: enable it, or run it now";
 }
 
 export function glance(name: string) {
@@ -194,13 +211,13 @@ export function glance(name: string) {
       row.state === "enabled"
         ? pick(
             [
+              "the run succeeded; nothing has arrived since",
               `waits for 1 partition of demo.${row.app} (no event has arrived)`,
               "waits for a slot of workflow demo.flights.clean: 2 of 2 in use",
-              "next fire at 05:00, Europe/Paris",
             ],
             number,
           )
-        : `the schedule has been ${row.state === "hold" ? "on hold" : row.state} since ${iso(NOW - 7_200_000)}`,
+        : notEnabled(row.state, iso(NOW - 7_200_000)),
     next_fire: row.enabled && number % 3 === 0 ? iso(NOW + (1 + (number % 20)) * 3_600_000) : null,
     waiting: number % 5 === 0 ? number % 7 : 0,
     at_least: false,

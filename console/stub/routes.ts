@@ -146,8 +146,8 @@ const WINDOW = { count: 5, oldest: iso(NOW - 180 * MINUTE) };
 
 function now() {
   const jobs = Array.from({ length: 60 }, (_, number) => job(number));
-  const approvals = jobs.filter((made) => made.reason.includes("approval"));
-  const waiting = (text: string) => jobs.filter((made) => made.reason.includes(text)).slice(0, 5);
+  const approvals = jobs.filter((made) => made.waits_for[0]?.kind === "approval");
+  const waiting = (kind: string) => jobs.filter((made) => made.waits_for[0]?.kind === kind).slice(0, 5);
   return {
     at: iso(Date.now()),
     at_least: JOBS > 2000,
@@ -160,16 +160,16 @@ function now() {
           kind: "limit",
           name: "workflow:demo.flights.clean",
           of: "workflow demo.flights.clean",
-          why: "all 2 slots of workflow demo.flights.clean are in use",
-          count: 9,
-          oldest: iso(NOW - 14 * MINUTE),
+          why: "waits for a slot of workflow demo.flights.clean: 2 of 2 in use",
+          count: Math.max(9, Math.min(JOBS, 2000) - WINDOW.count - 4 - approvals.length),
+          oldest: job(0).created_at,
           changes_at: null,
-          jobs: waiting("slot"),
+          jobs: waiting("limit"),
         },
         {
           kind: "window",
           name: "time_window",
-          of: "between 22:00 and 06:00 Europe/Paris",
+          of: "between 22:00 and 06:00 in Europe/Paris",
           why: "waits for its window",
           ...WINDOW,
           changes_at: iso(NOW + 480 * MINUTE),
@@ -183,13 +183,13 @@ function now() {
           count: 4,
           oldest: iso(NOW - 55 * MINUTE),
           changes_at: null,
-          jobs: waiting("partition"),
+          jobs: waiting("data"),
         },
         {
           kind: "approval",
           name: "approval",
-          of: "approval by role/lead",
-          why: "waits for an approval by role/lead",
+          of: "approved by a lead",
+          why: "approved by a lead, else wait: waits for approval",
           count: approvals.length,
           oldest: iso(NOW - 200 * MINUTE),
           changes_at: null,
@@ -341,6 +341,12 @@ const DAG = {
   schedules: NODES.map((node) => `${NS}.flights.nightly~1f0c22ab~${node}`),
 };
 
+const WHY: Record<string, string> = {
+  jfk: "exit code 3: the file jfk.csv is empty",
+  evaluate: "needs jfk COMPLETED, which is FAILED",
+  publish: "needs evaluate COMPLETED, which is BLOCKED",
+};
+
 /** A run of the DAG: of the newest one a node has failed, which holds those after it. */
 function dagRun(number: number) {
   const failed = number === 0;
@@ -353,15 +359,15 @@ function dagRun(number: number) {
     fired_by: `1 partition of ${NS}.weather`,
     partition: { year: "2013", month: "1", day: String(4 - number) },
     nominal_at: null,
-    started_at: iso(NOW - (number + 1) * 60 * MINUTE),
-    ended_at: iso(NOW - (number + 1) * 60 * MINUTE + 9 * MINUTE),
+    started_at: iso(NOW - (number * 24 + 1) * 60 * MINUTE),
+    ended_at: iso(NOW - (number * 24 + 1) * 60 * MINUTE + (9 + number) * MINUTE),
     reruns: [],
     nodes: Object.fromEntries(
       NODES.map((node, index) => [
         node,
         {
           state: states[index],
-          why: states[index] === "BLOCKED" ? "waits for jfk, which failed" : "exit code 1: the file is empty",
+          why: failed ? (WHY[node] ?? "the run succeeded") : "the run succeeded",
           run_id: states[index] === "BLOCKED" ? null : run(20 + index).run_id,
           started_at: states[index] === "BLOCKED" ? null : iso(NOW - 58 * MINUTE),
           ended_at: states[index] === "BLOCKED" ? null : iso(NOW - 55 * MINUTE),
@@ -667,10 +673,10 @@ const ROUTES: Record<string, Handler> = {
   },
   "GET /v1/namespaces/{ns}/apps/{app}/dags": () => page([DAG]),
   [`GET ${D}`]: ({ name }) => need(name === "nightly" ? DAG : undefined, `DAG named '${NS}.flights.${name}'`),
-  [`GET ${D}/runs`]: () => page([dagRun(0), dagRun(1)]),
+  [`GET ${D}/runs`]: () => page([0, 1, 2, 3].map(dagRun)),
   [`GET ${D}/runs/{id}`]: ({ id }) =>
     need(
-      [dagRun(0), dagRun(1)].find((made) => made.run_id === id),
+      [0, 1, 2, 3].map(dagRun).find((made) => made.run_id === id),
       `run '${id}' of the DAG`,
     ),
   "GET /v1/jobs/{id}": ({ id }) => jobOf(id ?? ""),
@@ -690,7 +696,7 @@ const ROUTES: Record<string, Handler> = {
     kind: "run",
     schedule: runOf(id ?? "").schedule,
     state: runOf(id ?? "").state,
-    why: runOf(id ?? "").reason || "it ran",
+    why: runOf(id ?? "").reason || "the run succeeded",
     at: null,
     fired_by: "1 partition arrived",
     waited_ms: 200,

@@ -10,6 +10,7 @@ import csv
 import io
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -65,6 +66,13 @@ class Demo:
         self.client.put(f"/v1/namespaces/{self.name}", {"description": "make demo"})
         report = self.client.put(f"/v1/namespaces/{self.name}/apps/flights", app)
         self.console.print(f"[bold]deployed[/] {', '.join(report['created'])}", highlight=False, soft_wrap=True)
+
+    def review(self) -> None:
+        """Deploy two schedules whose jobs wait for a person after the demo: for an approval, and for a resume."""
+        values = {"namespace": self.name, "approver": approver_of(self.client.get("/v1/whoami")["arn"])}
+        app = f"/v1/namespaces/{self.name}/apps/review"
+        self.client.put(app, documents.load(str(HERE / "review.yaml"), values))
+        self.client.post(f"{app}/schedules/paused/pause", {"mode": "hold"})
 
     def upload(self) -> None:
         for day in COMPLETE:
@@ -133,6 +141,12 @@ class Demo:
         return header, rows
 
 
+def approver_of(arn: str) -> str:
+    """Who may approve in the demo: the signer of its requests, or a role if the local cloud names no person."""
+    is_person = re.fullmatch(r"arn:aws[a-z-]*:(iam|sts)::\d{12}:(user|role|assumed-role)/.+", arn) is not None
+    return arn if is_person else "arn:aws:iam::000000000000:role/lead"
+
+
 def unmet(runs: list[dict[str, Any]]) -> str | None:
     """The condition that is still unmet, as text; None once the demo is complete."""
     ended = {name: [r for r in runs if watch.short(r["schedule"]) == name and r["state"] == "SUCCEEDED"]
@@ -179,6 +193,7 @@ def main() -> int:
     demo = Demo(endpoints, console)
     console.print(f"[bold]namespace[/] {demo.name}  [bold]api[/] {endpoints.api_url}", highlight=False)
     demo.deploy()
+    demo.review()
     demo.upload()
     demo.watch()
     demo.stop()

@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with thirteen changes that Sluice needs.
+"""AWS on a laptop: ministack in this process, with fourteen changes that Sluice needs.
 
     python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
@@ -18,6 +18,8 @@
 - It lets Lambdas and queues invoke each other without end. Here a chain ends where Lambda ends it (`hops.py`).
 - It takes a message of a queue as soon as it can be read. Here a mapping with few concurrent invocations gathers the
   messages of a burst first (`gather.py`).
+- It reads streams in the thread that reads queues, and without a batching window. Here another thread reads them after
+  a pause (`streams.py`).
 - It refuses a Lambda what its role does not allow, and only the Lambda gets the error. Here each refusal is also logged
   (`refusals.py`).
 - It accepts its root key with any secret, requests of web pages, and some requests without a signature. Here a guard
@@ -52,7 +54,7 @@ def main() -> None:
     from ministack.services import dynamodb, eventbridge, iam, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
-    from infra.local import callers, gather, guard, hops, refusals, sorted_partitions, throttle
+    from infra.local import callers, gather, guard, hops, refusals, sorted_partitions, streams, throttle
     from infra.local.layout import Layout
 
     hops.count(lambda_svc, sqs, provisioners)
@@ -67,6 +69,7 @@ def main() -> None:
     _remember(dynamodb, iam_actions)
     sorted_partitions.install(dynamodb)  # after the caches, which it uses
     _read_streams_from_their_beginning(lambda_svc)
+    streams.install(lambda_svc, dynamodb)
     # ministack holds hundreds of thousands of rows: a full garbage collection every few seconds would pause all
     # requests.
     gc.set_threshold(50_000, 50, 1_000)
@@ -134,8 +137,8 @@ def _read_streams_from_their_beginning(lambda_svc: Any) -> None:
 
 
 def _check_once(checks_of: Callable[..., list[tuple[str, str]]]) -> Callable[..., list[tuple[str, str]]]:
-    """Name each permission of a transaction once, an action and a table's ARN, in the order of the items: the first
-    that is refused is the same."""
+    """Name each permission of a transaction once, an action and a table's ARN, in the order of the items. The first
+    that is refused stays the same."""
 
     def checks(*args: Any, **kwargs: Any) -> list[tuple[str, str]]:
         return list(dict.fromkeys(checks_of(*args, **kwargs)))

@@ -1,9 +1,9 @@
 """Full batches for a queue whose event source mapping has a maximum of concurrent invocations.
 
 ministack takes what a queue has as soon as a message can be read. The messages of a burst come within some hundredths
-of a second. So the first invocations get few of them, and what is left over waits until one of these has ended, which
-is after the instant of the burst. Here such a mapping waits until its batch is full, or for `GATHER_S` after the first
-message. Lambda has no such maximum of a few invocations, so it has no need to wait.
+of a second. So the first invocations get few of them. The rest waits until one of these has ended, which is after the
+instant of the burst. Here such a mapping waits until its batch is full, or for `GATHER_S` after the first message.
+Lambda has no such maximum of a few invocations, so it has no need to wait.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The IAM actions that a call to AWS needs, and whether a policy allows them.
 
-A call does not always need an IAM action of the same name: a batch of messages needs `sqs:SendMessage`, a DynamoDB
-transaction the action of each of its items, a job run of EMR Serverless also `iam:PassRole` for its role.
-`needs` returns the actions and resources of a call. `Policy` answers whether they are allowed; the evaluation is
-ministack's (`ministack.core.iam_evaluator`), with which the local cloud also refuses calls.
+A call does not always need an IAM action of the same name. A batch of messages needs `sqs:SendMessage`, and a DynamoDB
+transaction the action of each of its items. A job run of EMR Serverless also needs `iam:PassRole` for its role. `needs`
+returns the actions and resources of a call. `Policy` answers whether they are allowed; the evaluation is ministack's
+(`ministack.core.iam_evaluator`), with which the local cloud also refuses calls.
 
 https://docs.aws.amazon.com/service-authorization/latest/reference/
 """

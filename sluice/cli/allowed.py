@@ -37,8 +37,8 @@ def allowed(
 
 
 def _removed(current: Document, document: Document) -> list[str]:
-    """What the new list takes away: the patterns that it lacks, of the kinds that it still limits; and the other things
-    of a kind that was not limited before."""
+    """What the new list takes away: the patterns that it lacks, of the kinds that it still limits. Also the other
+    things of a kind that was not limited before."""
     found: list[str] = []
     for kind, patterns in document.items():
         before = current.get(kind)

@@ -83,7 +83,7 @@ def _as_pair(text: str, option: str) -> str:
 
 
 def confirm(question: str, yes: bool) -> None:
-    """Ask on the terminal, unless ``yes``. Ends the command with exit code 1 if the answer is not yes, and raises
+    """Ask on the terminal, unless ``yes``. Ends the command with exit code 1 if the answer is not yes. Raises
     `WrongUsage` where there is no terminal, such as in a script."""
     if yes:
         return

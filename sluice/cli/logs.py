@@ -111,7 +111,7 @@ def _read(client: Client, run_id: str, attempt: int | None, lines: int) -> Docum
 
 def _new_lines(before: list[str], after: list[str]) -> list[str]:
     """The lines of ``after`` that follow those of ``before``. Both are the ends of one log, of which the second may
-    have lost its first lines: so ``after`` begins with ``before``, less as few of its first lines as possible."""
+    have lost its first lines. So ``after`` begins with ``before``, less as few of its first lines as possible."""
     for lost in range(len(before)):
         kept = len(before) - lost
         if after[:1] == before[lost : lost + 1] and after[:kept] == before[lost:]:

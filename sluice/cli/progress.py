@@ -49,8 +49,8 @@ def bar(view: Document) -> Text:
 
 @contextmanager
 def counted(total: int, unit: str, quiet: bool = False) -> Iterator[Callable[[int, str], None]]:
-    """A function that draws a bar on a terminal, with the time that has passed: how many of ``total`` units are done,
-    and what is at work. It does nothing elsewhere."""
+    """A function that draws a bar on a terminal, with the time that has passed. It shows how many of ``total`` units
+    are done, and what is at work. It does nothing elsewhere."""
     console = render.stderr()
     if quiet or not console.is_terminal:
         yield lambda done, what: None

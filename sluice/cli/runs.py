@@ -189,7 +189,7 @@ def _source(event: Document) -> str:
 
 
 def _own_fields(event: Document) -> list[str]:
-    """The fields of an event that have no column of their own, such as the state of an alarm or the payload of a custom
+    """The fields of an event without a column of their own, such as the state of an alarm or the payload of a custom
     event. Also those of kinds of events that this command does not know."""
     common = ("kind", "id", "instant", "dataset", "workflow", "type", "partition", "status", "path", "run_id")
     rest = {name: value for name, value in event.items() if name not in common and value not in (None, {}, [])}

@@ -1,5 +1,5 @@
-"""Search a list of history that the API does not filter in full: by state or kind, by day, and by its maker, a user or
-Sluice."""
+"""Search a list of history that the API does not filter in full. The filters are state or kind, day, and the maker, a
+user or Sluice."""
 
 from __future__ import annotations
 

@@ -249,8 +249,8 @@ class App:
         return leaves[0] if len(leaves) == 1 else {"type": kind, "triggers": leaves}
 
     def _asset(self, asset: Asset, where: str) -> Document:
-        """The trigger that waits for an asset: for the success of the task of the file that has the asset as an outlet,
-        or else for an event."""
+        """The trigger that waits for an asset. It waits for the success of the task of the file that has the asset as
+        an outlet, or else for an event."""
         for dag in self.dags:
             for task in dag.tasks.values():
                 if asset in list(inside(task.named.get("outlets"))) and _is_node(task, []):

@@ -1,8 +1,8 @@
 """Converts cron expressions of other schedulers into those of Sluice (docs/time.md).
 
 There are three dialects: Vixie cron (crontab files), Quartz (EventBridge and CDAP), and croniter (Airflow). They differ
-in the numbers of the days of the week, in the values that count as a restriction of the day, and in the position of the
-second.
+in the numbers of the days of the week, and in the position of the second. They also differ in the values that count as
+a restriction of the day.
 """
 
 from __future__ import annotations

@@ -14,12 +14,10 @@ from chalicelib import wiring
 from chalicelib.aws.hints import SqsHints
 from chalicelib.aws.s3.lake import S3Lake
 from chalicelib.aws.s3.payloads import S3Payloads
-from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.copies import DynamoCopies
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.aws.tables.prefetch import DynamoPrefetch
-from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
+from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from sluice.errors import WrongUsage
@@ -73,16 +71,12 @@ class Installation:
         return Ports(
             clock=clock,
             ledger=dynamo,
-            catalog=DynamoCatalog(dynamo),
-            jobs=DynamoJobs(dynamo),
-            runs=DynamoRuns(dynamo),
-            wakes=DynamoWakes(dynamo),
+            **table_ports(dynamo),
             hints=SqsHints(self.session.client("sqs"), self.settings.hints_queue_url, clock),
             targets=wiring.targets(self.settings),
             payloads=S3Payloads(s3, self.settings.control_bucket),
             lake=S3Lake(s3),
             settings=self.settings,
-            prefetch=DynamoPrefetch(dynamo),
         )
 
     def functions(self) -> Iterator[str]:

@@ -9,11 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
-from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.aws.tables.prefetch import DynamoPrefetch
-from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
+from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.instants import MINUTE, Instant, duration
 from chalicelib.core.rows.ref import Ref, is_of_fires
@@ -54,16 +51,12 @@ def make_ports(
     return Ports(
         clock=clock,
         ledger=dynamo,
-        catalog=DynamoCatalog(dynamo),
-        jobs=DynamoJobs(dynamo),
-        runs=DynamoRuns(dynamo),
-        wakes=DynamoWakes(dynamo),
+        **table_ports(dynamo),
         hints=hints,
         targets=targets,
         payloads=payloads,
         lake=lake,
         settings=settings,
-        prefetch=DynamoPrefetch(dynamo),
         metrics=metrics,
     )
 

@@ -1,7 +1,7 @@
 """The expressions of DynamoDB that the tables use: conditions, key conditions and updates, each compiled once.
 
-The checks are as strict as those of DynamoDB. These are errors: a name or value that no expression uses; two paths that
-overlap; a path into a missing map; a sum with a missing or non-numeric operand; an empty update.
+The checks are as strict as those of DynamoDB. These are errors: a name or value that no expression uses, two paths that
+overlap, and a path into a missing map. So are a sum with a missing or non-numeric operand, and an empty update.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def test_o2_invocation_writes_one_record_and_one_for_each_reason(
     metrics = EmfMetrics("prod")
     metrics.add(run_metrics.FIRE_LATENESS, 3_000)
     metrics.add(run_metrics.FIRE_LATENESS, 12)
-    metrics.add(run_metrics.RACES_LOST, 1)
+    metrics.add(run_metrics.WRITE_CONFLICTS, 1)
     metrics.add(run_metrics.WAITS_BEGUN, 1, "slots")
     assert written(capsys) == []
 
@@ -43,9 +43,9 @@ def test_o2_invocation_writes_one_record_and_one_for_each_reason(
     assert (directive["Namespace"], directive["Dimensions"]) == ("Sluice", [["stage"]])
     assert directive["Metrics"] == [
         {"Name": "FireLateness", "Unit": "Milliseconds"},
-        {"Name": "RacesLost", "Unit": "Count"},
+        {"Name": "WriteConflicts", "Unit": "Count"},
     ]
-    assert (plain["stage"], plain["FireLateness"], plain["RacesLost"]) == ("prod", [3_000, 12], [1])
+    assert (plain["stage"], plain["FireLateness"], plain["WriteConflicts"]) == ("prod", [3_000, 12], [1])
     [directive] = slots["_aws"]["CloudWatchMetrics"]
     assert directive["Dimensions"] == [["stage", "reason"]]
     assert (slots["stage"], slots["reason"], slots["WaitsBegun"]) == ("prod", "slots", [1])
@@ -58,7 +58,7 @@ def test_o2_the_powertools_service_is_not_a_dimension(
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "sluice")
     metrics = EmfMetrics("prod")
-    metrics.add(run_metrics.RACES_LOST, 1)
+    metrics.add(run_metrics.WRITE_CONFLICTS, 1)
     metrics.flush()
     [line] = written(capsys)
     assert line["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["stage"]]
@@ -97,13 +97,13 @@ def test_o2_a_failed_measurement_fails_no_invocation(capsys: pytest.CaptureFixtu
 
 def test_o2_a_failing_invocation_writes_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
     def fails(event: object) -> None:
-        wiring.metrics().add(run_metrics.RACES_LOST, 1)
+        wiring.metrics().add(run_metrics.WRITE_CONFLICTS, 1)
         raise RuntimeError("it lost too many")
 
     with pytest.raises(RuntimeError, match="it lost too many"):
         handlers.measured({}, fails)
 
-    assert [line["RacesLost"] for line in written(capsys)] == [[1]]
+    assert [line["WriteConflicts"] for line in written(capsys)] == [[1]]
 
 
 def refusal(code: str, **more: Any) -> ClientError:

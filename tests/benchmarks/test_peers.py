@@ -26,7 +26,7 @@ def one(pace: float, p99: int = 20, **more: Any) -> dict[str, Any]:
 def test_a_burst_is_due_at_once_a_steady_load_each_second() -> None:
     assert fire.jobs_of(DUE, 3, 0) == [(0, DUE * 1000), (1, DUE * 1000), (2, DUE * 1000)]
     assert [due // 1000 - DUE for _, due in fire.jobs_of(DUE, 36, 12)] == [0] * 12 + [1] * 12 + [2] * 12
-    assert [(jobs, per_second) for _, jobs, per_second in peers.loads_of()] == [(burst.JOBS, 0), (720, 12)]
+    assert [(jobs, per_second) for _, jobs, per_second in peers.loads_of()] == [(burst.JOBS, 0)] * 2 + [(720, 12)]
 
 
 def test_a_line_that_a_peer_is_writing_is_not_read(tmp_path: Path) -> None:
@@ -48,20 +48,21 @@ def test_the_figures_are_medians_and_ratios_to_ours() -> None:
     ours = peers.summary(peers.OURS, [one(1_000.0), one(10.0, missed=1), one(2_000.0)])
     theirs = peers.summary("other", [one(500.0, 40), one(400.0, 40), one(600.0, 40)])
     assert (ours["per_second"], ours["least"], ours["most"], ours["missed"]) == (1_000.0, 10.0, 2_000.0, 1)
-    found = peers.with_ratios({"burst": [dict(ours), dict(theirs)], "steady": [dict(ours), dict(theirs)]})
+    found = peers.with_ratios({load: [dict(ours), dict(theirs)] for load in peers.TITLES})
     assert [each["ratio"] for each in found["burst"]] == [1.0, 0.5]
+    assert [each["ratio"] for each in found["messages"]] == [1.0, 0.5]
     assert [each["ratio"] for each in found["steady"]] == [1.0, 2.0]
 
 
 def test_the_page_names_what_was_left_out() -> None:
     summed = [peers.summary(name, [one(10.0)]) for name in (peers.OURS, "other")]
-    measured = peers.with_ratios({"burst": summed, "steady": [dict(each) for each in summed]})
+    measured = peers.with_ratios({load: [dict(each) for each in summed] for load in peers.TITLES})
     about = {"repetitions": 1, "loads": [0.5, 0.7], "left_out": {"Huey, Redis": "redis-server"}}
     found = {"peers": {**about, **measured}, "origins": {"peers": {"date": "2026-11-24T00:00:00+00:00"}}}
     text = page("<!-- peers_burst -->\n<!-- end -->", found)
     assert "left out: Huey, Redis (no `redis-server`)" in text
     assert "| other | 10 | 10 to 10 | 1.0 | 10 | 20 | 30 | 0 | 0 | 0 |" in text
-    assert len(peers.tables(found)) == 2
+    assert len(peers.tables(found)) == 3
 
 
 def test_a_disturbed_run_is_an_outlier_and_no_result() -> None:
@@ -84,7 +85,7 @@ def test_a_peer_that_does_not_begin_in_time_fails_with_its_log(tmp_path: Path) -
         process = subprocess.Popen([sys.executable, "-c", "print('no module')"], stdout=written)
     process.wait(30)
     with pytest.raises(RuntimeError, match="no module"):
-        peers._awaited(process, log, tmp_path / "fired", DUE, 1, 0)
+        peers._await_ready(process, log, DUE, 1)
 
 
 def test_a_stopped_peer_leaves_no_process_behind() -> None:

@@ -12,12 +12,18 @@ import pytest
 
 from chalicelib.core.definitions.app import App
 from chalicelib.core.triggers.time import TimeTrigger
+from chalicelib.flow.jobs.actions import approve
+from chalicelib.flow.schedules import pauses
+from chalicelib.flow.views.queues import Queues
+from chalicelib.flow.views.waiting import jobs_of_namespace
 from examples.backups.logs import busiest
 from examples.backups.run import URGENT, Scale, schedule_name, schedule_of
 from examples.features import build
+from examples.flights.demo import approver_of
 from examples.retraining import retrain
 from examples.stage import Stage
 from sluice import documents
+from tests.support.world import World
 
 ROOT = Path(__file__).parents[2]
 FOUND = sorted(path.parent.name for path in (ROOT / "examples").glob("*/app.yaml"))
@@ -55,6 +61,37 @@ def test_h4_every_job_of_a_document_exists_with_its_imports(example: str) -> Non
             found |= wanted
             wanted |= {name for name in re.findall(r"^from (\w+) import", text, flags=re.M) if name in ours}
         assert found == {Path(job).stem, *(Path(name).stem for name in beside)}
+
+
+def test_h4_the_demo_leaves_work_for_a_person(world: World) -> None:
+    """After its joins, one job waits for an approval, and one for the resume of its schedule; both report once."""
+    me = approver_of("arn:aws:iam::123456789012:user/ada")
+    assert me.endswith(":user/ada")
+    assert approver_of("unknown").endswith(":role/lead")
+    world.deploy(load("flights"))
+    review = documents.load(str(ROOT / "examples" / "flights" / "review.yaml"), {**VALUES, "approver": me})
+    world.deploy(review, app="review")
+    pauses.pause(world.ports, "demo.review.paused", "hold", "tester", False)
+    for day in (1, 2):
+        for kind in ("flights", "weather"):
+            world.upload(f"demo/raw/{kind}/year=2013/month=1/day={day}/_SUCCESS")
+        world.settle()
+    while world.finish():
+        world.settle()
+
+    jobs = jobs_of_namespace(world.ports, "demo", 50, None).items
+    waiting = {job["schedule"]: job for job in map(Queues(world.ports).job, jobs)}
+    kinds = {name: waiting[f"demo.review.{name}"]["waits_for"][0]["kind"] for name in ("approved", "paused")}
+    assert kinds == {"approved": "approval", "paused": "pause"}
+
+    approve(world.ports, waiting["demo.review.approved"]["job_id"], me)
+    pauses.resume(world.ports, "demo.review.paused", "tester")
+    world.settle()
+    while world.finish():
+        world.settle()
+    assert [run.state for name in ("approved", "paused") for run in world.runs(f"demo.review.{name}")] == [
+        "SUCCEEDED"
+    ] * 2
 
 
 class Uploads:

@@ -12,8 +12,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer
 from chalicelib.flow import grants
 from tests.faults import dying
-from tests.faults.random_world import RandomWorld
-from tests.support.world import EMR
+from tests.faults.random_world import RETRIED, RandomWorld
 
 OWNER = "lake"
 WHAT: tuple[dict[str, Any], ...] = (
@@ -28,8 +27,8 @@ class GrantedWorld(RandomWorld):
     def __init__(self, schedules: dict[str, Any], seed: int) -> None:
         super().__init__(schedules, seed)
         self.ports = replace(self.ports, settings=replace(self.ports.settings, authorization="enforce"))
-        retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
-        self.deploy({"workflows": {"clean": retried}, "policies": dying.POLICIES}, OWNER, "core")
+        self.deploy({"workflows": {"clean": RETRIED}, "policies": dying.POLICIES}, OWNER, "core")
+        self.policies = ["demo.calm", f"{OWNER}.calm"]
         self._grant_all()
         for name, document in self.documents.items():
             foreign = {**document, "policy": f"{OWNER}.calm"} if "policy" in document or name == "a" else {**document}

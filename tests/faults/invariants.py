@@ -22,6 +22,7 @@ from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import returns
 from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent
 from chalicelib.core.rows.grants import waiters_key
 from chalicelib.core.rows.job import Job
@@ -99,6 +100,10 @@ class Stock:
         return self._of(Reprocess, "Jobs", "", head="REPROCESS#")
 
     @property
+    def deployments(self) -> list[Deployment]:
+        return self._of(Deployment, "Jobs", "", head="DEPLOYMENT#")
+
+    @property
     def schedule_states(self) -> list[ScheduleState]:
         return self._of(ScheduleState, "Catalog", "STATE")
 
@@ -157,6 +162,8 @@ def check_rest(world: World, one_clock: bool = True) -> None:
         assert (backfill.state != "RUNNING", backfill.live) == (True, {}), f"{backfill} at rest"
     for reprocess in stock.reprocesses:
         assert (reprocess.ended_at is None, reprocess.wake_at) == (False, None), f"{reprocess} at rest"
+    for deployment in stock.deployments:
+        assert (deployment.state != "RUNNING", deployment.wake_at) == (True, None), f"{deployment} at rest"
     current = {
         (schedule_state.schedule, schedule_state.generation): schedule_state
         for schedule_state in stock.schedule_states
@@ -177,7 +184,7 @@ def check_rest(world: World, one_clock: bool = True) -> None:
 def check_awake(world: World) -> None:
     """Check that all work that can proceed is checked soon: by the sweep if no hint comes."""
     stock, now = check(world), world.clock.now()
-    # What a drain leaves behind after a lost race is dropped by the next drain, which the closed row of the generation
+    # What a drain leaves behind after a conflict is dropped by the next drain, which the closed row of the generation
     # causes.
     draining = {(job.schedule, job.generation) for job in stock.jobs
                 if job.closed and job.wake_at is not None and job.wake_at <= now + MINUTE}  # fmt: skip

@@ -5,16 +5,20 @@ Every step is one or a few invocations; the invariants are checked after each st
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chalicelib.core import states
+from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import MINUTE, duration
+from chalicelib.core.instants import MINUTE, Instant, duration
 from chalicelib.core.limits import names
+from chalicelib.core.limits.pace import LEAD
+from chalicelib.core.limits.policies import MAX_TOLERANCE, Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.ref import Ref
@@ -23,23 +27,50 @@ from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.targets.answers import Answer, Never, NotNow
 from chalicelib.core.writes import Put
 from chalicelib.flow.definitions import store
+from chalicelib.flow.deploy import deploy, uploaded
 from chalicelib.flow.ingest import apply
 from chalicelib.flow.jobs import actions
+from chalicelib.flow.repair.repair import Finding, Repair
 from chalicelib.flow.runs import actions as run_actions
 from chalicelib.flow.runs import dead_letters
 from chalicelib.flow.schedules import pauses
 from chalicelib.flow.system import dispatch
 from chalicelib.ports import Page
 from tests.faults import dying, invariants
+from tests.faults.scenarios_paced import beyond_pace
 from tests.faults.weather import MAX_SKEW, Weather
 from tests.support import backfills
+from tests.support.archives import copies_of
 from tests.support.crash import lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
 from tests.support.world import EMR, World, day, flights, full
 
 NAMES = ("a", "b", "c")
 LIVE = ("SUBMITTED", "RUNNING")
+RETRIED = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
+# What a policy may become: too slow for all, as it was, and fast enough for blocks of permits, also in parts.
+RULES = {
+    "slow": {"max_events": 1, "interval": "1h"},
+    "calm": dying.POLICIES["calm"],
+    "fast": dying.POLICIES["fast"],
+    "faster": dying.POLICIES["faster"],
+}
 MAX_LEFT = 40  # rounds after the last; each of them ends the active runs and lets the next ones start
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a policy allowed, from the instant at which no permit of the rule before it was left, to the request that
+    replaced it (None: it holds)."""
+
+    begin: Instant
+    policy: Policy
+    end: Instant | None = None
+
+    def check(self, starts: list[Instant], skew: int) -> None:
+        held = [at for at in starts if self.begin <= at and (self.end is None or at < self.end)]
+        late = beyond_pace(held, self.policy.max_events, self.policy.span - skew)
+        assert late == [], f"more than {self.policy.max_events} starts in {self.policy.interval}: {held}"
 
 
 class StaleWakes:
@@ -81,8 +112,9 @@ class RandomWorld(World):
         limits = ((APPLICATION, self.most_runs),) if self.most_runs else ()
         super().__init__(wake_shards=1, history_shards=1, start_burst=3, emr_run_limits=limits)
         self.chance = random.Random(seed)
-        retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
-        self.deploy({**flights(schedules, clean=retried), "policies": dying.POLICIES, "pools": dying.POOLS})
+        self.deploy({**flights(schedules, clean=RETRIED), "policies": dying.POLICIES, "pools": dying.POOLS})
+        self.policies = ["demo.calm"]
+        self.rules = [Rule(self.clock.now(), Policy.model_validate(RULES["calm"]))]
         self.pool_size = self.in_pool = 4
         self.documents = dict(schedules)
         self.wakes = StaleWakes(self.ports.wakes, self.chance)
@@ -203,7 +235,7 @@ class RandomWorld(World):
             next_hint = min((due for due, _ in self.hints.sent if due > now), default=end)
             self.clock.wait_until(min(end, next_tick, next_hint))
             self.settle(lost)
-            if self.clock.now() == next_tick:
+            if self.clock.now() >= next_tick:  # a block of permits waits for its appointments
                 dying.tick(self)
 
     def emr_ends(self, outcome: str, reported: int) -> None:
@@ -309,17 +341,72 @@ class RandomWorld(World):
     def dies_after(self, effects: int) -> None:
         self.points.die_after = [self.points.count + effects]
 
+    def repair(self, minutes: int) -> list[Finding]:
+        """Repair the tables, which nobody else uses meanwhile. A repair that dies is run again."""
+        since, found = self.clock.now() - minutes * MINUTE, list[Finding]()
+
+        def run() -> None:
+            found[:] = Repair(self.ports, copies_of(self), since, self.targets.emr.started_since(since)).run()
+
+        self.weather.undisturbed(lambda: redelivered(run))
+        self.stops_readers()
+        return found
+
+    def stops_readers(self) -> None:
+        """No invocation goes on that has read the tables before."""
+        self.slow, self.stalled = [], []
+
     def forget_hints(self) -> None:
         self.hints.sent = []
+
+    def policy_becomes(self, rule: str) -> None:
+        """Replace the rule of the policy. Permits of the rule before it are used for a few seconds more."""
+        began = self.clock.now()
+        for name in self.policies:
+            self.people(lambda name=name: store.put(self.ports, "policy", name, RULES[rule], "tester"))
+        self.rules[-1] = replace(self.rules[-1], end=began)
+        begin = self.clock.now() + LEAD + MAX_TOLERANCE + 2 * MAX_SKEW
+        self.rules.append(Rule(begin, Policy.model_validate(RULES[rule])))
 
     def keeps_pace(self) -> None:
         """If all schedules share a policy, no interval holds more starts than it allows, repeats included (E3)."""
         if all("policy" in document for document in self.documents.values()):
             starts = sorted([*self.targets.emr.called_at, *self.targets.queue.sent_at])
-            most = dying.POLICIES["calm"]["max_events"]
-            least = MINUTE - 2 * MAX_SKEW * self.has_stepped
-            early = [late for first, late in zip(starts, starts[most:], strict=False) if late - first < least]
-            assert early == [], f"more than {most} starts in a minute: {starts}"
+            for rule in self.rules:
+                rule.check(starts, 2 * MAX_SKEW * self.has_stepped)
+
+    def run_many(self, name: str, count: int, request: int) -> None:
+        """Several jobs of a schedule, which its limits let wait together."""
+        for number in range(count):
+            with suppress(SluiceError):
+                redelivered(lambda number=number: self.run_now(name, f"m{request}-{number}"))
+        self.settle(lost)
+
+    def burst(self, name: str, count: int, request: int, rule: str) -> None:
+        """Let several jobs of a schedule wait for its policy, then make the policy fast: it sends them in blocks."""
+        self.policy_becomes("slow")
+        self.run_many(name, count, request)
+        self.policy_becomes(rule)
+
+    def upload_app(self, number: int, how: str, left_out: str) -> None:
+        """Deploy an uploaded document of the whole app, which answers 202; with the same number again, a repeat of
+        the same request. Schedules that the document leaves out are deleted."""
+        key = ("demo.flights", f"u{number}")
+        if key not in self.payloads.uploads:
+            self.numbers += 1
+            schedules = {
+                name: {**document, "properties": {"n": self.numbers}, "on_update": how}
+                for name, document in self.documents.items()
+                if name != left_out
+            }
+            self.payloads.uploads[key] = json.dumps(flights(schedules, clean=RETRIED)).encode()
+        sent = self.payloads.uploads[key]
+
+        def send() -> None:
+            plan = deploy.checked(self.ports, "demo", "flights", App.model_validate_json(sent), None)
+            uploaded.begin(self.ports, plan, key[1], sent, "tester")
+
+        self.people(send)
 
     def resize(self, size: int, reserved: int = 1) -> None:
         self.in_pool, self.pool_size = self._in_pool(), size
@@ -364,6 +451,7 @@ class RandomWorld(World):
             with suppress(SluiceError):
                 self.resume(name)
         self.resize(6)  # a job that requests more than the pool has waits for this
+        self.policy_becomes("calm")
         self._ends_of_runs(8)
         invariants.check_awake(self)
         for name in NAMES:

@@ -82,9 +82,10 @@ def _redriven() -> World:
     return world
 
 
-def _backfilled() -> World:
+def _backfilled(at_a_time: int = JOBS) -> World:
     world = _world({"s00": at("1 3 * * *", "notify", policy="calm")})
-    backfills.begin(world, "s00", from_="2026-01-01T00:00:00Z", to=f"2026-01-{JOBS:02d}T23:00:00Z", concurrency=JOBS)
+    days = {"from_": "2026-01-01T00:00:00Z", "to": f"2026-01-{JOBS:02d}T23:00:00Z"}
+    backfills.begin(world, "s00", **days, concurrency=at_a_time)
     return world
 
 
@@ -159,6 +160,40 @@ def test_e3_a_death_amid_a_block_of_any_kind_loses_permits_only(kind: str) -> No
         assert beyond_pace(sorted(slow.started_at), MOST, SECOND) == [], f"call {number}"
         assert slow.world.limit_state(LIMIT).waiters == 0, f"call {number}"
         check(slow.world)
+
+
+def _becomes(world: World, most: int) -> None:
+    store.put(world.ports, "policy", "demo.calm", {"max_events": most, "interval": "1s"}, "tester")
+
+
+@pytest.mark.parametrize("refused", [0, 3])
+@pytest.mark.parametrize("most", [MOST, 300], ids=["one queue", "a queue in parts"])
+@pytest.mark.parametrize("at_a_time", [1, 5, JOBS])
+def test_l12_a_backfill_sent_in_blocks_goes_on_to_its_end(at_a_time: int, most: int, refused: int) -> None:
+    """Each block that is recorded wakes its backfill, which creates the next jobs. It used to wait for ever."""
+    world = _backfilled(at_a_time)
+    world.settle()  # all but the first wait
+    _becomes(world, most)
+    slow = SlowCalls(world)
+    slow.world.targets.queue.answers = [Never("no such queue")] * refused
+    slow.work(slow.clock.now() + 2 * MINUTE, ticks=True)
+    [row] = world.ports.jobs.backfills("demo.flights.s00")
+    assert (row.succeeded, row.failed, row.ended_at is not None) == (JOBS - refused, refused, True)
+    check(world)
+
+
+@pytest.mark.parametrize("at_a_time", [1, JOBS])
+def test_l12_a_backfill_in_blocks_goes_on_without_hints(at_a_time: int) -> None:
+    world = _backfilled(at_a_time)
+    world.settle()
+    _becomes(world, MOST)
+    for _ in range(3 * JOBS):
+        world.settle()
+        world.hints.sent = []
+        world.clock.pass_by("1m")
+        world.tick()
+    [row] = world.ports.jobs.backfills("demo.flights.s00")
+    assert (row.succeeded, row.ended_at is not None) == (JOBS, True)
 
 
 def test_l12_a_stopped_backfill_sends_nothing_of_its_block() -> None:

@@ -11,7 +11,8 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.jobs.check import check_job
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.turns import ENDLESS, side_by_side
+from tests.faults.meetings.scheduler import ENDLESS
+from tests.faults.meetings.side_by_side import side_by_side
 from tests.support.schedules import partitions
 from tests.support.snapshot import Start
 from tests.support.world import EMR, World, day, flights

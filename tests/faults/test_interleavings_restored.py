@@ -9,8 +9,10 @@ import pytest
 
 from chalicelib.flow.repair.repair import Finding, Repair
 from tests.faults import invariants
+from tests.support import backfills
 from tests.support.archives import copies_of
-from tests.support.schedules import after, at_most, partitions
+from tests.support.crash import lost, wrap
+from tests.support.schedules import after, at, at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
 LIMIT = "workflow:demo.flights.clean"
@@ -200,3 +202,91 @@ def test_o4_a_schedule_that_was_replaced_since_is_held() -> None:
         world.upload(day(number))
     world.pass_by("5m")
     assert world.runs("daily") == []
+
+
+@pytest.mark.parametrize("waiting", [False, True], ids=["nothing waits", "a job waits"])
+@pytest.mark.parametrize("change", ["disable", "put"])
+def test_o4_a_held_schedule_goes_on_when_a_person_resumes_it(change: str, waiting: bool) -> None:
+    """The change that the catalog has lost has closed the generation, which must gather again."""
+    world = World(wake_shards=1, history_shards=1)
+    document = partitions(count=2)
+    world.deploy(flights({"daily": document}))
+    if waiting:
+        world.upload(day(1))
+        world.settle()
+    before, since = world.tables.saved(), world.clock.now()
+    world.clock.pass_by("1m")
+    if change == "disable":
+        world.disable("daily")
+    else:
+        world.put("daily", {**document, "on_update": "drop", "priority": 9})
+    mixed(world, before, "CatalogTable")
+    repaired(world, since)
+    assert repaired(world, since) == [], "a second repair finds nothing to do"
+    world.upload(day(2))
+    world.pass_by("5m")
+    assert world.runs("daily") == []
+    world.resume("daily")
+    world.upload(day(3))
+    world.pass_by("5m")
+    assert len(world.runs("daily")) == 1
+    invariants.check(world)
+
+
+@pytest.mark.parametrize("older", ["CatalogTable", "JobsTable"])
+def test_o4_a_workflow_replaced_since_takes_jobs_again(older: str) -> None:
+    """The limit of a workflow and its definition have its edition, of two instants. The first definition has none."""
+    world = World(wake_shards=1, history_shards=1)
+    app = flights({"daily": partitions(by=["day"], **at_most(1)), "next": after("clean", "join")}, clean=RETRIED)
+    world.deploy(app)
+    saved = world.tables.saved()
+    world.deploy({**app, "workflows": {**app["workflows"], "clean": {**RETRIED, "priority": 7}}})
+    mixed(world, saved, older)
+    repaired(world, world.clock.now() - 60_000)
+    world.upload(day(1))
+    world.settle()
+    one_run(world)
+
+
+@pytest.mark.parametrize("effects", range(1, 4))
+def test_o4_a_job_that_a_put_has_just_closed_keeps_its_events(effects: int) -> None:
+    """The put died before it had dropped the job of the former version. A repair called this job lost."""
+    world = World(wake_shards=1, history_shards=1)
+    pairs = partitions(2)
+    world.deploy(flights({"daily": pairs}))
+    world.upload(day(1))
+    world.settle()
+    points = wrap(world)
+    points.armed, points.die_after = True, effects
+    lost(lambda: world.put("daily", {**pairs, "on_update": "drop", "priority": 9}))
+    points.armed = False
+    assert [each for each in repaired(world, world.clock.now() - 60_000) if each.kind == "event"] == []
+    invariants.check(world)
+    world.pass_by("2m")
+    assert [record.kind for record in world.records("daily")] == ["DROPPED"]
+    invariants.check(world)
+
+
+@pytest.mark.parametrize("outcome", ["SUCCESS", "FAILED"])
+def test_o4_runs_of_a_backfill_that_is_lost_come_to_their_end(outcome: str) -> None:
+    """The jobs table is older than the request of the backfill; EMR and the runs table know its runs."""
+    world = World(wake_shards=1, history_shards=1)
+    schedules = {"daily": partitions(), "nightly": at("0 5 * * *", "join"), "next": after("join", "clean")}
+    world.deploy(flights(schedules, join={"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}))
+    before, since = world.tables.saved(), world.clock.now()
+    days = {"from_": "2026-02-10T00:00:00Z", "to": "2026-02-12T23:00:00Z"}
+    backfills.begin(world, "nightly", concurrency=2, **days)
+    world.settle()
+    assert len(world.runs("nightly")) == 2
+    mixed(world, before, "JobsTable")
+    kinds = [finding.kind for finding in repaired(world, since)]
+    assert kinds.count("backfill") == 2
+    assert repaired(world, since) == []
+    for _ in range(3):
+        world.finish(outcome)
+        world.settle()
+        world.pass_by("2m")
+    expected = {"SUCCESS": ["SUCCEEDED"] * 2, "FAILED": ["FAILED"] * 2}[outcome]
+    assert sorted(run.state for run in world.runs("nightly") if run.state != "RETRYING") == expected
+    assert world.limit_state("workflow:demo.flights.join").active == 0
+    invariants.check(world)

@@ -13,6 +13,7 @@ import pytest
 
 from chalicelib.core.instants import MINUTE
 from tests.faults import invariants
+from tests.faults.rests import come_to_an_end
 from tests.support import dags
 from tests.support.archives import emptied, exported, imported
 from tests.support.schedules import after, partitions
@@ -73,17 +74,7 @@ class Moving(World):
         imported(self, archive)
 
     def rest(self) -> None:
-        for _ in range(20):
-            self.pass_by("2m")
-            self.finish()
-            self.settle()
-        for name in ("every", "told", "four"):
-            self.disable(name)
-        for _ in range(4):
-            self.finish()
-            self.settle()
-            self.clock.pass_by("31m")
-            self.tick()
+        come_to_an_end(self, 40, ("every", "told", "four"))
 
 
 def check(world: Moving, began: int) -> None:

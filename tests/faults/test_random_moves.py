@@ -8,6 +8,7 @@ due then is neither lost nor doubled.
 from __future__ import annotations
 
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -23,23 +24,29 @@ from tests.faults.test_random_worlds import PEOPLE, patient, schedules, step
 from tests.support.archives import emptied, exported, imported
 
 
-def play(
-    documents: dict[str, Any],
-    steps: list[Any],
-    seed: int,
-    stopped_at: int,
-    everything: bool,
-    minutes: int,
-    granted: bool,
-) -> None:
+@dataclass(frozen=True)
+class Move:
+    """A world that plays all steps but the last one, and of that one so many calls of the tables. Then it moves: the
+    whole installation, or its namespaces."""
+
+    documents: dict[str, Any]
+    steps: list[Any]
+    seed: int
+    stopped_at: int
+    everything: bool
+    minutes: int
+    granted: bool
+
+
+def play(move: Move) -> None:
     level = logger.log_level
     logger.setLevel("CRITICAL")
     try:
-        world = (GrantedWorld if granted else RandomWorld)(documents, seed)
-        for kind, *arguments in steps[:-1]:
+        world = (GrantedWorld if move.granted else RandomWorld)(move.documents, move.seed)
+        for kind, *arguments in move.steps[:-1]:
             _act(world, kind, arguments)
-        _stopped(world, steps[-1], stopped_at)
-        world.weather.undisturbed(lambda: _moved(world, everything, minutes))
+        _stopped(world, move.steps[-1], move.stopped_at)
+        world.weather.undisturbed(lambda: _moved(world, move.everything, move.minutes))
         world.weather.undisturbed(lambda: invariants.check(world))
         world.rest()
     finally:
@@ -82,39 +89,34 @@ def _moved(world: RandomWorld, everything: bool, minutes: int) -> None:
     archive = exported(world, *([] if everything else own))
     emptied(world.tables)
     world.forget_hints()
-    world.slow, world.stalled, world.old_refs = [], [], []
+    world.old_refs = []
+    world.stops_readers()
     world.clock.wait_until(world.clock.now() + minutes * MINUTE)
     imported(world, archive)
 
 
-everything = given(schedules(), st.lists(step, min_size=8, max_size=30), st.integers(0, 1000), st.integers(1, 40),
-                   st.booleans(), st.integers(0, 20), st.booleans())  # fmt: skip
+moves = given(
+    st.builds(
+        Move,
+        documents=schedules(),
+        steps=st.lists(step, min_size=8, max_size=30),
+        seed=st.integers(0, 1000),
+        stopped_at=st.integers(1, 40),
+        everything=st.booleans(),
+        minutes=st.integers(0, 20),
+        granted=st.booleans(),
+    )
+)
 
 
 @settings(max_examples=12, derandomize=True, **patient)
-@everything
-def test_l14_random_worlds_go_on_in_another_installation(
-    documents: dict[str, Any],
-    steps: list[Any],
-    seed: int,
-    stopped_at: int,
-    everything: bool,
-    minutes: int,
-    granted: bool,
-) -> None:
-    play(documents, steps, seed, stopped_at, everything, minutes, granted)
+@moves
+def test_l14_random_worlds_go_on_in_another_installation(move: Move) -> None:
+    play(move)
 
 
 @pytest.mark.long
 @settings(max_examples=1000, **patient)
-@everything
-def test_l14_many_random_worlds_go_on_elsewhere(
-    documents: dict[str, Any],
-    steps: list[Any],
-    seed: int,
-    stopped_at: int,
-    everything: bool,
-    minutes: int,
-    granted: bool,
-) -> None:
-    play(documents, steps, seed, stopped_at, everything, minutes, granted)
+@moves
+def test_l14_many_random_worlds_go_on_elsewhere(move: Move) -> None:
+    play(move)

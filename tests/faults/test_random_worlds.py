@@ -100,7 +100,7 @@ extras = st.fixed_dictionaries(
 @st.composite
 def schedules(draw: Any) -> dict[str, Any]:
     shared, found = draw(limits), {}
-    policy = draw(st.sampled_from([{}, {}, {"policy": "calm"}]))
+    policy = draw(st.sampled_from([{}, {"policy": "calm"}]))
     pools = st.sampled_from([{}, {"pool": "p"}, {"pool": "p", "slots": 2}, {"pool": "p", "slots": 3}])
     for name in ("a", "b"):
         by = draw(st.sampled_from([(), (), ("day",)]))
@@ -110,8 +110,11 @@ def schedules(draw: Any) -> dict[str, Any]:
     trigger = draw(st.one_of(upstream, triggers, _composite(st.one_of(upstream, leaves))))
     constraints = draw(st.sampled_from([[], fresh])) + draw(others)
     found["c"] = {"workflow": "join", "trigger": trigger, **draw(extras), **policy, "enabled": True}
-    if draw(st.integers(0, 3)) == 0:  # messages: their runs have no end that could be limited, or counted as failed
-        found["c"] |= {"workflow": "notify", "constraints": constraints}
+    if (
+        draw(st.integers(0, 1 if policy else 3)) == 0
+    ):  # messages: their runs have no end that could be limited, or counted as failed
+        mostly_none = draw(st.sampled_from([[], [], [], constraints])) if policy else constraints
+        found["c"] |= {"workflow": "notify", "constraints": mostly_none}
         found["c"].pop("pause_after_failures", None)
     else:
         found["c"] |= {"constraints": constraints + draw(limits), **draw(pools)}
@@ -126,8 +129,12 @@ ends = st.tuples(st.just("emr_ends"), st.sampled_from(["RUNNING", "SUCCESS", "FA
 changes = st.sampled_from(["", "", "priority", "timeout", "ttl"])
 death = st.tuples(st.just("dies_after"), st.integers(1, 12))
 time = st.tuples(st.just("pass_by"), st.sampled_from(["1s", "40s", "2m", "5m", "12m"]))
+burst = st.tuples(
+    st.just("burst"), st.sampled_from(["c", "c", "a"]), st.sampled_from([3, 6, 20]), st.integers(1, 3),
+    st.sampled_from(["fast", "faster"]),
+)  # fmt: skip
 step = st.one_of(
-    upload, upload, upload, ends, ends, death, death, death, time, time,
+    upload, upload, upload, ends, ends, death, death, death, time, time, burst, burst,
     st.tuples(st.just("post_event"), st.integers(1, 5)),
     st.tuples(st.sampled_from(["forget_hints", "old_hints", "slow_reader", "stalled_emitter"])),
     st.tuples(st.just("emr_answers"), st.sampled_from(["silence", "not now", "never"])),
@@ -147,6 +154,10 @@ step = st.one_of(
     st.tuples(st.just("takes"), st.sampled_from(["clean", "join"]), st.integers(1, 3)),
     st.tuples(st.just("backfill_it"), names, st.integers(1, 2), st.integers(1, 2)),
     st.tuples(st.just("stop_backfill"), names, st.booleans()),
+    st.tuples(st.just("repair"), st.sampled_from([0, 1, 10])),
+    st.tuples(st.just("policy_becomes"), st.sampled_from(["slow", "slow", "calm", "fast", "faster", "faster"])),
+    st.tuples(st.just("upload_app"), st.integers(1, 4), st.sampled_from(["carry", "drop"]),
+              st.sampled_from(["", "", *NAMES])),
 )  # fmt: skip
 PEOPLE = ("pause", "resume", "disable", "enable")
 

@@ -19,7 +19,7 @@ from chalicelib.flow.backfills import reprocess, reprocess_view
 from chalicelib.flow.ingest import objects
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.turns import every_order, side_by_side
+from tests.faults.meetings.side_by_side import every_order, side_by_side
 from tests.support.crossings import at_each_call, calls_on_record, cross, let_time_pass
 from tests.support.schedules import BY_DAY, after, at_most, partitions
 from tests.support.snapshot import Start

@@ -9,7 +9,7 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from tests.faults import invariants
 from tests.faults.dying import SMALL
-from tests.faults.turns import every_order, side_by_side
+from tests.faults.meetings.side_by_side import every_order, side_by_side
 from tests.support.schedules import partitions
 from tests.support.snapshot import Start
 from tests.support.world import World, flights

@@ -18,6 +18,7 @@ import pytest
 from chalicelib.core.instants import MINUTE
 from chalicelib.flow.repair.repair import Finding, Repair
 from tests.faults import invariants
+from tests.faults.rests import come_to_an_end
 from tests.support.archives import copies_of
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import EMR, World, day, flights
@@ -91,17 +92,7 @@ class Restored(World):
         return Repair(self.ports, copies_of(self), since, self.targets.emr.started_since(since), **how).run()
 
     def rest(self) -> None:
-        for _ in range(14):
-            self.pass_by("2m")
-            self.finish()
-            self.settle()
-        for name in ("every", "four"):
-            self.disable(name)
-        for _ in range(4):
-            self.finish()
-            self.settle()
-            self.clock.pass_by("31m")
-            self.tick()
+        come_to_an_end(self, 28, ("every", "four"))
 
 
 def check(world: Restored, began: int) -> None:

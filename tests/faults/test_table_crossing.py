@@ -10,7 +10,7 @@ import pytest
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.flow.definitions import store
 from chalicelib.flow.ingest.objects import match_object
-from tests.faults.turns import every_order, side_by_side
+from tests.faults.meetings.side_by_side import every_order, side_by_side
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
 from tests.support.snapshot import Start
 from tests.support.world import World, flights

@@ -1,4 +1,4 @@
-"""Many jobs of a schedule are woken page by page, from a stored cursor on, whatever dies (L4, C7)."""
+"""Many jobs of a schedule are woken page by page, from a stored cursor on, even after a crash (L4, C7)."""
 
 from __future__ import annotations
 

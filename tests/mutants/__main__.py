@@ -55,7 +55,7 @@ TESTS = {
     "limits.rate_window": _LIMITS,
     "limits.pace": _LIMITS,
     "limits.blocks": _LIMITS,
-    "triggers.tree": "triggers/triggers triggers/trees triggers/leaves fires/elapsed definitions/documents",
+    "triggers.tree": "triggers/triggers triggers/tree* triggers/leaves fires/elapsed definitions/documents",
     "events.build": _EVENTS,
     "events.partitions": _EVENTS,
     "events.correlation": _EVENTS,

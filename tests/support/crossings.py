@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core.rows.stamps import Stamp
-from chalicelib.core.writes import Conflict
 from chalicelib.ports import Ports, RowRequest
 from tests.support import idle
 from tests.support.world import World
@@ -40,7 +39,7 @@ def at_each_call(play: Callable[[int | None], int], least: int, first: int = 1, 
 
 def cross(world: World, before: int | None, act: Callable[[], Any], flow: Callable[[], Any]) -> int:
     """Run a flow. Before its call with this number, or after the flow if there is none, the action runs, as on another
-    machine: its own calls are not counted. Returns the number of calls of the flow.
+    machine. Its own calls are not counted. Returns the number of calls of the flow.
     """
     plain = world.ports
 
@@ -82,10 +81,6 @@ class CutPort:
 
     def __init__(self, inner: Any, cut: Cut) -> None:
         self._inner, self._cut = inner, cut
-
-    def commit(self, writes: Any) -> Conflict | None:
-        refused: Conflict | None = self._cut.crossing(lambda: self._inner.commit(writes))
-        return refused
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._inner, name)

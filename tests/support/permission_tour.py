@@ -2,13 +2,13 @@
 needs this.
 
 The scenarios of the crash points use every kind of write. The rest are reads, targets of every kind, and the other work
-of the handlers: over the API on moto, in worlds in memory, and by adapters whose requests are only recorded.
+of the handlers. They run over the API on moto, in worlds in memory, and by adapters whose requests are only recorded.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -22,6 +22,7 @@ from chalicelib.aws.tables.catalog import NEAR_PREFIXES
 from chalicelib.aws.targets.secrets import Secrets
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.history.lines import Part
+from chalicelib.core.writes import Put
 from chalicelib.flow import shards
 from chalicelib.flow.ingest.objects import match_object
 from chalicelib.flow.runs import actions
@@ -33,6 +34,7 @@ from tests.faults.test_crash_points import SCENARIOS
 from tests.support import requests_of_ports, roles
 from tests.support.clock import NOON
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
+from tests.support.ledgers import LedgerBetween
 from tests.support.permissions import acting, reported
 from tests.support.pull_workers import PULLED, PullWorker
 from tests.support.requests_of_ports import Recorded, RecordingClient
@@ -100,19 +102,18 @@ def _delivered_late() -> None:
     """
     world = World()
     world.deploy(flights({"each": on(partition(), "clean")}))
-    ledger, died = world.ports.ledger, []
+    died: list[Sequence[Put]] = []
 
-    class Dying:
-        def __getattr__(self, name: str) -> Any:
-            return getattr(ledger, name)
-
-        def put_all(self, writes: Any) -> None:
+    class Dying(LedgerBetween):
+        def before_puts(self, writes: Sequence[Put]) -> None:
             died.append(writes)
             raise RuntimeError("the Lambda is gone")
 
     with suppress(Exception):
         world.clock.wait_until(NOON)
-        match_object(world.with_ports(ledger=Dying()), ObjectCreated(roles.LAKE, day(1), world.clock.now()))
+        match_object(
+            world.with_ports(ledger=Dying(world.ports.ledger)), ObjectCreated(roles.LAKE, day(1), world.clock.now())
+        )
     assert died
     for _ in range(3):
         world.pass_by("11m")

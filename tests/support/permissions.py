@@ -1,10 +1,10 @@
 """Checks every call to AWS of a Lambda's code in a test against that Lambda's role (`roles.py`).
 
-The stack of calls shows which Lambda is active: the outermost function that only some Lambdas enter, such as a route of
-the API, or a function that a handler calls. Calls of the tables in memory are requests to DynamoDB. For fakes of other
-services (hints, objects, targets) the real adapter produces the request that it would send. For real clients on
-resources that exist only in the test, only the action is compared. A call that is not allowed fails the test, even if
-the code under test catches the error. Tests that are marked `long` are left out.
+The stack of calls shows which Lambda is active. It is that of the outermost function which only some Lambdas enter.
+Such a function is a route of the API, or one that a handler calls. Calls of the tables in memory are requests to
+DynamoDB. For fakes of other services (hints, objects, targets) the real adapter produces the request that it would
+send. For real clients on resources that exist only in the test, only the action is compared. A call that is not allowed
+fails the test, even if the code under test catches the error. Tests that are marked `long` are left out.
 
 Lambdas of the local cloud run in other processes: there the cloud itself refuses (`infra/local/refusals.py`).
 """
@@ -58,7 +58,7 @@ AROUND_PORTS = (
         "ledgers.py",
         "permissions.py",
     ),
-    *("random_world.py", "slow_calls.py", "state_machines.py", "turns.py", "unreliable_tables.py", "weather.py"),
+    *("random_world.py", "slow_calls.py", "state_machines.py", "scheduler.py", "unreliable_tables.py", "weather.py"),
 )
 EACH = "run_each"
 # Whole tables are read and written with an administrator's rights, by no Lambda.
@@ -283,8 +283,8 @@ def _sketch(operation: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
 
 @cache
 def _entries() -> dict[int, Lambdas]:
-    """The Lambdas that enter a function, by the identity of its code: handlers, the flow functions that they call,
-    routes of the API, and the functions that these call.
+    """The Lambdas that enter a function, by the identity of its code. The functions are handlers, the flow functions
+    that they call, routes of the API, and the functions that these call.
     """
     entered: dict[Any, set[str]] = {}
     handling = ast.parse((CHALICELIB / "handlers.py").read_text())

@@ -234,7 +234,7 @@ def test_a_paused_schedule_keeps_its_work(sluice_app: type[App]) -> None:
     app = sluice_app(document(on(FLIGHTS)), at=AT)
     app.pause("join")
     app.partition("flights", day=1)
-    assert "on hold since" in app.why("join")
+    assert "paused (hold) since" in app.why("join")
     app.resume("join")
     assert len(app.runs("join")) == 1
 

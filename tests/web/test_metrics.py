@@ -51,6 +51,6 @@ def test_o2_a_wait_is_measured_by_the_lambda_that_decides(api: Api, capsys: pyte
 def test_o2_only_a_request_that_measured_something_writes_record(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     api.get("/v1/health")
     assert written(capsys) == []
-    wiring.metrics().add(metrics.RACES_LOST, 1)
+    wiring.metrics().add(metrics.WRITE_CONFLICTS, 1)
     api.refused(404, "GET", f"{APP}/schedules/unknown")
-    assert [line["RacesLost"] for line in written(capsys)] == [[1]]
+    assert [line["WriteConflicts"] for line in written(capsys)] == [[1]]

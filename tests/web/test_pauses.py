@@ -79,8 +79,8 @@ def test_l4_a_held_job_goes_on_gathering_and_runs_on_resume(api: Api) -> None:
     [held] = jobs(api)
     assert (held["job_id"], held["progress"]) == (waited["job_id"], {"0": 3})
     why = api.get(f"{ONE}/why")
-    assert why["why"].startswith("the schedule has been on hold since ")
-    assert why["why"].endswith("; 1 waiting: resume it")
+    assert why["why"].startswith("the schedule has been paused (hold) since ")
+    assert why["why"].endswith("; 1 job waiting: resume the schedule")
     assert "resuming the schedule" in api.get(f"/v1/jobs/{held['job_id']}/why")["wakes"]
     assert ran(api) == []
 
@@ -98,7 +98,7 @@ def test_l4_a_backlog_is_one_job_per_match_and_all_run_on_resume(api: Api) -> No
 
     queued = jobs(api)
     assert [job["kind"] for job in queued] == ["detached", "detached"]
-    assert api.get(f"{ONE}/why")["why"].endswith("; 2 waiting: resume it")
+    assert api.get(f"{ONE}/why")["why"].endswith("; 2 jobs waiting: resume the schedule")
     assert ran(api) == []
     api.post(f"{ONE}/resume")
     api.work()
@@ -115,7 +115,7 @@ def test_l4_a_drained_schedule_takes_no_more_and_shows_its_drops(api: Api) -> No
 
     assert (jobs(api), ran(api)) == ([], [])
     assert [record["id"] for record in api.get(f"{ONE}/records")["items"]] == [half["job_id"]]
-    assert "the schedule takes no more work since " in api.get(f"{ONE}/why")["why"]
+    assert "the schedule has taken no new work since " in api.get(f"{ONE}/why")["why"]
     api.post(f"{ONE}/resume")
     arrive(api, 3, 4)
     assert len(ran(api)) == 1

@@ -105,6 +105,53 @@ def test_now_groups_jobs_by_what_holds_them(api: Counting) -> None:
     assert found["data", "demo.flights.data"]["changes_at"] is None
 
 
+def test_each_job_says_what_it_waits_for(api: Counting) -> None:
+    found = api.get(f"{NS}/jobs")["items"]
+    kinds = {short(job["schedule"]): [hold["kind"] for hold in job["waits_for"]] for job in found}
+    of_groups = {job["job_id"]: job["waits_for"] for group in groups(api).values() for job in group["jobs"]}
+
+    assert kinds == {
+        "data": ["data"],
+        "timed": ["data"],
+        "asked": ["approval"],
+        "one": ["limit"],
+        "held": ["pause"],
+    }
+    for job in found:
+        path = f"{NS}/apps/flights/schedules/{short(job['schedule'])}/jobs"
+        alone = api.get(f"/v1/jobs/{job['job_id']}")
+        assert job["waits_for"] == alone["waits_for"] == of_groups[job["job_id"]]
+        assert job["waits_for"] in [each["waits_for"] for each in api.get(path)["items"]]
+
+
+def test_a_waiting_job_says_where_its_priority_comes_from(api: Counting) -> None:
+    """The urgent schedule waits for the workflow in whose queue the jobs stand."""
+    api.world.put("urgent", after("clean", "notify", priority=9))
+    api.world.tick()
+    api.world.settle()
+
+    jobs = api.get(f"{NS}/jobs?queued_in={OF_CLEAN}")["items"]
+
+    assert {job["inherited_priority"] for job in jobs} == {"priority 9, inherited from demo.flights.urgent"}
+
+
+def test_a_job_that_waits_for_the_night_and_a_person_names_both(api: Counting) -> None:
+    api.world.put("both", at("0 5 * * *", constraints=[AT_NIGHT, BY_LEAD]))
+    api.world.run_now("both", "r1")
+    api.world.settle()
+
+    [job] = [job for job in api.get(f"{NS}/jobs")["items"] if short(job["schedule"]) == "both"]
+    now = api.get(f"{NS}/now")
+
+    assert [(hold["kind"], hold["name"]) for hold in job["waits_for"]] == [
+        ("window", "time_window"),
+        ("approval", "approval"),
+    ]
+    assert [hold["of"] for hold in job["waits_for"]] == ["between 22:00 and 06:00 in UTC", "approved by a Lead"]
+    assert job["waits_for"][0]["changes_at"] == iso(NOON + 10 * 3_600_000)
+    assert sorted(short(job["schedule"]) for job in now["approvals"]["jobs"]) == ["asked", "both"]
+
+
 def test_now_says_the_same_reasons_as_why(api: Counting) -> None:
     for group in groups(api).values():
         job = group["jobs"][0]

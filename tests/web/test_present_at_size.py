@@ -78,6 +78,19 @@ def test_a_queue_of_5000_is_listed_in_its_order(api: Counting) -> None:
     assert found.calls <= 6
 
 
+def test_what_jobs_wait_for_takes_two_rows_of_each_schedule(api: Counting) -> None:
+    """Jobs in queues, or that wait for data, say it by their own rows. These 500 are of 500 schedules."""
+    cursor = ""
+    for _ in range(3):
+        found = api.ask(f"{NS}/jobs?limit=500{cursor}")
+        cursor = f"&cursor={found.body['next_cursor']}"
+
+    assert {hold["kind"] for job in found.body["items"] for hold in job["waits_for"]} == {"condition"}
+    assert len({job["schedule"] for job in found.body["items"]}) == WAKING
+    assert found.calls <= 30
+    assert found.units <= 1.6 * WAKING
+
+
 def test_now_counts_all_and_reads_a_bounded_part(api: Counting) -> None:
     found = api.ask(f"{NS}/now")
 
@@ -139,6 +152,17 @@ def test_a_glance_at_fifty_schedules_takes_few_calls(api: Counting) -> None:
     assert found.calls <= 8 * len(wanted)
     assert api.ask(f"{NS}/glance", {"schedules": wanted}).calls <= 310, "an index has no old part of these"
     assert found.size < MEGABYTE / 10
+
+
+def test_a_glance_reads_a_limit_once_for_all_who_wait(api: Counting) -> None:
+    """Each of these 50 has run, and has a job that needs permits of the same two limits."""
+    wanted = names()[:50]
+    api.ask(f"{NS}/glance", {"schedules": wanted})
+
+    found = api.ask(f"{NS}/glance", {"schedules": wanted})
+
+    assert all(item["waiting"] and item["last"] for item in found.body["items"])
+    assert found.calls <= 8 * len(wanted) + 15
 
 
 def test_the_limits_of_a_namespace_take_few_calls(api: Counting) -> None:

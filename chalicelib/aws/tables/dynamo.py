@@ -60,7 +60,7 @@ class Dynamo:
         nothing is written."""
         conflict = self._commit(writes)
         if conflict is not None:
-            self._metrics.add(run_metrics.RACES_LOST, 1)
+            self._metrics.add(run_metrics.WRITE_CONFLICTS, 1)
         elif letters := sum(isinstance(write, Put) and isinstance(write.row, DeadLetter) for write in writes):
             self._metrics.add(run_metrics.DEAD_LETTERS, letters)
         return conflict

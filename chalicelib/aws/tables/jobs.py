@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 
 from chalicelib.aws.tables import items, keys
@@ -21,7 +22,7 @@ from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Offer
 from chalicelib.core.rows.sort_keys import GATHERING
-from chalicelib.ports import Page
+from chalicelib.ports import Page, every_page
 
 
 class DynamoJobs:
@@ -38,15 +39,8 @@ class DynamoJobs:
         gathering = self.job(parsed.schedule, parsed.generation, GATHERING)
         if gathering is not None and gathering.job_id == job_id:
             return gathering
-        cursor: str | None = None
-        while True:
-            page = self.jobs(parsed.schedule, parsed.generation, 500, cursor)
-            for job in page.items:
-                if job.job_id == job_id:
-                    return job
-            if page.cursor is None:
-                return None
-            cursor = page.cursor
+        pages = every_page(partial(self.jobs, parsed.schedule, parsed.generation), 500)
+        return next((job for page in pages for job in page.items if job.job_id == job_id), None)
 
     def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]:
         values = {"pk": keys.jobs_of(schedule, generation), "first": sort_keys.FIRST_JOB}

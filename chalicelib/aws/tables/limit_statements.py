@@ -57,7 +57,7 @@ class _Update:
         action, key, arguments = update(keys.limit(limit_name), expression.strip(), expected, **self.values)
         return action, key, arguments | ({"ExpressionAttributeNames": self.names} if self.names else {})
 
-    def nobody_waits(self) -> None:
+    def expects_no_waiter(self) -> None:
         self.expects.append(NO_WAITER)
         self.values["zero"] = 0
 
@@ -124,7 +124,7 @@ def _acquire_permit(write: AcquirePermit, _: Shards) -> Built:
         made.sets.append("waiters = waiters - :one")
         made.values["one"] = 1
     elif not permits.is_unlimited(write.ask):
-        made.nobody_waits()
+        made.expects_no_waiter()
     return made.built(write.ask.limit_name)
 
 
@@ -220,7 +220,7 @@ def _release_permit(write: ReleasePermit, shards: Shards) -> Built:
         made.forgets(write.ended.holder)
     _remember_success(made, write)
     if write.wake_at is None:
-        made.nobody_waits()
+        made.expects_no_waiter()
         return made.built(write.limit_name)
     wake = items.wake(write.wake_at, keys.limit(write.limit_name).pk, shards.wake)
     made.sets.append("wake_shard = :shard, wake_at = :at")
@@ -265,6 +265,8 @@ def _name_shared(write: NameShared, _: Shards) -> Built:
 
 
 def _new_edition(write: NewEdition, _: Shards) -> Built:
+    if not write.edition:  # a claim expects that there is none
+        return update(keys.limit(write.limit_name), "REMOVE edition", None)
     return update(keys.limit(write.limit_name), "SET edition = :edition", None, edition=write.edition)
 
 

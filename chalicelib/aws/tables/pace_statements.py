@@ -26,7 +26,7 @@ def take_pace(write: AcquirePermit) -> Built:
     if write.from_queue:
         values["one"] = 1
     elif not write.passing:
-        # Of a queue in parts, no single row shows whether it is empty, so nobody acquires a permit beside it.
+        # No single row shows whether a queue in parts is empty, so each job acquires its permit through the queue.
         free, values["zero"] = f"{free} AND {NO_WAITER} AND attribute_not_exists(parts)", 0
     return update(key, f"SET head = {base} + :spacing{leaving}", free, **values)
 

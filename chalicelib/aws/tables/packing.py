@@ -1,8 +1,8 @@
 """Reads the packed rows of runs that earlier versions of Sluice wrote.
 
-They packed most attributes of a run into one: deflated JSON, whose deflater began with a dictionary of frequent words
-and the keys of the row. The inflater needs the same dictionary. Runs are stored in attributes of their own now
-(decision 0090), and the next write of a packed row unpacks it.
+They packed most attributes of a run into one: deflated JSON. The deflater began with a dictionary of frequent words and
+the keys of the row. The inflater needs the same dictionary. Runs are stored in attributes of their own now (decision
+0090), and the next write of a packed row unpacks it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reads of many rows together: a hundred per call instead of one (BatchGetItem).
 
 `DynamoPrefetch.read` returns the same ports; their single reads are answered from the rows that were read. Use them for
-one check of a batch: a prefetched row is as consistent as a strong read at the time of the prefetch, and no fresher.
+one check of a batch. A prefetched row is as consistent as a strong read at the time of the prefetch, and no fresher.
 """
 
 from __future__ import annotations

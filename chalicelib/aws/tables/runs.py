@@ -264,7 +264,7 @@ class DynamoWakes:
     def _page(
         self, table: TableName, parts: Sequence[str], until: str, limit: int, cursor: str | None
     ) -> Page[tuple[Ref, Instant]]:
-        """One page of the wake index, part by part: a cursor over all parts in order of time would be as long as they
+        """One page of the wake index, part by part. A cursor over all parts in order of time would be as long as they
         are many."""
         number, start = _part_and_start(cursor, len(parts))
         found: list[tuple[Ref, Instant]] = []

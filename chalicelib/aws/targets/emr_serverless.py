@@ -240,8 +240,8 @@ def _may_repeat(run: Run) -> bool:
 
 
 def _tag(name: str) -> str:
-    """A name as the value of a tag. The tilde (in names of messages and of nodes of DAGs) is the only character of
-    names that a tag does not allow; it becomes `@`, which no name contains.
+    """A name as the value of a tag. A tag allows all characters of names but the tilde, which names of messages and of
+    nodes of DAGs have. It becomes `@`, which no name contains.
 
     https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html: `[A-Za-z0-9 /_.:=+@-]*`"""
     return name.replace("~", "@")[:MAX_TAG]

@@ -51,8 +51,8 @@ def resolve(host: str, port: int) -> list[str]:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is public: not private, loopback, link-local (the instance metadata service), carrier-grade
-    NAT, multicast or reserved, and not an IPv6 address that embeds such an address."""
+    """Whether an address is public. Private, loopback, link-local (the instance metadata service), carrier-grade NAT,
+    multicast and reserved ones are not. Nor is an IPv6 address that embeds such an address."""
     found = ip_address(address.partition("%")[0])
     if isinstance(found, IPv6Address):
         inner = _inside(found)

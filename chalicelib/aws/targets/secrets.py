@@ -113,9 +113,9 @@ def signature(keys: tuple[Key, ...], now: Instant, subject: Subject, body: bytes
 
 
 def signed_text(at: str, subject: Subject, body: bytes) -> bytes:
-    """The lines that a signature covers: the time in seconds, the namespace, the schedule's full name, the id of the
-    event, the method, the URL, and the SHA-256 of the body. So a call cannot be passed on to another address, or under
-    another id. None of the lines can contain a line break."""
+    """The lines that a signature covers: the time in seconds, the namespace, and the schedule's full name. Then come
+    the id of the event, the method, the URL, and the SHA-256 of the body. So a call cannot be passed on to another
+    address, or under another id. None of the lines can contain a line break."""
     namespace = subject.schedule.partition(".")[0]
     digest = hashlib.sha256(body).hexdigest()
     lines = (at, namespace, subject.schedule, subject.event_id, subject.method, subject.url, digest)

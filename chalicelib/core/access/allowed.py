@@ -60,8 +60,8 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a list of a kind holds: a word for one thing, the form of a pattern, an example, and the comparison of a
-    pattern with a value."""
+    """The rule of a list of one kind: a word for one thing, the form of a pattern, and an example. Then the comparison
+    of a pattern with a value."""
 
     word: str
     form: str
@@ -116,8 +116,8 @@ _PART, _REGION, _ACCOUNT = r"arn:aws[a-z-]*", r"(?:[a-z]{2}[a-z-]+-\d|\*)", r"\d
 
 
 def _arn(word: str, service: str, resource: str, example: str) -> Rule:
-    """The rule of a kind with ARNs. Service, account and the beginning of the name are literal, so that no pattern
-    fits the things of everybody."""
+    """The rule of a kind with ARNs. Service, account and the beginning of the name are literal, so that no pattern fits
+    the things of all accounts."""
     form = rf"{_PART}:{service}:{_REGION}:{_ACCOUNT}:{resource}[A-Za-z0-9/_+=,.@$-][A-Za-z0-9/_+=,.@$:*-]*"
     return Rule(word, form, f"arn:aws:{service}:eu-west-1:123456789012:{example}", _is_arn_like)
 
@@ -162,7 +162,7 @@ def _check_pattern(kind: Kind, pattern: str) -> str:
     has_other_wildcards = "?" in pattern or "[" in pattern
     if len(pattern) > MAX_LENGTH or has_other_wildcards or not re.fullmatch(rule.form, pattern, re.ASCII):
         hint = "write out the service, the account and the beginning of the name; * stands for any text after these"
-        raise invalid("", f"a pattern of the form of {rule.example}", pattern, hint)
+        raise invalid("", f"a pattern such as {rule.example}", pattern, hint)
     return pattern
 
 

@@ -51,7 +51,7 @@ def refused_installation(principal: Principal) -> SluiceError:
     """The error for a request that only administrators of the installation may make."""
     return SluiceError(
         "forbidden",
-        f"expected an administrator of the installation; {principal.member} is none",
+        f"expected an administrator of the installation; {principal.member} is not one",
         None,
         "the stack parameter Administrators lists them; for one namespace, send the request of that namespace",
     )
@@ -62,7 +62,7 @@ def refused(principal: Principal, namespace: str, right: Right) -> SluiceError:
     if not roles_with(right):
         return SluiceError(
             "forbidden",
-            f"expected an administrator of the installation, to {MEANING[right]}; {principal.member} is none",
+            f"expected an administrator of the installation, to {MEANING[right]}; {principal.member} is not one",
             None,
             "the stack parameter Administrators names them",
         )

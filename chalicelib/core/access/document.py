@@ -71,7 +71,7 @@ class Member(Document):
 
     @field_validator("member")
     @classmethod
-    def _names_somebody(cls, member: str) -> str:
+    def _names_a_member(cls, member: str) -> str:
         if not _MEMBER.fullmatch(member):
             raise invalid("", "an IAM user or role of one account, or an account", member, _MEMBER_HINT)
         return member

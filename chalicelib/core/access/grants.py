@@ -47,6 +47,7 @@ _FITTING: dict[bool, re.Pattern[str]] = {
     True: re.compile(rf"{_SHORT}\.{_SHORT}\*?|{_SHORT}\.\*|{_SHORT}\*|\*"),
     False: re.compile(rf"{_SHORT}\*?|\*"),
 }
+_OWNER = re.compile(r"(?:^|; )waits for a grant of (\S+) to ")
 _EVENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]*\*?|\*")
 
 
@@ -91,8 +92,9 @@ def parse_use(text: str) -> ForeignUse:
 
 
 class Grant(Document):
-    """What the documents of namespace ``to`` may use: workflows that they ``run``, workflows or schedules whose status
-    they ``follow``, workflows whose ``context`` their runs read, and datasets, event types, pools and policies."""
+    """What the documents of namespace ``to`` may use. They ``run`` workflows, ``follow`` the status of workflows or
+    schedules, and their runs read the ``context`` of workflows. They also use datasets, event types, pools and
+    policies."""
 
     to: str
     run: tuple[str, ...] = Field(default=(), max_length=MAX_NAMES)
@@ -162,8 +164,14 @@ def is_waiting_for(reason: str) -> bool:
     return reason.startswith("waits for a grant of ")
 
 
+def owners_in(reason: str) -> tuple[str, ...]:
+    """The namespaces whose grants a stored reason waits for; none if it is no reason of `waiting_for`."""
+    return tuple(dict.fromkeys(_OWNER.findall(reason))) if is_waiting_for(reason) else ()
+
+
 def missing_hint(owner: str) -> str:
-    """What to do about a name in another namespace that does not exist, or is not granted: nobody learns which."""
+    """What to do about a name in another namespace. The text is the same for an unknown name and for one that is not
+    granted: it must not tell which."""
     return f"correct the name; if it is right, an administrator of {owner} can grant it: sluice grants {owner}"
 
 

@@ -25,13 +25,13 @@ from chalicelib.core.writes import Row
 
 # Kinds that no export contains, each with the reason.
 LEFT_OUT: dict[type, str] = {
-    DeliveryLease: "it says which jobs an invocation sends at present; no invocation of the source sends any more",
+    DeliveryLease: "it names the jobs that an invocation sends at present; in a frozen source no invocation runs",
 }
 
 
 def namespace_of(row: Row | LimitState) -> str | None:
-    """The namespace that a row belongs to; None for a row of the whole installation, such as the limit of an EMR
-    application, and for a part of a plan, whose backfill names it."""
+    """The namespace that a row belongs to. None for a row of the whole installation, such as the limit of an EMR
+    application. None also for a part of a plan, because its backfill names the namespace."""
     match row:
         case AccessRow() | AllowedRow() | AuditRow() | GrantsRow() | QuotasRow() | Reprocess():
             return row.namespace

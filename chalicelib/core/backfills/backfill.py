@@ -37,7 +37,7 @@ PART = 100
 # Jobs created in one transaction, which also writes the backfill and expects the schedule state.
 BATCH_SIZE = 50
 
-# How often the step of a DAG is checked: no transaction of a node's run knows the re-processing (L21).
+# How often the step of a DAG is checked: no transaction of a node's run names the re-processing (L21).
 DAG_CHECK = MINUTE
 
 EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
@@ -55,7 +55,7 @@ def instants(schedule: Schedule, anchor: Instant | None, since: Instant, until: 
     """The instants in ``[since, until)`` at which the schedule's times are due, oldest first, each once.
 
     Intervals count from ``due_time`` or ``start``, or else from ``anchor``, that of the schedule's timer, as if they
-    had always run; without any of these they count from ``since``. Exclusions apply. The bounds of the trigger and its
+    had always run. Without any of these they count from ``since``. Exclusions apply. The bounds of the trigger and its
     repeats do not: the interval is the bound. Raises `SluiceError` (``invalid``) for a schedule without times, and for
     more than `MAX_ENTRIES` instants.
     """
@@ -156,8 +156,8 @@ def parts_of(total: int) -> range:
 
 def entry_state(attempts: Sequence[Run], waits: bool, recorded: bool, current: bool) -> EntryState:
     """The state of an entry, by the attempts of its run and whether it has a job or a record. ``current``: its job
-    belongs to the present generation. The job of a former generation is dropped, since the schedule was enabled again;
-    if the schedule is otherwise the same, the entry gets another job."""
+    belongs to the present generation. The job of a former generation is dropped, since the schedule was enabled again.
+    If the schedule is otherwise the same, the entry gets another job."""
     if attempts:
         last = attempts[-1]
         if last.state == "RETRYING" or not states.is_terminal(last.state):

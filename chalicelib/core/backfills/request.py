@@ -83,8 +83,8 @@ class Backfill(Document):
 
 
 class FireRange(Document):
-    """The fires of a schedule with a time in its trigger, or of such a DAG, by its full name: from ``from`` (included)
-    to ``to`` (excluded)."""
+    """The fires of a schedule with a time in its trigger, or of such a DAG, by its full name. They are those from
+    ``from`` (included) to ``to`` (excluded)."""
 
     schedule: StoredReference
     from_: Moment = Field(alias="from")
@@ -93,9 +93,9 @@ class FireRange(Document):
 
 class Reprocess(Document):
     """The request for a re-processing. It begins with a ``partition`` of a dataset, or the registered ones between
-    ``from`` and ``to`` (both included); with a ``run``, also that of a DAG's start; or with ``fires``. ``scope: only``
-    runs the first schedules alone, ``downstream`` everything after them too, and ``upto`` what leads to that workflow
-    (its full name). With ``dry_run`` Sluice returns the plan and stores nothing.
+    ``from`` and ``to`` (both included). Or it begins with a ``run``, also that of a DAG's start, or with ``fires``.
+    ``scope: only`` runs the first schedules alone, ``downstream`` everything after them too, and ``upto`` what leads to
+    that workflow (its full name). With ``dry_run`` Sluice returns the plan and stores nothing.
     """
 
     dataset: Reference | None = None
@@ -119,7 +119,7 @@ class Reprocess(Document):
             got = " and ".join(given) or "none"
             raise invalid(given[-1] if given else "dataset", "one of dataset, run and fires", got)
         if self.dataset is None and (bounds or self.partition is not None):
-            raise invalid("dataset", "a dataset with partition, from or to", f"{given[0]} with it")
+            raise invalid("dataset", "a dataset with partition, from or to", f"{given[0]}, which has no such bounds")
         if self.dataset is not None and bounds == (self.partition is not None):
             got = "both" if bounds else "neither"
             raise invalid("partition", "either a partition or bounds (from, to)", got)

@@ -78,14 +78,14 @@ class Approval(Constraint):
             return self.met(approved_by(approval) if approval else "approved for an earlier attempt")
         ends = None if self.timeout is None else s.met_at + duration(self.timeout)
         if ends is not None and s.now >= ends:
-            return self.unmet(f"no approval until {iso(ends)}", ends, abort=True)
+            return self.unmet(f"not approved by {iso(ends)}", ends, abort=True)
         return self.unmet("waits for approval", ends)
 
     @classmethod
     def check_together(cls, same: Sequence[Constraint]) -> None:
         approvals = [each.key for each in approvals_of(same)]
         if len(set(approvals)) < len(approvals):
-            raise invalid("constraints", "one approval for each role", approvals, "remove all but one of a role")
+            raise invalid("constraints", "one approval for each role", approvals, "keep one approval for each role")
 
 
 class WorkflowApproval(Approval):

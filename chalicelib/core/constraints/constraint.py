@@ -9,20 +9,23 @@ hold the differences between the kinds; no other package tests the class of a co
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from chalicelib.core.access.allowed import Named
 from chalicelib.core.documents import Document
-from chalicelib.core.instants import Instant, iso
+from chalicelib.core.instants import HOUR, Instant, Millis, iso
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.states import WaitReason
+from chalicelib.core.targets import backoff
 from chalicelib.core.targets.answers import Never, NoAnswer
 
 OnUnmet = Literal["abort", "wait"]
+
+MAX_FAILING: Millis = HOUR  # between two requests that fail
 
 
 class Constraint(Document):
@@ -138,17 +141,28 @@ class Condition:
         return not self.open and (self.abort or self.constraint.on_unmet == "abort")
 
 
-class Answer(Protocol):
+@dataclass(frozen=True, slots=True)
+class Answer:
     """An answer from outside, valid until ``until``. ``failures`` counts the failed requests in a row."""
 
-    @property
-    def until(self) -> Instant: ...
+    if TYPE_CHECKING:
+        # Each kind has these fields behind its own.
+        @property
+        def until(self) -> Instant: ...
 
-    @property
-    def failures(self) -> int: ...
+        @property
+        def failures(self) -> int: ...
 
     def kept(self) -> dict[str, Any]:
         """The answer in the form in which the job's row stores it."""
+        return asdict(self)
+
+
+def after_failure(span: Millis, before: Answer | None) -> tuple[int, Millis]:
+    """The number of failed requests in a row with the present one, and the ms until the next request: ``span``, doubled
+    with every failure up to an hour."""
+    failures = before.failures + 1 if before is not None else 1
+    return failures, max(span, min(backoff.doubled(span, failures), MAX_FAILING))
 
 
 A = TypeVar("A")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -19,22 +20,22 @@ from chalicelib.core.constraints.constraint import (
     Reply,
     Situation,
     Use,
+    after_failure,
     number_of,
 )
 from chalicelib.core.documents import Document, Duration, Reference
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY, HOUR, SECOND, Instant, Millis, duration, iso
+from chalicelib.core.instants import DAY, SECOND, Instant, Millis, duration, iso
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Job
 from chalicelib.core.states import WaitReason
-from chalicelib.core.targets import backoff
 from chalicelib.core.targets.answers import Never, NoAnswer
 
 MAX_WHY = 300
 
 
 @dataclass(frozen=True, slots=True)
-class LoadReading:
+class LoadReading(Answer):
     """A measured value. It is text, so that the tables do not change it. None if the measurement failed, and
     ``why``."""
 
@@ -43,9 +44,6 @@ class LoadReading:
     until: Instant
     why: str = ""
     failures: int = 0
-
-    def kept(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 class Metric(Document):
@@ -63,8 +61,9 @@ class Metric(Document):
 
 
 class Measured(Document):
-    """The measurement, one of four: the share of a ``pool`` in use; the vCPUs in use of an EMR Serverless application,
-    as a share of its maximum capacity, if it has one; a CloudWatch metric; the free addresses of a ``subnet``."""
+    """One of four measurements: use of a ``pool``, vCPUs in use of an EMR Serverless application, a CloudWatch metric,
+    or free addresses of a ``subnet``. Use is a share of the pool. The vCPUs are a share of the application's maximum
+    capacity, if it has one."""
 
     pool: Reference | None = None
     emr_application: str | None = Field(default=None, pattern=r"^[0-9a-z]{1,64}$")
@@ -204,14 +203,13 @@ def reading_of(load: Load, value: float, now: Instant) -> LoadReading:
 
 def failed(load: Load, why: str, before: Answer | None, now: Instant) -> LoadReading:
     """A failed measurement. The next follows after ``recheck``, doubled with every failure up to an hour."""
-    failures = before.failures + 1 if before is not None else 1
-    pause = max(load.span, min(backoff.doubled(load.span, failures), HOUR))
+    failures, pause = after_failure(load.span, before)
     return LoadReading(None, now, now + pause, why[:MAX_WHY], failures)
 
 
 def assume(load: Load, met: bool, now: Instant) -> LoadReading:
     """A hypothetical reading within the bound, or outside it, to compute the decision that it would cause."""
     bound = load.below if load.below is not None else (load.at_least or 0)
-    inside = bound - 1 if load.below is not None else bound
-    outside = bound if load.below is not None else bound - 1
+    lower = math.nextafter(bound, -math.inf)  # of a large number, 1 less is the same number
+    inside, outside = (lower, bound) if load.below is not None else (bound, lower)
     return LoadReading(repr(float(inside if met else outside)), now, now)

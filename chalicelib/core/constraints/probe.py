@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, Tag, field_validator
@@ -25,13 +25,13 @@ from chalicelib.core.constraints.constraint import (
     Reply,
     Situation,
     Use,
+    after_failure,
 )
 from chalicelib.core.documents import Document, Duration, by_type
 from chalicelib.core.errors import SluiceError, invalid
-from chalicelib.core.instants import DAY, HOUR, SECOND, Instant, Millis, duration, iso
+from chalicelib.core.instants import DAY, SECOND, Instant, Millis, duration, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.states import WaitReason
-from chalicelib.core.targets import backoff
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.core.targets.http import CallTimeout
 from chalicelib.core.targets.lambda_function import FunctionArn
@@ -43,11 +43,10 @@ Verdict = Literal["met", "unmet", "abort", "failed"]
 MAX_WHY = 500  # characters of a probe's reason that are kept with the job
 MIN_PAUSE: Millis = 10 * SECOND
 MAX_PAUSE: Millis = DAY
-MAX_FAILING: Millis = HOUR
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeResult:
+class ProbeResult(Answer):
     """The answer of a probe, valid until ``until``; then Sluice calls it again. ``failures`` counts the calls in a row
     without a usable answer."""
 
@@ -56,10 +55,6 @@ class ProbeResult:
     until: Instant
     why: str = ""
     failures: int = 0
-
-    def kept(self) -> dict[str, Any]:
-        """The result in the form in which the job's row stores it."""
-        return asdict(self)
 
 
 class LambdaProbe(Document):
@@ -202,6 +197,5 @@ def read(text: bytes, retry: Millis, before: Answer | None, now: Instant) -> Pro
 
 def failed(why: str, retry: Millis, before: Answer | None, now: Instant) -> ProbeResult:
     """A call without a usable answer. The next follows after ``retry``, doubled with every failure up to an hour."""
-    failures = before.failures + 1 if before else 1
-    pause = max(retry, min(backoff.doubled(retry, failures), MAX_FAILING))
+    failures, pause = after_failure(retry, before)
     return ProbeResult("failed", now, now + pause, f"the probe failed: {why}"[:MAX_WHY], failures)

@@ -1,7 +1,7 @@
 """A DAG compiled into ordinary schedules (W4): one for its start, and one for each node. There is no second engine.
 
-The start has the DAG's trigger. Each node waits for the statuses of its upstream nodes: only for runs that these nodes'
-schedules started, and, by the correlation key `rounds.KEY`, only for those of the same DAG run.
+The start has the DAG's trigger. Each node waits for the statuses of its upstream nodes. It counts only runs that the
+schedules of these nodes started. By the correlation key `rounds.KEY` it counts only those of the same DAG run.
 
 The names of the nodes' schedules contain a digest of the graph, so another graph has other schedules. A DAG run that
 has begun continues with the schedules of its own graph, even if a user changes the DAG.

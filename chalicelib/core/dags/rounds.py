@@ -52,8 +52,8 @@ def without(values: Mapping[str, str] | None) -> dict[str, str] | None:
 
 
 def announced(run: Run) -> Mapping[str, str] | None:
-    """The partition values that the status of a run carries. The status of a node that ran again alone, as a re-run of
-    the DAG (W4) or of the run (W15), has no round: the nodes that follow may have run already."""
+    """The partition values that the status of a run carries. A node may run again alone, as a re-run of the DAG (W4) or
+    of the run (W15). Its status then has no round: the nodes that follow may have run already."""
     value = which(run.partition)
     if value is None:
         return run.partition

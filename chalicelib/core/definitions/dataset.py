@@ -16,8 +16,8 @@ MAX_PREFIX = 900  # bytes of the 1,024 of an S3 key; the rest is for the partiti
 
 
 class Readiness(Document):
-    """When a partition is ready (T8): at its first object; when the object ``done_flag`` arrives; or when all objects
-    have arrived that the object ``manifest`` lists, with one name in each row or as a JSON list."""
+    """When a partition is ready (T8): at its first object, when the object ``done_flag`` arrives, or when all objects
+    have arrived that ``manifest`` lists. ``manifest`` is an object with one name in each row, or with a JSON list."""
 
     done_flag: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
     manifest: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
@@ -39,8 +39,8 @@ SNAPSHOT = ("snapshot",)  # the partition key of a table
 
 
 class Dataset(Described):
-    """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``; or, with
-    ``format: iceberg``, the location of an Iceberg table, each snapshot of which is a partition (T21).
+    """A prefix of S3 with partitions in ``key=value/`` folders, in the order of ``keys``, or with ``format: iceberg``
+    the location of an Iceberg table. Each snapshot of the table is a partition (T21).
 
     ``operations``: the snapshots of a table that count; by default, not those that only rewrite or remove data.
     ``glue_table`` (``database.table``): the Glue catalog shows which snapshots are committed. ``single_writer``: all

@@ -2,7 +2,7 @@
 
 A message ``m`` of the app ``ns.app`` is the schedule ``ns.app.~m`` with one time trigger and without constraints. Each
 fire is a job of its own, and Sluice deletes the schedule after the last one. The target of a message is a workflow of
-the same name, written in the same transaction; the default target of the app is the workflow ``ns.app.~``. So schedule
+the same name, written in the same transaction. The default target of the app is the workflow ``ns.app.~``. So schedule
 states, timers, delivery and history work as for schedules.
 """
 
@@ -37,9 +37,9 @@ def _for_message(error: SluiceError) -> SluiceError:
 
 
 class Message(Described, Carried):
-    """A message as a user sends it: ``schedule`` (any expression of T1), ``due_time``, or both (T3); how often it
-    ``repeats``, how long it lives (``ttl``), its ``zone``, and its ``target`` or ``workflow``, by default the default
-    target of the app."""
+    """A message as a user sends it. It has a ``schedule`` (any expression of T1), a ``due_time``, or both (T3). It may
+    say how often it ``repeats``, how long it lives (``ttl``), and its ``zone``. Without a ``target`` or ``workflow`` it
+    goes to the default target of the app."""
 
     schedule: str | dict[str, Any] | None = None
     due_time: When | None = None

@@ -170,7 +170,7 @@ class Schedule(Described, Carried):
         if isinstance(data, dict) and isinstance(data.get("trigger"), dict) and "by" in data["trigger"]:
             if data.get("by"):
                 hint = "remove by from the trigger"
-                raise invalid("by", "the correlation keys once", "them in the schedule and in its trigger", hint)
+                raise invalid("by", "by either in the schedule or in its trigger", "both", hint)
             trigger = dict(data["trigger"])
             return {**data, "by": trigger.pop("by"), "trigger": trigger}
         return data

@@ -44,7 +44,7 @@ class Deadline(Document):
     """The spans within which a job must be started (``start_within``) and its run must end (``end_within``) (H5, W14).
 
     With ``from: nominal`` they count from the due instant of the fire, or for a job without a fire from the arrival of
-    its data; with ``from: data``, always from the arrival of the data."""
+    its data. With ``from: data`` they always count from the arrival of the data."""
 
     model_config = ConfigDict(serialize_by_alias=True, populate_by_name=True)
 
@@ -74,7 +74,7 @@ class Workflow(Described):
     (W9) and missed deadlines (H5).
 
     From ``pool``, a run takes ``slots``, or the vCPUs of its ``resources`` (W3, W13). ``expected`` is the expected
-    duration of a run: of jobs with equal priority, the one that must start first to meet its ``deadline`` goes first
+    duration of a run. Of jobs with equal priority, the one that must start first to meet its ``deadline`` goes first
     (W14). A schedule may override these and ``retries``. Each job that runs the workflow waits for its ``approval``,
     whichever schedule has made it (C16).
     """
@@ -100,7 +100,7 @@ class Workflow(Described):
 
     @model_serializer(mode="wrap")
     def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leaves out an approval that nobody has asked for, so that documents without one stay as they are stored."""
+        """Leaves out an absent approval, so that stored documents without one stay as they are."""
         document: dict[str, Any] = handler(self)
         if self.approval is None:
             document.pop("approval", None)

@@ -1,8 +1,8 @@
 """The metadata files of an Iceberg table: the snapshots of its branch `main`, and which of them are committed (T21).
 
-A commit writes a new metadata file and then makes it the current one in the catalog. A commit that loses a race does
-not delete its file, so a file alone does not prove that its own snapshots are committed. But it names the file from
-which it was made, and that file was the current one. https://iceberg.apache.org/spec/#table-metadata-fields
+A commit writes a new metadata file and then makes it the current one in the catalog. A commit that the catalog refuses
+does not delete its file, so a file alone does not prove that its own snapshots are committed. But it names the file
+from which it was made, and that file was the current one. https://iceberg.apache.org/spec/#table-metadata-fields
 """
 
 from __future__ import annotations

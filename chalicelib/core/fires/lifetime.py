@@ -2,7 +2,7 @@
 
 A *completed* schedule gathers nothing more, and its prepared jobs still run. It is *removed* once its last job and run
 have ended, if its ``ttl`` is over or it has ``when_done: delete``. A schedule that is on hold or disabled at the end of
-its ttl is deleted at once: none of its jobs may start after that instant.
+its ttl is deleted at once. None of its jobs may start after that instant.
 """
 
 from __future__ import annotations

@@ -309,7 +309,7 @@ def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
     if schedule_state is None or schedule_state.mode in claimable(job.kind, job.backfill):
         return None
     reason = f" ({schedule_state.reason})" if schedule_state.reason else ""
-    why = f"the schedule has been on {schedule_state.mode} since {iso(schedule_state.mode_at)}{reason}"
+    why = f"the schedule has been paused ({schedule_state.mode}) since {iso(schedule_state.mode_at)}{reason}"
     return Wait(deadline, "PENDING_CONSTRAINTS", why, job.queued_in is not None, "paused")
 
 

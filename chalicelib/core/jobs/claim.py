@@ -196,8 +196,8 @@ def _as_defined(facts: Facts) -> list[Write]:
 
     The definition of its pool has the number of units, and of overdrawn units. The write to the workflow's limit
     expects the edition of the workflow anyway. The grants of other namespaces are those that let the schedule use what
-    belongs to them. A delivery has no such limit: it expects the definition of a workflow that asks for an approval, or
-    that belongs to another namespace, which may begin to ask for one."""
+    belongs to them. A delivery has no such limit. It expects the definition of a workflow that asks for an approval, or
+    that belongs to another namespace and may begin to ask for one."""
     granted: list[Write] = [*facts.granted.expected]
     if facts.relied_on is not None:
         granted.append(ExpectDefinition(facts.relied_on))
@@ -249,8 +249,8 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
 
 
 def _named(limit_name: str, job: Job, facts: Facts) -> list[NameShared]:
-    """The write that tells a policy of its admission queue ``limit_name``, in whose name is the shared limit. Empty if
-    the policy knows of it, or if the plan writes to the limit of the policy already."""
+    """The write that adds the admission queue ``limit_name`` to its policy. The name contains the shared limit. Empty
+    if the policy has the queue, or if the plan writes to the limit of the policy already."""
     if not names.is_admission(limit_name) or facts.schedule is None or facts.schedule.policy is None:
         return []
     own = names.policy_limit(facts.schedule.policy)
@@ -273,8 +273,8 @@ def join_part(ask: PermitRequest, queue_name: str, now: Instant, count: int = 1)
 
 
 def asks_otherwise(job: Job, asks: tuple[PermitRequest, ...]) -> bool:
-    """Whether a queued job would request other permits now: its queue no longer limits it, it holds a permit that it
-    does not need, or it lacks one of a limit before its queue."""
+    """Whether a queued job would request other permits now. That is so if its queue no longer limits it, or if it holds
+    a permit that it does not need. It is also so if it lacks a permit of a limit before its queue."""
     queue = names.whole(job.queued_in) if job.queued_in is not None else None
     here = next((ask for ask in asks if ask.limit_name == queue), None)
     if here is None or limit_permits.is_unlimited(here):
@@ -358,14 +358,14 @@ def keys_of_copy(
 
 
 def detached_from_emitter(job: Job, later: Job) -> Job:
-    """``later``, under another key if its present one is a key that the emitter may write again: such a write would
+    """``later``, under another key if its present one is a key that the emitter may write again. Such a write would
     lose the job's tries and approvals."""
     return replace(later, sort_key=gather.detached_key(job)) if check.is_prepared(job) else later
 
 
 def moved(job: Job, later: Job) -> list[Write]:
     """The writes that replace a job by ``later``, under the same sort key or another. The move expects the job as it
-    was read: an event that was applied since may have undone the match, or belongs to it, and wakes the job itself."""
+    was read. An event that was applied since may have undone the match, or belongs to it, and wakes the job itself."""
     if later.sort_key == job.sort_key:
         return [Replace(later)]
     if job.kind != "gathering":
@@ -416,9 +416,9 @@ def _permits(
     begins: str | None = None,
     appointment: Instant | None = None,
 ) -> list[Write]:
-    """The writes that acquire permits. A rate window gets its entry with the permit, a slot records a start only when
-    the run starts, and the permit of a pace is for the appointment. A pool or an EMR application records no starts, so
-    its row is as short with a thousand runs as with one."""
+    """The writes that acquire permits. A rate window gets its entry with the permit. A slot records a start only when
+    the run starts. The permit of a pace is for the appointment. A pool or an EMR application records no starts, so its
+    row is as short with a thousand runs as with one."""
     own = holder_of(job.job_id, job.attempt)
     return [
         AcquirePermit(

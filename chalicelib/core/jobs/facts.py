@@ -76,8 +76,9 @@ class Facts:
 
     @property
     def relied_on(self) -> Definition | None:
-        """The definition of a workflow without a lifecycle that a start relies on, because it asks for an approval, or
-        may: it belongs to another namespace. The limit of any other workflow has its edition."""
+        """The definition of a workflow without a lifecycle that a start relies on. The workflow asks for an approval,
+        or it belongs to another namespace and may begin to ask for one. The limit of any other workflow has its
+        edition."""
         if self.workflow is None or self.schedule_state is None or self.workflow.target.has_lifecycle:
             return None
         row = self.workflow_row

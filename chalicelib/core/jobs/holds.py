@@ -37,28 +37,38 @@ class Hold:
     changes_at: Instant | None = None
 
 
-def hold_of(job: Job, state: ScheduleState | None, schedule: Schedule | None, now: Instant) -> Hold:
-    """What holds a waiting job. Of several unmet constraints the first one counts."""
+def by_row(job: Job, now: Instant) -> Hold | None:
+    """What holds a waiting job, if its row alone says it; None if the answer also takes its schedule."""
     if job.queued_in is not None:
         return Hold("limit", names.whole(job.queued_in), names.describe(job.queued_in))
     if job.due_at is not None and job.due_at > now:
         return Hold("clock", "due", "its instant", job.due_at)
     if job.retry_at is not None and job.retry_at > now:
         return Hold("clock", "retry", "its next try", job.retry_at)
-    own = f"schedule {job.schedule}"
     if job.state == "PENDING_TRIGGER":
-        return Hold("data", job.schedule, own, job.wake_at)
+        return Hold("data", job.schedule, f"schedule {job.schedule}", job.wake_at)
+    return None
+
+
+def holds_of(job: Job, state: ScheduleState | None, schedule: Schedule | None, now: Instant) -> tuple[Hold, ...]:
+    """What holds a waiting job, at least one: of several unmet constraints, or missing grants, each in its order."""
+    alone = by_row(job, now)
+    if alone is not None:
+        return (alone,)
+    own = f"schedule {job.schedule}"
     if state is not None and state.mode in PAUSED_MODES and state.mode not in claimable(job.kind, job.backfill):
-        return Hold("pause", job.schedule, own)
-    if grants.is_waiting_for(job.reason):
-        return Hold("grant", job.schedule, own)
-    for constraint in schedule.constraints if schedule is not None else ():
-        if constraint.rule in job.reason:
-            kind = _KINDS.get(constraint.wait_reason, "condition")
-            return Hold(kind, constraint.type, constraint.describe(), job.wake_at)
+        return (Hold("pause", job.schedule, own),)
+    owners = grants.owners_in(job.reason)
+    if owners:
+        return tuple(Hold("grant", owner, f"a grant of {owner}") for owner in owners)
+    found = [
+        Hold(_KINDS.get(constraint.wait_reason, "condition"), constraint.type, constraint.describe(), job.wake_at)
+        for constraint in (schedule.constraints if schedule is not None else ())
+        if f"{constraint.rule}: " in job.reason
+    ]
     if schedule is not None and approval.is_for_workflow(job.reason, schedule.workflow):
-        return Hold("approval", "approval", f"approved for workflow {schedule.workflow}", job.wake_at)
-    return Hold("condition", job.schedule, own, job.wake_at)
+        found.append(Hold("approval", "approval", f"approved for workflow {schedule.workflow}", job.wake_at))
+    return tuple(found) or (Hold("condition", job.schedule, own, job.wake_at),)
 
 
 def why(job: Job, now: Instant) -> str:

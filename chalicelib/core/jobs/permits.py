@@ -26,7 +26,7 @@ def units_of(pool: Pool, workflow: Workflow, schedule: Schedule) -> int:
 
 def ask_of(name: str, pool: Pool, workflow: Workflow, schedule: Schedule) -> Slots:
     """The request of this schedule's jobs for units of a pool. A job that does not fit into its share requests units of
-    the common part: at the head of the share's queue it would block all jobs that fit."""
+    the common part. At the head of the share's queue it would block all jobs that fit."""
     units = units_of(pool, workflow, schedule)
     common = Slots(pool_limit(name), pool.common, units=units, unit=pool.word)
     share = _share_of(name, pool, schedule)

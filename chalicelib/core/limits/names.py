@@ -134,8 +134,8 @@ def pool_of(limit_name: str) -> str:
 
 
 def order_of_slots(limit_name: str) -> int:
-    """The position of a slots limit in the order of limits. Limits that few jobs share come first, so that no job holds
-    a permit that many jobs need while it waits for one that few jobs need."""
+    """The position of a slots limit in the order of limits. Limits that few jobs share come first. So no job holds a
+    permit that many jobs need while it waits for one that few jobs need."""
     kinds = ("workflow", "admission", "group", "pool", "application")
     kind = limit_name.partition(":")[0]
     return kinds.index(kind) if kind in kinds else len(kinds)

@@ -83,8 +83,8 @@ class Pace:
         """How many ms after an appointment the one ``count`` permits later is, rounded up once for the whole distance.
 
         However many blocks of such permits follow each other, ``cycle[0] + 1`` appointments in a row span at least
-        ``cycle[1]`` ms. The distance to the end of the first block is less than 1 ms short, all others are not short,
-        and the sum is a whole number."""
+        ``cycle[1]`` ms. The distance to the end of the first block is less than 1 ms short, and all others are not
+        short. The sum is a whole number."""
         permits, span = self.cycle or (1, self.spacing)
         return -(-count * span // permits)
 

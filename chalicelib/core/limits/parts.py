@@ -5,7 +5,7 @@ the row of the limit itself, to which no job writes that joins or leaves. Each j
 heads of all parts and merges them by rank, so the order is that of one queue. Jobs of a divided queue never acquire a
 permit directly, because no single row shows whether others wait.
 
-The number of parts follows from the policy. It never falls: the row of the limit keeps it, so that the server finds the
+The number of parts follows from the policy. It never falls. The row of the limit keeps it, so that the server finds the
 jobs of all parts after the policy was made slower.
 """
 
@@ -20,7 +20,7 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.rows.limit import LimitState, Waiter
 
-# If an invocation dies after a job has joined a part, and before it has woken the queue, a sweep finds the part.
+# If an invocation crashes after a job has joined a part, and before it has woken the queue, a sweep finds the part.
 CHECKED: Millis = 30 * SECOND
 
 

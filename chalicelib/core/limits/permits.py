@@ -7,7 +7,7 @@ last starts, and has a permit when the n-th last is old enough.
 A job that does not queue acquires a permit if there is one **and** the queue is empty; else it queues. One conditional
 write decides, so no wake-up is lost between the read and the write, and no job overtakes another.
 
-Limits have one order: rate windows, slots of the workflow, admissions to a policy, slots of groups, of the pool, of the
+Limits have one order: rate windows, slots of the workflow, admissions to a policy, slots of groups, the pool and the
 EMR application, then paces. Every job acquires permits in that order and keeps them while it queues for the next, so no
 two jobs can wait for each other.
 """
@@ -32,8 +32,8 @@ PermitRequest = Slots | RateWindow | Pace
 
 
 def in_order(asks: tuple[PermitRequest, ...]) -> tuple[PermitRequest, ...]:
-    """The requests in the order in which every job acquires permits: rate windows first, since a job that waits for a
-    rate should hold no slot, then slots, then paces."""
+    """The requests in the order in which every job acquires permits: rate windows, then slots, then paces. A job that
+    waits for a rate should hold no slot."""
     return tuple(sorted(asks, key=lambda ask: ask.order))
 
 

@@ -1,7 +1,7 @@
 """Throttling policies: how many events may start in any sliding interval, across all schedules that share one (E3).
 
-A policy is a pace. A permit is an appointment: appointments are at least ``spacing`` ms apart, and a start begins at
-its appointment or at most ``tolerance`` ms later; a later start needs a new permit. So between a start and the one
+A policy is a pace. A permit is an appointment, and appointments are at least ``spacing`` ms apart. A start begins at
+its appointment or at most ``tolerance`` ms later. A later start needs a new permit. So between a start and the one
 ``max_events`` after it lie at least ``max_events * spacing - tolerance >= interval`` ms: no sliding interval holds more
 than ``max_events`` starts. Jobs acquire permits ahead of their instant, so that preparing a start loses no permit.
 """

@@ -72,8 +72,8 @@ def limits_of(name: str, pool: Pool) -> dict[str, int]:
 def shrunk_by(
     name: str, old: Pool, new: Pool, before: Collection[str], states: Mapping[str, LimitState]
 ) -> tuple[str, ...]:
-    """The limits of a pool that may have more units in use than they have now: those that a change makes smaller, and
-    those that were made smaller ``before`` and still have too many in use."""
+    """The limits of a pool that may have more units in use than they have now. A change makes them smaller, or one
+    ``before`` has, and they still have too many units in use."""
     old_units, new_units = limits_of(name, old), limits_of(name, new)
     smaller = {limit_name for limit_name, units in old_units.items() if new_units.get(limit_name, 0) < units}
     still = {

@@ -60,9 +60,9 @@ def frees_at(ask: RateWindow, state: LimitState) -> Instant:
 
 
 def outdated(ask: RateWindow, state: LimitState) -> tuple[str, ...]:
-    """The holders of the starts that a rate window can forget once it has one more.
+    """The holders of the starts that a rate window can drop once it has one more.
 
-    Each of the last ``limit`` entries may belong to a job that is dropped before it starts, so the window keeps as many
+    Each of the last ``limit`` entries may belong to a job that is dropped before it starts. So the window keeps as many
     entries before them.
     """
     oldest_first = sorted(state.starts.items(), key=lambda start: (start[1], start[0]))

@@ -37,7 +37,7 @@ class Slots:
     those of all runs do.
 
     Of a pool a job acquires ``units`` at once; ``unit`` is the word for one. ``fallback`` is where a job with a share
-    acquires them if its share is used up and no job waits at the fallback; the job queues at the share. ``overdrawn``
+    acquires them if its share is used up and no job waits at the fallback. The job queues at the share. ``overdrawn``
     units are withheld here, because other parts of the pool have more units in use than belongs to them now (W3)."""
 
     by_appointment: ClassVar[bool] = False  # whether its permit is for one instant

@@ -17,7 +17,7 @@ class AcquirePermit:
     """Acquire a permit of a limit whose state was read before: from its queue, or else on condition that the queue is
     empty. ``now`` is, for a pace, the appointment: the instant at which the start may begin, which may lie ahead.
 
-    ``begins`` names the run that starts with the permit: the limit remembers the start, and the write expects a gap or
+    ``begins`` names the run that starts with the permit. The limit remembers the start, and the write expects a gap or
     rate as it was read. ``numbers``: the run takes the next number of the limit, which must not have changed (H1).
     ``passing``: the permit is of a pace at which the job does not queue, so the queue need not be empty.
     """
@@ -47,7 +47,7 @@ class JoinQueue:
     """Count one more waiter, on condition that the limit would not grant the permit now: the exact negation of the
     condition of `AcquirePermit`. ``now`` is the latest instant for which the job could have acquired one. ``rev`` is
     that of the limit as it was read; a rate window must not have changed since, as its entries only age. ``behind``:
-    the limit has a permit, but another pace of the job has none yet, and will have one with time; or many jobs join
+    the limit has a permit, but another pace of the job has none yet, and will have one with time. Or many jobs join
     together, and are served at once. ``count``: so many jobs join."""
 
     ask: PermitRequest
@@ -97,8 +97,8 @@ class TrackRates:
 
 @dataclass(frozen=True, slots=True)
 class NameShared:
-    """Remember in the limit of a policy that jobs queue for admission with permits of ``shared``, so that the view of
-    the policy finds their queue."""
+    """Remember in the limit of a policy that jobs queue for admission with permits of ``shared``. So the view of the
+    policy finds their queue."""
 
     limit_name: str
     shared: str

@@ -1,4 +1,4 @@
-"""The fires that a schedule has had since an instant, whatever became of them: those that a repair looks for."""
+"""The fires that a schedule has had since an instant, with or without a run: those that a repair looks for."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class DagRun(StoredRow):
-    """The re-runs of a DAG run, in order. Each has the id of its ``request``, ``what`` is run again (``from``, ``only``
-    or ``all``), the ``node``, and the user and instant of the request (``by``, ``at``). A DAG run without a re-run has
-    no such row.
+    """The re-runs of a DAG run, in order. Each has the id of its ``request``, and ``what`` is run again (``from``,
+    ``only`` or ``all``). It also has the ``node``, and the user and instant of the request (``by``, ``at``). A DAG run
+    without a re-run has no such row.
 
     ``wake_at`` makes the row an outbox: the last re-run has not begun yet.
     """

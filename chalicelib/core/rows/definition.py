@@ -40,7 +40,7 @@ class Definition(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Listing(StoredRow):
-    """An entry in the list of an app's schedules. For a message it also names the workflow, so that the deletion of a
+    """An entry in the list of an app's schedules. For a message it also names the workflow. So the deletion of a
     workflow finds the messages that refer to it in the list alone. ``fires`` are the fires a day of a schedule that
     fires often, for the quota of its namespace."""
 

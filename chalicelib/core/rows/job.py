@@ -1,6 +1,6 @@
 """The row of a job, and the progress of its leaves.
 
-Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole: a write expects the revision that was
+Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole. A write expects the revision that was
 read, and fails if another write came first. ``wake_at`` puts a row into the sparse wake index: the row needs attention
 from that instant on.
 """
@@ -52,8 +52,8 @@ class Job(StoredRow):
     """Work that becomes a run once its conditions are met.
 
     ``held`` are the permits that the job keeps while it queues, and ``units`` the units of its pool among them.
-    ``backfill`` is the id of its backfill, ``rerun_of`` the run whose arguments it carries, and ``number`` the number
-    of the run that a retry continues (H1).
+    ``backfill`` is the id of its backfill, and ``rerun_of`` the run whose arguments it carries. ``number`` is the
+    number of the run that a retry continues (H1).
 
     ``tries`` counts the delivery attempts, ``first_try_at`` is the first one, and Sluice makes the next at ``retry_at``
     or later. ``priority`` is an inherited priority, and ``inherited`` its origin; a retry keeps that of its run.

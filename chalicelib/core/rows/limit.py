@@ -19,7 +19,7 @@ class LimitState:
     the workflow's last start (H1). ``asked_at`` is when Sluice last polled the runs that hold slots, as jobs wait.
     ``edition`` is that of the workflow's definition: each start expects it as it was read. ``admits`` of a policy are
     the limits with whose permits jobs have queued for admission. ``block_at`` is the ``wake_at`` that the invocation of
-    the last block has set: while both are equal, its hint serves the queue, and knows which jobs are on their way.
+    the last block has set. While both are equal, its hint serves the queue, and knows which jobs are on their way.
     ``parts`` is the number of parts into which the queue of a policy is divided, 0 if it never was.
     """
 

@@ -1,6 +1,6 @@
 """The rows of runs: the run itself with its start request, the pointer from the target's id, and dead letters.
 
-Also the record of work that never ran, and two rows of pull workers (W5): the offer of a run in its pool, and the last
+Also the record of work that never ran. Pull workers have two rows (W5): the offer of a run in its pool, and the last
 lines of its output.
 """
 
@@ -93,8 +93,8 @@ class DeadLetter(StoredRow):
 class StartRequest(StoredRow):
     """The arguments of the start call, fixed at the claim, so that a repeated call is the same call.
 
-    ``data`` is the data that a delivery carries instead of the run context: its ``content_type``, and its content as
-    ``text``, as ``base64``, or by reference as ``uri``. ``logs`` is the folder below ``logs/`` to which the target
+    ``data`` is the data that a delivery carries instead of the run context. It has a ``content_type``, and its content
+    as ``text``, as ``base64``, or by reference as ``uri``. ``logs`` is the folder below ``logs/`` to which the target
     uploads logs, such as ``demo/``; empty for runs that are older than these folders.
     """
 

@@ -1,6 +1,6 @@
 """The rows of a schedule: its state, versions, subscriptions, timer, and failures in a row.
 
-Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole: a write expects the revision that was
+Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole. A write expects the revision that was
 read, and fails if another write came first. ``wake_at`` puts a row into the sparse wake index: the row needs attention
 from that instant on.
 """
@@ -100,7 +100,8 @@ class Timer(StoredRow):
     leaf whose repeats are used up.
 
     ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires whose events are not all
-    written yet (E2): the nominal instant, the instant at which the first event is due, and how many are written.
+    written yet (E2). Each has the nominal instant, the instant at which the first event is due, and how many are
+    written.
     """
 
     schedule: str

@@ -136,9 +136,9 @@ def _expired(run: Run, update: RunUpdate) -> Instant | None:
 
 
 def _is_outdated(run: Run, update: RunUpdate, now: Instant) -> bool:
-    """Whether to ignore an update. True in four cases: it reports on an earlier lease; it reports a lost worker, but a
-    heartbeat has arrived since; it is about another run at the target that has the same name, such as a clone; or the
-    target continues an attempt, at a user's request, that the next attempt has replaced."""
+    """Whether to ignore an update. True in four cases. It reports on an earlier lease. It reports a lost worker, but a
+    heartbeat has arrived since. It is about another run at the target that has the same name, such as a clone. Or the
+    target continues, at a user's request, an attempt that the next attempt has replaced."""
     if run.target_id is not None and update.target_id not in (None, run.target_id):
         return True
     if run.state == "RETRYING" and update.target_id is not None:
@@ -200,8 +200,8 @@ def without_announcement(run: Run) -> Run:
 
 
 def wake_of(run: Run, now: Instant) -> Instant | None:
-    """The ``wake_at`` of a run after an update: now while it has statuses to announce; after its end, the next check of
-    its bill, if any; else its next poll."""
+    """The ``wake_at`` of a run after an update. While the run has statuses to announce, it is now. After its end, it is
+    the next check of its bill, if any. Before its end, it is the next poll."""
     if run.announce:
         return now
     return costs.next_check(run, now) if states.is_terminal(run.state) else follow.next_poll(run, now)
@@ -220,8 +220,8 @@ def followers_of(run: Run, rows: Sequence[Subscription], start: Run | None) -> l
 
 
 def start_of(run: Run, rows: Sequence[Subscription]) -> str | None:
-    """The id of the run that began the DAG run of a node, if `followers_of` depends on it: a schedule outside the DAG
-    waits for the status. None for a node that a user runs again, whose status counts as always."""
+    """The id of the run that began the DAG run of a node, if `followers_of` depends on it. That is so if a schedule
+    outside the DAG waits for the status. None for a node that a user runs again, whose status counts as always."""
     value = rounds.which(run.correlation)
     if value is None or all(_hears_anyway(run, row) for row in rows):
         return None

@@ -54,8 +54,8 @@ def timed_out(run: Run, now: Instant) -> Run:
 
 
 def is_silent(run: Run, now: Instant) -> bool:
-    """Whether a poll is all that a run needs, and its target answers for many runs in one call: the run has nothing to
-    announce and is not to be ended."""
+    """Whether a poll is all that a run needs, and its target answers for many runs in one call. Such a run has nothing
+    to announce and is not to be ended."""
     going = run.state in ("STARTING", "RUNNING") and run.target_id is not None and not run.announce
     return going and registry.of_run(run).listed and not ends(run) and not has_run_out(run, now)
 

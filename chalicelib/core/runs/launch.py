@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,8 @@ from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
 from chalicelib.core.targets.backoff import backoff
 from chalicelib.core.writes import Create, Replace, Write
 
+# The end of the reason of a run that waits for a pace, behind the answer to its last call.
+_WAITS = re.compile("(^|; )waits for a permit of .*")
 # Longer than any start call takes: two reads and writes of rows before it, and the clients' timeouts (see `wiring.py`;
 # for EMR 2 s to connect and 6 s to read, twice). Each tick hints the runs whose lease ends before the next one, so that
 # they go on when it ends.
@@ -91,7 +94,8 @@ def needs_permit(run: Run, now: Instant) -> bool:
 
 
 def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant) -> list[Write]:
-    """The writes of one transaction: a run that may not call yet queues at its slowest pace, by priority and age.
+    """The writes of one transaction: a run that may not call yet queues at its slowest pace, by priority and age. It
+    leaves the queue in which it waits, if the slowest pace was another one then.
 
     Raises ValueError if the route is not blocked."""
     blocked = route.blocked
@@ -101,7 +105,8 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     rank = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
     cause = limit_permits.why(ask, states.get(ask.limit_name) or LimitState(ask.limit_name))
     # After a refused call, the reason begins with the answer of the target, and ends with what the run waits for.
-    why = f"{run.reason}; {cause}" if run.calls and run.reason else cause
+    said = _WAITS.sub("", run.reason)
+    why = f"{said}; {cause}" if run.calls and said else cause
     # The limit wakes the run. If its waiter row is lost, its own wake_at does.
     queued = replace(
         run, queued_in=blocked.limit_name, rank=rank, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
@@ -109,7 +114,13 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     served_at = limit_route.queue_served_at(route, states, now)
     behind = route.behind is not None or parts.count(blocked, state) > 0
     join = JoinQueue(blocked, limit_permits.horizon(blocked, now), served_at, state.rev, behind)
-    return [Replace(queued), join, *(Create(waiter) for waiter in [run_queued.waiter_of(queued)] if waiter is not None)]
+    left = run_queued.leave(run)
+    return [
+        Replace(queued),
+        *left,
+        join,
+        *(Create(waiter) for waiter in [run_queued.waiter_of(queued)] if waiter is not None),
+    ]
 
 
 def take_permits(

@@ -34,13 +34,13 @@ WAITS_BEGUN = Measure("WaitsBegun", "Count", "jobs that began to wait", REASONS)
 QUEUE_LENGTH = Measure("QueueLength", "Count", "jobs that wait in a queue when it is served", QUEUES)
 OVERDUE_AGE = Measure("OverdueAge", "Milliseconds", "how long the oldest row that a tick finds is overdue")
 ROWS_PARKED = Measure("RowsParked", "Count", "rows that keep failing, which Sluice handles once an hour")
-RACES_LOST = Measure("RacesLost", "Count", "writes that were refused because another write came first")
+WRITE_CONFLICTS = Measure("WriteConflicts", "Count", "writes that were refused because another write came first")
 THROTTLED_CALLS = Measure("ThrottledCalls", "Count", "table calls that DynamoDB throttled")
 DEAD_LETTERS = Measure("DeadLetters", "Count", "deliveries that became dead letters")
 RUN_COST = Measure("RunCost", "None", "cost of a run in dollars at list price, once its bill is known")
 ALL = (
     *(FIRE_LATENESS, EVENT_TO_START, WAITS_BEGUN, QUEUE_LENGTH, OVERDUE_AGE),
-    *(ROWS_PARKED, RACES_LOST, THROTTLED_CALLS, DEAD_LETTERS, RUN_COST),
+    *(ROWS_PARKED, WRITE_CONFLICTS, THROTTLED_CALLS, DEAD_LETTERS, RUN_COST),
 )
 
 

@@ -1,8 +1,8 @@
-"""A job or a run that waits in the queue of a limit: its waiter row, its exit from the queue, and a lost waiter row.
+"""A job or run that waits in the queue of a limit: its waiter row, its exit from the queue, and a lost waiter row.
 
 The row of the job or run names its queue (``queued_in``, ``rank``), the queue holds a `Waiter` row, and the limit
 counts these rows. One transaction changes all three. A restore of tables from backups of different instants may still
-separate them: if the waiter row is missing, no limit serves the job or run. The next check then removes the name
+separate them. If the waiter row is missing, no limit serves the job or run. The next check then removes the name
 (`off_queue`), and the job or run continues as if it had not queued yet.
 """
 

@@ -1,7 +1,7 @@
 """Runs of pull workers (W5): offered in a pool, leased to one worker, kept alive by its heartbeats.
 
 An *offered* run is STARTING and has no target id: certainly no worker executes it. A *leased* run has the name of its
-worker as target id, and its ``wake_at`` is ``lease_until``: if the worker crashes, the row becomes overdue, so Sluice
+worker as target id, and its ``wake_at`` is ``lease_until``. If the worker crashes, the row becomes overdue, so Sluice
 need not poll workers. With its first heartbeat a worker reports that the work has begun (RUNNING); before that, it may
 give the lease back.
 

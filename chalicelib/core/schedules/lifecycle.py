@@ -1,6 +1,6 @@
 """The plans that create, replace, enable, pause, resume, disable and delete a schedule: one transaction each (L1-L7).
 
-A generation that a plan closes is closed with the commit: the schedule state refuses its claims, the reverse index no
+A generation that a plan closes is closed with the commit. The schedule state refuses its claims, the reverse index no
 longer lists it, and a tombstone replaces its gathering job.
 
 Each plan function returns the schedule state after the change and the writes of the transaction.

@@ -14,8 +14,8 @@ LATE: Millis = MINUTE
 def check(schedule: Schedule, now: Instant, before: Schedule | None = None) -> None:
     """Raise ``invalid`` if the schedule has ended before ``now``, or if a time of its trigger never fires from then on.
 
-    ``before`` is the schedule that this one replaces without a new generation: what it has already is not checked, so
-    that an app whose one-off is over stays deployable. The schedule must be resolved.
+    ``before`` is the schedule that this one replaces without a new generation. What that one has already is not
+    checked, so that an app whose one-off is over stays deployable. The schedule must be resolved.
     """
     problems = Problems()
     kept_end = before is not None and before.ttl == schedule.ttl

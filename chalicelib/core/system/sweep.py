@@ -88,8 +88,8 @@ def lease(
     row: NoticeWindow | Backfill | DagRun | Deployment | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox,
     now: Instant,
 ) -> Lease:
-    """The next lease of a row: half a minute, then until just before the next, the second, the fourth tick, and so on,
-    up to one hour. ``row.leases`` counts the hints without effect. After `PARKED_AFTER` of them the row is parked and
-    logged, so that it does not delay other rows."""
+    """The next lease of a row. The first is half a minute. The later ones end just before the next, the second, the
+    fourth tick, and so on, up to one hour. ``row.leases`` counts the hints without effect. After `PARKED_AFTER` of them
+    the row is parked and logged, so that it does not delay other rows."""
     span = backoff.doubled(MINUTE, row.leases) - BEFORE_TICK if row.leases > 0 else 30 * SECOND
     return Lease(now + min(span, HOUR), parked=row.leases >= PARKED_AFTER)

@@ -19,8 +19,8 @@ NOT_YET_GIVEN = "the target has not given the reason; see its log"
 
 @dataclass(frozen=True, slots=True)
 class RunUpdate:
-    """A report about a run: its state, the instant of that state by the target's clock, the ``reason`` of a failure and
-    the kind of failure, ``outcome`` (W1).
+    """A report about a run: its state, and the instant of that state by the target's clock. Of a failure it has the
+    ``reason`` and the kind, ``outcome`` (W1).
 
     ``billed`` is the target's bill, in the form of a run's row (H1); empty until the target has computed it.
     ``started_at`` is the start of a run that has ended, in case no update reported the start. A worker reports on its

@@ -58,8 +58,8 @@ def with_error(reason: str, streams: Mapping[str, str]) -> str:
 
 
 def of_log(streams: Mapping[str, str]) -> str | None:
-    """The error that ended a driver: of its last traceback, else its last Java exception, else the last line that the
-    job itself wrote, as ``sys.exit`` with a text does. None if it wrote none of these."""
+    """The error that ended a driver: of its last traceback, or else its last Java exception. Without both, it is the
+    last line that the job itself wrote, as ``sys.exit`` with a text does. None if it wrote none of these."""
     texts = [streams[name].splitlines() for name in STREAMS if name in streams]
     return _first(_of_traceback, texts) or _first(_of_java, texts) or _first(_last_line, texts[:1])
 

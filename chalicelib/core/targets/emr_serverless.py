@@ -82,7 +82,7 @@ class EmrServerlessTarget(Target):
         return self.model_copy(update={"application_id": application, "spark": {**self.spark, **resources.spark}})
 
     def placed(self, stack: StartRate) -> Self:
-        """The target with application and role filled in. A run keeps them from its claim on: after the defaults of the
+        """The target with application and role filled in. A run keeps them from its claim on. After the defaults of the
         stack change, repeated calls, lookups and cancels go to the application of the first call."""
         application = self.application_id or stack.application_id
         role = self.execution_role_arn or stack.role_arn or None

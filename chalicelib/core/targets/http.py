@@ -29,7 +29,7 @@ CallTimeout = Annotated[Duration, AfterValidator(_check_span)]
 
 class HttpTarget(Delivered):
     """An HTTP request to a web address. ``secret`` is the name of an SSM parameter, the ARN of a secret in Secrets
-    Manager, or a reference; with it, Sluice signs the request (see docs/targets.md). A header may be a reference, too.
+    Manager, or a reference. With it, Sluice signs the request (see docs/targets.md). A header may be a reference, too.
     """
 
     type: Literal["http"]

@@ -13,7 +13,7 @@ from chalicelib.core.instants import DAY, MINUTE, duration
 
 def _check_poll(text: str) -> str:
     if not MINUTE <= duration(text, "") <= DAY:
-        raise invalid("", "an interval from 1m to 1d", text, "leave it out: the target tells what becomes of a run")
+        raise invalid("", "an interval from 1m to 1d", text, "leave it out: the target reports how a run ends")
     return text
 
 

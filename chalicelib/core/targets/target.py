@@ -1,4 +1,4 @@
-"""The base classes of targets. Runs at a target with a lifecycle can be followed, cancelled and counted; to the other
+"""The base classes of targets. Runs at a target with a lifecycle can be followed, cancelled and counted. To the other
 targets Sluice delivers a run, at least once and always under the same id (E5, E6).
 
 A target has a module here, with its document and its rules, and an adapter in `aws/targets/`. The registry of each
@@ -30,8 +30,8 @@ MAX_AWS_CALL: Millis = 30 * SECOND
 
 class Target(Document):
     """The document of a target. Class variables and methods hold the differences between the types, so that no other
-    module tests a type. Methods about a run are class methods: a stored run keeps the fields of its target, and
-    building a document of them would cost a validation for each read of a run."""
+    module tests a type. Methods about a run are class methods. A stored run keeps the fields of its target. Building a
+    document of them would cost a validation for each read of a run."""
 
     has_lifecycle: ClassVar[bool] = True  # the target reports the states of a run, not only its delivery
     pulled: ClassVar[bool] = False  # workers claim its runs (W5); no call starts one

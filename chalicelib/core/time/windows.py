@@ -1,6 +1,6 @@
 """Daily windows of wall time, ``[start, end)`` in a zone (C3), and the next instant of a time of day (T18).
 
-Both ends follow the default rule of `core/time/wall.py`: a wall time that does not exist is the first instant after the
+Both ends follow the default rule of `core/time/wall.py`. A wall time that does not exist is the first instant after the
 gap, and one that exists twice is the first of the two. The rule keeps wall times in order, so the windows of two days
 never overlap. A window that is wholly within a gap does not open that day. If its start is repeated, a window is open
 during both passes; a window that has closed does not open again in the second pass.

@@ -31,7 +31,7 @@ _MAX_ITEMS = 4  # clock times or runs of days in a phrase; an expression with mo
 def describe(expression: str, zone_name: str = "UTC", first: Instant | None = None, now: Instant | None = None) -> str:
     """The expression in plain words: ``every 10 seconds, four times, from 12:00:10``.
 
-    ``first`` is the instant to name as the begin, if any; its date is left out if ``now`` is on the same day of the
+    ``first`` is the instant to name as the begin, if any. Its date is left out if ``now`` is on the same day of the
     zone."""
     parsed = parse(expression)
     if isinstance(parsed, Interval):

@@ -46,8 +46,8 @@ class DatasetReference:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """The runs for which a leaf waits: those of a workflow that reach one of ``statuses``; only those that ``schedule``
-    started if it is not None."""
+    """The runs for which a leaf waits: those of a workflow that reach one of ``statuses``. With a ``schedule``, only
+    the runs that it started count."""
 
     workflow: str
     schedule: str | None
@@ -156,8 +156,8 @@ class GatheringLeaf(Leaf):
 
 
 class TimedLeaf(Leaf):
-    """A leaf that a timer fires. ``moved_by`` is what may postpone it when due: nothing (``clock``), the last start of
-    the schedule's workflow, or the last arrival of an event of its inner leaf."""
+    """A leaf that a timer fires. ``moved_by`` is what may postpone it when due. That is nothing (``clock``), the last
+    start of the schedule's workflow, or the last arrival of an event of its inner leaf."""
 
     type: Literal["time", "elapsed", "absent"]
 

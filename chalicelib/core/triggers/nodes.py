@@ -1,5 +1,5 @@
-"""A trigger as a tree of nodes, with what each part has gathered, for views: the decision of `tree.evaluate`, part by
-part, in the same words.
+"""A trigger as a tree of nodes, with what each part has gathered, for views. It shows the decision of `tree.evaluate`,
+part by part, in the same words.
 """
 
 from __future__ import annotations

@@ -91,5 +91,6 @@ def _release(ledger: Ledger, jobs: JobTable, row: Job | Run, now: Instant) -> No
     if waiter is not None and of_limit(waiter.limit_name) is None and jobs.is_queued(waiter):
         plan += [RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)]
     if len(plan) > 1 and ledger.commit(plan) is not None:
-        message = f"expected {waiter.job_id if waiter else 'a row'} as it was exported, got another: the source runs"
+        what = waiter.job_id if waiter else "a row"
+        message = f"expected {what} as it was exported, got a changed one: the source still runs"
         raise SluiceError("conflict", message, None, "freeze the installation, then repeat the command")

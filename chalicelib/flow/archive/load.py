@@ -37,13 +37,13 @@ def load(
     """Import an export. ``into`` names the installation, so that an import that broke off is recognized. ``buckets``
     maps the buckets of the source to those of this installation. ``copy``: import also what the source still runs.
 
-    Raises `SluiceError`, with what to do, if newer code made the export, if a file is missing or was changed, if the
-    source still runs the namespaces, or if this installation has them already.
+    Raises `SluiceError`, with what to do, if newer code made the export, or if a file is missing or was changed. Also
+    if the source still runs the namespaces, or if this installation has them already.
     """
     made = known(copies, archive)
     if not made.closed and not copy:
         message = "expected an export whose source has given the namespaces up, got one whose source still runs them"
-        hint = "export with --move; or add --copy if the source is gone or never starts again: otherwise both start"
+        hint = "export with --move, or add --copy if the source never starts again; else both start the same runs"
         raise SluiceError("conflict", message, MANIFEST, hint)
     for part in made.parts:
         manifest.checked(part, archive.text(part.file))

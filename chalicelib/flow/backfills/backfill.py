@@ -32,7 +32,7 @@ from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.runs import cancel
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 # The state of an entry whose run has started a DAG, by the state of the DAG run.
 OF_DAG: dict[DagState, EntryState] = {"RUNNING": "running", "SUCCEEDED": "succeeded", "FAILED": "failed"}
@@ -52,7 +52,7 @@ def id_of(name: str, request_id: str) -> str:
 def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id: str) -> Backfill:
     """Store a backfill and create its first jobs. A repeat with the same request id returns the same backfill."""
     backfill_id = id_of(name, request_id)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = lookup.existing(ports, name)
         if ports.jobs.backfill(name, backfill_id) is not None:
             break
@@ -83,7 +83,7 @@ def stop(ports: Ports, name: str, backfill_id: str, runs: bool, by: str) -> Back
 
     Its runs continue, unless ``runs`` cancels them too. A finished backfill does not change.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         row = existing(ports, name, backfill_id)
         more = runs and not row.cancel_runs and bool(row.live)
         if row.state != "RUNNING" and not more:
@@ -109,9 +109,9 @@ def notice(ports: Ports, name: str) -> None:
 def advance(ports: Ports, name: str, backfill_id: str) -> None:
     """Update the active entries of a backfill, and create the next jobs that its concurrency allows. Idempotent.
 
-    Raises RuntimeError after ``MAX_RACES`` lost races.
+    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         row = ports.jobs.backfill(name, backfill_id)
         if row is None or row.wake_at is None:
             return
@@ -119,7 +119,7 @@ def advance(ports: Ports, name: str, backfill_id: str) -> None:
             row = existing(ports, name, backfill_id)  # each dropped job has raised its revision
         if _step(ports, row, ports.clock.now()):
             return
-    raise RuntimeError(f"backfill {backfill_id} lost {MAX_RACES} races; the sweep will hint it again")
+    raise too_many_conflicts(f"backfill {backfill_id}", "the sweep will hint it again")
 
 
 def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, EntryState]:
@@ -149,7 +149,7 @@ def _of_dag(ports: Ports, row: Backfill, run: Run) -> EntryState:
 
 
 def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
-    """Carry out one step. Returns whether nothing is left to do; also False after a lost race."""
+    """Carry out one step. Returns whether nothing is left to do; also False after a conflict."""
     schedule_state = ports.catalog.schedule_state(row.schedule)
     ended = _ended_because(ports, row, schedule_state)
     if schedule_state is not None and ended is None and row.state == "RUNNING":
@@ -241,13 +241,13 @@ def _close(ports: Ports, row: Backfill) -> bool:
 
 
 def _drop(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         job = ports.jobs.job(*key)
         if job is None:
             return False
         if drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
             return True
-    raise RuntimeError(f"dropping job {key} lost {MAX_RACES} races; the sweep will hint the backfill again")
+    raise too_many_conflicts(f"dropping job {key}", "the sweep will hint the backfill again")
 
 
 def _row(

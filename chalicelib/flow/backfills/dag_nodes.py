@@ -18,14 +18,14 @@ from chalicelib.flow.dag_states import NodeKey
 from chalicelib.flow.jobs import drop
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.runs import cancel
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 
 def cancel_nodes(ports: Ports, begun: Run, why: str) -> None:
     """Cancel the active runs of a DAG run's nodes, and let no other node of it start. Idempotent.
 
     The last nodes come first, so that the end of a cancelled run reaches no node that waits for it. Raises RuntimeError
-    after ``MAX_RACES`` lost races.
+    after ``MAX_CONFLICTS`` conflicts in a row.
     """
     dag, row = dag_states.graph_of(ports, begun), ports.runs.dag_run(begun.run_id)
     states = dag_states.node_states(ports, begun, dag, row)
@@ -43,27 +43,27 @@ def cancel_nodes(ports: Ports, begun: Run, why: str) -> None:
 
 
 def _drop_retry(ports: Ports, key: NodeKey, run: Run, why: str) -> None:
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         job = ports.jobs.job(key.schedule, key.generation, sort_keys.retry(run.run_id, run.attempt + 1))
         if job is None:
             cancel.request_cancel(ports, run.run_id, run.attempt + 1, why)
             return
         if drop.drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
             return
-    raise RuntimeError(f"cancelling the retry of {run.run_id} lost {MAX_RACES} races; the sweep will try again")
+    raise too_many_conflicts(f"cancelling the retry of {run.run_id}", "the sweep will try again")
 
 
 def _close(ports: Ports, key: NodeKey, why: str) -> None:
-    """Put a node on record that has no run yet, and a tombstone over its job, so that no status of an upstream node
-    makes another job. A node that has become a run meanwhile is cancelled."""
-    for _ in range(MAX_RACES):
+    """Put a node on record that has no run yet, and a tombstone over its job. So no status of an upstream node makes
+    another job. A node that has become a run meanwhile is cancelled."""
+    for _ in range(MAX_CONFLICTS):
         if ports.runs.run(key.run_id, 1) is not None:
             cancel.request_cancel(ports, key.run_id, 1, why)
             return
         job = ports.jobs.job(key.schedule, key.generation, key.sort_key)
         if (job is not None and job.closed) or ports.ledger.commit(_closing(ports, key, job, why)) is None:
             return
-    raise RuntimeError(f"cancelling the node of {key.run_id} lost {MAX_RACES} races; the sweep will try again")
+    raise too_many_conflicts(f"cancelling the node of {key.run_id}", "the sweep will try again")
 
 
 def _closing(ports: Ports, key: NodeKey, job: Job | None, why: str) -> list[Write]:

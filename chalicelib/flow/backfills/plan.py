@@ -147,8 +147,8 @@ class Entries:
         return self._parts[number][offset]
 
     def event(self, index: int) -> Event:
-        """The event for the run of an entry: the fire of that instant, the event of the registered partition, or the
-        status of the upstream of a step."""
+        """The event for the run of an entry. It is the fire of that instant, the event of the registered partition, or
+        the status of a step's upstream."""
         if self._row.upstream is not None:
             return backfill.status_event(self._row, self[index], self._upstream_run(index))
         if self._row.dataset is None:

@@ -35,7 +35,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.runs import again
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 UNKNOWN = "this partition is not registered"
 MAX_READ = 500  # schedules whose subscriptions a walk reads; a plan has fewer
@@ -197,7 +197,7 @@ def stop(ports: Ports, namespace: str, reprocess_id: str, runs: bool, by: str) -
 
     Its runs continue, unless ``runs`` cancels them too. A finished one does not change.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         row = existing(ports, namespace, reprocess_id)
         more = runs and not row.cancel_runs and row.ended_at is None
         if row.state != "RUNNING" and not more:
@@ -214,17 +214,17 @@ def stop(ports: Ports, namespace: str, reprocess_id: str, runs: bool, by: str) -
 def advance(ports: Ports, namespace: str, reprocess_id: str) -> None:
     """Check the running step, and begin the next one if it has ended. Idempotent.
 
-    Raises RuntimeError after ``MAX_RACES`` lost races.
+    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         row = ports.jobs.reprocess(namespace, reprocess_id)
         if row is None or row.wake_at is None or _step(ports, row, ports.clock.now()):
             return
-    raise RuntimeError(f"re-processing {reprocess_id} lost {MAX_RACES} races; the sweep will hint it again")
+    raise too_many_conflicts(f"re-processing {reprocess_id}", "the sweep will hint it again")
 
 
 def _step(ports: Ports, row: Reprocess, now: Instant) -> bool:
-    """Make one decision and store it. Returns False after a lost race."""
+    """Make one decision and store it. Returns False after a conflict."""
     number = reprocess.running(row)
     current = None
     if number is not None:

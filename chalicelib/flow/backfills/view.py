@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from chalicelib.core.backfills import backfill
 from chalicelib.core.dags import rounds
 from chalicelib.core.instants import iso, iso_or_none
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.flow.backfills.backfill import entry_states
 from chalicelib.flow.backfills.plan import Entries, Plan
@@ -36,6 +38,17 @@ def failed_runs(ports: Ports, schedule: str, backfill_id: str) -> list[View]:
         {"run_id": run.run_id, "partition": rounds.without(run.partition), "reason": run.reason}
         for run in (failures.with_reason(ports, run) for run in failed[:MAX_FAILED])
     ]
+
+
+def backfill_views(ports: Ports, rows: Sequence[Backfill]) -> list[View]:
+    """The present states of backfills. The jobs of all of them are read a hundred per call."""
+    jobs = [
+        ("job", row.schedule, lives_in, sort_keys.backfill(row.id, int(entry)))
+        for row in rows
+        for entry, lives_in in row.live.items()
+    ]
+    known = ports.prefetch.read(ports, jobs) if jobs else ports
+    return [backfill_view(known, row) for row in rows]
 
 
 def backfill_view(ports: Ports, row: Backfill) -> View:

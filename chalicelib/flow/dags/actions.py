@@ -27,7 +27,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.definitions import references, store
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.schedules import actions
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 Body = Mapping[str, Any]
 
@@ -49,7 +49,7 @@ def put(
             ports, row, body, made, document.enabled
         ):
             check_past(ports, dag, made, document.enabled)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         old = ports.catalog.definition("dag", name)
         if if_match is not None and if_match != (old.version if old else None):
             raise errors.changed_meanwhile(f"dag {name}")
@@ -203,7 +203,7 @@ def _put(
     """Put one schedule of a DAG, with the writes ``along`` in one transaction. Gathered events stay if its trigger is
     the same (L6). Returns False if a row in ``along`` was changed by another request."""
     namespace, app, _ = name.split(".")
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         schedule_state, now = ports.catalog.schedule_state(name), ports.clock.now()
         alive = schedule_state if schedule_state is not None and schedule_state.exists else None
         stored = lookup.stored(ports, alive)

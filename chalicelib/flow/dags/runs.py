@@ -30,7 +30,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.dag_states import graph_of, node_keys, node_states, node_states_of
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
-from chalicelib.ports import MAX_RACES, Page, Ports
+from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 View = dict[str, Any]
 MAX_RERUNS = 100
@@ -87,7 +87,7 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
 
     Raises ``conflict`` if a node of the DAG run is active, or if the nodes to run again no longer exist.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         run = begun(ports, name, run_id)
         row = ports.runs.dag_run(run_id)
         if row is not None and row.wake_at is not None:
@@ -127,8 +127,8 @@ def advance(ports: Ports, run_id: str) -> None:
 
 
 def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None) -> None:
-    """Raise SluiceError if a re-run cannot begin: the node does not exist or would never start, a node of the DAG run
-    is active, or the graph was deleted."""
+    """Raise SluiceError if a re-run cannot begin. Then the node does not exist or would never start, a node of the DAG
+    run is active, or the graph was deleted."""
     dag = graph_of(ports, run)
     if node is not None and node not in dag.nodes:
         raise errors.invalid(
@@ -140,7 +140,7 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
     states = node_states(ports, run, dag, row)
     busy = [f"{name} is {status.state}" for name, status in states.items() if status.state in UNDER_WAY]
     if busy or run.state != "SUCCEEDED":
-        got = ", ".join(busy) or f"it is {_not_begun(run)}"
+        got = ", ".join(busy) or f"the start is {_not_begun(run)}"
         hint = "wait until it has ended, or cancel its runs"
         raise SluiceError("conflict", f"expected a DAG run without active nodes, got one where {got}", None, hint)
     if len(_reruns(row)) >= MAX_RERUNS:

@@ -13,8 +13,8 @@ from chalicelib.ports import Ports
 
 
 def check_target(ports: Ports, namespace: str, target: Mapping[str, Any], field: str, lately: bool = False) -> None:
-    """Raise ``invalid`` for a plain http address, for an EMR application or role that the stack does not list, and for
-    what the namespace may not use (``lately``: see `allowed.check`).
+    """Raise ``invalid`` for a plain http address, and for an EMR application or role that the stack does not list.
+    Raise it also for what the namespace may not use (``lately``: see `allowed.check`).
 
     The IP address of a host name is checked at every call, because it may change.
     """

@@ -14,7 +14,7 @@ from chalicelib.core.rows.quotas import QuotasRow
 from chalicelib.core.writes import Create, ExpectDefinition, Replace
 from chalicelib.flow.definitions.store import Change, check_size
 from chalicelib.flow.lookup import require
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 R = TypeVar("R", AccessRow, AllowedRow, GrantsRow, QuotasRow)
 
@@ -22,7 +22,7 @@ R = TypeVar("R", AccessRow, AllowedRow, GrantsRow, QuotasRow)
 @dataclass(frozen=True, slots=True)
 class DocumentOfNamespace(Generic[R]):
     """One kind of such documents. ``label`` names it in messages, such as ``the access``. ``make`` returns the row
-    after the present one, if there is one: its arguments are the namespace, that row, the document, the instant and the
+    after the present one, if there is one. Its arguments are the namespace, that row, the document, the instant and the
     user."""
 
     label: str
@@ -43,11 +43,11 @@ def put(
     """Replace the document of a namespace. An identical one changes nothing. ``if_match`` is the version that the
     caller has read, and ``check`` raises an error if the present document does not let the caller change it.
 
-    The transaction expects the present version and the namespace: a document of a namespace that is deleted in this
+    The transaction expects the present version and the namespace. A document of a namespace that is deleted in this
     moment must not return with a new namespace of its name. Raises ``not_found`` if the namespace does not exist, and
-    ``changed_meanwhile`` if the version is another one, or after ``MAX_RACES`` lost races."""
+    ``changed_meanwhile`` if the version is another one, or after ``MAX_CONFLICTS`` conflicts in a row."""
     check_size(document)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         require(ports, "namespace", namespace)
         space = ports.catalog.definition("namespace", namespace)
         old = kind.read(ports, namespace)

@@ -170,7 +170,7 @@ def _check_policy(ports: Ports, name: str, schedule: Schedule) -> None:
 
 def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
     if schedule.pause_after_failures is not None:
-        got = f"it for a {workflow.target.type} target, which reports none"
+        got = f"a {workflow.target.type} target, which does not report that"
         require_lifecycle(workflow.target, "pause_after_failures", "a target that reports how its runs end", got)
 
 

@@ -29,7 +29,7 @@ from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import advance_pace
 from chalicelib.flow.lookup import definitions_in, every, schedules_of
 from chalicelib.log import logger
-from chalicelib.ports import MAX_RACES, Kind, Ports
+from chalicelib.ports import MAX_CONFLICTS, Kind, Ports
 
 MAX_DOCUMENT = 100_000  # bytes
 
@@ -63,7 +63,7 @@ def put(
     if kind == "workflow":
         addresses.check_workflow(ports, name.partition(".")[0], document)
         pools.check_workflow(ports, name, document)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         old = ports.catalog.definition(kind, name)
         if if_match is not None and if_match != (old.version if old else None):
             raise errors.changed_meanwhile(f"{kind} {name}")
@@ -101,7 +101,7 @@ def put(
 
 
 def _wake_waiting(ports: Ports, row: Definition) -> None:
-    """Wake the jobs that wait for an approval of a workflow whose definition has changed: it may ask for none any more,
+    """Wake the jobs that wait for an approval of a workflow whose definition has changed. It may ask for none any more,
     or for that of others. A repeat of the request does what a death has left undone."""
     for waiting in lookup.every(partial(ports.catalog.subscriptions, waiters_key(row.name))):
         if waiting.since >= row.edition:
@@ -217,7 +217,7 @@ def check_format(new: Mapping[str, Any], old: Mapping[str, Any], field: str = "f
 
 
 def check_nesting(ports: Ports, name: str, bucket: str, prefix: str) -> None:
-    """Raise ``conflict`` if a prefix lies in a dataset of another namespace, whose objects it would take (O9): an
+    """Raise ``conflict`` if a prefix lies in a dataset of another namespace, whose objects it would take (O9). An
     object belongs to the dataset with the longest prefix. An installation that observes logs it."""
     if ports.settings.authorization == "off":
         return

@@ -24,7 +24,7 @@ from chalicelib.flow.deploy import changes, validate
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import messages, together
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 SLICE = 20  # parts that are carried out before the time is asked for again
 
@@ -159,7 +159,7 @@ def _record_deployment(ports: Ports, plan: Plan, by: str) -> None:
     counts = {group: len(getattr(plan.document, group)) for group in groups}
     uri = ports.payloads.deployment_uri(plan.app, digest)
     summary = {"uri": uri, "counts": counts, "update_schedules": plan.update_schedules}
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         row = ports.catalog.definition("app", plan.app)
         if row is None:
             raise errors.changed_meanwhile(f"app {plan.app}")

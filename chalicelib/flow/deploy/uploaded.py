@@ -2,7 +2,7 @@
 
 The request checks the whole document and stores all its parts but schedules and DAGs. These are put by `check`, hint by
 hint, in the order of an ordinary deployment. Each slice plans anew, so it goes on where the one before has ended or
-died, and a doubled hint changes nothing: one invocation at a time holds the row.
+died. A repeated hint changes nothing: one invocation at a time holds the row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from chalicelib.core.writes import Create, Replace
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.deploy.plan import Plan
 from chalicelib.log import logger
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 MAX_UPLOAD = 20_000_000  # bytes
 OPERATION = "deploy_app"  # in the audit records, as for a document in the body
@@ -153,7 +153,7 @@ def _release(ports: Ports, held: Deployment, at: Instant) -> None:
 def _end(ports: Ports, held: Deployment, state: Any, error: Mapping[str, Any] | None = None) -> None:
     now = ports.clock.now()
     after = _next(held, state=state, error=error or {}, busy_until=0, wake_at=None, ended_at=now, expires_at=now + KEPT)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         if ports.ledger.commit([Replace(after)]) is None:
             break
         # The sweep has leased the row, because this invocation was slow. A worker after it finds nothing to do.

@@ -83,7 +83,7 @@ def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[
 
 
 def _check_references(seen: Ports, part: Part, new: Schedule) -> None:
-    """Check the references of a schedule. A cycle is a problem of the schedules that change: it is named there alone,
+    """Check the references of a schedule. A cycle is a problem of the schedules that change. It is named there alone,
     and an app that has had one for long stays deployable."""
     try:
         references.check(seen, part.name, new)
@@ -223,8 +223,8 @@ class PlannedCatalog:
         return Page((*kept, *(own if cursor is None else ())), page.cursor)
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
-        """The subscriptions after the plan: without those of schedules that it puts or deletes, and with the new ones
-        of the schedules that it puts, as if all were enabled."""
+        """The subscriptions after the plan, without those of schedules that it puts or deletes. It includes the new
+        ones of the schedules that it puts, as if all were enabled."""
         page = self._catalog.subscriptions(event_key, limit, cursor)
         kept = [row for row in page.items if row.schedule not in self._schedules]
         kept = [row for row in kept if ("schedule", row.schedule) not in self._gone]

@@ -1,14 +1,16 @@
 """Emit: write the fires of timers ahead of their instants, and hint them for these instants.
 
 A shard with many due timers is handed on, part by part, to other invocations; the tick handles few timers itself.
-Timers are handled a hundred at a time: one read for their rows, one batch for all fires, one message for the hints of
-an instant. The timers of a failed batch, and a timer with more fires than one portion, go through `emit_timer`.
+Timers are handled a hundred at a time. They need one read for their rows, one batch for all fires, and one message for
+the hints of an instant. The timers of a failed batch, and a timer with more fires than one portion, go through
+`emit_timer`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 
 from chalicelib.core.definitions.schedule import Schedule
@@ -26,7 +28,7 @@ from chalicelib.core.writes import ExpectMode, Put, Replace, Write
 from chalicelib.flow import shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
-from chalicelib.ports import Page, Ports, RowRequest
+from chalicelib.ports import Page, Ports, RowRequest, every_page
 
 # How long one invocation handles timers. It leaves those that are due last to the next one. Fires are prepared more
 # than a minute ahead, so that delay makes none late.
@@ -47,8 +49,8 @@ MAX_READ_AHEAD = 12_500
 
 @dataclass(frozen=True, slots=True)
 class TimerStep:
-    """The result of one step of a timer: the fires to write, the plan that moves the timer, and ``again``, the instant
-    at which the timer needs a hint before the next tick."""
+    """The result of one step of a timer: the fires to write, and the plan that moves the timer. ``again`` is the
+    instant at which the timer needs a hint before the next tick."""
 
     schedule: str
     emission: Emission | None = None
@@ -97,7 +99,7 @@ class Hints:
 def emit_due(ports: Ports) -> int:
     """Prepare the fires of all timers due before the horizon, or hand them on. Concurrent emitters do no harm (E1).
 
-    Returns how many timers were handled here. The shards with few due rows are handled at once, up to `PAGE` rows; each
+    Returns how many timers were handled here. The shards with few due rows are handled at once, up to `PAGE` rows. Each
     other one is handed on to an invocation of its own. One failure does not stop the other timers; the errors are
     raised at the end.
     """
@@ -128,20 +130,16 @@ def split(ports: Ports, part: ShardPart) -> tuple[Ref, ...]:
     A repeated message finds its timers moved, and does nothing. The next tick finds the timers of a lost message. If
     the time is used up, the rest of the shard is handed on.
     """
-    now, cursor = ports.clock.now(), part.cursor
-    others: list[Ref] = []
+    now, others = ports.clock.now(), list[Ref]()
     division = _Division(ports)
-    while True:
-        page = ports.wakes.due("catalog", part.shard, part.until, shards.PAGE, cursor)
+    for page in every_page(partial(ports.wakes.due, "catalog", part.shard, part.until), shards.PAGE, part.cursor):
         others += [ref for ref, _ in page.items if ref.kind != "timer"]
-        cursor = page.cursor
-        in_time = _has_time(ports, now)
-        division.add([row for row in page.items if row[0].kind == "timer"], cursor is None or not in_time)
-        if cursor is None:
-            return tuple(others)
-        if not in_time:
-            shards.hand_on(ports, [replace(part, cursor=cursor)])
-            return tuple(others)
+        last = page.cursor is None or not _has_time(ports, now)
+        division.add([row for row in page.items if row[0].kind == "timer"], last)
+        if last and page.cursor is not None:
+            shards.hand_on(ports, [replace(part, cursor=page.cursor)])
+            break
+    return tuple(others)
 
 
 class _Division:

@@ -13,7 +13,7 @@ def match_alarm(ports: Ports, change: AlarmChange) -> str:
     Sluice gets every change of every alarm of the account. A change that no schedule waits for costs one read.
     """
     if not change.is_new_state:
-        return f"ignored: its state was {change.state} before"
+        return f"ignored: the alarm was in the state {change.state} before"
     now = ports.clock.now()
     event = alarm_event(change, now)
     if not ports.catalog.subscriptions(event.key, 1, None).items:

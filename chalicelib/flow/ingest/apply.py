@@ -26,7 +26,7 @@ from chalicelib.flow import grants, wake
 from chalicelib.flow.each import run_each
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
-from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports, too_many_conflicts
 
 # Longer than SQS keeps a message in a dead-letter queue (14 days), so that a repeated event finds the row.
 APPLIED_LIFE = 45 * DAY
@@ -65,7 +65,8 @@ def apply_event(
     """Apply an event to the leaves of one generation of one schedule, with the writes ``along`` in one transaction.
 
     Returns the ref of the job if its trigger is met, for a hint. A repeated event, a closed generation and an event
-    accepted before the leaf began to gather change nothing. Raises RuntimeError after ``MAX_RACES`` lost races.
+    accepted before the leaf began to gather change nothing. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a
+    row.
     """
     rows = [row for row in rows if event_correlation.counts_for(event, row)]
     version = ports.catalog.version(rows[0].schedule, rows[0].version) if rows else None
@@ -83,7 +84,7 @@ def apply_event(
         ports.ledger.put_all([Put(_uncorrelated(event, rows[0], schedule, now))])
         return None
     sort_key = event_correlation.gathering_key(correlation)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         granted = grants.used_of(ports, [use for leaf in uses for use in uses[leaf]])
         if granted.missing:
             logger.info("event not granted", extra={"schedule": rows[0].schedule, "why": waiting_for(granted.missing)})
@@ -112,7 +113,7 @@ def apply_event(
             return ref_of(job) if job is not None and job.met_at is not None else None
         if refused.of(ExpectOpen) or any(write in refused.writes for write in along):
             return None  # the generation was closed, or another invocation made the writes ``along``
-    raise RuntimeError(f"event {event.id} lost {MAX_RACES} races for {rows[0].schedule}; it will be applied again")
+    raise too_many_conflicts(f"applying event {event.id} to {rows[0].schedule}", "it will be applied again")
 
 
 def _uses_of(schedule: Schedule, name: str, leaf: str) -> tuple[ForeignUse, ...]:

@@ -92,7 +92,7 @@ def _happened(ports: Ports, job: Job, leaf: TimedLeaf, schedule: Schedule) -> In
 
 
 def _postpone(ports: Ports, job: Job, schedule: Schedule, at: Instant) -> None:
-    """Delete the fire and set the timer to ``at``. After a lost race the fire stays for the next check."""
+    """Delete the fire and set the timer to ``at``. After a conflict the fire stays for the next check."""
     timer = ports.catalog.timer(job.schedule)
     if timer is None or timer.generation != job.generation:
         ports.ledger.commit([DeleteJob(job)])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from chalicelib.core.rows.event import Stored, advanced
 from chalicelib.core.writes import Put
 from chalicelib.flow.ingest.apply import apply_to_all
-from chalicelib.ports import Ports
+from chalicelib.ports import Ports, every_page
 
 PAGE = 200  # subscriptions; the outbox stores the cursor after each page, so a crash repeats at most one page
 
@@ -17,20 +19,16 @@ def apply_outbox(ports: Ports, outbox: Stored) -> Stored:
     this call raises an ExceptionGroup.
     """
     failed: list[ExceptionGroup[Exception]] = []
-    cursor = outbox.cursor
-    while True:
+    for page in every_page(partial(ports.catalog.subscriptions, outbox.event.key), PAGE, outbox.cursor):
         now = ports.clock.now()
-        page = ports.catalog.subscriptions(outbox.event.key, PAGE, cursor)
-        cursor = page.cursor
         try:
             apply_to_all(ports, outbox.event, page.items, now)
         except ExceptionGroup as group:
             failed.append(group)
         if not failed:
-            outbox = advanced(outbox, cursor, now)
+            outbox = advanced(outbox, page.cursor, now)
             ports.ledger.put_all([Put(outbox)])
-        if cursor is None and failed:
-            message = f"event {outbox.event.id} of {outbox.event.key} was not applied to all schedules"
-            raise ExceptionGroup(message, failed)
-        if cursor is None:
-            return outbox
+    if failed:
+        message = f"event {outbox.event.id} of {outbox.event.key} was not applied to all schedules"
+        raise ExceptionGroup(message, failed)
+    return outbox

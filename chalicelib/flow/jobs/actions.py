@@ -23,7 +23,7 @@ from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.lookup import find_job
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 Duty = Callable[[str], bool]  # whether the caller has the duty to approve in the namespace of a full name or an id
 
@@ -38,7 +38,7 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _
     An approval holds for this job and for all attempts of its run. Raises ``conflict`` if the job waits for no
     approval, ``forbidden`` if the caller may give none, and ``changed_meanwhile`` if the job keeps changing.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         job = _found(ports, job_id)
         given = _given(ports, job, by, duty)
@@ -58,7 +58,7 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _
 
 def refuse(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _everywhere) -> str:
     """Drop a job that waits for an approval, as ABORTED. Returns the reason on record. Raises as ``approve`` does."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         job = lookup.find_job(ports, job_id)
         _given(ports, job, by, duty)
@@ -141,7 +141,7 @@ def withdraw(ports: Ports, job_id: str, by: str) -> Record:
     FAILED.
     """
     why = f"cancelled by {by}"
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         job, now = find_job(ports, job_id), ports.clock.now()
         if drop_job(ports, job, "DROPPED", why, now, exact=True) is not None:
             return record_of(job, "DROPPED", why, now)

@@ -16,7 +16,7 @@ from chalicelib.core.jobs import check, claim, gather
 from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
-from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.route import paces_of
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
@@ -41,8 +41,8 @@ MIN_BATCH = 2  # a single job gets the ordinary check: if it is not delivered, a
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The deliveries that are ready to be sent, the jobs that wait for permits of their policies, and the refs that
-    need a check one by one."""
+    """The deliveries that are ready, the jobs that wait for permits of their policies, and the refs that need a check
+    one by one."""
 
     ready: tuple[Ready, ...]
     others: tuple[Ref, ...]
@@ -79,7 +79,7 @@ def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> 
             run = called_run(ports, job, facts, decision.why, at)
             yield Ready(ref, job, facts, run, build(ports, run))
         elif isinstance(decision, Launch) and job.queued_in is None and is_paced(job, facts, decision):
-            (pace,) = (ask for ask in decision.asks if isinstance(ask, Pace))
+            (pace,) = paces_of(decision.asks)
             yield Joining(ref, job, facts, pace, decision.why)
 
 

@@ -110,8 +110,8 @@ def _mark(waiter: Waiter) -> str:
 
 
 def plain_head(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
-    """The waiters before the first one that needs a claim: a run, or a job of a schedule whose jobs need more than a
-    permit of their policy."""
+    """The waiters before the first one that needs a claim. Such a waiter is a run, or a job of a schedule whose jobs
+    need more than a permit of their policy."""
     known: dict[str, bool] = {}
     seen = _seen(ports, waiters)
 
@@ -154,7 +154,7 @@ def _is_plain(ports: Ports, name: str) -> bool:
 
 def acquire(ports: Ports, pace: Pace, head: Instant, waiters: Sequence[Waiter]) -> tuple[list[Slot], Instant]:
     """Acquire the next appointments for these waiters. Returns their slots and the ``head`` after them; no slots if the
-    next appointment lies too far ahead, or after a lost race."""
+    next appointment lies too far ahead, or after a conflict."""
     block = blocks.next_block(pace, head, ports.clock.now(), len(waiters))
     if block is None or ports.ledger.commit([AcquireBlock(pace.limit_name, head, block.head)]) is not None:
         return [], head

@@ -34,7 +34,7 @@ from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import cancel
 from chalicelib.flow.runs import launch as launching
 from chalicelib.log import job_fields, logger
-from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports, too_many_conflicts
 
 # The hint of a limit can be in SQS after the hints of many jobs that join its queue. So a job serves the queue that it
 # joins, if the queue should have been served this long ago (E3).
@@ -47,16 +47,16 @@ def check_job(
     """Check a job until one decision is carried out, and return the outcome.
 
     ``serving`` names the limit whose queue serves the job. ``only`` is the id of the job that is served: the outcome is
-    ``gone`` if another job has its key by now. A lost race is ordinary: the job is read and decided again. Raises
-    RuntimeError after ``MAX_RACES`` lost races.
+    ``gone`` if another job has its key by now. A conflict is ordinary: the job is read and decided again. Raises
+    RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
     number = 0
-    for race in range(MAX_RACES):
+    for conflicts in range(MAX_CONFLICTS):
         now = ports.clock.now()
         job = ports.jobs.job(*key)
         if job is None or job.closed or only not in (None, job.job_id):
             return CheckResult("gone")  # the drain drops the job under a tombstone
-        if race or job.queued_in != serving:  # the step that serves the queue has just read the waiter
+        if conflicts or job.queued_in != serving:  # the step that serves the queue has just read the waiter
             job = waiting.regained(ports, job)
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):
@@ -64,7 +64,7 @@ def check_job(
         deadlines.begin(ports, job, facts, now)
         job, facts = external.ask(ports, job, facts, now, serving)
         decision = check.decide(job, facts, now, serving)
-        if race and isinstance(decision, Launch) and (limit_name := claim.wants_number(job, decision.asks)):
+        if conflicts and isinstance(decision, Launch) and (limit_name := claim.wants_number(job, decision.asks)):
             # Many jobs start at once. With a number of its own, this start no longer conflicts with the others.
             number = number or ports.ledger.number(limit_name)
             job = replace(job, number=number)
@@ -72,7 +72,7 @@ def check_job(
         if outcome is not None:
             _log(job, outcome)
             return outcome
-    raise RuntimeError(f"the check of {key} lost {MAX_RACES} races; the sweep will hint the job again")
+    raise too_many_conflicts(f"the check of {key}", "the sweep will hint the job again")
 
 
 def _log(job: Job, outcome: CheckResult) -> None:
@@ -86,7 +86,7 @@ def _log(job: Job, outcome: CheckResult) -> None:
 def _act(
     ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant, serving: str | None
 ) -> CheckResult | None:
-    """Carry out a decision. Returns None after a lost race, and when the job has to be decided again."""
+    """Carry out a decision. Returns None after a conflict, and when the job has to be decided again."""
     match decision:
         case Launch():
             return _launch(ports, job, facts, decision, now, serving)
@@ -159,7 +159,7 @@ def _launch(
 
 def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> CheckResult | None:
     """Join the queue of the limit that blocks. A released slot wakes that queue, or the instant of a pace's next
-    permit. Returns None after a lost race."""
+    permit. Returns None after a conflict."""
     if facts.schedule is not None and facts.workflow is not None:
         job = priority.with_inherited(ports, job, facts.schedule, facts.workflow)
     outcome = committed(ports, claim.queue(job, facts, route, now), "queued", f"{why}{claim.inheritance(job)}")
@@ -224,8 +224,7 @@ def _awaiting_workflow(facts: Facts, why: str) -> list[Write]:
 
 
 def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> CheckResult | None:
-    """Keep the job until something wakes it: an instant, an event, a limit or a resume. Returns None after a lost
-    race."""
+    """Keep the job until an instant, an event, a limit or a resume wakes it. Returns None after a conflict."""
     same = (job.wake_at, job.state, job.reason) == (decision.until, decision.state, decision.why)
     # A prepared fire keeps its row unchanged until its instant: a second write would slow down the hottest path.
     if (same and not decision.yields) or (job.due_at is not None and job.due_at == decision.until):

@@ -213,9 +213,9 @@ class _Batch:
         return [each.ref for call in self.calls for each in call]
 
     def next(self) -> _SubBatch | None:
-        """Take the next sub-batch, and read its rows. Returns None if a namespace has another role now; then all that
-        is left is split anew. Returns None if the read took longer than ``FRESH``; then the calls are left, with the
-        revisions that were read, and the next read is for one call.
+        """Take the next sub-batch, and read its rows. Returns None if a namespace has another role now. Then all
+        that is left is split anew. Returns None, too, if the read took longer than ``FRESH``. Then the calls are left,
+        with the revisions that were read, and the next read is for one call.
 
         Raises _NoTime if too little time is left, or if reads have been slow for ``SLOW_TABLES``.
         """

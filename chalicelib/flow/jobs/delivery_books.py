@@ -26,12 +26,12 @@ from chalicelib.core.runs import complete, dead_letters, queued
 from chalicelib.core.targets import delivery
 from chalicelib.core.targets.answers import Answer, Never, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
-from chalicelib.core.writes import Create, Delete, DeleteJob, Put, RemoveWaiter, Replace, Write
+from chalicelib.core.writes import Create, Delete, DeleteJob, Put, RemoveWaiter, Replace, WakeBackfill, Write
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 MAX_WRITES = 100  # per transaction
 PLAIN_WRITES, QUEUED_WRITES = 2, 4  # of a delivery, and of one from a queue, which may need one for its queue alone
@@ -134,12 +134,13 @@ class Books:
         plans = [(each, _plan(each)) for each in group]
         left_out: list[Answered] = []
         while plans:
-            left = _left_queues([each for each, _ in plans])
-            conflict = self._ports.ledger.commit([*(write for _, plan in plans for write in plan), *left])
+            recorded = [each for each, _ in plans]
+            shared = [*_left_queues(recorded), *_woken_backfills(recorded, self._ports.clock.now())]
+            conflict = self._ports.ledger.commit([*(write for _, plan in plans for write in plan), *shared])
             if conflict is None:
                 break
             refused = {id(write) for write in conflict.writes}
-            if any(id(write) in refused for write in left):
+            if any(id(write) in refused for write in shared):
                 return [*left_out, *(each for each, _ in plans)]
             left_out += [each for each, plan in plans if any(id(write) in refused for write in plan)]
             plans = [(each, plan) for each, plan in plans if not any(id(write) in refused for write in plan)]
@@ -154,7 +155,7 @@ class Books:
             self.ends[each.ready.ref] = _not_taken(self._ports, each)
 
     def _wake_backfills(self, answered: Sequence[Answered]) -> None:
-        """Hint the backfills of what is final: each starts its next jobs when some have ended."""
+        """Hint the backfills of what is final, which the records have woken: each starts its next jobs."""
         ended = [each.ready.job for each in answered if self.ends.get(each.ready.ref, "") is None]
         refs = {backfill_ref(job.schedule, job.backfill): None for job in ended if job.backfill is not None}
         if refs:
@@ -167,8 +168,8 @@ class Books:
 
 
 def _is_plain(each: Answered) -> bool:
-    """Whether the target accepted the delivery and the job holds no permit: then two writes record it, and of a job
-    that waited for a permit of its policy a third one, which takes it out of the queue."""
+    """Whether the target accepted the delivery and the job holds no permit. Then two writes record it. If the job
+    waited for a permit of its policy, a third one takes it out of the queue."""
     return isinstance(each.answer, Started) and not each.ready.job.held
 
 
@@ -194,6 +195,18 @@ def _left_queues(group: Sequence[Answered]) -> list[LeaveQueue]:
     return [LeaveQueue(limit_name, count) for limit_name, count in left.items()]
 
 
+def _woken_backfills(group: Sequence[Answered], now: Instant) -> list[WakeBackfill]:
+    """The writes that wake the backfills of a group: one for each backfill."""
+    found = {(each.ready.job.schedule, each.ready.job.backfill) for each in group}
+    return [WakeBackfill(name, backfill, now) for name, backfill in sorted(found, key=str) if backfill is not None]
+
+
+def _woken_backfill(ports: Ports, job: Job, now: Instant) -> list[WakeBackfill]:
+    """The write that wakes the backfill of a job whose delivery is final, if its row still exists."""
+    known = job.backfill is not None and ports.jobs.backfill(job.schedule, job.backfill) is not None
+    return [WakeBackfill(job.schedule, job.backfill, now)] if known and job.backfill is not None else []
+
+
 def _delivered(each: Answered) -> Run:
     if not isinstance(each.answer, Started):
         raise TypeError("expected a delivery that was taken")
@@ -203,18 +216,18 @@ def _delivered(each: Answered) -> Run:
 def _book(ports: Ports, each: Answered) -> None:
     """Record a delivery, even if its job no longer exists. A run that already exists is not changed."""
     run, job_id = _delivered(each), each.ready.job.job_id
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         if ports.runs.run(run.run_id, run.attempt) is not None:
             return  # another invocation was faster
         job, record = _what_became_of(ports, each.ready.job)
-        plan: list[Write] = [Create(run)]
+        plan: list[Write] = [Create(run), *_woken_backfill(ports, each.ready.job, ports.clock.now())]
         if job is not None:
             plan += _taken_off(ports, waiting.regained(ports, job), each.at)
         elif record is not None:
             plan.append(Delete(record))
         if ports.ledger.commit(plan) is None:
             return
-    raise RuntimeError(f"recording the delivery of job {job_id} lost {MAX_RACES} races")
+    raise too_many_conflicts(f"recording the delivery of job {job_id}", "the sweep will hint the job again")
 
 
 def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
@@ -265,10 +278,11 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
             # A redrive gets this context: the events lie under the generation that gathered them, and expire with it.
             ports.payloads.put_context(failed.run_id, each.ready.context)
         # A conflict means that another invocation has delivered it or given it up: that result is the final one.
-        if ports.ledger.commit([*kept, *claim.delete_plan(job, held, now)]) is None:
+        woken = _woken_backfill(ports, job, now)
+        if ports.ledger.commit([*kept, *claim.delete_plan(job, held, now), *woken]) is None:
             notices.hint(ports, notices_due)
         return None
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         later = replace(
             job,
             wake_at=after.at,
@@ -299,7 +313,8 @@ def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
     size = writes = 0
     for each in answered:
         more = _bytes(each)
-        needed = QUEUED_WRITES if each.ready.job.queued_in is not None else PLAIN_WRITES
+        job = each.ready.job
+        needed = (QUEUED_WRITES if job.queued_in is not None else PLAIN_WRITES) + (job.backfill is not None)
         if group and (writes + needed > MAX_WRITES or size + more > MAX_BYTES):
             yield group
             group, size, writes = [], 0, 0

@@ -51,7 +51,7 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
         elif not same or not _may_stay(job, schedule_state) or _is_unmet(ports, job, schedule_state):
             is_dropped = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
             dropped, left = dropped + is_dropped, left or not is_dropped
-    # A lost race leaves a job behind: the tombstone keeps its `wake_at`, so the sweep starts this drain again.
+    # A conflict leaves a job behind: the tombstone keeps its `wake_at`, so the sweep starts this drain again.
     return dropped if tombstone is None or left else dropped + _close(ports, tombstone, why)
 
 
@@ -119,7 +119,7 @@ class CheckResult:
 def drop_job(
     ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False
 ) -> CheckResult | None:
-    """Drop a job on record and release what it holds. Returns None after a lost race.
+    """Drop a job on record and release what it holds. Returns None after a conflict.
 
     Dropping a retry ends its run as FAILED and announces that; dropping a redrive restores its dead letter. ``exact``
     drops the job only in the revision that was read, because an event may have changed the decision since.

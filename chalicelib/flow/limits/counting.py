@@ -14,14 +14,14 @@ from chalicelib.core.runs import counting
 from chalicelib.core.writes import PutDefinition, PutState, Replace, Write
 from chalicelib.flow.limits import pools
 from chalicelib.log import logger
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 
 def of_schedule(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, workflow: Workflow) -> ScheduleState:
     """The schedule state after all unfinished runs of the schedule were counted.
 
     Only a run of an older version can lack a permit, and no more jobs of that version are claimed, so no run is missed.
-    After a lost race the schedule state is returned as it was read. A claim expects it unchanged, so that claim fails.
+    After a conflict the schedule state is returned as it was read. A claim expects it unchanged, so that claim fails.
     """
     if workflow.target.has_lifecycle:
         state = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
@@ -58,9 +58,9 @@ def _definition_of(ports: Ports, name: str) -> Schedule | None:
 def _count(ports: Ports, run_id: str, attempt: int, schedule: Schedule, workflow: Workflow) -> None:
     """Add the missing permits to a run and to their limits, in one transaction. A run that has ended needs none.
 
-    Raises RuntimeError after ``MAX_RACES`` lost races.
+    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         run = ports.runs.run(run_id, attempt)
         if run is None or states.is_terminal(run.state):
             return
@@ -77,4 +77,4 @@ def _count(ports: Ports, run_id: str, attempt: int, schedule: Schedule, workflow
         if ports.ledger.commit([Replace(replace(after, rev=run.rev + 1)), *plan]) is None:
             logger.info("run counted", extra={"run": run_id, "attempt": attempt, "permits": after.permits})
             return
-    raise RuntimeError(f"counting run {run_id} lost {MAX_RACES} races; the next check of its schedule continues")
+    raise too_many_conflicts(f"counting run {run_id}", "the next check of its schedule continues")

@@ -12,7 +12,7 @@ from chalicelib.ports import Ports
 
 
 def advance_pace(ports: Ports, row: Definition) -> list[AdvancePace]:
-    """The write that applies a faster policy at once, so that no waiter waits for an instant of the old pace; empty if
+    """The write that applies a faster policy at once, so that no waiter waits for an instant of the old pace. Empty if
     the next permit of the old pace comes soon enough."""
     policy, now = Policy.model_validate(row.document), ports.clock.now()
     state = ports.jobs.limit_state(policy_limit(row.name))

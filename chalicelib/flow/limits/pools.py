@@ -58,8 +58,8 @@ def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LimitState
 
 
 def check(ports: Ports, workflow: Workflow, schedule: Schedule, by: str) -> None:
-    """Raise SluiceError if the pool of a schedule of namespace ``by`` does not exist or is too small for its runs, or
-    if the target never releases units."""
+    """Raise SluiceError if the pool of a schedule of namespace ``by`` does not exist or is too small for its runs.
+    Raise it also if the target never releases units."""
     name = overrides.pool_of(workflow, schedule)
     if name is None:
         return

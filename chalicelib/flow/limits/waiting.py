@@ -17,7 +17,7 @@ W = TypeVar("W", Job, Run)
 def regained(ports: Ports, row: W) -> W:
     """The job or run, taken out of the queue that it names if it has no waiter there.
 
-    Costs one read if it names a queue. The limit counts waiters, so its row does not change. After a lost race the row
+    Costs one read if it names a queue. The limit counts waiters, so its row does not change. After a conflict the row
     is returned as it was read, and the conditional write of the next decision fails.
     """
     waiter = queued.waiter_of(row)

@@ -15,7 +15,7 @@ from chalicelib.core.rows.ref import deadline_ref
 from chalicelib.core.writes import Create, Replace, Write
 from chalicelib.flow import lookup as facts_of
 from chalicelib.flow.notices import notices
-from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, MAX_DELAY, Ports, too_many_conflicts
 
 
 def begin(ports: Ports, job: Job, facts: Facts, now: Instant) -> None:
@@ -32,9 +32,9 @@ def begin(ports: Ports, job: Job, facts: Facts, now: Instant) -> None:
 def judge_deadline(ports: Ports, job_id: str) -> None:
     """Judge the deadlines of a watch that are due, and write pending notices of missed ones, in one transaction.
 
-    Raises RuntimeError after ``MAX_RACES`` lost races.
+    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         deadline, now = ports.jobs.deadline(job_id), ports.clock.now()
         if deadline is None or deadline.wake_at is None or _next(deadline.start_by, deadline.end_by) > now:
             return
@@ -55,7 +55,7 @@ def judge_deadline(ports: Ports, job_id: str) -> None:
             notices.hint(ports, notices_due)
             _hint(ports, job_id, judged.deadline.wake_at, now)
             return
-    raise RuntimeError(f"the deadline watch of {job_id} lost {MAX_RACES} races; the sweep will hint it again")
+    raise too_many_conflicts(f"the deadline watch of {job_id}", "the sweep will hint it again")
 
 
 def _next(*instants: Instant | None) -> Instant:

@@ -29,7 +29,7 @@ from chalicelib.core.schedules import messages
 from chalicelib.core.writes import Create, DeleteNotice, Put, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.fires import emit
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 MAX_REASON = 500  # characters
 
@@ -76,9 +76,9 @@ def ref_of(notice: PendingNotice) -> Ref:
 def handle_notice(ports: Ports, workflow: str, what: str, notice_id: str) -> None:
     """Handle a pending notice: send it at once to a channel without an open window, or else when the window ends.
 
-    Raises RuntimeError after ``MAX_RACES`` lost races.
+    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         notice, now = ports.jobs.notice(workflow, what, notice_id), ports.clock.now()
         if notice is None:
             return
@@ -89,12 +89,12 @@ def handle_notice(ports: Ports, workflow: str, what: str, notice_id: str) -> Non
                 return
         elif ports.ledger.commit([Replace(replace(notice, wake_at=until, leases=0, rev=notice.rev + 1))]) is None:
             return
-    raise RuntimeError(f"notice {what} of {notice_id} lost {MAX_RACES} races; the sweep will hint it again")
+    raise too_many_conflicts(f"notice {what} of {notice_id}", "the sweep will hint it again")
 
 
 def close_window(ports: Ports, workflow: str, channel: str) -> None:
     """Close the notice window of a channel when it ends, and send the notices that it has collected."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         window, now = ports.jobs.notice_window(workflow, channel), ports.clock.now()
         if window is None or window.until > now:
             return
@@ -110,11 +110,11 @@ def close_window(ports: Ports, workflow: str, channel: str) -> None:
             if step.window is not None:
                 ports.hints.send([window_ref(workflow, channel)], step.window.until, now)
             return
-    raise RuntimeError(f"notice window {channel} of {workflow} lost {MAX_RACES} races; the sweep will hint it again")
+    raise too_many_conflicts(f"notice window {channel} of {workflow}", "the sweep will hint it again")
 
 
 def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
-    """Add all pending notices of a workflow to their windows. Returns False after a lost race: then read them again."""
+    """Add all pending notices of a workflow to their windows. Returns False after a conflict: then read them again."""
     while notices_due := ports.jobs.notices(workflow, notice_alerts.MAX_TAKEN):
         if not _take(ports, notices_due, now):
             return False
@@ -123,7 +123,7 @@ def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
 
 def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> bool:
     """Move pending notices of one workflow to the windows of their channels, in one transaction. Returns False after a
-    lost race."""
+    conflict."""
     workflow = notices_due[0].workflow
     plan: list[Write] = [DeleteNotice(notice) for notice in notices_due]
     hints_due: list[tuple[Ref, Instant]] = []

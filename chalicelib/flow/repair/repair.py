@@ -1,8 +1,8 @@
 """Mend the tables of a frozen installation, after they were restored to different instants up to ten minutes apart.
 
-The rows of three tables are compared with each other, with the job runs of EMR, with the contexts of runs in S3, and
-with the objects of datasets. All of these outlive a restore of the tables. `docs/guarantees.md` says what no comparison
-shows. A repair that broke off is run again: it finds what is left.
+The rows of three tables are compared with each other, with job runs of EMR, contexts of runs in S3, and objects of
+datasets. All of these outlive a restore of the tables. `docs/guarantees.md` says what no comparison shows. A repair
+that broke off is run again: it finds what is left.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from chalicelib.flow.ingest import apply, objects
 from chalicelib.flow.limits import policies
 from chalicelib.flow.repair.stock import Outbox, Stock, attempt_of
 from chalicelib.flow.schedules import pauses
-from chalicelib.ports import MAX_RACES, Begun, Copies, Ports
+from chalicelib.ports import MAX_CONFLICTS, Begun, Copies, Ports
 
 Unknown = Literal["adopt", "cancel", "leave"]
 WHY = "held by a repair"
@@ -78,6 +78,7 @@ class Repair:
         self.begun = list(self.began)
         self.begun_steps()
         self.runs_at_emr()
+        self.lost_backfills()
         self.next_attempts()
         self.closed_schedules()
         self.applied_events()
@@ -176,6 +177,17 @@ class Repair:
         pointer = Pointer(begun.target_id, run.run_id, run.attempt, self.now + HISTORY)
         self._write(Put(run) if new else Replace(run), Put(pointer))
 
+    def lost_backfills(self) -> None:
+        """The runs of a backfill that no table has go on by themselves: a run that ends wakes its backfill."""
+        for key, run in list(self.stock.runs.items()):
+            if run.backfill is None or (states.is_terminal(run.state) and run.state != "RETRYING"):
+                continue
+            if self.ports.jobs.backfill(run.schedule, run.backfill) is None:
+                done = f"lost: its run {run.run_id} goes on by itself"
+                self._found("backfill", f"{run.schedule} {run.backfill}", done)
+                self.stock.runs[key] = alone = replace(run, backfill=None, rev=run.rev + 1)
+                self._write(Replace(alone))
+
     def next_attempts(self) -> None:
         """A run that waits for its next attempt has the job of it, and no other run has one."""
         for job in [job for job in self.stock.jobs.values() if job.kind == "retry"]:
@@ -202,11 +214,27 @@ class Repair:
                 for job in self.stock.tombstones
             )
             later = newer.get(schedule, 0) > row.generation
-            if row.mode in GATHERING_MODES and row.mode != "hold" and (closed or later):
+            if row.mode not in GATHERING_MODES or not (closed or later):
+                continue
+            if row.mode != "hold":
                 what = "replaced or enabled again" if later else "closed"
                 self._found("schedule", schedule, f"held: it was {what} after the instant of the catalog; decide")
                 if not self.dry_run:
                     pauses.pause(self.ports, schedule, "hold", "sluice repair", reason=WHY)
+            self._reopen(schedule, row.generation)
+
+    def _reopen(self, schedule: str, generation: int) -> None:
+        """Let a held generation gather again: a closed one would count nothing after a resume."""
+        for job in [
+            each for each in self.stock.tombstones if (each.schedule, each.generation) == (schedule, generation)
+        ]:
+            self.stock.tombstones.remove(job)
+            if job.job_id:
+                again = replace(job, closed=False, wake_at=self.now, leases=0, rev=job.rev + 1)
+                self.stock.keep(again)
+                self._write(Replace(again))
+            else:
+                self._write(DeleteJob(job))
 
     def applied_events(self) -> None:
         """The marks of events agree with the jobs and runs that counted them."""
@@ -221,7 +249,7 @@ class Repair:
                     self._mark(run, described)
             wanted = {described["id"] for described in counted}
             self._forget([mark for mark in marks.values() if mark.event.id not in wanted], "its run began without it")
-        known = {job.job_id for job in self.stock.jobs.values()}
+        known = {job.job_id for job in [*self.stock.jobs.values(), *self.stock.tombstones]}
         for job_id, marks_of in list(self.stock.applied.items()):
             if job_id not in self.stock.ended and job_id not in self.stock.records and job_id not in known:
                 self._forget(marks_of, "its job is lost")
@@ -437,7 +465,7 @@ class Repair:
     def _write(self, *plan: Write) -> None:
         if self.dry_run:
             return
-        for _ in range(MAX_RACES):
+        for _ in range(MAX_CONFLICTS):
             if self.ports.ledger.commit(plan) is None:
                 return
         raise RuntimeError(f"expected a frozen installation, got a change of {plan[0]}; freeze it, and repair again")

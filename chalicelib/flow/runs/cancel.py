@@ -10,7 +10,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import run_ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Replace
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 
 def oldest(ports: Ports, state: LimitState, limit: int, why: str, within: str | None = None) -> int:
@@ -28,9 +28,9 @@ def oldest(ports: Ports, state: LimitState, limit: int, why: str, within: str | 
 def request_cancel(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
     """Store a cancel request on a run and hint the run. Returns False if the run has ended or has such a request.
 
-    Raises RuntimeError after ``MAX_RACES`` lost races.
+    Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         run = ports.runs.run(run_id, attempt)
         if run is None or run.cancel or states.is_terminal(run.state):
@@ -38,7 +38,7 @@ def request_cancel(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
         if ports.ledger.commit([Replace(_to_end(run, why, now))]) is None:
             ports.hints.send([run_ref(run_id, attempt)], now, now)
             return True
-    raise RuntimeError(f"the request to cancel run {run_id} lost {MAX_RACES} races; it will be repeated")
+    raise too_many_conflicts(f"the request to cancel run {run_id}", "it will be repeated")
 
 
 def _to_end(run: Run, why: str, now: int) -> Run:

@@ -25,7 +25,7 @@ from chalicelib.flow.limits import pools, waiting
 from chalicelib.flow.notices import notices
 from chalicelib.flow.runs.hold import hold_failing
 from chalicelib.log import logger, run_fields
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports, too_many_conflicts
 
 PAGE = 200  # subscriptions; the run row stores the cursor after each page
 
@@ -53,15 +53,15 @@ def advance_run(
 ) -> Advance | None:  # fmt: skip
     """Move a run forward, announce its status, and wake the queues of the permits that it releases.
 
-    ``again``: another attempt follows at once, whatever the retries, because this one was never started. Returns None
-    if the update changes nothing, and raises RuntimeError after ``MAX_RACES`` lost races.
+    ``again``: another attempt follows at once, regardless of the retries, because this one was never started. Returns
+    None if the update changes nothing, and raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
-    for race in range(MAX_RACES):
+    for conflicts in range(MAX_CONFLICTS):
         now = ports.clock.now()
         run = ports.runs.run(run_id, attempt)
         if run is None:
             return None
-        run = waiting.regained(ports, run) if race else run
+        run = waiting.regained(ports, run) if conflicts else run
         run = replace(run, attempts=max(run.attempts, attempt + 1)) if again else run
         verdict = complete.interpret(run, update)
         delay = _retry_delay(ports, run, verdict.outcome) if may_retry and verdict.state == "FAILED" else None
@@ -96,7 +96,7 @@ def advance_run(
             if _add_awaited(ports, step.run, skipped) or step.run.announce:
                 announce(ports, run_id, attempt)
             return step
-    raise RuntimeError(f"an update of run {run_id} lost {MAX_RACES} races; the run will be polled again")
+    raise too_many_conflicts(f"an update of run {run_id}", "the run will be polled again")
 
 
 def _is_awaited(ports: Ports, run: Run, status: str) -> bool:
@@ -110,7 +110,7 @@ def _add_awaited(ports: Ports, run: Run, skipped: Sequence[str]) -> bool:
     counts for that schedule is decided by their instants, as for any other event.
     """
     late = [status for status in skipped if _is_awaited(ports, run, status)]
-    for _ in range(MAX_RACES if late else 0):
+    for _ in range(MAX_CONFLICTS if late else 0):
         current = ports.runs.run(run.run_id, run.attempt)
         if current is None:
             return False
@@ -120,7 +120,8 @@ def _add_awaited(ports: Ports, run: Run, skipped: Sequence[str]) -> bool:
 
 
 def announce(ports: Ports, run_id: str, attempt: int) -> None:
-    """Apply the run's statuses that are not yet announced to the schedules that wait for them, page by page (T10)."""
+    """Apply the run's statuses that are not yet announced to the schedules that wait for them, page by page (T10). The
+    run is read again for each page: another invocation may have announced it."""
     while True:
         now = ports.clock.now()
         run = ports.runs.run(run_id, attempt)
@@ -153,7 +154,7 @@ def ingest_status(ports: Ports, run: Run, update: RunUpdate | None) -> None:
 def check_bill(ports: Ports, run: Run) -> None:
     """Check the bill of a finished run at its target, if the check is due (H1).
 
-    A failed call counts as a check, so a failing target gets no further calls. A lost race leaves the check to the
+    A failed call counts as a check, so a failing target gets no further calls. A conflict leaves the check to the
     sweep.
     """
     if not costs.is_due(run, ports.clock.now()):

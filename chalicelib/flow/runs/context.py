@@ -102,9 +102,9 @@ def events_of(ports: Ports, run: Run, most: int | None = None) -> tuple[Event, .
 
 def _named(ports: Ports, run: Run, event: Event) -> Iterator[Event]:
     """The events of the data that a user named for a run-now or a backfill by the run's correlation, besides its own
-    ``event``: of the datasets that the schedule's trigger counts, the registered partitions with these values, and of
-    the workflows, the statuses of the newest runs with these values. If the trigger counts one dataset alone, a run-now
-    has its partition in any case, as a backfill has.
+    ``event``. For the datasets that the schedule's trigger counts, they are the registered partitions with these
+    values. For the workflows, they are the statuses of the newest runs with these values. If the trigger counts one
+    dataset alone, a run-now has its partition in any case, as a backfill has.
     """
     values = rounds.without(run.correlation)
     version = ports.catalog.version(run.schedule, run.version) if values else None

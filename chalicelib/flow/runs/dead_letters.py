@@ -16,15 +16,15 @@ from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Write
 from chalicelib.flow import lookup
-from chalicelib.ports import MAX_RACES, Page, Ports
+from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 MAX_BATCH = 100  # dead letters per request: each takes a transaction, and an API request has 29 s
 
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """The result of a bulk redrive: the run ids that are delivered again, the refused ones with the reason, and whether
-    more dead letters remain for another request."""
+    """The result of a bulk redrive: the run ids that are delivered again, and the refused ones with the reason. It also
+    says whether more dead letters remain for another request."""
 
     run_ids: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
@@ -52,7 +52,7 @@ def redrive(ports: Ports, namespace: str, run_id: str) -> int:
     Repeated and concurrent requests create one job. The job queues at limits like any other, and runs even if its
     schedule is disabled. Raises ``not_found`` without a dead letter, and ``conflict`` if the event cannot be delivered.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         letter = existing(ports, namespace, run_id)
         run = ports.runs.run(run_id, letter.attempt)
         schedule_state = ports.catalog.schedule_state(letter.schedule)
@@ -94,7 +94,7 @@ def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
 
     Raises ``not_found`` if the dead letter was already redriven or dropped.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         letter = existing(ports, namespace, run_id)
         run = ports.runs.run(run_id, letter.attempt)
         now = ports.clock.now()

@@ -8,7 +8,7 @@ from chalicelib.core.text import count_of
 from chalicelib.flow import wake
 from chalicelib.flow.lookup import existing
 from chalicelib.log import logger
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 
 def hold_failing(ports: Ports, run: Run) -> None:
@@ -18,7 +18,7 @@ def hold_failing(ports: Ports, run: Run) -> None:
     """
     if run.pause_after is None:
         return
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         failed = ports.catalog.failures(run.schedule)
         schedule_state = ports.catalog.schedule_state(run.schedule)
         if (
@@ -29,7 +29,7 @@ def hold_failing(ports: Ports, run: Run) -> None:
         ):
             return
         _, schedule = existing(ports, run.schedule)
-        reason = f"{count_of(failed, 'run')} failed in a row, the last one was {run.run_id}"
+        reason = f"{count_of(failed, 'run')} failed in a row; the last one was {run.run_id}"
         _, plan = lifecycle.pause(schedule_state, schedule, "hold", False, ports.clock.now(), "sluice", reason)
         if ports.ledger.commit(plan) is None:
             wake.all_of(ports, run.schedule)

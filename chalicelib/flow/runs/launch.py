@@ -35,29 +35,29 @@ from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import follow
 from chalicelib.flow.runs.context import build, events_of, partition_of
 from chalicelib.log import logger, run_fields
-from chalicelib.ports import MAX_RACES, Ports, TargetAdapter
+from chalicelib.ports import MAX_CONFLICTS, Ports, TargetAdapter, too_many_conflicts
 
 
 def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -> bool:
     """Start a run that has not started, if its schedule still allows that (C13). Safe to repeat at any point.
 
-    ``serving`` names the pace whose queue serves the run. Returns whether the run keeps waiting in a queue. Raises
-    RuntimeError after ``MAX_RACES`` lost races.
+    ``serving`` names the pace whose queue serves the run. Returns whether the run keeps waiting in that queue, or joins
+    one. Raises RuntimeError after ``MAX_CONFLICTS`` conflicts in a row.
     """
-    for race in range(MAX_RACES):
+    for conflicts in range(MAX_CONFLICTS):
         run = ports.runs.run(run_id, attempt)
         if run is None or run.state != "STARTING" or run.target_id is not None:
             return False
-        if race or run.queued_in != serving:  # the step that serves the queue has just read the waiter
+        if conflicts or run.queued_in != serving:  # the step that serves the queue has just read the waiter
             run = waiting.regained(ports, run)
         waits = _start(ports, run, serving)
         if waits is not None:
             return waits
-    raise RuntimeError(f"the start of run {run_id} lost {MAX_RACES} races; the sweep will hint the run again")
+    raise too_many_conflicts(f"the start of run {run_id}", "the sweep will hint the run again")
 
 
 def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
-    """Try to start the run once. Returns whether it keeps waiting in a queue; None after a lost race."""
+    """Try to start the run once. Returns as `start`, or None after a conflict."""
     now = ports.clock.now()
     leased = run.lease_until is not None and run.lease_until > now
     if leased and not run.unknown_answer:
@@ -131,7 +131,7 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
 
 def _leave_queue(ports: Ports, run: Run) -> bool | None:
     """Take a run that makes no further call out of its queue, and wake it when its lease ends. Returns None after a
-    lost race."""
+    conflict."""
     if run.queued_in is None or run.lease_until is None:
         return False
     if ports.ledger.commit([Replace(queued.off_queue(run, run.lease_until)), *queued.leave(run)]) is not None:
@@ -148,14 +148,14 @@ def _is_time(ports: Ports, span: launch.Span) -> bool:
 
 def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -> bool:
     """Delete the record of a call that was not made, and start again with the permits that are still valid."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         if ports.ledger.commit([Replace(launch.uncalled(before, called, span, ports.clock.now()))]) is None:
             return start(ports, before.run_id, before.attempt)
         current = ports.runs.run(before.run_id, before.attempt)
         if current is None or current.state != "STARTING" or current.lease_until != called.lease_until:
             return False  # the run has ended, or another invocation makes the call
         called = current  # another write changed the row, for example a request to cancel
-    raise RuntimeError(f"deleting a call of run {before.run_id} lost {MAX_RACES} races; retried when its lease expires")
+    raise too_many_conflicts(f"deleting a call of run {before.run_id}", "retried when its lease expires")
 
 
 def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
@@ -173,14 +173,16 @@ def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
 
 
 def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LimitState], now: Instant) -> bool | None:
-    """Queue at the slowest pace for the permits of the next call. Returns None after a lost race."""
-    if run.queued_in is not None:
+    """Queue at the slowest pace for the permits of the next call. A run that waits in the queue of another pace, which
+    was the slowest before a change of the policy, moves there. Returns whether the run waits where it did, or where it
+    joins first; None after a conflict."""
+    limit_name = route.blocked.limit_name if route.blocked is not None else ""
+    if run.queued_in is not None and names.whole(run.queued_in) == names.whole(limit_name):
         return True
     if ports.ledger.commit(launch.queue(run, route, states, now)) is not None:
         return None
-    limit_name = run.queued_in or (route.blocked.limit_name if route.blocked else "")
     ports.hints.send([limit_ref(limit_name)], limit_route.queue_served_at(route, states, now), now)
-    return True
+    return run.queued_in is None
 
 
 def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitState]]:
@@ -234,7 +236,7 @@ def _keep(ports: Ports, run: Run, answer: answers.Answer, now: Instant) -> None:
     if isinstance(answer, Started):
         # The pointer is written first and alone: it is true for any state of the run, and a transaction costs double.
         ports.ledger.commit([Put(_pointer(run, answer.target_id, now))])
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         after = launch.answered(run, answer, now)
         # The answer may arrive after the call was given up, when the run already queues for the next call.
         left = queued.leave(run) if after.queued_in is None else []

@@ -22,7 +22,7 @@ from chalicelib.flow import grants, lookup
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import context, launch
 from chalicelib.log import logger
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 MAX_BATCH = 10  # runs per claim: each takes a transaction, and an API request has 29 s
 READ_AHEAD = 15  # offers read beyond the capacity, because other workers may take the first ones
@@ -147,7 +147,7 @@ def _lease(ports: Ports, offer: Offer, worker: str, secret: str) -> tuple[Run, b
 
     Returns the run and whether an update was carried; None if another worker has it, or if it may no longer start.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         run = ports.runs.run(offer.run_id, offer.attempt)
         if run is None or not _is_of(offer, run):
@@ -188,7 +188,7 @@ def heartbeat(
     Returns the lease, with ``cancel`` if the worker has to end its work. Raises ``lease_lost`` if the worker no longer
     holds the lease.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         run = _held(ports, lease, worker, "a heartbeat")
         if run.state == "STARTING":
@@ -208,7 +208,7 @@ def heartbeat(
 
 def report(ports: Ports, lease: LeaseId, worker: str, result: Report) -> dict[str, Any]:
     """End an attempt with the result of its worker. Idempotent. Raises ``lease_lost``."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         run = ports.runs.run(lease.run_id, lease.attempt)
         _check_bound(ports, run, lease)
@@ -232,7 +232,7 @@ def report(ports: Ports, lease: LeaseId, worker: str, result: Report) -> dict[st
 def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> dict[str, Any]:
     """Release a run that the worker has not begun; the next claim may take it. Raises ``lease_lost``, and ``conflict``
     for a run that has begun."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         now = ports.clock.now()
         run = _held(ports, lease, worker, "a release")
         if run.state != "STARTING":
@@ -335,4 +335,4 @@ def _why_failed(result: Report, worker: str) -> str:
 
 def _too_busy() -> SluiceError:
     hint = "retry the request; it is idempotent"
-    return SluiceError("unavailable", f"the run changed {MAX_RACES} times during the request", None, hint)
+    return SluiceError("unavailable", f"the run changed {MAX_CONFLICTS} times during the request", None, hint)

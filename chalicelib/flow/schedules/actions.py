@@ -26,7 +26,7 @@ from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import counting
 from chalicelib.flow.lookup import existing
 from chalicelib.flow.schedules import carried, pauses
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 
 def put(
@@ -52,7 +52,7 @@ def put(
     if not checked:
         references.check(ports, name, new, with_disabled=True)
     data.keep(ports, name, document, bucket)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         change = planned(ports, name, document, sent, by, if_match, checked)
         if not change.plan:
             return counted(ports, change), False
@@ -114,7 +114,7 @@ def counted(ports: Ports, change: Change) -> ScheduleState:
 def enable(ports: Ports, name: str, by: str) -> ScheduleState:
     """Enable a schedule: only events accepted from now on count. An enabled schedule does not change; a paused one is
     resumed."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = existing(ports, name)
         if schedule_state.mode == "enabled":
             return schedule_state
@@ -131,7 +131,7 @@ def enable(ports: Ports, name: str, by: str) -> ScheduleState:
 
 def disable(ports: Ports, name: str, by: str) -> ScheduleState:
     """Disable a schedule: once this returns, no waiting job starts any more; active runs continue (L3)."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = existing(ports, name)
         if schedule_state.mode == "disabled":
             return schedule_state
@@ -145,7 +145,7 @@ def disable(ports: Ports, name: str, by: str) -> ScheduleState:
 
 def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
     """Delete a schedule: once this returns, no waiting job starts any more; active runs continue."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = existing(ports, name)
         _expect(if_match, schedule_state, name)
         _, plan = lifecycle.delete(schedule_state, schedule, ports.clock.now(), by)

@@ -27,7 +27,7 @@ BATCH_SIZE = 10
 def end(ports: Ports, schedule: str) -> str | None:
     """Complete, remove or delete a schedule that has reached its end. Returns what was done, in a word, or None.
 
-    A lost race is left to the next check: the timer stays in the wake index until its schedule is deleted.
+    A conflict is left to the next check: the timer stays in the wake index until its schedule is deleted.
     """
     timer, schedule_state, now = (
         ports.catalog.timer(schedule),

@@ -28,7 +28,7 @@ from chalicelib.flow.definitions import addresses, data, store
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.lookup import definition_of
-from chalicelib.ports import MAX_RACES, Page, Ports
+from chalicelib.ports import MAX_CONFLICTS, Page, Ports
 
 _LISTED = "sluice message list -a {} lists those that have sends left"
 
@@ -54,7 +54,7 @@ def put(
     full = ids.message_schedule(app, name)
     row = _check_target(ports, app, message)
     bucket = row.document.get("data_bucket") if row else data.bucket_of(ports, app, message)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         schedule_state, now = ports.catalog.schedule_state(full), ports.clock.now()
         alive = schedule_state if schedule_state is not None and schedule_state.exists else None
         if if_match is not None and if_match != (alive.version if alive else None):
@@ -79,7 +79,7 @@ def get(ports: Ports, app: str, name: str) -> Stored:
 def delete(ports: Ports, app: str, name: str, by: str, if_match: int | None = None) -> None:
     """Delete a message: once this returns, none of its fires is sent any more (C13)."""
     full = ids.message_schedule(app, name)
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = _living(ports, full)
         if if_match is not None and if_match != schedule_state.version:
             raise errors.changed_meanwhile(f"message {shown(full)}")

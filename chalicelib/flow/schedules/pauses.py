@@ -24,7 +24,7 @@ from chalicelib.flow.fires.emit import emit_soon
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.lookup import existing
-from chalicelib.ports import MAX_RACES, Ports
+from chalicelib.ports import MAX_CONFLICTS, Ports
 
 SHOWN = 3  # upcoming fires that an error hint names
 
@@ -37,7 +37,7 @@ def pause(
     ``hold``: waiting jobs stay, and the gathering job continues to gather. ``backlog``: each match becomes a separate
     job. ``drain``: met jobs may start, and no new events count. Raises ``conflict`` if the schedule is not running.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = existing(ports, name)
         now = ports.clock.now()
         if schedule_state.mode == mode and stop_timeouts == _stands_still(schedule_state):
@@ -60,7 +60,7 @@ def resume(ports: Ports, name: str, by: str) -> ScheduleState:
     An enabled schedule does not change. Neither does a completed one: a repeated request may find that the schedule was
     completed by its last fire. Raises ``conflict`` in any other mode.
     """
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = existing(ports, name)
         if schedule_state.mode in ("enabled", "completed"):
             return schedule_state
@@ -77,7 +77,7 @@ def resume(ports: Ports, name: str, by: str) -> ScheduleState:
 def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> ScheduleState:
     """Skip one upcoming occurrence of the schedule's times, or restore it (``wanted`` False). Returns the schedule
     state. Raises ``invalid`` for an instant that is no upcoming occurrence, and for too many skips."""
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = existing(ports, name)
         now = ports.clock.now()
         if (at in schedule_state.skips) == wanted:
@@ -127,11 +127,11 @@ def _reopened(ports: Ports, schedule_state: ScheduleState) -> list[Write]:
     """The write that deletes the tombstone of a drain, so that events gather again; empty without such a tombstone.
 
     First drains the generation, so that the job under the tombstone is on record. Raises ``changed_meanwhile`` after
-    ``MAX_RACES`` lost races.
+    ``MAX_CONFLICTS`` conflicts in a row.
     """
     if schedule_state.mode != "drain":
         return []
-    for _ in range(MAX_RACES):
+    for _ in range(MAX_CONFLICTS):
         drain(ports, schedule_state.schedule, schedule_state.generation)
         tombstone = ports.jobs.job(schedule_state.schedule, schedule_state.generation, GATHERING)
         if tombstone is None or not tombstone.closed:

@@ -216,7 +216,7 @@ def _lease_all(ports: Ports, now: Instant, found: Sequence[tuple[Ref, Found]]) -
 
 
 def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:
-    """Lease a row that was hinted, so that the next sweep skips it. After a lost race a step already handles it."""
+    """Lease a row that was hinted, so that the next sweep skips it. After a conflict a step already handles it."""
     write = _leased(ports, found, now)
     if isinstance(write, Put):
         ports.ledger.put_all([write])

@@ -25,6 +25,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.text import count_of
 from chalicelib.core.triggers import nodes, tree
 from chalicelib.flow import facts, grants, lookup
 from chalicelib.flow.definitions import buckets, store
@@ -139,7 +140,7 @@ def _failed(before: Run) -> str:
 
 
 def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
-    """Why a schedule has not run: its state, the events that it waits for, its waiting jobs, and in ``ended`` the last
+    """Why a schedule has not run: its state, the events that it waits for, and its waiting jobs. ``ended`` is the last
     work that never ran or was cancelled."""
     return why_and_count(ports, name, limit, limit)[0]
 
@@ -148,16 +149,22 @@ MAX_NAMED = 3  # waiting jobs whose reasons are in the sentence about a schedule
 
 
 def why_and_count(
-    ports: Ports, name: str, limit: int, explained: int = MAX_NAMED, searches: bool = True
+    ports: Ports,
+    name: str,
+    limit: int,
+    explained: int = MAX_NAMED,
+    searches: bool = True,
+    parsed: facts.Parsed | None = None,
 ) -> tuple[View, int, bool]:
-    """The explanation of a schedule with its first ``explained`` waiting jobs; the number of those that wait among the
-    first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`."""
+    """The explanation of a schedule with its first ``explained`` waiting jobs. Then the number of those that wait among
+    the first ``limit`` jobs, and whether it has more. ``searches`` is as for `why_job`. ``parsed`` is what explanations
+    of other schedules have read in the same request."""
     schedule_state, schedule = lookup.existing(ports, name)
     page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
     # A prepared fire is left out: it only waits for its instant.
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
-    ahead, queues, parsed = _read_ahead(ports, present[:explained]), Queues(ports), facts.Parsed()
+    ahead, queues, parsed = _read_ahead(ports, present[:explained]), Queues(ports), parsed or facts.Parsed()
     waiting = [why_job(ahead, job, queues, searches, parsed) for job in present[:explained]]
     timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
@@ -313,12 +320,12 @@ def _conditions(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
 def _not_enabled(schedule_state: ScheduleState, waiting: int) -> str:
     """Why a schedule that is not enabled does not run, and what to do."""
     reason = f": {schedule_state.reason}" if schedule_state.reason else ""
-    since = f"since {iso(schedule_state.mode_at)}{reason}"
+    since, jobs = f"since {iso(schedule_state.mode_at)}{reason}", count_of(waiting, "job")
     match schedule_state.mode:
         case "hold" | "backlog":
-            return f"the schedule has been on {schedule_state.mode} {since}; {waiting} waiting: resume it"
+            return f"the schedule has been paused ({schedule_state.mode}) {since}; {jobs} waiting: resume the schedule"
         case "drain":
-            return f"the schedule takes no more work {since}; {waiting} waiting: resume it to take more"
+            return f"the schedule has taken no new work {since}; {jobs} waiting: resume the schedule to take more"
         case "completed":
             return "all fires are done; enable the schedule to start again"
         case _:

@@ -37,15 +37,16 @@ def glance(ports: Ports, names: Sequence[str]) -> View:
     named |= {("dataset", name) for schedule in schedules for name in explain.datasets_of(schedule)}
     known = known.prefetch.read(known, sorted(named))
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        items = list(pool.map(lambda state: _glance(known, state.schedule), states))
+        items = list(pool.map(lambda state: _glance(known, parsed, state.schedule), states))
     there = {item["schedule"] for item in items}
     return {"items": items, "gone": [name for name in names if name not in there]}
 
 
-def _glance(ports: Ports, name: str) -> View:
+def _glance(ports: Ports, parsed: Parsed, name: str) -> View:
     last = ports.runs.runs("schedule", name, LAST, None)
     seen: Any = _Newest(ports.runs, name, last)
-    view, waiting, more = explain.why_and_count(replace(ports, runs=seen), name, MAX_COUNTED, searches=False)
+    seeing = replace(ports, runs=seen)
+    view, waiting, more = explain.why_and_count(seeing, name, MAX_COUNTED, searches=False, parsed=parsed)
     return {
         "schedule": name,
         "state": view["state"],

@@ -98,8 +98,9 @@ def edges_of(name: str, schedule: Schedule) -> Iterator[Edge]:
 
 
 def graph(ports: Ports, namespace: str, around: str | None, up: int, down: int, limit: int) -> View:
-    """The nodes at most ``up`` steps before ``around`` and ``down`` steps after it, the nearest first; without
-    ``around`` the first schedules by name, with what they name. Raises ``not_found`` (404) for an unknown node."""
+    """The nodes at most ``up`` steps before ``around`` and ``down`` steps after it, the nearest first. Without
+    ``around``, they are the first schedules by name, with what they name. Raises ``not_found`` (404) for an unknown
+    node."""
     center = thing_of(around) if around is not None else None
     known = _read(ports, namespace, center)
     if center is None:

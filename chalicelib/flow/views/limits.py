@@ -101,7 +101,7 @@ def _maximum(
     holders: Sequence[Run],
 ) -> tuple[int | None, str] | None:
     """How many permits a limit has, and the word for one. That of a workflow or group is in the constraints of each
-    schedule, so the first waiter's counts, else that of a holder, else that of a schedule of the same name."""
+    schedule. So the first waiter's counts, else that of a holder, else that of a schedule of the same name."""
     if ask is not None:
         return ask.maximum
     if names.is_pool(state.limit_name):

@@ -1,7 +1,7 @@
 """What led to a run, and what followed from it.
 
 What led to it: the events that its job has counted, which name their runs. What followed has no index, and needs none.
-The id of the event of a status follows from the run, and each schedule that counted it has a row ``AppliedEvent`` under
+The id of the event of a status follows from the run. Each schedule that counted it has a row ``AppliedEvent`` under
 that id, which names its job. So the subscribers of the event are read, then these rows by their keys, a hundred per
 call. A schedule that was replaced since counted the event in an earlier generation; the ids of its runs show which.
 """
@@ -138,7 +138,7 @@ Places = dict[tuple[str, int, str], Event]
 
 
 def _former(ports: Ports, places: Places) -> tuple[Places, bool]:
-    """The places of events that came before the present generation of a schedule: a generation is the instant at which
+    """The places of events that came before the present generation of a schedule. A generation is the instant at which
     it began, and the ids of the runs since the event name the generations in between."""
     late = {place: event for place, event in places.items() if event.accepted_at < place[1]}
     replaced = list(dict.fromkeys(schedule for schedule, _, _ in late))

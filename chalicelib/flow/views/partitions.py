@@ -79,7 +79,7 @@ def values_of(keys: Sequence[str], text: str | None, field: str) -> dict[str, st
 def one(ports: Ports, name: str, dataset: Dataset, values: Mapping[str, str]) -> View:
     """A partition, registered or not, with the jobs that count it and what became of them.
 
-    The schedules that count it are its subscribers. The rows of the applied event show which have counted it, and the
+    The schedules that count it are its subscribers. The rows of the applied event show which have counted it. The
     waiting job of each other schedule with the same correlation waits for it."""
     row = ports.catalog.partition(name, tuple(values.values()))
     event = row.event if row is not None else _missing(name, values)

@@ -19,8 +19,8 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.facts import Parsed
 from chalicelib.flow.views import waiting
-from chalicelib.flow.views.queues import in_words
-from chalicelib.flow.views.views import job_view
+from chalicelib.flow.views.holding import states_and_versions
+from chalicelib.flow.views.queues import waiting_view
 from chalicelib.ports import Ports, RowRequest, Soonest
 
 View = dict[str, Any]
@@ -34,11 +34,16 @@ BY = "sluice"  # who paused a schedule whose runs failed in a row
 
 @dataclass(slots=True)
 class Group:
-    """The jobs that one thing holds."""
+    """The jobs that one thing holds, each with all that holds it."""
 
     hold: Hold
     jobs: list[Job] = field(default_factory=list)
     count: int = 0
+    holds: dict[str, tuple[Hold, ...]] = field(default_factory=dict)
+
+    def holds_of(self, job: Job) -> tuple[Hold, ...]:
+        """All that holds a job of the group. One that was read from a queue has not been asked about."""
+        return self.holds.get(job.job_id, (self.hold,))
 
     @property
     def oldest(self) -> Job:
@@ -70,7 +75,7 @@ def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> View:
     more = _queues(ports, namespace, waking, groups)
     runs = _running(ports, namespace, keys, most)
     ordered = sorted(groups.values(), key=lambda group: (-group.count, group.oldest.created_at))
-    approvals = [job for group in ordered if group.hold.kind == "approval" for job in group.jobs]
+    approvals = [(job, held) for group in ordered for job in group.jobs if _needs_person(held := group.holds_of(job))]
     late = [*_late_jobs(known, parsed, jobs.rows, now), *_late_runs(runs.rows, now)]
     return {
         "at": iso(now),
@@ -84,7 +89,10 @@ def now_of(ports: Ports, namespace: str, most: int = MAX_ROWS) -> View:
         "approvals": {
             "count": len(approvals),
             "at_least": jobs.more,
-            "jobs": [_job_view(job, None) for job in sorted(approvals, key=_age)[:MAX_SHOWN]],
+            "jobs": [
+                waiting_view(job, None, held)
+                for job, held in sorted(approvals, key=lambda each: _age(each[0]))[:MAX_SHOWN]
+            ],
         },
         "running": {
             "count": len(runs.rows),
@@ -116,13 +124,10 @@ def _jobs(ports: Ports, namespace: str, waking: Soonest, now: Instant, most: int
 def _definitions(ports: Ports, jobs: Sequence[Job]) -> tuple[Ports, Parsed]:
     """The ports that know the state, the definition and the workflow of the schedule of each job that needs them."""
     schedules = sorted({job.schedule for job in jobs if not _only_gathers(job)})
-    wanted: list[RowRequest] = [("schedule_state", name) for name in schedules]
-    known = ports.prefetch.read(ports, wanted, strong=False)
-    living = [state for name in schedules if (state := known.catalog.schedule_state(name)) is not None]
-    versions: list[RowRequest] = [("version", state.schedule, state.version) for state in living]
-    known = known.prefetch.read(known, versions, strong=False)
+    known, living = states_and_versions(ports, schedules)
     parsed = Parsed()
-    workflows = {schedule.workflow for state in living if (schedule := parsed.schedule(known, state)) is not None}
+    found = (parsed.schedule(known, state) for state in living.values())
+    workflows = {schedule.workflow for schedule in found if schedule is not None}
     return known.prefetch.read(known, [("workflow", name) for name in sorted(workflows)], strong=False), parsed
 
 
@@ -137,9 +142,10 @@ def _groups(ports: Ports, parsed: Parsed, jobs: Iterable[Job], now: Instant) -> 
     groups: dict[tuple[str, str, str], Group] = {}
     for job in jobs:
         state = ports.catalog.schedule_state(job.schedule) if not _only_gathers(job) else None
-        hold = holds.hold_of(job, state, parsed.schedule(ports, state), now)
-        group = groups.setdefault((hold.kind, hold.name, hold.of), Group(hold))
+        held = holds.holds_of(job, state, parsed.schedule(ports, state), now)
+        group = groups.setdefault((held[0].kind, held[0].name, held[0].of), Group(held[0]))
         group.jobs.append(job)
+        group.holds[job.job_id] = held
         group.count += 1
     return groups
 
@@ -254,13 +260,13 @@ def _group_view(group: Group, now: Instant) -> View:
         "count": group.count,
         "oldest": iso(group.oldest.created_at),
         "changes_at": iso_or_none(group.changes_at),
-        "jobs": [_job_view(job, place) for job, place in zip(shown, places, strict=True)],
+        "jobs": [waiting_view(job, place, group.holds_of(job)) for job, place in zip(shown, places, strict=True)],
     }
 
 
-def _job_view(job: Job, queue: View | None) -> View:
-    view = job_view(job)
-    return {**view, "reason": f"{view['reason']}{in_words(queue)}", "queue": queue}
+def _needs_person(held: Sequence[Hold]) -> bool:
+    """Whether an approval is among what holds a job."""
+    return any(hold.kind == "approval" for hold in held)
 
 
 def _run_view(run: Run) -> View:

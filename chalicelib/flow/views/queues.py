@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chalicelib.core.instants import iso_or_none
+from chalicelib.core.jobs.holds import Hold
 from chalicelib.core.limits import names, pools
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.definition import Definition
@@ -15,6 +16,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.flow.limits import parts
 from chalicelib.flow.lookup import definitions_in
+from chalicelib.flow.views.holding import Holding, hold_view
 from chalicelib.flow.views.views import job_view
 from chalicelib.ports import Ports
 
@@ -30,6 +32,7 @@ class Queues:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._known: dict[str, tuple[LimitState, dict[Waiter, int]]] = {}
+        self.holding = Holding(ports)
 
     def of(self, row: Job | Run) -> View | None:
         """The queue in which a job or run waits, how many wait there, and its position (None behind a thousand others);
@@ -43,10 +46,8 @@ class Queues:
         return {"of": names.describe(waiter.limit_name), "position": position, "waiting": waiting}
 
     def job(self, job: Job) -> View:
-        """The view of a job, with its place in its queue."""
-        queue = self.of(job)
-        view = job_view(job)
-        return {**view, "reason": f"{view['reason']}{in_words(queue)}", "queue": queue}
+        """The view of a job, with what holds it and its place in its queue."""
+        return waiting_view(job, self.of(job), self.holding.of(job))
 
     def _read(self, limit_name: str) -> tuple[LimitState, dict[Waiter, int]]:
         if limit_name not in self._known:
@@ -54,6 +55,13 @@ class Queues:
             waiters = parts.head_of(self._ports, state, MAX_COUNTED)
             self._known[limit_name] = state, {waiter: number for number, waiter in enumerate(waiters, 1)}
         return self._known[limit_name]
+
+
+def waiting_view(job: Job, queue: View | None, holds: Sequence[Hold]) -> View:
+    """The view of a job that waits, from its place in its queue and what holds it."""
+    view = job_view(job)
+    reason = f"{view['reason']}{in_words(queue)}"
+    return {**view, "reason": reason, "waits_for": [hold_view(hold) for hold in holds], "queue": queue}
 
 
 def in_words(queue: View | None) -> str:
@@ -93,8 +101,8 @@ def of_policy(ports: Ports, row: Definition) -> View:
 
 
 def _shared(ports: Ports, policy: str, head: Sequence[Waiter]) -> list[str]:
-    """The limits with which jobs may need admission to a policy: those of the pools of its namespace, those of EMR
-    applications, and those with which the first waiters were admitted."""
+    """The limits with which jobs may need admission to a policy. They are those of the pools of its namespace, those of
+    EMR applications, and those with which the first waiters were admitted."""
     found = [
         limit_name
         for row in definitions_in(ports, "pool", policy.partition(".")[0])

@@ -22,8 +22,8 @@ MAX_ATTEMPTS, MAX_RECORDS = 5_000, 2_000  # rows that the days of a schedule are
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The attempts of a timeline: those that were claimed in ``[since, until)``, of one schedule or workflow (full
-    names) if either is given, and at most ``limit``."""
+    """The attempts of a timeline, at most ``limit``: those that were claimed in ``[since, until)``. If a schedule or
+    workflow is given by its full name, only its own."""
 
     since: Instant
     until: Instant

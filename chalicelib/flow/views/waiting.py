@@ -28,9 +28,9 @@ AT_ONCE = 1_000  # waiters that one call reads, about 250 kB
 
 
 def jobs_of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
-    """One page of waiting jobs: first those that no instant wakes, then those with a ``wake_at``, then those in queues;
-    in each list about by age. A request reads a bounded number of rows, so a page may hold fewer than ``limit``, even
-    none, and still have a next one. Raises ``bad_cursor``."""
+    """One page of waiting jobs: those that no instant wakes, those with a ``wake_at``, then those in queues. Each list
+    is about by age. A request reads a bounded number of rows, so a page may hold fewer than ``limit``, even none, and
+    still have a next one. Raises ``bad_cursor``."""
     source, inner = _opened(cursor)
     read = (_listed, _waking)
     found: list[Job] = []

@@ -39,7 +39,7 @@ def begin_backfill(ns: str, app: str, name: str) -> Response:
 @route(routes, "GET", ALL, needs="read", query=PAGING)
 def list_backfills(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the backfills of a schedule, newest first. Finished backfills are kept as long as runs are."""
-    from chalicelib.flow.backfills.view import backfill_view
+    from chalicelib.flow.backfills.view import backfill_views
     from chalicelib.ports import Page
 
     full = _known(ns, app, name)
@@ -48,9 +48,10 @@ def list_backfills(ns: str, app: str, name: str) -> dict[str, Any]:
         rows = {f"{row.created_at:015d}{row.id}": row for row in ports().jobs.backfills(full)}
         older = sorted((position for position in rows if cursor is None or position < cursor), reverse=True)
         page = older[:limit]
-        return Page(tuple(rows[position] for position in page), page[-1] if len(older) > limit else None)
+        views = backfill_views(ports(), [rows[position] for position in page])
+        return Page(tuple(views), page[-1] if len(older) > limit else None)
 
-    return listing(routes.current_request, read, lambda row: backfill_view(ports(), row))
+    return listing(routes.current_request, read, lambda view: view)
 
 
 @route(routes, "GET", ALL + "/{backfill_id}", needs="read")

@@ -24,8 +24,8 @@ MAX_STEPS = {"graph": 10, "lineage": 5}
 @route(routes, "GET", NS + "/graph", needs="read", query=("around", "up", "down", "limit"))
 def graph(ns: str) -> dict[str, Any]:
     """Show how schedules, workflows and datasets trigger each other. The nodes are those at most ``up`` steps before
-    ``around`` and ``down`` steps after it; without ``around``, the first schedules by name with all that they name.
-    Names of namespaces that the signer may not read are left out."""
+    ``around`` and ``down`` steps after it. Without ``around``, they are the first schedules by name with all that they
+    name. Names of namespaces that the signer may not read are left out."""
     from chalicelib.flow.lookup import require
     from chalicelib.flow.views.graph import graph as view
     from chalicelib.flow.views.graph import thing_of, unknown
@@ -44,7 +44,7 @@ def graph(ns: str) -> dict[str, Any]:
 @route(routes, "GET", "/v1/runs/{run_id}/lineage", needs="read", query=("up", "down"))
 def run_lineage(run_id: str) -> dict[str, Any]:
     """Show what led to a run and what followed from it. What led to it are the events that its job has counted, and the
-    runs that caused them; what followed are the jobs that have counted its statuses, and their runs. What belongs to a
+    runs that caused them. What followed are the jobs that have counted its statuses, and their runs. What belongs to a
     namespace that the signer may not read is left out."""
     from chalicelib.flow.views.lineage import lineage
 

@@ -47,7 +47,8 @@ def list_jobs(ns: str) -> dict[str, Any]:
     read = partial(jobs_of_namespace, ports(), ns)
     if limit_name is not None:
         read = partial(jobs_of_queue, ports(), ns, limit_name)
-    return listing(request, _fitting(read, keep), Queues(ports()).job)
+    queues = Queues(ports())
+    return listing(request, queues.holding.page(_fitting(read, keep)), queues.job)
 
 
 @route(routes, "GET", NS + "/runs", needs="read", query=("state", "day", *PAGING))

@@ -54,7 +54,7 @@ def list_partitions(ns: str, name: str) -> dict[str, Any]:
 @route(routes, "GET", ONE + "/partition", needs="read", query=("values",))
 def get_partition(ns: str, name: str) -> dict[str, Any]:
     """Read one partition, ready or not. The answer has the jobs that count it or wait for it, and the runs that it has
-    led to, except those of namespaces that the signer may not read."""
+    led to. It leaves out those of namespaces that the signer may not read."""
     from chalicelib.core.definitions.dataset import Dataset
     from chalicelib.core.errors import invalid
     from chalicelib.flow.definitions.store import get

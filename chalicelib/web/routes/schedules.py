@@ -93,7 +93,9 @@ def schedule_jobs(ns: str, app: str, name: str) -> dict[str, Any]:
 
     full = f"{ns}.{app}.{name}"
     existing(ports(), full)
-    return listing(routes.current_request, partial(jobs_of_schedule, ports(), full), Queues(ports()).job)
+    queues = Queues(ports())
+    read = queues.holding.page(partial(jobs_of_schedule, ports(), full))
+    return listing(routes.current_request, read, queues.job)
 
 
 @route(routes, "GET", ONE + "/runs", needs="read", query=("state", "day", *PAGING))

@@ -19,7 +19,7 @@ routes = Blueprint(__name__)
 @route(routes, "POST", "/v1/workers/{pool}/claim", needs="work", body="Claim")
 def claim_runs(pool: str) -> dict[str, Any]:
     """Claim runs of a pool, the most urgent first. If there are none, ``retry_after`` is the number of seconds until
-    the next request, and ``wait`` the number of seconds that a claim may wait here. Each run is leased to one worker;
+    the next request. ``wait`` is the number of seconds that a claim may wait here. Each run is leased to one worker;
     the lease ends if no heartbeat arrives within ``heartbeat_seconds``."""
     from secrets import token_hex
 

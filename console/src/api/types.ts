@@ -561,6 +561,13 @@ export interface HeldJobs {
   jobs: Job[];
 }
 
+export interface Hold {
+  kind: "limit" | "window" | "approval" | "data" | "clock" | "pause" | "upstream" | "probe" | "grant" | "condition";
+  name: string;
+  of: string;
+  changes_at: string | null;
+}
+
 export interface Holder {
   run_id: string;
   attempt: number;
@@ -602,11 +609,12 @@ export interface Job {
   correlation: Record<string, string> | null;
   dag: PartOfDag | null;
   attempt: number;
-  inherited_priority: number | null;
+  inherited_priority: string | null;
   approvals: GivenApproval[];
   backfill: string | null;
   progress: Record<string, number>;
   requested_by: string | null;
+  waits_for: Hold[];
   queue: PlaceInQueue | null;
 }
 

@@ -62,8 +62,16 @@ export function Picture({
     watch.observe(element);
     return () => watch.disconnect();
   }, [layout]);
+  const placed = room > 0;
+  // A high graph is first shown where it begins: at the chosen node, else at the first one on the left.
+  useEffect(() => {
+    const element = box.current;
+    const begin = layout && (layout.boxes[chosen ?? ""] ?? leftmost(layout));
+    if (!element || !layout || !begin || !placed) return;
+    element.scrollTop = begin.y * fitting(room, layout) - element.clientHeight / 2;
+  }, [layout, placed]);
   if (!layout) return <Loading rows={5} />;
-  const fits = Math.min(1, Math.max(SMALLEST, (room || layout.width) / layout.width));
+  const fits = fitting(room || layout.width, layout);
   const scale = chosenZoom === null ? fits : (ZOOMS[chosenZoom] ?? 1);
   const zoom = chosenZoom ?? nearest(fits);
   const around = new Set(
@@ -88,16 +96,33 @@ export function Picture({
           role="group"
         >
           <defs>
-            <marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">
-              <path d="M0 0L8 4L0 8z" />
-            </marker>
+            {["arrow", "arrow-near"].map((id) => (
+              <marker
+                key={id}
+                id={id}
+                viewBox="0 0 8 8"
+                refX="7"
+                refY="4"
+                markerWidth="8"
+                markerHeight="8"
+                markerUnits="userSpaceOnUse"
+                orient="auto"
+              >
+                <path d="M0 0L8 4L0 8z" />
+              </marker>
+            ))}
           </defs>
           {layout.arrows.map((points, index) => {
             const edge = drawn[index];
             if (!edge || points.length === 0) return null;
             const near = edge.from === chosen || edge.to === chosen;
             return (
-              <path key={index} className={near ? "edge near" : "edge"} d={curve(points)} markerEnd="url(#arrow)">
+              <path
+                key={index}
+                className={near ? "edge near" : "edge"}
+                d={curve(points)}
+                markerEnd={near ? "url(#arrow-near)" : "url(#arrow)"}
+              >
                 {edge.text && <title>{edge.text}</title>}
               </path>
             );
@@ -167,6 +192,10 @@ function NodeBox({
     </g>
   );
 }
+
+/** The largest scale at which a graph is as wide as its place. */
+const fitting = (room: number, { width }: Layout) => Math.min(1, Math.max(SMALLEST, room / width));
+const leftmost = ({ boxes }: Layout) => Object.values(boxes).sort((a, b) => a.x - b.x || a.y - b.y)[0];
 
 const cut = (text: string, most: number) => (text.length > most ? `…${text.slice(text.length - most + 1)}` : text);
 

@@ -1,38 +1,51 @@
-// Waiting jobs by what would let them go: the queue of a limit, a clock, an approval, data, or a pause.
+// Waiting jobs by what would let them go: as the API names it.
 
-import type { Job } from "../api/types";
+import type { Hold, Job } from "../api/types";
 
 export interface Held {
   id: string;
-  kind: "limit" | "approval" | "data" | "clock" | "pause" | "condition";
+  kind: Hold["kind"];
   title: string;
   /** The limit that holds them, as the address of Limits takes it. */
   limit?: string;
   jobs: Job[];
 }
 
-const ORDER: Held["kind"][] = ["limit", "approval", "data", "clock", "pause", "condition"];
+const ORDER: Hold["kind"][] = [
+  "limit",
+  "approval",
+  "data",
+  "upstream",
+  "probe",
+  "window",
+  "clock",
+  "pause",
+  "grant",
+  "condition",
+];
 
-/** What holds a job: its kind, and words that are the same for jobs that one thing holds. */
+/** Kinds of which all jobs are one group; those of others are grouped by what holds them. */
+export const ONE_GROUP: Partial<Record<Hold["kind"], string>> = {
+  approval: "approval",
+  data: "data and events",
+  clock: "a clock",
+  pause: "a paused schedule",
+  condition: "another condition",
+};
+
+/** What holds a job: its kind, and words that are the same for jobs that one thing holds. The first of several counts. */
 export function holderOf(job: Job): Omit<Held, "jobs"> {
-  if (job.queued_in) {
-    const [kind = "", ...rest] = job.queued_in.split(":");
-    return {
-      id: job.queued_in,
-      kind: "limit",
-      title: job.queue?.of ?? `${kind} ${rest.join(":")}`,
-      limit: job.queued_in,
-    };
-  }
-  const reason = job.reason;
-  const owner = /^waits for a grant of (\S+) to /.exec(reason)?.[1];
-  if (owner) return { id: `grant:${owner}`, kind: "condition", title: `a grant of ${owner}` };
-  if (/approv/.test(reason)) return { id: "approval", kind: "approval", title: "approval" };
-  if (/on hold|backlog|paused/.test(reason)) return { id: "pause", kind: "pause", title: "a paused schedule" };
-  if (job.state === "PENDING_TRIGGER") return { id: "data", kind: "data", title: "data and events" };
-  if (job.wake_at || job.due_at) return { id: "clock", kind: "clock", title: "a clock" };
-  return { id: "condition", kind: "condition", title: "another condition" };
+  const hold = job.waits_for[0];
+  if (!hold) return { id: "condition", kind: "condition", title: "another condition" };
+  if (hold.kind === "limit") return { id: hold.name, kind: "limit", title: hold.of, limit: hold.name };
+  const one = ONE_GROUP[hold.kind];
+  return one
+    ? { id: hold.kind, kind: hold.kind, title: one }
+    : { id: `${hold.kind}:${hold.of}`, kind: hold.kind, title: hold.of };
 }
+
+/** Whether a job waits for something of this kind, perhaps among others. */
+export const waitsFor = (job: Job, kind: string): boolean => job.waits_for.some((hold) => hold.kind === kind);
 
 /** The groups in their order, those with more jobs first; the jobs of a group as they stand in its queue, or by age. */
 export function byHolder(jobs: readonly Job[]): Held[] {

@@ -24,7 +24,7 @@ export function State({ state, word = true }: { state: string; word?: boolean })
   const look = lookOfState(state);
   return (
     <span className={`state ${look.tone}`} title={look.means}>
-      <span className="glyph" aria-hidden="true">
+      <span className={look.glyph === "‖" ? "glyph pause" : "glyph"} aria-hidden="true">
         {look.glyph}
       </span>
       {word ? <span className="word">{state}</span> : <span className="unseen">{state}</span>}

@@ -17,6 +17,7 @@ import { Go, JobLink, RunLink, ScheduleLink } from "../parts/go";
 import { Await, Empty, Panel } from "../parts/panel";
 import { Rows } from "../parts/rows";
 import { Ago, Reason, State, When } from "../parts/text";
+import { WeekdayNames } from "../parts/weekdays";
 
 /** A dataset: which partitions are there, which are missing, who waits for one, and what it started. */
 export function DatasetView() {
@@ -221,6 +222,7 @@ function DayGrid({
   return (
     <div className="body">
       <div className="calendar" role="group" aria-label={`Partitions from ${from} to ${to}`}>
+        <WeekdayNames />
         {grid.map((week, number) => (
           <div key={number} className="calendar-week">
             <span className="calendar-month">{months[number]}</span>
@@ -305,7 +307,7 @@ function One({ name, values }: { name: string; values: string }) {
             <ul className="plain">
               {data.waiting.map((job) => (
                 <li key={job.job_id}>
-                  <State state={job.state} word={false} /> {job.schedule.split(".").slice(1).join(".")}{" "}
+                  <State state={job.state} word={false} /> <ScheduleLink name={job.schedule} />{" "}
                   <JobLink id={job.job_id} />
                   <span className="sub">
                     <Reason text={job.reason} />
@@ -318,13 +320,13 @@ function One({ name, values }: { name: string; values: string }) {
             <ul className="plain">
               {data.runs.map((run) => (
                 <li key={run.run_id}>
-                  <State state={run.state} word={false} /> {run.schedule.split(".").slice(1).join(".")}{" "}
+                  <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />{" "}
                   <RunLink id={run.run_id} /> <Ago at={run.at} />
                 </li>
               ))}
               {data.ended.map((record) => (
                 <li key={record.id}>
-                  <State state={record.kind} /> {record.schedule.split(".").slice(1).join(".")}
+                  <State state={record.kind} /> <ScheduleLink name={record.schedule} />
                   <span className="sub">
                     <Reason text={record.reason} />
                   </span>

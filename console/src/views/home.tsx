@@ -311,7 +311,7 @@ function groupTarget(ns: string, group: HeldJobs): { to: string; search: Record<
   if (limit) return limit;
   if (group.kind === "data" || group.kind === "pause")
     return { to: paths.view(ns, "queue"), search: { schedule: group.name } };
-  return { to: paths.view(ns, "queue"), search: {} };
+  return { to: paths.view(ns, "queue"), search: { name: group.kind } };
 }
 
 function HeldUp({ ns, now }: { ns: string; now: Now }) {
@@ -324,7 +324,7 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
           <th>What holds it</th>
           <th className="end">Waiting</th>
           <th className="end">Oldest</th>
-          <th>Lets go</th>
+          <th>Goes on</th>
         </tr>
       </thead>
       <tbody>

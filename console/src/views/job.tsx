@@ -6,9 +6,10 @@ import { ApiError } from "../api/client";
 import { commands } from "../api/commands";
 import { jobWhy, job as readJob } from "../api/queries";
 import { useKeys } from "../frame/keys";
-import { useGo } from "../frame/place";
+import { useGo, usePlace } from "../frame/place";
 import { tell } from "../frame/settings";
 import { partition, shortId, shortName } from "../lib/format";
+import { waitsFor } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
 import { ofPartition } from "../lib/sentence";
 import { ActButton } from "../parts/act";
@@ -25,10 +26,11 @@ export function JobView() {
   const why = useQuery(jobWhy(id));
   const refs = ofPartition(why.data?.refs ?? [], partition(why.data?.correlation));
   const go = useGo();
+  const { search } = usePlace();
   const gone = job.error instanceof ApiError && job.error.status === 404;
   useEffect(() => {
-    if (gone) go(paths.run(id), {}, true);
-  }, [gone, go, id]);
+    if (gone) go(paths.run(id), search, true);
+  }, [gone, go, id, search]);
   useKeys({ c: () => copy(commands.why("job", id)).then(() => tell("The command is copied")) });
   if (gone) return <Loading />;
   return (
@@ -44,7 +46,7 @@ export function JobView() {
               <State state={data.state} />
               <span className="space" />
               <span className="tools">
-                {/approv/.test(data.reason) && (
+                {waitsFor(data, "approval") && (
                   <>
                     <ActButton action={actions.approve(id)} />
                     <ActButton action={actions.refuse(id)} />
@@ -133,7 +135,9 @@ export function JobView() {
                   {data.inherited_priority !== null && (
                     <>
                       <dt>Inherited priority</dt>
-                      <dd>{data.inherited_priority}</dd>
+                      <dd>
+                        <Reason text={data.inherited_priority} />
+                      </dd>
                     </>
                   )}
                   {data.approvals.length > 0 && (

@@ -79,7 +79,7 @@ function Every({
       ),
     },
     { id: "use", width: "minmax(150px, 1fr)", head: "In use", cell: (limit) => <Use of={limit} /> },
-    { id: "waiting", width: "64px", head: "Wait", end: true, cell: (limit) => number(limit.waiting) },
+    { id: "waiting", width: "72px", head: "Waiting", end: true, cell: (limit) => number(limit.waiting) },
     {
       id: "next",
       width: "90px",
@@ -116,18 +116,42 @@ function commandOf(ns: string, limit: Limit): string {
 /** How many of a list are drawn before a person asks for more: more than these nobody compares at a glance. */
 const AT_FIRST = 20;
 
-function useFew<T>(all: readonly T[] | null, of: string): { shown: readonly T[]; rest: ReactNode } {
+interface FewProps<T> {
+  title: string;
+  note: string;
+  /** Null if the limit does not list them. */
+  items: readonly T[] | null;
+  /** What the items are, after their number. */
+  word: string;
+  empty: string;
+  rowKey: (item: T) => string;
+  cells: (item: T) => ReactNode;
+}
+
+/** A panel with the first of some items, each a row, and a button for the others. */
+function Few<T>({ title, note, items, word, empty, rowKey, cells }: FewProps<T>) {
   const [whole, setWhole] = useState(false);
-  const left = (all?.length ?? 0) - AT_FIRST;
-  if (!all || whole || left <= 0) return { shown: all ?? [], rest: null };
-  const rest = (
-    <p className="pad">
-      <button type="button" className="button small" onClick={() => setWhole(true)}>
-        Show {number(left)} more {of}
-      </button>
-    </p>
+  const all = items ?? [];
+  const left = whole ? 0 : all.length - AT_FIRST;
+  return (
+    <Panel title={title} note={note}>
+      {items?.length === 0 && <Empty>{empty}</Empty>}
+      <table>
+        <tbody>
+          {(left > 0 ? all.slice(0, AT_FIRST) : all).map((item) => (
+            <tr key={rowKey(item)}>{cells(item)}</tr>
+          ))}
+        </tbody>
+      </table>
+      {left > 0 && (
+        <p className="pad">
+          <button type="button" className="button small" onClick={() => setWhole(true)}>
+            Show {number(left)} more {word}
+          </button>
+        </p>
+      )}
+    </Panel>
   );
-  return { shown: all.slice(0, AT_FIRST), rest };
 }
 
 function Use({ of }: { of: Pick<Limit, "in_use" | "maximum" | "unit"> }) {
@@ -157,7 +181,10 @@ function OneLimit({ ns, name }: { ns: string; name: string }) {
         if (!limit) return <Empty>No limit is named {name}.</Empty>;
         return (
           <div className="grid start">
-            <Panel title={withoutNamespace(limit.of, ns)} note={limit.kind}>
+            <Panel
+              title={withoutNamespace(limit.of, ns)}
+              note={limit.of.startsWith(limit.kind) ? undefined : limit.kind}
+            >
               <div className="body grid start">
                 <Use of={limit} />
                 {limit.next_at && (
@@ -220,64 +247,56 @@ interface PartOfPool {
 }
 
 function Holders({ limit }: { limit: Limit }) {
-  const { shown, rest } = useFew(limit.holders, "holders");
   return (
-    <Panel
+    <Few
       title="In use by"
       note={limit.holders ? number(limit.holders.length, limit.at_least) : "it does not list its holders"}
-    >
-      {limit.holders?.length === 0 && <Empty>Nobody.</Empty>}
-      <table>
-        <tbody>
-          {shown.map((holder) => (
-            <tr key={`${holder.run_id} ${holder.attempt}`}>
-              <td className="fit">
-                <State state={holder.state} word={false} /> <ScheduleLink name={holder.schedule} />
-              </td>
-              <td>
-                <RunLink id={holder.run_id} />
-              </td>
-              <td className="end">
-                <Ago at={holder.since} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {rest}
-    </Panel>
+      items={limit.holders}
+      word="holders"
+      empty="Nobody."
+      rowKey={(holder) => `${holder.run_id} ${holder.attempt}`}
+      cells={(holder) => (
+        <>
+          <td className="fit">
+            <State state={holder.state} word={false} /> <ScheduleLink name={holder.schedule} />
+          </td>
+          <td>
+            <RunLink id={holder.run_id} />
+          </td>
+          <td className="end">
+            <Ago at={holder.since} />
+          </td>
+        </>
+      )}
+    />
   );
 }
 
 function Waiters({ limit }: { limit: Limit }) {
-  const { shown, rest } = useFew(limit.waiters, "that wait");
   const listed = limit.waiters?.length ?? 0;
   return (
-    <Panel
+    <Few
       title="Queue"
       note={`${number(limit.waiting)} wait, in this order${listed < limit.waiting ? `; the first ${number(listed)} are listed` : ""}`}
-    >
-      {listed === 0 && <Empty>Nobody waits.</Empty>}
-      <table>
-        <tbody>
-          {shown.map((waiter) => (
-            <tr key={`${waiter.job_id} ${waiter.position}`}>
-              <td className="end fit">{waiter.position}</td>
-              <td>
-                <ScheduleLink name={waiter.schedule} />
-              </td>
-              <td className="end">
-                {waiter.attempt === null ? (
-                  <JobLink id={waiter.job_id} />
-                ) : (
-                  <RunLink id={waiter.job_id}>attempt {waiter.attempt}</RunLink>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-      {rest}
-    </Panel>
+      items={limit.waiters ?? []}
+      word="that wait"
+      empty="Nobody waits."
+      rowKey={(waiter) => `${waiter.job_id} ${waiter.position}`}
+      cells={(waiter) => (
+        <>
+          <td className="end fit">{waiter.position}</td>
+          <td>
+            <ScheduleLink name={waiter.schedule} />
+          </td>
+          <td className="end">
+            {waiter.attempt === null ? (
+              <JobLink id={waiter.job_id} />
+            ) : (
+              <RunLink id={waiter.job_id}>attempt {waiter.attempt}</RunLink>
+            )}
+          </td>
+        </>
+      )}
+    />
   );
 }

@@ -7,7 +7,7 @@ import type { Job } from "../api/types";
 import { useKeys } from "../frame/keys";
 import { useGo, useNs, usePlace } from "../frame/place";
 import { number, partition, withoutNamespace } from "../lib/format";
-import { byHolder, byWord, type Held, useInWords } from "../lib/held";
+import { byHolder, byWord, type Held, ONE_GROUP, useInWords, waitsFor } from "../lib/held";
 import { ofRef, paths } from "../lib/paths";
 import { inShort } from "../lib/sentence";
 import { lookOfState } from "../lib/states";
@@ -24,6 +24,9 @@ const GROUPINGS = [
   { by: "schedule", word: "schedule" },
   { by: "state", word: "state" },
 ];
+
+/** The kinds of what holds jobs, as the address names them. */
+const KINDS: Record<string, string> = { ...ONE_GROUP, window: "a window of time", probe: "a probe", grant: "a grant" };
 
 type Line = { group: Held; open: boolean } | { job: Job; place: number };
 
@@ -52,7 +55,7 @@ export function Queue() {
         ? byWord(fitting, (job) => job.schedule)
         : search.by === "state"
           ? byWord(fitting, (job) => job.state)
-          : byHolder(fitting).filter((group) => !search.name || group.kind === search.name),
+          : byHolder(search.name ? fitting.filter((job) => waitsFor(job, search.name ?? "")) : fitting),
     [fitting, search.by, search.name],
   );
   return (
@@ -120,7 +123,7 @@ export function Queue() {
               of <ScheduleLink name={search.schedule} />
             </span>
           )}
-          {search.name && <span>held by: {search.name}</span>}
+          {search.name && <span>held by: {KINDS[search.name] ?? search.name}</span>}
           <button type="button" className="link" onClick={() => change({ schedule: undefined, name: undefined })}>
             Show all that waits
           </button>
@@ -173,7 +176,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
     },
     {
       id: "schedule",
-      width: "minmax(200px, 1.2fr)",
+      width: "minmax(180px, 1fr)",
       head: "Schedule",
       cell: (line) =>
         "group" in line ? <GroupName ns={ns} group={line.group} /> : <ScheduleLink name={line.job.schedule} />,
@@ -197,28 +200,31 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
     },
     {
       id: "why",
-      width: "minmax(220px, 2.4fr)",
+      width: "minmax(240px, 3fr)",
       head: "Waits for",
       cell: (line) =>
         "group" in line ? <UseOf ns={ns} group={line.group} open={line.open} /> : <WaitsFor job={line.job} />,
     },
     {
       id: "act",
-      width: "180px",
+      width: "150px",
       head: "",
       end: true,
       cell: (line) =>
         "group" in line ? null : (
           <span className="row-tools">
-            {/approv/.test(line.job.reason) ? (
+            {waitsFor(line.job, "approval") ? (
               <>
                 <ActButton small action={actions.approve(line.job.job_id)} />
                 <ActButton small action={actions.refuse(line.job.job_id)} />
               </>
             ) : (
-              <ActButton small action={actions.cancelJob(line.job.job_id)}>
-                Cancel
-              </ActButton>
+              <>
+                {waitsFor(line.job, "pause") && <ActButton small action={actions.resume(line.job.schedule)} />}
+                <ActButton small action={actions.cancelJob(line.job.job_id)}>
+                  Cancel
+                </ActButton>
+              </>
             )}
           </span>
         ),
@@ -286,7 +292,11 @@ function UseOf({ ns, group, open }: { ns: string; group: Held; open: boolean }) 
 function WaitsFor({ job }: { job: Job }) {
   return (
     <>
-      {job.inherited_priority !== null && <span className="tag">priority {job.inherited_priority}, inherited</span>}{" "}
+      {job.inherited_priority !== null && (
+        <span className="tag" title={job.inherited_priority}>
+          {job.inherited_priority.split(",")[0]}
+        </span>
+      )}{" "}
       {job.reason ? (
         <span title={job.reason}>
           <Reason text={inShort(job.reason)} />

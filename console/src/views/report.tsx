@@ -32,10 +32,10 @@ const COLUMNS: { id: string; word: string; text: (row: ReportRow) => string; bad
   { id: "lateness_p95_ms", word: "Late p95", text: (row) => duration(num(row, "lateness_p95_ms")) },
   { id: "duration_p50_ms", word: "Took p50", text: (row) => duration(num(row, "duration_p50_ms")) },
   { id: "duration_p95_ms", word: "Took p95", text: (row) => duration(num(row, "duration_p95_ms")) },
-  { id: "duration_p50_change", word: "p50 in a week", text: (row) => changed(num(row, "duration_p50_change")) },
+  { id: "duration_p50_change", word: "p50, change", text: (row) => changed(num(row, "duration_p50_change")) },
   { id: "waited_p50_ms", word: "Waited p50", text: (row) => duration(num(row, "waited_p50_ms")) },
   { id: "cost_usd", word: "Cost", text: (row) => dollars(num(row, "cost_usd")) },
-  { id: "cost_change", word: "cost in a week", text: (row) => changed(num(row, "cost_change")) },
+  { id: "cost_change", word: "Cost, change", text: (row) => changed(num(row, "cost_change")) },
 ];
 
 const text = (value: Value) => (value === null || value === undefined ? "–" : String(value));
@@ -50,7 +50,7 @@ export function Report() {
     <div className="page">
       <div className="page-head">
         <h1>Report</h1>
-        <span className="faint">{query.data && `${query.data.day}, in UTC`}</span>
+        <span className="faint">{query.data && `${query.data.day}, in UTC; changes are against a week before`}</span>
         <span className="space" />
         <span className="tools">
           <label>

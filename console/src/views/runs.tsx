@@ -34,9 +34,7 @@ export function Runs() {
         <h1>Runs</h1>
         <span className="faint">
           {query.data &&
-            (query.data.next_cursor
-              ? `${number(shown.length)} among the newest ${number(query.data.items.length)}`
-              : number(shown.length))}
+            (query.data.next_cursor ? ofNewest(shown.length, query.data.items.length) : number(shown.length))}
           {day ? ` of ${day}` : " of the last two weeks"}
         </span>
         {search.schedule && (
@@ -72,7 +70,7 @@ export function Runs() {
           </button>
           {!search.schedule && (
             <button type="button" aria-pressed={all} onClick={() => change({ all: all ? undefined : "yes" })}>
-              with nodes of DAGs
+              also nodes of DAGs
             </button>
           )}
         </fieldset>
@@ -97,5 +95,9 @@ export function Runs() {
     </div>
   );
 }
+
+/** How many of the newest ones are shown: `the newest 500`, or `12 of the newest 500`. */
+const ofNewest = (shown: number, read: number) =>
+  shown === read ? `the newest ${number(read)}` : `${number(shown)} of the newest ${number(read)}`;
 
 const visible = (runs: Run[], all: boolean) => (all ? runs : runs.filter((run) => !isInternal(run.schedule)));

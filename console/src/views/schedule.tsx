@@ -167,7 +167,7 @@ function WhyPanel({ why, definition }: { why: WhySchedule; definition: StoredSch
             )}
             {chosen && (
               <span className="faint">
-                {count(why.jobs.length, "waiting job")} · <JobLink id={chosen.job_id}>this one</JobLink>
+                {count(why.jobs.length, "waiting job")} · <JobLink id={chosen.job_id}>open it</JobLink>
               </span>
             )}
           </div>

@@ -10,6 +10,7 @@ import { tell } from "../frame/settings";
 import { fits, parseFilter, toggleTerm } from "../lib/filter";
 import { count, dagOfStart, isOfMessage, number, shortName, withoutNamespace } from "../lib/format";
 import { paths } from "../lib/paths";
+import { inShort } from "../lib/sentence";
 import { lookOfState, PAUSED } from "../lib/states";
 import { useAct } from "../parts/act";
 import { copy } from "../parts/command";
@@ -103,7 +104,7 @@ export function Schedules() {
               checked={search.all === "yes"}
               onChange={(event) => change({ all: event.target.checked ? "yes" : undefined })}
             />
-            with {count(owned, "node")} of DAGs
+            also {count(owned, "node")} of DAGs
           </label>
         )}
         <span className="space" />
@@ -199,7 +200,11 @@ function ScheduleTable({ ns, rows, chosen, toggle, setChosen, sought }: TablePro
       id: "trigger",
       width: "minmax(160px, 1.1fr)",
       head: <SortButton by="trigger" word="Triggered by" />,
-      cell: (row) => <span title={row.triggered_by}>{withoutNamespace(row.triggered_by, ns)}</span>,
+      cell: (row) => (
+        <span className="two-lines" title={row.triggered_by}>
+          {withoutNamespace(row.triggered_by, ns)}
+        </span>
+      ),
     },
     {
       id: "now",
@@ -259,9 +264,9 @@ function useGlances(ns: string, names: string[]): Map<string, GlanceAtSchedule> 
 function NowOf({ row, glance }: { row: ScheduleInShort; glance: GlanceAtSchedule | undefined }) {
   if (!glance) return <span className="faint">{row.pause_reason ?? (row.enabled ? "" : row.state)}</span>;
   return (
-    <span className="now">
+    <span className={glance.waiting > 0 ? "now" : "now two-lines"} title={glance.why}>
       {/* What triggers it stands in its own column. */}
-      <Reason text={glance.why.replace(/; trigger: .*$/, "")} short />
+      <Reason text={inShort(glance.why.replace(/; trigger: .*$/, ""))} short />
       {glance.waiting > 0 && (
         <Go className="sub" to={paths.schedule(row.name)} search={{ tab: "jobs" }}>
           {count(glance.waiting, "waiting job", glance.at_least)}

@@ -5,9 +5,10 @@ import { useParams, useRouterState } from "@tanstack/react-router";
 import { useEffect } from "react";
 import { ApiError, fill, send } from "../api/client";
 import { about, namespaces } from "../api/queries";
-import { useGo } from "../frame/place";
+import { useGo, usePlace } from "../frame/place";
 import { nameParts } from "../lib/format";
 import { COLLECTIONS, ofCollection, paths } from "../lib/paths";
+import type { Search } from "../lib/search";
 import { Go } from "../parts/go";
 import { Await, Empty, Failure, Loading } from "../parts/panel";
 
@@ -67,8 +68,9 @@ export function Gone() {
   );
 }
 
-/** `/schedules/NAME` and its like, which `sluice open` opens. */
+/** `/schedules/NAME` and its like, which `sluice open` opens. What the address says besides goes along: `/runs/ID?tab=log`. */
 export function OpenAt() {
+  const { search: given } = usePlace();
   const { name = "" } = useParams({ strict: false }) as { name?: string };
   const path = useRouterState({ select: (state) => state.location.pathname });
   const go = useGo();
@@ -77,8 +79,8 @@ export function OpenAt() {
     // This view is still there for a moment after the address has changed to the one it leads to.
     if (!COLLECTIONS.includes(collection)) return;
     const { to, search } = ofCollection(collection, name);
-    go(to, search, true);
-  }, [path, name, go]);
+    go(to, { ...given, ...search }, true);
+  }, [path, name, given, go]);
   return <Loading />;
 }
 
@@ -86,10 +88,11 @@ export function OpenAt() {
 export function Open() {
   const { name = "" } = useParams({ strict: false }) as { name?: string };
   const found = useQuery({ queryKey: ["open", name], queryFn: () => whereIs(name), retry: false });
+  const { search: given } = usePlace();
   const go = useGo();
   useEffect(() => {
-    if (found.data) go(found.data, {}, true);
-  }, [found.data, go]);
+    if (found.data) go(found.data.to, { ...given, ...found.data.search }, true);
+  }, [found.data, given, go]);
   return (
     <div className="page narrow">
       <h1>{name}</h1>
@@ -98,10 +101,15 @@ export function Open() {
   );
 }
 
-async function whereIs(name: string): Promise<string> {
+interface Where {
+  to: string;
+  search?: Search;
+}
+
+async function whereIs(name: string): Promise<Where> {
   const { ns, app, name: last } = nameParts(name);
   const parts = name.split(".").length;
-  const tries: [string, string][] =
+  const tries: [request: string, to: string, search?: Search][] =
     parts >= 4
       ? [
           [fill("/v1/runs/{name}", { name }), paths.run(name)],
@@ -116,18 +124,23 @@ async function whereIs(name: string): Promise<string> {
         : parts === 2
           ? [
               [fill("/v1/namespaces/{ns}/datasets/{app}", { ns, app }), paths.dataset(name)],
-              [fill("/v1/namespaces/{ns}/pools/{app}", { ns, app }), `${paths.view(ns, "limits")}?name=pool:${name}`],
+              [
+                fill("/v1/namespaces/{ns}/pools/{app}", { ns, app }),
+                paths.view(ns, "limits"),
+                { name: `pool:${name}` },
+              ],
               [
                 fill("/v1/namespaces/{ns}/policies/{app}", { ns, app }),
-                `${paths.view(ns, "limits")}?name=policy:${name}`,
+                paths.view(ns, "limits"),
+                { name: `policy:${name}` },
               ],
-              [fill("/v1/namespaces/{ns}/apps/{app}", { ns, app }), `${paths.view(ns, "schedules")}?q=app:${app}`],
+              [fill("/v1/namespaces/{ns}/apps/{app}", { ns, app }), paths.view(ns, "schedules"), { q: `app:${app}` }],
             ]
           : [[fill("/v1/namespaces/{ns}", { ns }), paths.home(ns)]];
-  for (const [path, view] of tries) {
+  for (const [path, to, search] of tries) {
     try {
       await send("GET", path);
-      return view;
+      return { to, search };
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 404) throw error;
     }

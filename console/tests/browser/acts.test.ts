@@ -287,6 +287,8 @@ describe.each(ACTS)("$key: $button", ({ path, button, label = button, command, r
     const dialog = page.getByRole("dialog");
     const submit = dialog.getByRole("button", { name: label, exact: true });
     await submit.waitFor();
+    // On a busy machine the dialog is drawn before it has the focus.
+    await expect.poll(() => dialog.evaluate((shown) => shown.contains(document.activeElement))).toBe(true);
     await page.keyboard.press("Escape");
     await dialog.waitFor({ state: "detached" });
     expect(sent, "Escape leaves it").toEqual([]);
@@ -427,7 +429,7 @@ test("only the DAG acts on the schedules that it owns", async () => {
   const { page, context } = await console_.open("/demo/schedules?all=yes&q=nightly");
   await page.getByRole("link", { name: "flights.nightly/join" }).waitFor();
   expect(await page.getByRole("button", { name: /^Act on all/ }).isDisabled()).toBe(true);
-  await page.getByLabel(/^with 1 node of DAGs/).uncheck();
+  await page.getByLabel(/^also 1 node of DAGs/).uncheck();
   await page.getByText(/No schedule fits/).waitFor();
   await context.close();
 });

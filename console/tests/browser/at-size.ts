@@ -11,7 +11,7 @@ interface View {
   path: string;
   /** What appears with the first rows. */
   rows: string;
-  /** Words to type into the palette once the page is there; the time begins with the first of them. */
+  /** Words to type into the palette once the page has all its answers; the time begins with the first of them. */
   words?: string;
 }
 
@@ -62,11 +62,17 @@ async function open(view: View) {
       ms: Math.round(request.timing().responseEnd),
     });
   });
+  async function quiet(since: number) {
+    while (pending > 0 || Date.now() - last < QUIET_MS) {
+      if (Date.now() - since > PATIENCE_MS) break;
+      await page.waitForTimeout(50);
+    }
+  }
   let began = Date.now();
   await page.goto(`${url.origin}${view.path}${url.hash}`, { waitUntil: "commit" });
   if (view.words) {
     await page.locator(".big-figure").first().waitFor({ timeout: PATIENCE_MS });
-    await page.waitForTimeout(1000);
+    await quiet(began);
     requests.length = 0;
     began = Date.now();
     await page.keyboard.press("Control+k");
@@ -80,10 +86,7 @@ async function open(view: View) {
     throw new Error(`${view.name} shows no rows: ${text.slice(0, 600)}\n${asked.join("\n")}`, { cause: error });
   }
   const first = Date.now() - began;
-  while (pending > 0 || Date.now() - last < QUIET_MS) {
-    if (Date.now() - began > PATIENCE_MS) break;
-    await page.waitForTimeout(50);
-  }
+  await quiet(began);
   const whole = Math.max(first, last - began);
   const longest = await page.evaluate(() => (window as unknown as { seen: { longest: number } }).seen.longest);
   await context.close();

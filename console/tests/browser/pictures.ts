@@ -1,8 +1,7 @@
 // The pictures of the documents: `node tests/browser/pictures.ts` takes those of the stand-in and its generated data,
-// `node tests/browser/pictures.ts URL NAMESPACE [DAG]` those with the data of `make demo`.
+// `node tests/browser/pictures.ts URL NAMESPACE` those with the data of `make demo`.
 //
-// URL is the address that `sluice console --no-open` prints. DAG is the full name of a DAG of any namespace, such as that
-// of `make example NAME=retraining.retrain`. Each picture goes to docs/pictures and has at most 300 kB.
+// URL is the address that `sluice console --no-open` prints. Each picture goes to docs/pictures and has at most 300 kB.
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
@@ -26,24 +25,24 @@ interface Picture {
 const GENERATED: Picture[] = [
   { name: "home", path: "/demo", text: "Held up by", height: 800 },
   { name: "schedules", path: "/demo/schedules", text: /^10,000/, height: 700 },
-  { name: "queue", path: "/demo/queue", text: /5,000 wait/, height: 640 },
+  { name: "queue", path: "/demo/queue?open=workflow:demo.flights.clean", text: /5,000 wait/, height: 640 },
   { name: "run", path: `/demo/runs/${run(25).run_id}?tab=log`, text: /WARN/, height: 640 },
+  { name: "dag", path: "/demo/dags/flights/nightly?node=evaluate", text: "needs jfk COMPLETED", height: 640 },
   { name: "timeline-dark", path: "/demo/timeline", text: /\d attempts/, height: 640, dark: true },
 ];
 
-const demo = (namespace: string, dag: string): Picture[] => [
+const demo = (namespace: string): Picture[] => [
   { name: "schedule", path: `/${namespace}/schedules/flights/join`, text: "waits for", height: 800 },
   { name: "timeline", path: `/${namespace}/timeline?span=15`, text: /\d attempts/, height: 420 },
-  ...(dag ? [{ name: "dag", path: `/dags/${dag}`, text: /^Run /, height: 700 }] : []),
 ];
 
-const [url, namespace = "", dag = ""] = process.argv.slice(2);
+const [url, namespace = ""] = process.argv.slice(2);
 const stand = url ? null : await stage();
 const browser = stand?.browser ?? (await launch());
 const { origin, hash } = url ? new URL(url) : { origin: stand?.origin, hash: `#token=${stand?.token}` };
 const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
 await page.goto(`${origin}/${hash}`);
-for (const { name, path, text, height, dark = false } of url ? demo(namespace, dag) : GENERATED) {
+for (const { name, path, text, height, dark = false } of url ? demo(namespace) : GENERATED) {
   await page.setViewportSize({ width: 1280, height });
   await page.emulateMedia({ colorScheme: dark ? "dark" : "light" });
   await page.goto(origin + path);

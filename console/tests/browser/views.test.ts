@@ -118,6 +118,25 @@ test("an address of sluice open leads to its view and no further", async () => {
   await context.close();
 });
 
+test("a link to a part of a run keeps it, however short the address is", async () => {
+  const { run_id } = run(25);
+  const { page, context } = await console_.open(`/demo/runs/${run_id}?tab=log`);
+  for (const path of ["", `/runs/${run_id}`, `/open/${run_id}`, `/jobs/${run_id}`, `/demo/jobs/${run_id}`]) {
+    if (path) await page.goto(`${console_.origin}${path}?tab=log&zone=local`);
+    await page.getByText("INFO wrote part 39").waitFor();
+    await page.locator('.tabs a[aria-current="page"]').getByText("Log").waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/demo/runs/${run_id}`);
+    expect(new URL(page.url()).searchParams.get("tab")).toBe("log");
+    expect(new URL(page.url()).searchParams.get("zone")).toBe(path ? "local" : null);
+    await page.reload();
+    await page.getByText("INFO wrote part 39").waitFor();
+  }
+  await page.goBack();
+  await page.getByRole("link", { name: "Attempts" }).click();
+  await page.waitForURL(/tab=attempts/);
+  await context.close();
+});
+
 test("the queue shows its first jobs while the others come", async () => {
   const { page, context } = await console_.open("/nowhere");
   let release = () => {};

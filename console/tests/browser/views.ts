@@ -25,7 +25,7 @@ export const VIEWS: View[] = [
   ["lineage of a run", `/demo/runs/${run(25).run_id}?tab=lineage`, "Led to it"],
   ["lineage", "/demo/graph", "at least 200 nodes"],
   ["dags", "/demo/dags", "Trains a model"],
-  ["dag", "/demo/dags/flights/nightly?node=evaluate", "waits for jfk, which failed"],
+  ["dag", "/demo/dags/flights/nightly?node=evaluate", "needs jfk COMPLETED, which is FAILED"],
   ["message", "/demo/messages/flights/beat", "@every 10s"],
   ["datasets", "/demo/datasets", "weather"],
   ["dataset", "/demo/datasets/weather?at=2013/12/20", "missing"],

@@ -4,7 +4,7 @@ import type { Job } from "../../src/api/types";
 import { differences, lineDiff } from "../../src/lib/diff";
 import { fits, parseFilter, toggleTerm } from "../../src/lib/filter";
 import { best } from "../../src/lib/fuzzy";
-import { byHolder, useInWords } from "../../src/lib/held";
+import { byHolder, useInWords, waitsFor } from "../../src/lib/held";
 import { lateBy, lateFirst, missedBy } from "../../src/lib/late";
 import { dayOf, halfYear, isOfOneDay, partitionOfDay, reachOf } from "../../src/lib/partitions";
 import { inShort, ofPartition, pieces } from "../../src/lib/sentence";
@@ -77,31 +77,55 @@ test("changed paths of a definition, with what is new", () => {
   expect(lineDiff("a\nb\nc", "a\nx\nc").map((line) => line.mark + line.text)).toEqual([" a", "-b", "+x", " c"]);
 });
 
-const job = (given: Partial<Job>) =>
+type Kind = Job["waits_for"][number]["kind"];
+
+/** A job that waits for these things: its kind, and what it is in words. */
+const job = (waits: [Kind, string][], given: Partial<Job> = {}) =>
   ({
     reason: "",
-    state: "PENDING_TRIGGER",
+    state: "PENDING_CONSTRAINTS",
     created_at: "2026-11-22T10:00:00Z",
+    waits_for: waits.map(([kind, of]) => ({ kind, name: of, of, changes_at: null })),
     queue: null,
-    queued_in: null,
     ...given,
   }) as Job;
 
 test("the queue is by what would let jobs go", () => {
   const groups = byHolder([
-    job({ state: "PENDING_TRIGGER" }),
-    job({ reason: "waits for an approval by lead", state: "PENDING_CONSTRAINTS" }),
-    job({ queued_in: "pool:demo.small", queue: { of: "pool demo.small", position: 2, waiting: 2 } }),
-    job({ queued_in: "pool:demo.small", queue: { of: "pool demo.small", position: 1, waiting: 2 } }),
-    job({ state: "PENDING_CONSTRAINTS", wake_at: "2026-11-22T22:00:00Z" }),
+    job([["data", "schedule demo.a.b"]]),
+    job([["data", "schedule demo.a.c"]]),
+    job([["approval", "approved by a lead"]], { reason: "on hold" }),
+    job([["limit", "pool:demo.small"]], { queue: { of: "pool demo.small", position: 2, waiting: 2 } }),
+    job([["limit", "pool:demo.small"]], { queue: { of: "pool demo.small", position: 1, waiting: 2 } }),
+    job([["clock", "its instant"]], { reason: "approved" }),
+    job([
+      ["window", "between 22:00 and 06:00"],
+      ["approval", "approved by a lead"],
+    ]),
+    job([["window", "not on a holiday"]]),
+    job([["grant", "a grant of lake"]]),
+    job([["pause", "schedule demo.a.b"]], { reason: "waits for a grant of lake" }),
   ]);
-  expect(groups.map((group) => [group.kind, group.jobs.length])).toEqual([
-    ["limit", 2],
-    ["approval", 1],
-    ["data", 1],
-    ["clock", 1],
+  expect(groups.map((group) => [group.kind, group.title, group.jobs.length])).toEqual([
+    ["limit", "pool:demo.small", 2],
+    ["approval", "approval", 1],
+    ["data", "data and events", 2],
+    ["window", "between 22:00 and 06:00", 1],
+    ["window", "not on a holiday", 1],
+    ["clock", "a clock", 1],
+    ["pause", "a paused schedule", 1],
+    ["grant", "a grant of lake", 1],
   ]);
   expect(groups[0]?.jobs.map((waiting) => waiting.queue?.position)).toEqual([1, 2]);
+});
+
+test("a job may wait for an approval among others", () => {
+  const both = job([
+    ["window", "between 22:00 and 06:00"],
+    ["approval", "approved by a lead"],
+  ]);
+  expect(waitsFor(both, "approval")).toBe(true);
+  expect(waitsFor(both, "pause")).toBe(false);
 });
 
 test("the calendar has whole weeks from Monday on", () => {

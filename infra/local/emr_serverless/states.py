@@ -52,7 +52,7 @@ def check_move(previous: str, state: str) -> None:
 def reached(current: str, state: str) -> bool:
     """Whether `current` is at or past `state` on the way to RUNNING.
 
-    A run that starts again after a restart of the emulator keeps the state that its callers have read: for them the run
+    A run that starts again after a restart of the emulator keeps the state that its callers have read. For them the run
     never stopped, and states never go backwards within an attempt.
     """
     return current not in _FORWARD or _FORWARD.index(current) >= _FORWARD.index(state)

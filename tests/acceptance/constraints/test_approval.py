@@ -89,7 +89,7 @@ def test_c16_no_approval_in_time_aborts_and_a_second_is_ignored() -> None:
     world, job_id = wanting(role="DataOwner", timeout="2h")
     world.pass_by("2h1m")
     assert [record.kind for record in world.records("a")] == ["ABORTED"]
-    assert "no approval until 2026-03-02T14:00:00.000Z" in world.records("a")[0].reason
+    assert "not approved by 2026-03-02T14:00:00.000Z" in world.records("a")[0].reason
 
     other, job_id = wanting(role="DataOwner")
     first = actions.approve(other.ports, job_id, ADA)

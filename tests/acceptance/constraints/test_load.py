@@ -52,6 +52,16 @@ def test_c6_a_job_waits_for_a_metric_and_why_shows_last_reading() -> None:
     assert [run.claimed_at for run in world.runs("a")] == [NOON + 2 * MINUTE]
 
 
+@pytest.mark.parametrize("below", [0.7, 1e17, -1e-9])
+def test_c6_a_load_is_measured_however_large_its_bound_is(below: float) -> None:
+    """A metric of bytes may have a bound of which 1 less is the same number."""
+    world = waiting_for(load(CPU, below=below), value=2 * below if below > 0 else 0)
+    assert len(world.targets.measured) == 1
+    world.targets.load = below / 2 if below > 0 else 2 * below
+    world.pass_by("61s")
+    assert len(world.runs("a")) == 1
+
+
 def test_c6_between_two_readings_a_check_measures_nothing() -> None:
     world = waiting_for(load(CPU, below=0.7, recheck="10m"))
     for number in (2, 3):

@@ -39,9 +39,9 @@ def test_l4_a_hold_gathers_without_launching_until_the_resume(world: World) -> N
     assert held.job_id == before.job_id
     assert world.runs("daily") == []
     answer = why(world, "daily")
-    assert answer["why"] == "the schedule has been on hold since 2026-03-02T12:00:00.000Z"
+    assert answer["why"] == "the schedule has been paused (hold) since 2026-03-02T12:00:00.000Z"
     assert "resuming the schedule" in answer["wakes"]
-    assert "1 waiting: resume it" in why_schedule(world, "daily")["why"]
+    assert "1 job waiting: resume the schedule" in why_schedule(world, "daily")["why"]
 
     world.resume("daily")
     world.settle()
@@ -149,7 +149,7 @@ def test_l4_a_drain_launches_what_is_met_and_drops_what_is_not(world: World) -> 
     world.finish()
     world.settle()
     assert world.runs("daily")[1].run_id == waiting.job_id
-    assert "takes no more work" in why_schedule(world, "daily")["why"]
+    assert "has taken no new work" in why_schedule(world, "daily")["why"]
 
     world.clock.pass_by("1s")
     world.resume("daily")

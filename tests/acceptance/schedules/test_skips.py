@@ -78,7 +78,7 @@ def test_l19_a_schedule_with_failing_runs_is_held_with_reason(world: World) -> N
 
     answer = why_schedule(world, "daily")
     assert answer["state"] == "hold"
-    assert "2 runs failed in a row, the last one was" in answer["why"]
+    assert "2 runs failed in a row; the last one was" in answer["why"]
     world.upload(day(5))
     world.pass_by("2m")
     assert states(world, "daily") == ["FAILED", "SUCCEEDED", "FAILED", "FAILED"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 from chalicelib.aws.tables.audited import AuditedLedger
 from chalicelib.core.audit.author import Author
@@ -11,26 +12,23 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.writes import MAX_WRITES, Conflict, Create, Put, PutDefinition, PutState, Write
 from chalicelib.wiring import SystemClock
+from tests.support.ledgers import LedgerBetween
 
 NEW = PutDefinition(Definition("policy", "demo.calm", {"max_events": 5}, 1, 1000, "ada"), None)
 AUTHOR = Author(None, "put_policy")
 
 
-class Kept:
-    """A ledger that keeps the plans of its commits, and answers each with a conflict or None."""
+class Kept(LedgerBetween):
+    """A ledger that keeps the plans of its commits and puts, and answers each commit with a conflict or None."""
 
     def __init__(self, answer: Conflict | None = None) -> None:
+        super().__init__(SimpleNamespace(commit=lambda writes: answer, put_all=lambda writes: None))
         self.plans: list[Sequence[Write]] = []
-        self.answer = answer
 
-    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+    def before(self, writes: Sequence[Write]) -> None:
         self.plans.append(writes)
-        return self.answer
 
-    def number(self, limit_name: str) -> int:
-        return 1
-
-    def put_all(self, writes: Sequence[Put]) -> None:
+    def before_puts(self, writes: Sequence[Put]) -> None:
         self.plans.append(writes)
 
 

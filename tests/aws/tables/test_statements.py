@@ -160,6 +160,7 @@ OTHERS: list[Write] = [
     ExpectDefinition(Definition("pool", "demo.p", {}, 2, NOON, edition=3)),
     PutDefinition(Definition("pool", "demo.p", {}, 2, NOON, edition=3), 2, 2),
     NewEdition("workflow:demo.flights.clean", 4),
+    NewEdition("workflow:demo.flights.clean", 0),
     DeleteJob(rows.job()),
     DeleteJob(rows.job(), exact=True),
     DeleteJob(QUEUED),

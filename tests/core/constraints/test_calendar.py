@@ -90,6 +90,18 @@ def test_a_job_waits_for_calendar_day_or_is_aborted_with_reason() -> None:
     assert isinstance(decide(met(), strict, at("2026-03-03T00:00:00Z")), Launch)
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"only": ["tue"]}, "only on tue in UTC"),
+        ({"excluding": ["12-25"]}, "not on 12-25 in UTC"),
+        ({"only": ["tue"], "excluding": ["12-25"], "zone": "Asia/Tokyo"}, "only on tue, not on 12-25 in Asia/Tokyo"),
+    ],
+)
+def test_c14_a_calendar_describes_the_lists_that_it_has(fields: Any, words: str) -> None:
+    assert calendar(**fields).rule == f"{words}, else wait"
+
+
 def test_a_calendar_of_past_days_only_is_described_as_such() -> None:
     rule = {"type": "calendar", "only": ["2026-03-01"]}
     waits = decide(met(), facts(schedule=schedule(constraints=[rule])), NOON)

@@ -266,7 +266,7 @@ def test_c10_an_abort_names_the_timeout_and_the_awaited_event() -> None:
 
 def test_c10_on_hold_a_job_waits_for_its_timeout_or_the_resume() -> None:
     held = schedule_state(mode="hold", mode_at=NOON, reason="maintenance")
-    why = f"the schedule has been on hold since {iso(NOON)} (maintenance)"
+    why = f"the schedule has been paused (hold) since {iso(NOON)} (maintenance)"
     aborts = facts(schedule_state=held, schedule=schedule(timeout={"after": "2h", "then": "abort"}))
     assert decide(met(), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why)
     assert decide(met(queued_in=LIMIT), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why, yields=True)
@@ -274,5 +274,5 @@ def test_c10_on_hold_a_job_waits_for_its_timeout_or_the_resume() -> None:
     assert decide(met(), runs, NOON + 2 * HOUR) == Wait(None, "PENDING_CONSTRAINTS", why)
     silent = facts(schedule_state=replace(held, reason=""), schedule=schedule(timeout="never"))
     assert decide(met(), silent, NOON) == Wait(
-        None, "PENDING_CONSTRAINTS", f"the schedule has been on hold since {iso(NOON)}"
+        None, "PENDING_CONSTRAINTS", f"the schedule has been paused (hold) since {iso(NOON)}"
     )

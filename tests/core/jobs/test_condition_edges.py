@@ -13,7 +13,7 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, iso
 from chalicelib.core.jobs import conditions
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
-from tests.core.builders import LIMIT, NAME, NOON, concurrency, facts, job, met, schedule
+from tests.core.builders import LIMIT, NAME, NOON, concurrency, facts, job, met, schedule, workflow
 
 CPU: dict[str, Any] = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization"}}
 LOAD: dict[str, Any] = {"type": "load", "of": CPU, "below": 0.7}
@@ -188,7 +188,7 @@ def test_c16_an_approval_that_is_late_aborts() -> None:
     assert waits == Condition(constraint(limited), False, f"{rule}: waits for approval", ends)
     assert (waits.waits, waits.aborts) == (True, False)
     [late] = evaluate(limited, now=ends)
-    assert late == Condition(constraint(limited), False, f"{rule}: no approval until {iso(ends)}", ends, abort=True)
+    assert late == Condition(constraint(limited), False, f"{rule}: not approved by {iso(ends)}", ends, abort=True)
     assert (late.waits, late.aborts) == (False, True)
 
 
@@ -198,6 +198,13 @@ def test_c16_the_time_for_an_approval_counts_from_the_match() -> None:
     assert later.until == NOON + HOUR + MINUTE
     [unmet] = evaluate(limited, what=job("gathering"), now=NOON + DAY)
     assert (unmet.until, unmet.abort) == (NOON + DAY + HOUR, False)
+
+
+def test_c16_the_approval_of_its_workflow_follows_all_others() -> None:
+    asks = workflow(approval={"type": "approval", "role": "owner"})
+    delay, own = evaluate({"type": "delay", "after": "1m"}, workflow=asks)
+    assert own.why == f"approved by a owner for workflow {NAME}, else wait: waits for approval"
+    assert [each.met for each in (delay, own)] == [False, False]
 
 
 # -- probe (C15) ---------------------------------------------------------------------------------------------------

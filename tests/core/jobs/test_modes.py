@@ -89,7 +89,7 @@ def test_l4_a_held_job_says_so_and_since_when(mode: Mode) -> None:
     held = facts(
         schedule_state=schedule_state(mode=mode, mode_at=NOON, updated_at=NOON + HOUR, reason="3 runs failed in a row")
     )
-    why = f"the schedule has been on {mode} since 2026-03-02T12:00:00.000Z (3 runs failed in a row)"
+    why = f"the schedule has been paused ({mode}) since 2026-03-02T12:00:00.000Z (3 runs failed in a row)"
     assert decide(met(), held, NOON) == Wait(NOON + 24 * HOUR, "PENDING_CONSTRAINTS", why)
 
 

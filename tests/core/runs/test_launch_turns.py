@@ -99,6 +99,50 @@ def test_e3_run_blocked_by_another_pace_says_so_and_is_rechecked() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("reason", "calls", "why"),
+    [
+        ("throttled; waits for a permit of the EMR start rate: one start every 1s", 1, f"throttled; {NIGHT_WORDS}"),
+        ("no; no; waits for a permit of the EMR start rate", 2, f"no; no; {NIGHT_WORDS}"),
+        ("waits for a permit of the EMR start rate: one start every 1s", 1, NIGHT_WORDS),
+        ("waits for a permit of the EMR start rate: one start every 1s", 0, NIGHT_WORDS),
+    ],
+)
+def test_e3_a_run_that_waits_elsewhere_moves_to_its_slowest_pace(reason: str, calls: int, why: str) -> None:
+    waits = rows.run(queued_in="emr:app-1", rank=RANK, reason=reason, calls=calls)
+    plan = launch.queue(waits, Route((), NIGHT), {"policy:demo.night": NIGHT_HELD}, NOON)
+    assert plan == [
+        Replace(replace(waits, queued_in="policy:demo.night", reason=why, rev=2, wake_at=LATER)),
+        RemoveWaiter(place("emr:app-1")),
+        LeaveQueue("emr:app-1"),
+        JoinQueue(NIGHT, NOON + 150, NOON + MINUTE - 600, rev=7, behind=False),
+        Create(place("policy:demo.night")),
+    ]
+
+
+@pytest.mark.parametrize(("asked", "stored", "behind"), [(0, 0, False), (1, 0, True), (0, 1, True), (3, 3, True)])
+def test_e3_a_run_may_always_join_a_queue_in_parts(asked: int, stored: int, behind: bool) -> None:
+    """Of a divided queue no single row shows whether others wait, so nobody takes a permit without joining it."""
+    pace, state = replace(NIGHT, parts=asked), LimitState("policy:demo.night", parts=stored)
+    [_, join, _] = launch.queue(rows.run(), Route((), pace), {"policy:demo.night": state}, NOON)
+    assert isinstance(join, JoinQueue)
+    assert join.behind is behind
+
+
+@pytest.mark.parametrize(
+    ("fields", "waits"),
+    [
+        ({"lease_until": LATER, "wake_at": LATER}, True),
+        ({"lease_until": LATER, "wake_at": NOON}, False),
+        ({"lease_until": None, "wake_at": None}, False),
+        ({"lease_until": LATER, "wake_at": LATER, "target_id": "app/job"}, False),
+        ({"lease_until": LATER, "wake_at": LATER, "state": "RUNNING"}, False),
+    ],
+)
+def test_w10_only_a_call_without_an_answer_waits_for_its_lease(fields: dict[str, Any], waits: bool) -> None:
+    assert launch.is_on_record(replace(rows.run(), **fields)) is waits
+
+
 def test_e3_a_run_may_be_blocked_by_a_pace_without_a_limit_row() -> None:
     [queued, join, _] = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {}, NOON)
     assert isinstance(queued, Replace)

@@ -86,6 +86,35 @@ def test_a_day_is_over_at_the_midnight_of_its_zone() -> None:
     assert iso(friday.end_of(parse_instant("2026-04-24T12:00:00Z")) or 0) == "2026-04-24T21:00:00.000Z"
 
 
+@pytest.mark.parametrize(
+    ("entries", "end"),
+    [
+        (["2026-03-02", "2026-03-03"], "2026-03-04"),
+        (["2026-03-02", "2026-03-04"], "2026-03-03"),
+        ([{"from": "2026-03-01", "to": "2026-03-05"}, {"from": "2026-03-05", "to": "2026-03-20"}], "2026-03-21"),
+        ([{"from": "2026-03-01", "to": "2026-03-20"}, "2026-03-05"], "2026-03-21"),
+        ([{"from": "2026-03-02T09:00:00Z", "to": "2026-03-02T17:00:00Z"}, "mon"], "2026-03-03"),
+    ],
+)
+def test_days_that_touch_or_overlap_end_together(entries: Any, end: str) -> None:
+    assert read(entries).end_of(NOON) == parse_instant(f"{end}T00:00:00Z")
+
+
+def test_the_end_of_a_day_is_later_than_each_instant_in_it() -> None:
+    """In 2010, the clocks of St. John's went back from Sunday 00:01 to Saturday 23:01: Saturday was over twice."""
+    again = parse_instant("2010-11-07T03:00:00Z")
+    assert read(["sat"], "America/St_Johns").end_of(again) == again + 1
+
+
+def test_a_search_ends_with_its_horizon_or_the_calendar() -> None:
+    """Any day comes within 40 years, so a search that takes longer finds nothing."""
+    for ends, opens in ((days.HORIZON - 1, NOON + days.HORIZON - 1), (days.HORIZON, None)):
+        window = {"from": iso(NOON), "to": iso(NOON + ends)}
+        assert days.first_allowed(None, read([window]), NOON) == opens
+    assert read(["12-25"]).next_begin(parse_instant("9999-12-24T12:00:00Z")) == parse_instant("9999-12-25T00:00:00Z")
+    assert read(["12-25"]).next_begin(parse_instant("9999-12-25T12:00:00Z")) is None
+
+
 def test_years_of_single_dates_are_skipped_at_once() -> None:
     dates = [f"{date(2026, 3, 2) + timedelta(days=number)}" for number in range(exclusions.MAX_ENTRIES)]
     opens = days.first_allowed(None, read(dates), NOON)
@@ -141,6 +170,14 @@ WORKING = ["mon", "tue", "wed", "thu", "fri"]
         ([{"from": "2026-03-07T00:00:00Z", "to": "2026-03-07T08:00:00Z"}], ["sat"], False),
         ([{"from": "2026-03-07T00:00:00Z", "to": "2026-03-07T08:00:00Z"}], YEAR, True),
         (["2020-01-01"], ["sat"], False),  # past, and no contradiction
+        (["sat", "2026-03-09"], ["sat", "2026-03-09"], True),
+        (["sat", "2026-03-09"], ["sat", "2026-03-10"], False),
+        # Of a window that is longer than a search, the last day alone is left.
+        (
+            [{"from": "2026-03-07", "to": f"{date(2026, 3, 7) + timedelta(days=days.MAX_DAYS)}"}],
+            [{"from": "2026-03-07", "to": f"{date(2026, 3, 7) + timedelta(days=days.MAX_DAYS - 1)}"}],
+            False,
+        ),
     ],
 )
 def test_contradictory_rules_allow_no_day_at_any_time(only: Any, excluding: Any, nothing: bool) -> None:

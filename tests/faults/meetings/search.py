@@ -116,19 +116,24 @@ class Meeting:
             found.add(self.search(most, seed))
         return found
 
-    def sample(self, most: int, seed: int) -> Found:
+    def sample(self, most: int, seed: int, late: float = LATE) -> Found:
         """Try up to ``most`` orders, each with some switches. A switch comes right after a call that conflicts with a
-        call of another invocation: any other switch is equal to one at such a call, or to none.
+        call of another invocation: any other switch is equal to one at such a call, or to none. ``late`` is the share
+        of orders in which time passes.
         """
         chosen, found = random.Random(seed), Found(whole=False)
         cuts = self._cuts()
-        orders = dict.fromkeys(self._with_switches(chosen, cuts) for _ in range(3 * most))
+        orders = dict.fromkeys(self._with_switches(chosen, cuts, late) for _ in range(3 * most))
         for order in list(orders)[:most]:
             answer, _ = self.try_order(order)
             found.orders += 1
             if answer:
                 found.broken.append((order, answer))
         return found
+
+    def sample_late(self, most: int, seed: int) -> Found:
+        """The same, with orders in which time passes, as far as the invocations have conflicts."""
+        return self.sample(most, seed, late=1)
 
     def _cuts(self) -> list[list[int]]:
         """For each invocation, after how many calls the last one conflicts with a call of another invocation. The calls
@@ -149,11 +154,11 @@ class Meeting:
             _alone[key] = [call for _, call in search.calls]
         return _alone[key]
 
-    def _with_switches(self, chosen: random.Random, cuts: Sequence[Sequence[int]]) -> Order:
+    def _with_switches(self, chosen: random.Random, cuts: Sequence[Sequence[int]], share: float) -> Order:
         """An order with up to `SWITCHES` switches at the cuts of the invocations, and sometimes a time that passes."""
         actors = range(len(self.acts))
         order, made, ended = Order(()), [0] * len(self.acts), set[int]()
-        late = self.situation.spans and chosen.random() < LATE
+        late = self.situation.spans and chosen.random() < share
         for _ in range(chosen.randint(1, SWITCHES)):
             last = order.segments[-1][0] if order.segments else TIME
             able = [actor for actor in actors if actor not in ended and actor != last]

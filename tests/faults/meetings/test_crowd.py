@@ -14,6 +14,7 @@ import pytest
 from tests.faults.meetings import situations_crowd as here
 from tests.faults.meetings import test_deliveries, test_queues, test_runs
 from tests.faults.meetings.entry import BOUNDED, LONG, Named, meetings, try_orders
+from tests.faults.meetings.search import Meeting
 
 MEETINGS = meetings({"crowd": here.CROWD})
 
@@ -39,6 +40,11 @@ def test_each_kind_has_an_act_in_the_crowd() -> None:
 @pytest.mark.parametrize("meeting", MEETINGS)
 def test_a_crowd_keeps_promises_in_a_bounded_number_of_orders(meeting: Named, record_property: Any) -> None:
     try_orders(meeting, BOUNDED, record_property)
+
+
+@pytest.mark.parametrize("meeting", MEETINGS)
+def test_a_crowd_keeps_promises_while_time_passes(meeting: Named, record_property: Any) -> None:
+    try_orders(meeting, BOUNDED, record_property, Meeting.sample_late)
 
 
 @pytest.mark.long

@@ -44,7 +44,7 @@ def test_t23_a_repeated_state_costs_nothing(world: World) -> None:
     change = world.alarm("disk full")
     again = world.alarm("disk full", delivered=False)
     with counted_calls(world) as calls:
-        assert world.deliver_alarm(again) == "ignored: its state was ALARM before"
+        assert world.deliver_alarm(again) == "ignored: the alarm was in the state ALARM before"
     assert calls == []
     assert change.is_new_state
 

@@ -12,13 +12,14 @@ from chalicelib import handlers
 from chalicelib.aws.hints import encode
 from chalicelib.core.instants import SECOND
 from chalicelib.core.targets.answers import Never
-from chalicelib.core.writes import Conflict, Write
+from chalicelib.core.writes import Write
 from chalicelib.flow.jobs import deliver
 from chalicelib.flow.jobs.batch import prepare
 from chalicelib.flow.system import sweep
 from chalicelib.flow.system.dispatch import dispatch_together
 from chalicelib.ports import Ports, RowRequest
 from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, spread
+from tests.support.ledgers import LedgerBetween
 from tests.support.world import World, flights
 
 
@@ -205,16 +206,15 @@ def test_the_client_of_a_target_is_made_before_the_instant(count: int) -> None:
     assert len(ids(world)) == count
 
 
-class _Commits:
-    """Wraps a ledger, and keeps the number of writes of each commit."""
+class _Commits(LedgerBetween):
+    """Keeps the number of writes of each commit."""
 
-    def __init__(self, world: World) -> None:
-        self._inner = world.ports.ledger
+    def __init__(self, inner: Any) -> None:
+        super().__init__(inner)
         self.sizes: list[int] = []
 
-    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+    def before(self, writes: Sequence[Write]) -> None:
         self.sizes.append(len(writes))
-        return self._inner.commit(writes)
 
 
 @pytest.mark.parametrize(("takes", "sizes"), [("300ms", [100, 20]), ("1s", [20] * 6)])
@@ -225,7 +225,7 @@ def test_sends_below_a_second_are_recorded_together(takes: str, sizes: list[int]
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
     Interfering(world, takes=takes)
-    commits = _Commits(world)
+    commits = _Commits(world.ports.ledger)
     assert len(deliver.send(replace(world.ports, ledger=commits), leased).ends) == 60
     assert [size for size in commits.sizes if size > 1] == sizes
 

@@ -138,11 +138,11 @@ def test_o2_a_row_that_keeps_failing_is_counted_when_parked(world: World) -> Non
     assert world.metrics.of(metrics.ROWS_PARKED) == [1]
 
 
-def test_o2_a_write_overtaken_by_another_counts_as_a_lost_race(world: World) -> None:
+def test_o2_a_write_overtaken_by_another_counts_as_a_conflict(world: World) -> None:
     assert world.ports.ledger.commit([Create(rows.job())]) is None
-    assert world.metrics.of(metrics.RACES_LOST) == []
+    assert world.metrics.of(metrics.WRITE_CONFLICTS) == []
     assert world.ports.ledger.commit([Create(rows.job())]) is not None
-    assert world.metrics.of(metrics.RACES_LOST) == [1]
+    assert world.metrics.of(metrics.WRITE_CONFLICTS) == [1]
 
 
 def test_o2_a_delivery_that_is_given_up_is_counted(world: World) -> None:

@@ -5,9 +5,9 @@ import { paths } from "../../lib/paths";
 import { countsInWords, lookOfDay, monthsAbove, weeks } from "../../lib/weeks";
 import { Go } from "../../parts/go";
 import { Await } from "../../parts/panel";
+import { WeekdayNames } from "../../parts/weekdays";
 
 const WORDS = { none: "", ok: "✓", some: "!", bad: "✗", never: "⤫", run: "▶" };
-const NAMES = ["Mo", "Tu", "We", "Th", "Fr", "Sa", "Su"];
 
 /** 26 weeks of days: what ran and failed on each; a cell opens the runs of its day. */
 export function Calendar({ name }: { name: string }) {
@@ -18,11 +18,7 @@ export function Calendar({ name }: { name: string }) {
     <Await query={query}>
       {(data) => (
         <div className="calendar" role="group" aria-label={`Days from ${data.from} to ${data.to}`}>
-          <div className="calendar-names" aria-hidden="true">
-            {NAMES.map((day) => (
-              <span key={day}>{day}</span>
-            ))}
-          </div>
+          <WeekdayNames />
           {weeks(data.from, data.to, data.days).map((week, number, all) => {
             return (
               <div key={number} className="calendar-week">

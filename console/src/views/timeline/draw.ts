@@ -83,18 +83,21 @@ export function draw(context: CanvasRenderingContext2D, scene: Scene, scale: num
 function drawRow(context: CanvasRenderingContext2D, bars: Bar[], y: number, colours: Colours): void {
   context.fillStyle = colours.bars.waiting;
   for (const bar of bars) if (bar.look === "waiting") context.fillRect(bar.x, y + 9, bar.width, 5);
-  for (const bar of bars) {
-    if (bar.look === "waiting") continue;
+  const ran = bars.filter((bar) => bar.look !== "waiting");
+  for (const [index, bar] of ran.entries()) {
     context.fillStyle = colours.bars[bar.look];
     // A pixel between bars tells two runs apart from one long run.
     context.fillRect(bar.x, y + 5, bar.width > 3 ? bar.width - 1 : bar.width, ROW - 11);
-    if (bar.look === "failed" && bar.width < 14) {
+    // Of a bar that the next one covers in part, the mark stands in the part that is seen.
+    const next = ran[index + 1];
+    const seen = next && next.x > bar.x ? Math.min(bar.width, next.x - bar.x) : bar.width;
+    if (bar.look === "failed" && seen < 14) {
       // A notch tells a failure apart without its colour.
       context.clearRect(bar.x, y + 13, bar.width, 2);
     } else if (bar.look === "failed") {
       context.fillStyle = colours.mark;
       context.font = "11px sans-serif";
-      context.fillText("✗", bar.x + bar.width / 2 - 4, y + 15);
+      context.fillText("✗", bar.x + seen / 2 - 4, y + 15);
     }
   }
 }

@@ -1,0 +1,70 @@
+"""What holds waiting jobs, during one request: the rows of their schedules are read a hundred per call, each once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from chalicelib.core.instants import iso_or_none
+from chalicelib.core.jobs import holds
+from chalicelib.core.jobs.holds import Hold
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.flow.facts import Parsed
+from chalicelib.ports import Page, Ports, RowRequest
+
+View = dict[str, Any]
+Read = Callable[[int, str | None], Page[Job]]
+
+
+class Holding:
+    """What holds each of many waiting jobs. All reads are eventually consistent, as those of the lists are."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._parsed = Parsed()
+        self._states: dict[str, ScheduleState | None] = {}
+
+    def page(self, read: Read) -> Read:
+        """The same read of a list, which also reads what the views of its jobs need."""
+
+        def reading(limit: int, cursor: str | None) -> Page[Job]:
+            page = read(limit, cursor)
+            self.read(page.items)
+            return page
+
+        return reading
+
+    def read(self, jobs: Iterable[Job]) -> None:
+        """Read the schedules of those jobs whose own rows do not say what holds them."""
+        now = self._ports.clock.now()
+        unclear = {job.schedule for job in jobs if holds.by_row(job, now) is None}
+        names = sorted(unclear - self._states.keys())
+        known, states = states_and_versions(self._ports, names)
+        for name in names:
+            self._states[name] = states.get(name)
+            self._parsed.schedule(known, states.get(name))
+
+    def of(self, job: Job) -> tuple[Hold, ...]:
+        """What holds a job, at least one."""
+        now = self._ports.clock.now()
+        if holds.by_row(job, now) is None and job.schedule not in self._states:
+            self.read([job])
+        state = self._states.get(job.schedule)
+        return holds.holds_of(job, state, self._parsed.schedule(self._ports, state), now)
+
+
+def states_and_versions(ports: Ports, names: Iterable[str]) -> tuple[Ports, dict[str, ScheduleState]]:
+    """The ports that know the state and the present definition of each of these schedules, and the states of those that
+    exist."""
+    named = list(names)
+    wanted: list[RowRequest] = [("schedule_state", name) for name in named]
+    known = ports.prefetch.read(ports, wanted, strong=False)
+    found = ((name, known.catalog.schedule_state(name)) for name in named)
+    states = {name: state for name, state in found if state is not None}
+    versions: list[RowRequest] = [("version", name, state.version) for name, state in states.items()]
+    return known.prefetch.read(known, versions, strong=False), states
+
+
+def hold_view(hold: Hold) -> View:
+    return {"kind": hold.kind, "name": hold.name, "of": hold.of, "changes_at": iso_or_none(hold.changes_at)}
