@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import pytest
 
+from chalicelib.core.access.document import Access
+from chalicelib.core.quotas.document import Quotas
+from chalicelib.flow.definitions import access, quotas
 from sluice.testing.memory_tables import Item
 from tests.faults.dying import play, world_for
 from tests.faults.test_crash_points import SCENARIOS
@@ -55,6 +58,27 @@ def test_each_kind_of_rewritten_row_is_known_to_keep_attributes() -> None:
     for name in () if again <= KEPT else SCENARIOS:
         test_o11_no_write_erases_an_attribute_that_it_does_not_know(name)
     assert again - KEPT == set()
+
+
+@pytest.mark.parametrize("kind", ["access", "allowed", "quotas", "grants"])
+def test_o11_a_replaced_document_keeps_unknown_attributes(kind: str) -> None:
+    world = World()
+    world.deploy({})
+    rows = NewerRows(world)
+    member = "arn:aws:iam::123456789012:role/a"
+    for number in (1, 2):
+        match kind:
+            case "access":
+                members = [{"member": f"{member}{each}", "roles": ["admin"]} for each in range(number)]
+                access.put(world.ports, "demo", Access.model_validate({"members": members}), "tester")
+            case "allowed":
+                world.allow("demo", applications=["00app"] * number)
+            case "quotas":
+                quotas.put(world.ports, "demo", Quotas(schedules=number), "tester")
+            case _:
+                world.grant("demo", {"grants": [{"to": "other", "run": [f"a.w{number}"]}]})
+    assert rows.lost == []
+    assert len(rows.kept) == 1
 
 
 OUTBOXES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import errors
@@ -50,7 +51,8 @@ def put(
 
 
 def _next(namespace: str, old: AccessRow | None, document: Mapping[str, Any], now: Instant, by: str) -> AccessRow:
-    return AccessRow(namespace, document, old.rev + 1 if old else 1, now, by)
+    new = AccessRow(namespace, document, 1, now, by)
+    return replace(new, rev=old.rev + 1, unknown=old.unknown) if old is not None else new
 
 
 ACCESS: of_namespace.DocumentOfNamespace[AccessRow] = of_namespace.DocumentOfNamespace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -43,7 +44,8 @@ def _check_role(arn: str | None, patterns: Sequence[str]) -> None:
 
 
 def _next(namespace: str, old: AllowedRow | None, document: Mapping[str, Any], now: Instant, by: str) -> AllowedRow:
-    return AllowedRow(namespace, document, old.rev + 1 if old else 1, now, by)
+    new = AllowedRow(namespace, document, 1, now, by)
+    return replace(new, rev=old.rev + 1, unknown=old.unknown) if old is not None else new
 
 
 ALLOWED: of_namespace.DocumentOfNamespace[AllowedRow] = of_namespace.DocumentOfNamespace(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,7 +40,8 @@ def put(ports: Ports, namespace: str, quotas: Quotas, by: str, if_match: int | N
 
 
 def _next(namespace: str, old: QuotasRow | None, document: Mapping[str, Any], now: Instant, by: str) -> QuotasRow:
-    return QuotasRow(namespace, document, old.rev + 1 if old else 1, now, by)
+    new = QuotasRow(namespace, document, 1, now, by)
+    return replace(new, rev=old.rev + 1, unknown=old.unknown) if old is not None else new
 
 
 QUOTAS: of_namespace.DocumentOfNamespace[QuotasRow] = of_namespace.DocumentOfNamespace(
