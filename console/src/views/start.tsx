@@ -84,7 +84,7 @@ export function OpenAt() {
   return <Loading />;
 }
 
-/** `/open/NAME`: the view of whatever has this name or id. */
+/** `/open/NAME`: the view of the thing that has this name or id. */
 export function Open() {
   const { name = "" } = useParams({ strict: false }) as { name?: string };
   const found = useQuery({ queryKey: ["open", name], queryFn: () => whereIs(name), retry: false });
