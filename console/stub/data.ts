@@ -105,7 +105,7 @@ export function run(number: number) {
     fired_by: "1 partition arrived",
     kind: "gathering",
     number,
-    waited_for: null,
+    waited_for: number % 40 === 27 ? "waits for a slot of pool demo.spark: 20 of 20 in use" : null,
     waited_ms: waited,
     start_by: null,
     end_by: null,

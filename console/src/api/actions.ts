@@ -1,6 +1,6 @@
 // What a person can do, as data: what it does, its command, the request, and what to say afterwards.
 
-import { nameParts, shortName } from "../lib/format";
+import { nameParts, partition, scheduleOf, shortName } from "../lib/format";
 import { paths } from "../lib/paths";
 import { fill, send } from "./client";
 import { commands, type Values } from "./commands";
@@ -67,6 +67,10 @@ const begun = (noun: string) => (answer: { job_id: string }) => ({
   text: `${noun} begun`,
   to: paths.job(answer.job_id),
 });
+
+/** `sales.publish 2026-11-21`: the schedule of a job and its partition, if it has one. */
+const jobInWords = (id: string, of?: Values | null): string =>
+  [shortName(scheduleOf(id)), partition(of)].filter(Boolean).join(" ");
 
 export const actions = {
   run: (name: string, by: readonly string[] = []): Action => ({
@@ -156,8 +160,8 @@ export const actions = {
     send: () => act(`${SCHEDULE}/unskip`, nameParts(name), { at }),
     done: () => ({ text: "The fire takes place" }),
   }),
-  cancelJob: (id: string): Action => ({
-    title: "Cancel a waiting job",
+  cancelJob: (id: string, of?: Values | null): Action => ({
+    title: `Cancel the waiting job ${jobInWords(id, of)}`,
     effect: "The job never becomes a run. It is on record as DROPPED, with your name.",
     label: "Cancel the job",
     danger: true,
@@ -165,8 +169,8 @@ export const actions = {
     send: () => act("/v1/jobs/{job_id}/cancel", { job_id: id }),
     done: () => ({ text: "The job is cancelled" }),
   }),
-  approve: (id: string): Action => ({
-    title: "Approve a job",
+  approve: (id: string, of?: Values | null): Action => ({
+    title: `Approve the job ${jobInWords(id, of)}`,
     effect: "The job goes on, if its other constraints allow it. Your name is stored with it.",
     label: "Approve",
     fields: [REASON],
@@ -174,8 +178,8 @@ export const actions = {
     send: (values) => act("/v1/jobs/{job_id}/approve", { job_id: id }, { reason: values.reason ?? "" }),
     done: () => ({ text: "The job is approved" }),
   }),
-  refuse: (id: string): Action => ({
-    title: "Refuse a job",
+  refuse: (id: string, of?: Values | null): Action => ({
+    title: `Refuse the job ${jobInWords(id, of)}`,
     effect: "The job is aborted, on record, with your name.",
     label: "Refuse",
     danger: true,
@@ -309,14 +313,14 @@ export const actions = {
       }),
     done: () => ({ text: "The re-processing starts nothing more" }),
   }),
-  register: (dataset: string, partition: Values): Action => ({
-    title: `Report a partition of ${dataset}`,
+  register: (dataset: string, values: Values): Action => ({
+    title: `Report partition ${partition(values)} of ${shortName(dataset)}`,
     effect: "States that the partition is ready. Schedules that wait for it count it.",
     label: "Report it ready",
-    command: () => commands.registerPartition(dataset, partition),
+    command: () => commands.registerPartition(dataset, values),
     send: () => {
       const [ns = "", ...rest] = dataset.split(".");
-      return act("/v1/namespaces/{ns}/datasets/{name}/partitions", { ns, name: rest.join(".") }, { partition });
+      return act("/v1/namespaces/{ns}/datasets/{name}/partitions", { ns, name: rest.join(".") }, { partition: values });
     },
     done: () => ({ text: "The partition is registered" }),
   }),

@@ -135,7 +135,7 @@ export const commands = {
   registerPartition: (dataset: string, partition: Values) =>
     command("datasets", "register", dataset, ...Object.entries(partition).map(([key, value]) => `${key}=${value}`)),
   partitions: (dataset: string) => command("datasets", dataset),
-  jobs: (ns: string) => command("jobs", "-n", ns),
+  jobs: (ns: string, schedule?: string) => command("jobs", ...(schedule ? ["-s", schedule] : ["-n", ns])),
   pools: (ns: string) => command("pools", "-n", ns),
   letters: (ns: string) => command("dead-letters", "list", "-n", ns),
   list: (kind: string, ns: string) => command("get", kind, "-n", ns),

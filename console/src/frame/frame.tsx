@@ -237,21 +237,31 @@ function Age() {
   const zone = useZone();
   const now = useNow();
   const [updated, setUpdated] = useState(0);
+  const [silent, setSilent] = useState(false);
   useEffect(
     () =>
       queries.getQueryCache().subscribe((event) => {
-        if (event.type === "updated" && event.action.type === "success") setUpdated(Date.now());
+        if (event.type !== "updated") return;
+        if (event.action.type === "success") {
+          setUpdated(Date.now());
+          setSilent(false);
+        }
+        if (event.action.type === "error" && isSilent(event.action.error)) setSilent(true);
       }),
     [queries],
   );
   if (!updated) return null;
-  const live = now - updated < 60_000;
+  const live = now - updated < 60_000 && !silent;
   return (
     <span className="age" title="when the newest answer came">
-      at {show(updated, zone, "clock")} <span className={live ? "live" : "faint"}>{live ? "live" : "old"}</span>
+      at {show(updated, zone, "clock")}{" "}
+      <span className={live ? "live" : "faint"}>{live ? "live" : silent ? "no answer" : "old"}</span>
     </span>
   );
 }
+
+/** Whether an error is that of an API that cannot be reached or does not work, not its answer. */
+const isSilent = (error: unknown) => error instanceof ApiError && (error.status === 0 || error.status >= 500);
 
 function Notices() {
   const notices = useNotices();

@@ -25,6 +25,12 @@ export function inShort(reason: string): string {
   return reason.replace(/^approved by (.+), else \w+: waits for approval$/, "waits for approval by $1");
 }
 
+/** What a job waited for before its run: ` for a slot of pool a.b`, or `: the schedule has been paused`. */
+export function waitInWords(reason: string): string {
+  const short = inShort(reason);
+  return short.startsWith("waits for ") ? short.slice("waits".length) : `: ${short}`;
+}
+
 const INSTANT = /\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})/g;
 
 /** Split a sentence by the nouns, the longest first, and by its instants. What is left is plain text. */

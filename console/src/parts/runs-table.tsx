@@ -6,6 +6,7 @@ import { useGo } from "../frame/place";
 import { dagOfStart, partition, shortId } from "../lib/format";
 import { lateBy, missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
+import { waitInWords } from "../lib/sentence";
 import { copyCommand } from "./command";
 import { Go, JobLink, RunLink, ScheduleLink } from "./go";
 import { type Column, Rows } from "./rows";
@@ -16,6 +17,14 @@ const SCHEDULE: Column<{ schedule: string }> = {
   width: "minmax(150px, 1.2fr)",
   head: "Schedule",
   cell: (row) => <ScheduleLink name={row.schedule} />,
+};
+
+const TOOK: Column<Run> = {
+  id: "took",
+  width: "86px",
+  head: "Took",
+  end: true,
+  cell: (run) => <Took from={run.claimed_at} to={run.ended_at} living={lives(run.state)} />,
 };
 
 /** The run; one that has only begun a DAG leads to the DAG, whose nodes tell how it goes. */
@@ -39,11 +48,14 @@ function OneRun({ run }: { run: Run }) {
 export function RunsTable({
   runs,
   ofOne = false,
+  late = false,
   fill = false,
   empty,
 }: {
   runs: Run[];
   ofOne?: boolean;
+  /** Say why they were late, not why they ran. */
+  late?: boolean;
   fill?: boolean;
   empty?: ReactNode;
 }) {
@@ -70,13 +82,8 @@ export function RunsTable({
       end: true,
       cell: (run) => <Took from={run.created_at} to={run.claimed_at} />,
     },
-    {
-      id: "took",
-      width: "86px",
-      head: "Took",
-      end: true,
-      cell: (run) => <Took from={run.claimed_at} to={run.ended_at} living={lives(run.state)} />,
-    },
+    // Why they were late takes its room.
+    ...(late ? [] : [TOOK]),
     {
       id: "late",
       width: "86px",
@@ -87,8 +94,13 @@ export function RunsTable({
     {
       id: "why",
       width: "minmax(160px, 2fr)",
-      head: "Why",
-      cell: (run) => <Reason text={run.reason || run.fired_by} short />,
+      head: late ? "Why late" : "Why",
+      cell: (run) => (
+        <Reason
+          text={late && run.waited_for ? `waited${waitInWords(run.waited_for)}` : run.reason || run.fired_by}
+          short
+        />
+      ),
     },
   ];
   return (

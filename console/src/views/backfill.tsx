@@ -233,11 +233,13 @@ export function Entries({ entries }: { entries: unknown[] }) {
   );
 }
 
-/** The keys of `year=2013/month=1`. */
-export function keysOf(text: string): Record<string, string> {
+/** The keys of `year=2013/month=1`. With the names of a dataset's keys, `2013/1` has the same. */
+export function keysOf(text: string, names: readonly string[] = []): Record<string, string> {
+  const values = text.trim().split("/");
+  if (!text.includes("=") && values.length === names.length && values.every(Boolean))
+    return Object.fromEntries(names.map((name, index) => [name, values[index] ?? ""]));
   return Object.fromEntries(
-    text
-      .split("/")
+    values
       .filter((part) => part.includes("="))
       .map((part) => [part.slice(0, part.indexOf("=")), part.slice(part.indexOf("=") + 1)]),
   );

@@ -6,7 +6,7 @@ import { namespace } from "../api/queries";
 import type { Fire, HeldJobs, Now, Outcomes } from "../api/types";
 import { useNs } from "../frame/place";
 import { useNow } from "../frame/settings";
-import { count, number, partition, since, withoutNamespace } from "../lib/format";
+import { count, millis, number, partition, since, withoutNamespace } from "../lib/format";
 import { ofRef, paths } from "../lib/paths";
 import { inShort } from "../lib/sentence";
 import { ActButton } from "../parts/act";
@@ -256,8 +256,8 @@ function NeedsYou({ ns, now, letters }: { ns: string; now: Now; letters: Undeliv
               </td>
               <td className="end">
                 <span className="row-tools">
-                  <ActButton small action={actions.approve(job.job_id)} />
-                  <ActButton small action={actions.refuse(job.job_id)} />
+                  <ActButton small action={actions.approve(job.job_id, job.correlation)} />
+                  <ActButton small action={actions.refuse(job.job_id, job.correlation)} />
                 </span>
               </td>
             </tr>
@@ -314,6 +314,18 @@ function groupTarget(ns: string, group: HeldJobs): { to: string; search: Record<
   return { to: paths.view(ns, "queue"), search: { name: group.kind } };
 }
 
+/** What holds them: a schedule and a limit lead to their own views. */
+function HolderName({ ns, group }: { ns: string; group: HeldJobs }) {
+  const words = withoutNamespace(group.of, ns);
+  const target =
+    group.kind === "limit"
+      ? ofRef("limit", group.name)
+      : group.of === `schedule ${group.name}`
+        ? ofRef("schedule", group.name)
+        : null;
+  return target ? <Go {...target}>{words}</Go> : words;
+}
+
 function HeldUp({ ns, now }: { ns: string; now: Now }) {
   const clock = useNow();
   if (now.waiting.groups.length === 0) return <Empty>Nothing waits.</Empty>;
@@ -331,7 +343,9 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
         {now.waiting.groups.slice(0, 12).map((group) => (
           <tr key={`${group.kind} ${group.name} ${group.of}`}>
             <td>
-              <span className="name">{withoutNamespace(group.of, ns)}</span>
+              <span className="name">
+                <HolderName ns={ns} group={group} />
+              </span>
               <span className="sub">
                 <Reason text={inShort(group.why)} />
               </span>
@@ -352,8 +366,10 @@ function HeldUp({ ns, now }: { ns: string; now: Now }) {
 
 /** When a clock lets them go, or what else does. */
 function LetsGo({ group }: { group: HeldJobs }) {
-  const words = LETS_GO[group.kind];
+  const clock = useNow();
+  const words = group.of.startsWith("policy ") ? "with the next permit" : LETS_GO[group.kind];
   if (words || !group.changes_at) return <span className="faint">{words ?? "with the next event"}</span>;
+  if ((millis(group.changes_at) ?? 0) <= clock) return <span className="faint">any moment now</span>;
   return (
     <>
       at <When at={group.changes_at} as="time" />{" "}

@@ -48,11 +48,11 @@ export function JobView() {
               <span className="tools">
                 {waitsFor(data, "approval") && (
                   <>
-                    <ActButton action={actions.approve(id)} />
-                    <ActButton action={actions.refuse(id)} />
+                    <ActButton action={actions.approve(id, data.correlation)} />
+                    <ActButton action={actions.refuse(id, data.correlation)} />
                   </>
                 )}
-                <ActButton action={actions.cancelJob(id)} />
+                <ActButton action={actions.cancelJob(id, data.correlation)} />
               </span>
             </header>
             <Panel title="Why" className="why" tools={<Command text={commands.why("job", id)} />}>

@@ -38,7 +38,7 @@ export function Queue() {
   const known = useId();
   const names = useMemo(() => [...new Set((query.data?.rows ?? []).map((job) => job.schedule))].sort(), [query.data]);
   const field = useRef<HTMLInputElement>(null);
-  useKeys({ "/": () => field.current?.focus(), c: () => void copyCommand(commands.jobs(ns)) });
+  useKeys({ "/": () => field.current?.focus(), c: () => void copyCommand(commands.jobs(ns, search.schedule)) });
   const fitting = useMemo(
     () =>
       (query.data?.rows ?? []).filter(
@@ -67,7 +67,7 @@ export function Queue() {
             `${number(fitting.length, !query.data.whole || query.data.rows.length >= 5000)} wait, the oldest first in each group`}
         </span>
         <span className="space" />
-        <Command text={commands.jobs(ns)} />
+        <Command text={commands.jobs(ns, search.schedule)} />
       </div>
       <div className="toolbar">
         <input
@@ -215,13 +215,13 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
           <span className="row-tools">
             {waitsFor(line.job, "approval") ? (
               <>
-                <ActButton small action={actions.approve(line.job.job_id)} />
-                <ActButton small action={actions.refuse(line.job.job_id)} />
+                <ActButton small action={actions.approve(line.job.job_id, line.job.correlation)} />
+                <ActButton small action={actions.refuse(line.job.job_id, line.job.correlation)} />
               </>
             ) : (
               <>
                 {waitsFor(line.job, "pause") && <ActButton small action={actions.resume(line.job.schedule)} />}
-                <ActButton small action={actions.cancelJob(line.job.job_id)}>
+                <ActButton small action={actions.cancelJob(line.job.job_id, line.job.correlation)}>
                   Cancel
                 </ActButton>
               </>
@@ -241,7 +241,7 @@ function Waiting({ ns, groups }: { ns: string; groups: Held[] }) {
       onOpen={(line) => ("group" in line ? toggle(line.group.id) : go(paths.job(line.job.job_id)))}
       keys={{
         w: (line) => "job" in line && go(paths.job(line.job.job_id)),
-        x: (line) => "job" in line && open(actions.cancelJob(line.job.job_id)),
+        x: (line) => "job" in line && open(actions.cancelJob(line.job.job_id, line.job.correlation)),
         c: (line) => "job" in line && void copyCommand(commands.why("job", line.job.job_id)),
       }}
       empty={

@@ -115,9 +115,10 @@ function Wizard({ ns }: { ns: string }) {
     setKey(crypto.randomUUID());
   };
   const range = { schedule: fires.schedule, from: since?.instant ?? "", to: until?.instant ?? "" };
-  const start =
-    kind === "run" ? { run } : kind === "fires" ? { fires: range } : { dataset: name, partition: keysOf(values) };
-  const complete = kind === "run" ? run : kind === "fires" ? fires.schedule && since && until : values;
+  const of = keysOf(values, keys);
+  const start = kind === "run" ? { run } : kind === "fires" ? { fires: range } : { dataset: name, partition: of };
+  const complete =
+    kind === "run" ? run : kind === "fires" ? fires.schedule && since && until : Object.keys(of).length > 0;
   const command = (dryRun: boolean) => {
     const { fires: ofSchedule, ...rest } = start as { fires?: typeof range };
     return commands.reprocess({ ...rest, ...ofSchedule, scope, concurrency, dryRun });

@@ -11,6 +11,7 @@ import { tell } from "../frame/settings";
 import { dollars, duration, partition, shortId, shortName } from "../lib/format";
 import { lateBy, missedBy } from "../lib/late";
 import { paths } from "../lib/paths";
+import { waitInWords } from "../lib/sentence";
 import { ActButton } from "../parts/act";
 import { Command, copy } from "../parts/command";
 import { Go, RunLink, ScheduleLink } from "../parts/go";
@@ -97,8 +98,8 @@ function Page({ run }: { run: RunInFull }) {
             started because <Reason text={run.fired_by} refs={why.data?.refs} />
             {run.waited_for && (
               <>
-                ; it waited {duration(run.waited_ms)} for{" "}
-                <Reason text={run.waited_for.replace(/^waits for /, "")} refs={why.data?.refs} />
+                ; it waited {duration(run.waited_ms)}
+                <Reason text={waitInWords(run.waited_for)} refs={why.data?.refs} />
               </>
             )}
           </p>

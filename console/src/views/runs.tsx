@@ -83,6 +83,7 @@ export function Runs() {
         {() => (
           <RunsTable
             runs={shown}
+            late={search.by === "late"}
             fill
             empty={
               <Empty command="sluice run NAME">

@@ -399,11 +399,35 @@ test("all that fit are acted on: dry run, number typed, progress", async () => {
   await dialog.getByText(`Would change ${many}`).waitFor();
   const confirm = dialog.getByRole("button", { name: `Resume ${many}` });
   expect(await confirm.isDisabled()).toBe(true);
-  await dialog.getByLabel(/to confirm/).fill(String(many));
-  await confirm.click();
+  const field = dialog.getByLabel(/to confirm/);
+  await field.fill(String(many - 1));
+  await field.press("Enter");
+  expect(await confirm.isDisabled(), "another number confirms nothing").toBe(true);
+  await field.fill(String(many));
+  await field.press("Enter");
   await dialog.getByText(`Changed ${many}`).waitFor();
   await page.keyboard.press("Escape");
   await dialog.waitFor({ state: "detached" });
+  await context.close();
+});
+
+test("the dialog of an approval names its schedule and partition", async () => {
+  const { page, context } = await console_.open(`/demo/jobs/${ASKED.job_id}`);
+  await page.getByRole("button", { name: "Approve", exact: true }).first().click();
+  const { year, month, day } = found(ASKED.correlation ?? undefined);
+  const of = `${ASKED.schedule.replace("demo.", "")} ${year}/${month}/${day}`;
+  await page.getByRole("heading", { name: `Approve the job ${of}` }).waitFor();
+  await context.close();
+});
+
+test("a partition is also known by its values alone", async () => {
+  const { page, context } = await console_.open("/demo/reprocess?name=demo.weather");
+  const field = page.getByLabel("Partition", { exact: true });
+  await page.getByPlaceholder("year=…/month=…/day=…").waitFor();
+  await field.fill("2013/1");
+  await page.getByText("once the form is complete").waitFor();
+  await field.fill("2013/1/4");
+  await page.getByText("sluice reprocess demo.weather year=2013/month=1/day=4 --dry-run").waitFor();
   await context.close();
 });
 

@@ -125,11 +125,15 @@ test("when answers stop, the old data stays with its age and a retry", async () 
   const { page } = await console_.open("/demo/queue");
   await page.getByText("5,000 wait").waitFor();
   await page.route("**/v1/**", (route) => route.abort());
+  const age = page.locator(".age");
+  await age.getByText("live", { exact: true }).waitFor();
   await page.getByText(/What you see is .* old/).waitFor({ timeout: 30_000 });
   expect(await page.getByText("5,000 wait").count()).toBe(1);
+  await age.getByText("no answer").waitFor();
   await page.unroute("**/v1/**");
   await page.getByRole("button", { name: "Try again" }).first().click();
   await page.getByText(/What you see is .* old/).waitFor({ state: "detached", timeout: 30_000 });
+  await age.getByText("live", { exact: true }).waitFor();
 });
 
 test("a throttled read is tried again, and an expired credential says why", async () => {

@@ -128,3 +128,44 @@ test("the queue is grouped by what each job waits for, and not by the words of i
   await expect.poll(lines).toEqual(["approval", "Approve Refuse", "between 22:00 and 06:00", "Approve Refuse"]);
   await context.close();
 });
+
+test("what holds jobs up leads to its view, and says when it goes on", async () => {
+  const { page, context } = await console_.open("/demo/runs");
+  await page.route(/\/v1\/namespaces\/demo\/now/, async (route) => {
+    const answer = await route.fetch();
+    const now = await answer.json();
+    const [limit] = now.waiting.groups;
+    const past = new Date(Date.now() - 60_000).toISOString();
+    now.waiting.groups.push(
+      { ...limit, name: "policy:demo.partner", of: "policy demo.partner", why: "waits for a permit" },
+      { ...limit, kind: "clock", name: "due", of: "its instant", why: "due", changes_at: past },
+    );
+    await route.fulfill({ response: answer, json: now });
+  });
+  await page.goto(`${console_.origin}/demo`);
+  const row = (words: string) => page.getByRole("row").filter({ hasText: words });
+  await row("policy partner").getByText("with the next permit").waitFor();
+  await row("its instant").getByText("any moment now").waitFor();
+  await page.getByRole("link", { name: "policy partner" }).click();
+  await page.waitForURL((url) => url.searchParams.get("name") === "policy:demo.partner");
+  await page.goBack();
+  await page.getByRole("link", { name: "schedule flights.join" }).click();
+  await page.waitForURL("**/demo/schedules/flights/join");
+  await context.close();
+});
+
+test("late runs say what they waited for", async () => {
+  const { page, context } = await console_.open("/demo/runs?by=late");
+  await page.getByRole("columnheader", { name: "Why late" }).waitFor();
+  await page.getByText("waited for a slot of pool spark: 20 of 20 in use").first().waitFor();
+  await page.getByRole("button", { name: "late ones, the worst first" }).click();
+  await page.getByRole("columnheader", { name: "Why", exact: true }).waitFor();
+  expect(await page.getByText("waited for a slot").count()).toBe(0);
+  await context.close();
+});
+
+test("the command of the queue is that of the schedule in its address", async () => {
+  const { page, context } = await console_.open(`/demo/queue?schedule=${job(0).schedule}`);
+  await page.getByText(`sluice jobs -s ${job(0).schedule}`).waitFor();
+  await context.close();
+});

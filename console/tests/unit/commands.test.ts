@@ -38,6 +38,7 @@ test("the commands of actions have the options that were chosen", () => {
   expect(reprocess({ schedule: "a.b.c", from: "2026-11-22T05:00:00Z", to: "2026-11-23T05:00:00Z", dryRun: true })).toBe(
     "sluice reprocess begin --schedule a.b.c --from 2026-11-22T05:00:00Z --to 2026-11-23T05:00:00Z --dry-run",
   );
+  expect(commands.jobs("a")).toBe("sluice jobs -n a");
   expect(reprocess({ run: "a.b.c.d.e", scope: "only" })).toBe("sluice reprocess begin --run a.b.c.d.e --only");
   expect(approve("a.b.c.d.e", "looked fine")).toBe("sluice jobs approve a.b.c.d.e --reason 'looked fine'");
 });
@@ -116,7 +117,7 @@ const EVERY: Record<keyof typeof commands, string> = {
   cancelReprocess: commands.cancelReprocess(NS, "0a1b2c3d4e5f6071", true),
   registerPartition: commands.registerPartition("demo.flights", { year: "2013", day: "4" }),
   partitions: commands.partitions("demo.flights"),
-  jobs: commands.jobs(NS),
+  jobs: commands.jobs(NS, NAME),
   pools: commands.pools(NS),
   letters: commands.letters(NS),
   list: commands.list("schedules", NS),

@@ -7,7 +7,7 @@ import { best } from "../../src/lib/fuzzy";
 import { byHolder, useInWords, waitsFor } from "../../src/lib/held";
 import { lateBy, lateFirst, missedBy } from "../../src/lib/late";
 import { dayOf, halfYear, isOfOneDay, partitionOfDay, reachOf } from "../../src/lib/partitions";
-import { inShort, ofPartition, pieces } from "../../src/lib/sentence";
+import { inShort, ofPartition, pieces, waitInWords } from "../../src/lib/sentence";
 import { moved, rangeOf } from "../../src/lib/spans";
 import { lookOfState } from "../../src/lib/states";
 import { lookOfDay, monthsAbove, weeks } from "../../src/lib/weeks";
@@ -33,6 +33,12 @@ test("a dataset opens at the partition that its sentence is about", () => {
     to: "/demo/datasets/weather",
     search: { at: "2013/2/9" },
   });
+});
+
+test("what a job waited for follows the word 'waited'", () => {
+  expect(waitInWords("waits for a slot of pool a.b: 1 of 1 in use")).toBe(" for a slot of pool a.b: 1 of 1 in use");
+  expect(waitInWords("approved by a lead, else wait: waits for approval")).toBe(" for approval by a lead");
+  expect(waitInWords("the schedule has been paused (hold)")).toBe(": the schedule has been paused (hold)");
 });
 
 test("who has to approve stands first in the reason of an approval", () => {

@@ -95,6 +95,7 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleInShort[]; f
   const ready = planned !== null && planned.done === names.length;
   const mustType = (planned?.changed.length ?? 0) > ASK_FROM;
   const confirmed = !mustType || typed.replaceAll(",", "").trim() === String(planned?.changed.length);
+  const able = ready && !busy && !readOnly && confirmed && planned.changed.length > 0;
   return (
     <Sheet title={`Act on ${count(names.length, "schedule")}`} close={close} wide>
       <div className="toolbar">
@@ -125,7 +126,12 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleInShort[]; f
           <span>
             Type <strong>{planned.changed.length}</strong> to confirm
           </span>
-          <input value={typed} inputMode="numeric" onChange={(event) => setTyped(event.target.value)} />
+          <input
+            value={typed}
+            inputMode="numeric"
+            onChange={(event) => setTyped(event.target.value)}
+            onKeyDown={(event) => event.key === "Enter" && able && void send(false)}
+          />
         </label>
       )}
       <ReadOnlyNote>dry runs only</ReadOnlyNote>
@@ -147,7 +153,7 @@ export function BulkDialog({ rows, filter, close }: { rows: ScheduleInShort[]; f
           <button
             type="button"
             className={act === "disable" ? "button danger" : "button primary"}
-            disabled={busy || readOnly || !confirmed || planned.changed.length === 0}
+            disabled={!able}
             onClick={() => send(false)}
           >
             {ACTS.find((known) => known.act === act)?.word} {number(planned.changed.length)}
