@@ -217,7 +217,8 @@ def _nothing_waits(runs: Sequence[Run], trigger: str) -> str:
     """Why a schedule without a waiting job does not run: what has arrived has an active run, or nothing has arrived."""
     active = [run for run in runs if not states.is_terminal(run.state)]
     if not active:
-        return f"no event has arrived yet; trigger: {trigger}"
+        when = "since the last run" if runs else "yet"
+        return f"no event has arrived {when}; trigger: {trigger}"
     last = active[0]
     more = f" and {len(active) - 1} more" if len(active) > 1 else ""
     since = f"since {iso(last.state_at if last.state_at is not None else last.claimed_at)}"

@@ -103,7 +103,9 @@ def test_why_schedule_names_the_active_run_of_what_arrived() -> None:
     for _ in range(2):
         world.finish()
         world.settle()
-    assert explain.why_schedule(world.ports, full("a"))["why"].startswith("no event has arrived yet; trigger: ")
+    assert explain.why_schedule(world.ports, full("a"))["why"].startswith(
+        "no event has arrived since the last run; trigger: "
+    )
 
 
 def test_a_run_of_a_reprocessing_waits_from_its_request() -> None:
