@@ -127,7 +127,7 @@ def test_l4_a_job_waiting_in_a_hold_runs_after_the_resume(stage: Stage) -> None:
     one = f"{stage.base}/apps/shop/schedules/a"
     assert stage.client.post(f"{one}/pause", {"mode": "hold"})["state"] == "hold"
     stage.client.post(f"{stage.base}/events", {"events": [{"type": "go", "id": "1"}]})
-    assert "on hold" in stage.client.get(f"{one}/why")["why"]
+    assert "paused (hold)" in stage.client.get(f"{one}/why")["why"]
     stage.client.post(f"{one}/resume", {})
     [message] = stage.reported(lambda came: bool(came))
     assert message["schedule"] == f"{stage.name}.shop.a"

@@ -43,14 +43,16 @@ def test_w2_a_job_that_queues_reads_at_most_a_hundred_waiters() -> None:
 class Meanwhile:
     """Targets that call a function during the first start."""
 
-    def __init__(self, targets: Any, happens: Callable[[], None]) -> None:
-        self._targets, self._happens = targets, [happens]
+    def __init__(self, targets: Any, *happens: Callable[[], None]) -> None:
+        self._targets, self._happens = targets, list(happens)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._targets, name)
 
-    def of(self, kind: str) -> Any:
-        return Meanwhile(self._targets.of(kind), self._happens.pop()) if self._happens else self._targets.of(kind)
+    def of(self, kind: str, role: Any = None) -> Any:
+        of_kind = Meanwhile(self._targets.of(kind, role))
+        of_kind._happens = self._happens  # the same list: it happens once, at the first start of any kind
+        return of_kind
 
     def start(self, run: Any, context: Any) -> Any:
         if self._happens:

@@ -84,7 +84,7 @@ def test_c16_one_schedule_asks_each_role_for_one_approval() -> None:
     error = refused({"role": "owner"}, {"people": [ANN]}, {"role": "owner", "timeout": "1h"})
     assert (error.code, error.field) == ("invalid", "constraints")
     assert error.message == f"expected one approval for each role, got ['owner', '{ANN}', 'owner']"
-    assert error.hint == "remove all but one of a role"
+    assert error.hint == "keep one approval for each role"
     assert len(constraints({"role": "owner"}, {"role": "lead"}, {"people": [ANN]})) == 3
 
 
