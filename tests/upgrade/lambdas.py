@@ -72,7 +72,17 @@ class Version:
         return self._invoke("lake", {"Records": [_change(number, item) for number, item in enumerate(rows)]})
 
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        """Send a request to the API. Returns its status and its answer."""
+        """Send a request to the API. Returns its status and its answer.
+
+        A request may come while another one is played. In AWS each has a process of its own, so Chalice keeps the
+        present request in the app; here it is put back."""
+        outer = getattr(self._app, "current_request", None)
+        try:
+            return self._answer(method, path, body, headers)
+        finally:
+            self._app.current_request = outer
+
+    def _answer(self, method: str, path: str, body: Any, headers: Mapping[str, str]) -> tuple[int, Any]:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         data = b"" if body is None else json.dumps(body).encode()
         with warnings.catch_warnings():

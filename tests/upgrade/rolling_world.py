@@ -220,7 +220,7 @@ class RollingWorld:
         known.add(event_id)
         if self.chance.random() < 0.3:
             body = {"events": [{"type": name, "id": event_id, "payload": {"n": len(known)}, "timestamp": self._now()}]}
-            assert self.ask("POST", f"{NS}/events", body), "an event was refused"
+            assert self.ask("POST", f"{NS}/events", body), f"an event was refused: {dict(self.refusals)}"
             return
         event = {
             **BUS, "id": event_id, "detail-type": name, "source": "sluice/demo", "time": self._now(),
