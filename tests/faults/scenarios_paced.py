@@ -57,6 +57,30 @@ def _fire_in_blocks(world: World) -> None:
         world.settle(lost)
 
 
+def _miss_a_permit(world: World) -> None:
+    """The bucket takes a minute for the context of the first start, whose permit is then too old."""
+    slow = {"max_events": 1, "interval": "15m"}
+    people(world, lambda: store.put(world.ports, "policy", "demo.calm", slow, "tester"))
+    put_context = world.payloads.put_context
+
+    def put_slowly(*of: Any) -> None:
+        world.payloads.put_context = put_context  # type: ignore[method-assign]
+        world.clock.wait_until(world.clock.now() + MINUTE)
+        put_context(*of)
+
+    world.payloads.put_context = put_slowly  # type: ignore[method-assign]
+    upload(world, 1)
+    upload(world, 2)
+    passes(world, "1m", "1m", "13m", "2m")
+    finish(world)
+    passes(world, "15m")
+    finish(world)
+
+
+def _keeps_slow_policy(world: World) -> bool:
+    return beyond_pace(world.targets.emr.called_at, 1, 15 * MINUTE) == []
+
+
 def _be_refused(world: World) -> None:
     """Two calls are throttled. A third job comes while they wait, and one schedule is closed."""
     world.targets.emr.answers = [NotNow("throttled"), NotNow("throttled")]
@@ -113,6 +137,9 @@ PACED = {
         _be_allowed_more,
         [({"a": ["SUCCEEDED"] * 3, "b": ["SUCCEEDED"] * 3}, 6)],
         holds=_in_time,
+    ),
+    "a start that misses its permit": Scenario(
+        {"daily": calm()}, _miss_a_permit, [({"daily": ["SUCCEEDED"] * 2}, 2)], holds=_keeps_slow_policy
     ),
     "a fast policy, whose jobs start in blocks": Scenario(
         {name: {**SENT_ONCE, "policy": "fast"} for name in "abcd"},

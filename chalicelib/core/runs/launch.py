@@ -12,7 +12,7 @@ from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.writes import AcquirePermit, JoinQueue
+from chalicelib.core.limits.writes import AcquirePermit, AdvancePace, JoinQueue
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
@@ -91,6 +91,26 @@ def needs_permit(run: Run, now: Instant) -> bool:
     """Whether the next start call needs new permits of its paces: the earlier ones are used or too old (E3, E8)."""
     paced = any(names.is_pace(limit_name) for limit_name in run.permits)
     return paced and (run.paced_until is None or now > run.paced_until)
+
+
+def unused_permits(run: Run, paces: Sequence[Pace], states: Mapping[str, LimitState], now: Instant) -> list[Write]:
+    """The writes of one transaction that give back the permits with which a run made no call in time. Empty if there
+    are none, or if jobs have acquired later ones.
+
+    A permit of a pace without a burst ends one spacing before its ``head``, unless a later one was acquired. Then the
+    next permit may be for the same instant as the unused one, because no start began with that. The run keeps no trace
+    of them, so it gives them back once."""
+    unused = granted(run)
+    if unused is None or now <= unused.until:
+        return []
+    back = [
+        AdvancePace(pace.limit_name, state, unused.since)
+        for pace in paces
+        if pace.burst == 1
+        and (state := states.get(pace.limit_name)) is not None
+        and state.head == unused.since + pace.spacing
+    ]
+    return [Replace(replace(run, paced_from=None, paced_until=None, rev=run.rev + 1)), *back] if back else []
 
 
 def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant) -> list[Write]:

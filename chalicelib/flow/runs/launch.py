@@ -80,6 +80,9 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
         return _offer_again(ports, run, now)
     needs_permit = launch.needs_permit(run, now)
     paces, states = of_run(ports, run) if needs_permit else ((), {})
+    if unused := launch.unused_permits(run, paces, states, now):
+        ports.ledger.commit(unused)
+        return None  # whether or not another write came first, the run and the paces have changed
     route = limit_route.route(paces, (), states, now, serving)
     if route.blocked is not None:
         return _queue(ports, run, route, states, now)
@@ -123,7 +126,7 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
         return _restart(ports, updated, called, span)  # an update was acknowledged since, so the run must use it
     if span is not None and not _is_time(ports, span):
         logger.info("start not made", extra={**run_fields(run), "why": "the permit is too old", "until": span.until})
-        return _restart(ports, updated, called, None)
+        return _restart(ports, updated, called, span)
     # Nothing may come between this read of the clock and the call.
     _call(ports, called, context, ports.clock.now(), refused)
     return False
@@ -147,7 +150,8 @@ def _is_time(ports: Ports, span: launch.Span) -> bool:
 
 
 def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -> bool:
-    """Delete the record of a call that was not made, and start again with the permits that are still valid."""
+    """Delete the record of a call that was not made, and start again. The run keeps its permits: those that are too old
+    by now are given back."""
     for _ in range(MAX_CONFLICTS):
         if ports.ledger.commit([Replace(launch.uncalled(before, called, span, ports.clock.now()))]) is None:
             return start(ports, before.run_id, before.attempt)

@@ -12,7 +12,7 @@ import pytest
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, LeaveQueue
+from chalicelib.core.limits.writes import AcquirePermit, AdvancePace, JoinQueue, LeaveQueue
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.runs import launch
 from chalicelib.core.runs.launch import Span
@@ -217,3 +217,40 @@ def test_e3_a_served_run_leaves_a_queue_that_it_no_longer_needs() -> None:
         RemoveWaiter(place("policy:demo.before")),
         LeaveQueue("policy:demo.before"),
     ]
+
+
+# -- when it has missed its instant --------------------------------------------------------------------------------
+
+MISSED = {"paced_from": NOON, "paced_until": NOON + 100}
+
+
+def given_back(now: int, head: int, burst: int = 1, **fields: Any) -> list[Write]:
+    pace = replace(NIGHT, burst=burst)
+    read = replace(NIGHT_HELD, head=head)
+    return launch.unused_permits(rows.run(**{**MISSED, **fields}), (EMR, pace), {"policy:demo.night": read}, now)
+
+
+def test_e3_a_permit_that_is_too_old_is_given_back_if_it_was_the_last() -> None:
+    assert given_back(NOON + 101, head=NOON + MINUTE) == [
+        Replace(rows.run(rev=2)),
+        AdvancePace("policy:demo.night", replace(NIGHT_HELD, head=NOON + MINUTE), NOON),
+    ]
+
+
+@pytest.mark.parametrize("head", [NOON + MINUTE - 1, NOON + MINUTE + 1, NOON + 2 * MINUTE, NOON])
+def test_e3_a_permit_is_kept_if_the_pace_has_moved_since(head: int) -> None:
+    assert given_back(NOON + 101, head) == []
+
+
+def test_e3_a_permit_that_may_still_be_used_is_kept() -> None:
+    assert given_back(NOON + 100, head=NOON + MINUTE) == []
+
+
+def test_e3_a_run_without_an_unused_permit_gives_none_back() -> None:
+    assert given_back(NOON + 101, head=NOON + MINUTE, paced_from=None, paced_until=None) == []
+    assert launch.unused_permits(rows.run(**MISSED), PACES, {}, NOON + 101) == []
+
+
+def test_e8_a_permit_of_a_pace_with_a_burst_is_not_given_back() -> None:
+    """Its appointment does not say where the head was."""
+    assert given_back(NOON + 101, head=NOON + MINUTE, burst=2) == []
