@@ -54,7 +54,7 @@ export const schedules = Array.from({ length: SCHEDULES }, (_, number) => {
           : `${NS}.${app}.clean reaching COMPLETED`,
     workflow: `${NS}.${app}.${step}`,
     tags: number % 4 === 0 ? { team: pick(["a", "b", "c"], number) } : {},
-    version: 1 + (number % 5),
+    version: 2,
     priority: null,
     skips: [],
     dag: null,
@@ -195,7 +195,7 @@ export function job(number: number) {
 }
 
 function notEnabled(state: string, since: string): string {
-  if (state === "hold" || state === "backlog") return `the schedule has been on ${state} since ${since}`;
+  if (state === "hold" || state === "backlog") return `the schedule has been paused (${state}) since ${since}`;
   if (state === "drain") return `the schedule takes no more work since ${since}`;
   if (state === "completed") return "all fires are done; enable the schedule to start again";
   return "the schedule is disabled: enable it, or run it now";
@@ -211,7 +211,7 @@ export function glance(name: string) {
       row.state === "enabled"
         ? pick(
             [
-              "the run succeeded; nothing has arrived since",
+              `no event has arrived since the last run; trigger: ${row.triggered_by}`,
               `waits for 1 partition of demo.${row.app} (no event has arrived)`,
               "waits for a slot of workflow demo.flights.clean: 2 of 2 in use",
             ],

@@ -528,14 +528,17 @@ const ROUTES: Record<string, Handler> = {
   },
   "GET /v1/namespaces/{ns}/datasets/{name}/partition": (_, query) => {
     const [year, month, day] = (query.get("values") ?? "").split("/");
+    const known = PARTITIONS.find(
+      ({ item: { partition: of } }) => `${of.year}/${of.month}/${of.day}` === query.get("values"),
+    );
     return {
       dataset: "demo.weather",
       values: [year, month, day],
       partition: { year, month, day },
-      ready_at: null,
+      ready_at: known?.item.ready_at ?? null,
       path: "s3://lake/raw/weather/",
-      waiting: [job(1)],
-      runs: [{ ...run(20), at: run(20).claimed_at }],
+      waiting: known ? [] : [job(1)],
+      runs: known ? [{ ...run(20), at: run(20).claimed_at }] : [],
       ended: [],
       schedules: ["demo.flights.join"],
       at_least: false,
@@ -642,7 +645,7 @@ const ROUTES: Record<string, Handler> = {
     page(
       [2, 1].map((version) => ({
         version,
-        created_at: iso(NOW - version * 1440 * MINUTE),
+        created_at: iso(NOW - (3 - version) * 1440 * MINUTE),
         created_by: "arn:aws:iam::123456789012:user/ada",
         changes: version === 2 ? ["constraints.0.max: 1 -> 2"] : ["created"],
         definition: {

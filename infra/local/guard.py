@@ -29,7 +29,7 @@ SecretOf = Callable[[str], str | None]
 # Chunks that are signed one by one are part of the body, all other bodies are covered by a hash.
 _SIGNED_CHUNKS = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
 _READ_ONLY = ("GET", "HEAD")
-_FOR_WEB_PAGES = "access-control-"
+_FOR_WEB_PAGES = b"access-control-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +56,14 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it was sent. The names in `headers` are in lower case, with all values of each header."""
+    """A request as it was sent. The names in `headers` are in lower case, and their values as they are signed: a comma
+    joins several values of a header. `hosts` has each value of `Host`."""
 
     method: str
     raw_path: str
     query: str
-    headers: Mapping[str, Sequence[str]]
-
-    def one(self, name: str) -> str:
-        """A header as it is signed: several values are joined by a comma."""
-        return ",".join(self.headers.get(name, ()))
+    headers: Mapping[str, str]
+    hosts: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +80,7 @@ class Guard:
 
     def refuse_sender(self, request: Request) -> Refused | None:
         """The refusal of a request that a web page may have sent, or None."""
-        hosts = [host.lower() for host in request.headers.get("host", ())]
+        hosts = [host.lower() for host in request.hosts]
         own = {f"{host}:{self.port}" for host in self.hosts}
         if len(hosts) != 1 or hosts[0] not in own:
             got = ", ".join(repr(host) for host in hosts) or "none"
@@ -96,19 +94,11 @@ class Guard:
 
     def needs_body(self, request: Request) -> bool:
         """Whether the signature is checked against the body itself, not against a hash in the headers."""
-        payload = request.one("x-amz-content-sha256")
+        payload = request.headers.get("x-amz-content-sha256", "")
         return not payload or payload.startswith(_SIGNED_CHUNKS)
 
-    def refuse_key(self, request: Request) -> Refused | None:
-        """The refusal of a request without a signature of a known key, or None; the signature is not computed."""
-        signature = self._signature(request)
-        return signature if isinstance(signature, Refused) else None
-
-    def refuse_signature(self, request: Request, body: bytes) -> Refused | None:
+    def refuse_signature(self, request: Request, signature: sigv4.HeaderSignature, body: bytes) -> Refused | None:
         """The refusal of a request whose signature is wrong or too old, or None."""
-        signature = self._signature(request)
-        if isinstance(signature, Refused):
-            return signature
         query = parse_qs(request.query, keep_blank_values=True)
         is_presigned = _is_presigned(request)
         failure = _expiry(signature, query) if is_presigned else sigv4.request_time_failure(signature)
@@ -118,18 +108,18 @@ class Guard:
             request.method,
             request.raw_path,
             query,
-            {name: request.one(name) for name in request.headers},
+            request.headers,
             body,
             presigned=is_presigned,
         )
         return Refused(403, *failure) if failure else None
 
-    def _signature(self, request: Request) -> sigv4.HeaderSignature | Refused:
-        headers = {name: request.one(name) for name in request.headers}
+    def signature_of(self, request: Request) -> sigv4.HeaderSignature | Refused:
+        """The signature by a known key, not yet compared, or the refusal of a request without one."""
         if _is_presigned(request):
             parsed = sigv4.parse_query_signature(parse_qs(request.query, keep_blank_values=True))
-        elif headers.get("authorization", "").startswith("AWS4-HMAC-SHA256 "):
-            parsed = sigv4.parse_header_signature(headers)
+        elif request.headers.get("authorization", "").startswith("AWS4-HMAC-SHA256 "):
+            parsed = sigv4.parse_header_signature(request.headers)
         else:
             return Refused(403, "MissingAuthenticationToken", "expected a signature of a key of this local cloud")
         if isinstance(parsed, tuple):
@@ -179,15 +169,17 @@ async def _guarded_http(app: Asgi, guard: Guard, scope: dict[str, Any], receive:
     request = _asgi_request(scope)
     refused = guard.refuse_sender(request)
     if refused is None and not guard.is_open(request):
-        refused = guard.refuse_key(request)
-        if refused is None and guard.needs_body(request):
+        signature = guard.signature_of(request)
+        if isinstance(signature, Refused):
+            refused = signature
+        elif guard.needs_body(request):
             # Before the body is read, the key was checked: nobody else fills the memory.
             messages = await _whole(receive)
             receive = _replayed(messages, receive)
             body = b"".join(message.get("body", b"") for message in messages)
-            refused = guard.refuse_signature(request, body)
-        elif refused is None:
-            refused = guard.refuse_signature(request, b"")
+            refused = guard.refuse_signature(request, signature, body)
+        else:
+            refused = guard.refuse_signature(request, signature, b"")
     if refused is not None:
         headers = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in refused.headers]
         await send({"type": "http.response.start", "status": refused.status, "headers": headers})
@@ -196,9 +188,7 @@ async def _guarded_http(app: Asgi, guard: Guard, scope: dict[str, Any], receive:
 
     async def send_to_programs(message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":
-            kept = [
-                pair for pair in message.get("headers", ()) if not pair[0].lower().startswith(_FOR_WEB_PAGES.encode())
-            ]
+            kept = [pair for pair in message.get("headers", ()) if not pair[0].lower().startswith(_FOR_WEB_PAGES)]
             message = {**message, "headers": kept}
         await send(message)
 
@@ -206,13 +196,16 @@ async def _guarded_http(app: Asgi, guard: Guard, scope: dict[str, Any], receive:
 
 
 def _asgi_request(scope: Mapping[str, Any]) -> Request:
-    headers: dict[str, list[str]] = {}
-    for name, value in scope.get("headers", ()):
-        headers.setdefault(name.decode("latin-1").lower(), []).append(sigv4.decode_header_value(value))
+    headers: dict[str, str] = {}
+    hosts: list[str] = []
+    for raw_name, raw_value in scope.get("headers", ()):
+        name, value = raw_name.decode("latin-1").lower(), sigv4.decode_header_value(raw_value)
+        headers[name] = f"{headers[name]},{value}" if name in headers else value
+        if name == "host":
+            hosts.append(value)
     raw_path = scope.get("raw_path") or scope["path"].encode()
-    return Request(
-        scope["method"], raw_path.decode("latin-1"), scope.get("query_string", b"").decode("latin-1"), headers
-    )
+    query = scope.get("query_string", b"").decode("latin-1")
+    return Request(scope["method"], raw_path.decode("latin-1"), query, headers, hosts)
 
 
 async def _whole(receive: Receive) -> list[dict[str, Any]]:
@@ -239,15 +232,17 @@ def before_wsgi(app: WSGIApplication, guard: Guard) -> WSGIApplication:
         request = _wsgi_request(environ)
         refused = guard.refuse_sender(request)
         if refused is None and not guard.is_open(request):
-            refused = guard.refuse_key(request)
-            if refused is None:
+            signature = guard.signature_of(request)
+            if isinstance(signature, Refused):
+                refused = signature
+            else:
                 body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
                 environ["wsgi.input"] = io.BytesIO(body)
-                refused = guard.refuse_signature(request, body)
+                refused = guard.refuse_signature(request, signature, body)
         if refused is None:
 
             def answer(status: str, headers: list[tuple[str, str]], *more: Any) -> Any:
-                kept = [pair for pair in headers if not pair[0].lower().startswith(_FOR_WEB_PAGES)]
+                kept = [pair for pair in headers if not pair[0].lower().encode("latin-1").startswith(_FOR_WEB_PAGES)]
                 return start_response(status, kept, *more)
 
             return app(environ, cast("StartResponse", answer))
@@ -259,9 +254,10 @@ def before_wsgi(app: WSGIApplication, guard: Guard) -> WSGIApplication:
 
 def _wsgi_request(environ: Mapping[str, Any]) -> Request:
     headers = {
-        name.removeprefix("HTTP_").replace("_", "-").lower(): [value]
+        name.removeprefix("HTTP_").replace("_", "-").lower(): str(value)
         for name, value in environ.items()
         if name.startswith("HTTP_") or (name in ("CONTENT_TYPE", "CONTENT_LENGTH") and value)
     }
     path, _, query = str(environ["REQUEST_URI"]).partition("?")
-    return Request(environ["REQUEST_METHOD"], path, query, headers)
+    hosts = [headers["host"]] if "host" in headers else []
+    return Request(environ["REQUEST_METHOD"], path, query, headers, hosts)

@@ -1,4 +1,5 @@
 import { useRouterState } from "@tanstack/react-router";
+import { useEffect, useRef } from "react";
 import { usePlace } from "../frame/place";
 import { Go } from "./go";
 
@@ -8,13 +9,21 @@ export interface Tab {
   count?: string;
 }
 
-/** Parts of a page, of which the address names the open one. The first is open by default. */
+/** Parts of a page, of which the address names the open one. The first is open by default. A part that the address
+ * names is brought into view if it lies below the window. */
 export function Tabs({ tabs }: { tabs: readonly Tab[] }) {
   const { search } = usePlace();
   const path = useRouterState({ select: (state) => state.location.pathname });
   const open = openTab(tabs, search.tab);
+  const bar = useRef<HTMLElement>(null);
+  const named = open !== tabs[0]?.id ? open : null;
+  useEffect(() => {
+    if (named === null || bar.current === null) return;
+    const isLow = bar.current.getBoundingClientRect().top > window.innerHeight * 0.6;
+    if (isLow) bar.current.scrollIntoView({ block: "start" });
+  }, [named]);
   return (
-    <nav className="tabs" aria-label="Parts of this page">
+    <nav className="tabs" aria-label="Parts of this page" ref={bar}>
       {tabs.map((tab, index) => (
         <Go
           key={tab.id}

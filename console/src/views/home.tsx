@@ -391,10 +391,11 @@ const LETS_GO: Record<string, string> = {
 
 function FailedLast({ outcomes: { runs, failed } }: { outcomes: Outcomes }) {
   if (failed.length === 0) return <Empty>No run of the newest {number(runs)} has failed.</Empty>;
+  const ended = [...failed].sort((one, other) => (other.ended_at ?? "").localeCompare(one.ended_at ?? ""));
   return (
     <table>
       <tbody>
-        {failed.map((run) => (
+        {ended.map((run) => (
           <tr key={`${run.run_id} ${run.attempt}`}>
             <td className="fit">
               <State state={run.state} word={false} /> <ScheduleLink name={run.schedule} />

@@ -203,7 +203,8 @@ const ACTS: Act[] = [
   {
     key: "cancelBackfill",
     path: `${S}?tab=backfills`,
-    button: "Cancel the backfill",
+    button: "Cancel",
+    label: "Cancel the backfill",
     command: `sluice backfill cancel ${NAME} ${BACKFILL.backfill_id}`,
     request: `POST ${API}/backfills/${BACKFILL.backfill_id}/cancel`,
   },

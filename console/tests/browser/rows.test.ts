@@ -86,7 +86,11 @@ test("the queue is grouped by what each job waits for, and not by the words of i
   await page.route(/\/namespaces\/demo\/jobs\?/, async (route) => {
     const answer = await route.fetch();
     const given = [
-      { reason: "the schedule has been on hold (until a lead approved)", kind: "pause", of: "schedule demo.a.b" },
+      {
+        reason: "the schedule has been paused (hold) since 05:00 (until a lead approved)",
+        kind: "pause",
+        of: "schedule demo.a.b",
+      },
       { reason: "x", kind: "grant", of: "a grant of lake" },
       { reason: "y", kind: "approval", of: "approved by a lead" },
       { reason: "z", kind: "window", of: "between 22:00 and 06:00" },

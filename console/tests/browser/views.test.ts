@@ -21,9 +21,18 @@ test.each(VIEWS)("%s shows its data, and axe finds nothing in either theme", asy
     const found = await faultsOf(page);
     expect(found, `${theme} ${path}`).toEqual([]);
   }
+  expect(await cutOff(page), "nothing needs a scroll to the side at 1280 px").toEqual([]);
   expect(complaints).toEqual([]);
   await context.close();
 });
+
+/** What is wider than its place: the page itself, or a table that scrolls to the side. */
+const cutOff = (page: Page) =>
+  page.evaluate(() =>
+    [document.scrollingElement, ...document.querySelectorAll(".scroll-x, .rows-body, main")]
+      .filter((place): place is Element => place !== null && place.scrollWidth > place.clientWidth + 1)
+      .map((place) => `${place.tagName} ${place.className}: ${place.scrollWidth} of ${place.clientWidth} px`),
+  );
 
 /** What opens over a page: how, and a text of it. */
 const OVER: [name: string, path: string, open: (page: Page) => Promise<void>, text: string | RegExp][] = [

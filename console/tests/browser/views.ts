@@ -28,7 +28,7 @@ export const VIEWS: View[] = [
   ["dag", "/demo/dags/flights/nightly?node=evaluate", "needs jfk COMPLETED, which is FAILED"],
   ["message", "/demo/messages/flights/beat", "@every 10s"],
   ["datasets", "/demo/datasets", "weather"],
-  ["dataset", "/demo/datasets/weather?at=2013/12/20", "missing"],
+  ["dataset", "/demo/datasets/weather?at=2013/12/26", "Report it ready"],
   ["limits", "/demo/limits?name=pool:demo.small", "In use by"],
   ["reprocess", "/demo/reprocess", "1. Begin with"],
   ["one re-processing", `/demo/reprocess/${REPROCESS.reprocess_id}`, "Re-processing of weather 2013/1/4"],

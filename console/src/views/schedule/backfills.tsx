@@ -49,7 +49,9 @@ export function BackfillsTable({ name }: { name: string }) {
                     </td>
                     <td className="fit">
                       {backfill.state === "RUNNING" && (
-                        <ActButton small action={actions.cancelBackfill(name, backfill.backfill_id)} />
+                        <ActButton small action={actions.cancelBackfill(name, backfill.backfill_id)}>
+                          Cancel
+                        </ActButton>
                       )}
                     </td>
                   </tr>
