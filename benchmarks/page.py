@@ -164,10 +164,10 @@ def _peers(load: str) -> Callable[[Mapping[str, Any]], str]:
     """The figures of Sluice and the peers under one load."""
 
     def table(found: Mapping[str, Any]) -> str:
-        if "peers" not in found:
+        if load not in found.get("peers", {}):
             return NOT_YET
         measured, origin = found["peers"], found["origins"]["peers"]
-        ratio = "pace to ours" if load == "burst" else "p99 to ours"
+        ratio = "p99 to ours" if load == "steady" else "pace to ours"
         counts = ("missed", "doubled", "early")
         heads = ("scheduler", "a second", "least to most", ratio, *_LATE, *counts)
         of = f"Medians of {measured['repetitions']} on {origin['date'][:10]}, {measured[load][0]['jobs']:,} jobs"

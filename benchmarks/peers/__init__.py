@@ -7,7 +7,7 @@ with a database of its own (`stores.py`). The peers are installed into `build/pe
 A fire of Sluice is a message in a queue of the local cloud, stamped by the queue. A fire of a peer is a line that its
 worker appends to a file, with the present instant, which costs less. So there is a second burst, ``messages``: each
 job of a peer sends its message to such a queue, too. The results are medians over the repetitions, their spread, and
-the ratio of each median to Sluice's."""
+the ratio of each median to Sluice's. `SLUICE_BENCH_STEADY=0` leaves the steady load out."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ LOCK = HERE / "requirements.lock"
 VENV = ROOT / "build" / "peers"
 REPETITIONS = int(os.environ.get("SLUICE_BENCH_REPETITIONS", "5"))
 OURS = "Sluice, local cloud"
-# Loads from the start of a peer until its first job is due. Each peer stores 10,000 jobs in a third of this.
-AHEAD_S, AHEAD_S_PER_JOB = 15, 1 / 200
+# The steady load may be left out, because a repetition takes five minutes less without it.
+HAS_STEADY = os.environ.get("SLUICE_BENCH_STEADY", "1") != "0"
+# Seconds from the start of a peer until its first job is due. Each peer stores 10,000 jobs in half of this.
+AHEAD_S, AHEAD_S_PER_JOB = 15, 1 / 300
 PATIENCE_S = 60.0  # without a further fire; then the rest counts as missed
 POLL_EVERY_S = 0.5
 STOP_S = 10.0
@@ -138,7 +140,8 @@ def measure(progress: Progress) -> Results:
 def loads_of() -> tuple[tuple[str, int, int], ...]:
     """The name of each load, its jobs and how many are due in each second (0: all at once)."""
     every_second = steady.PER_SECOND * steady.SECONDS, steady.PER_SECOND
-    return ("burst", burst.JOBS, 0), ("messages", burst.JOBS, 0), ("steady", *every_second)
+    bursts = ("burst", burst.JOBS, 0), ("messages", burst.JOBS, 0)
+    return (*bursts, ("steady", *every_second)) if HAS_STEADY else bursts
 
 
 def _players(
@@ -287,18 +290,20 @@ def summary(name: str, runs: Sequence[Measured]) -> Measured:
 
 def with_ratios(summed: dict[str, list[Measured]]) -> dict[str, list[Measured]]:
     """The summaries with the ratio of each to Sluice: of the pace of a burst, and of the p99 of the steady load."""
-    burst_of_ours = summed["burst"][0]["per_second"]
-    for one in (*summed["burst"], *summed["messages"]):
-        one["ratio"] = round(one["per_second"] / burst_of_ours, 2)
-    ours = summed["steady"][0]["lateness_ms"]["p99"]
-    for one in summed["steady"]:
-        one["ratio"] = round(one["lateness_ms"]["p99"] / max(ours, 1), 1) if one["lateness_ms"] else None
+    for load, (ours, *_) in summed.items():
+        for one in summed[load]:
+            if load != "steady":
+                one["ratio"] = round(one["per_second"] / ours["per_second"], 2)
+            elif one["lateness_ms"]:
+                one["ratio"] = round(one["lateness_ms"]["p99"] / max(ours["lateness_ms"]["p99"], 1), 1)
+            else:
+                one["ratio"] = None
     return summed
 
 
 def tables(results: Results) -> list[Table]:
     found = results["peers"]
-    return [_table(load, found[load], found["repetitions"]) for load in TITLES]
+    return [_table(load, found[load], found["repetitions"]) for load in TITLES if load in found]
 
 
 def _table(load: str, entries: Sequence[Measured], repetitions: int) -> Table:

@@ -65,6 +65,19 @@ def test_the_page_names_what_was_left_out() -> None:
     assert len(peers.tables(found)) == 3
 
 
+def test_a_load_that_was_left_out_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "HAS_STEADY", False)
+    assert [load for load, _, _ in peers.loads_of()] == ["burst", "messages"]
+    summed = [peers.summary(name, [one(10.0)]) for name in (peers.OURS, "other")]
+    measured = peers.with_ratios({load: [dict(each) for each in summed] for load in ("burst", "messages")})
+    found = {
+        "peers": {"repetitions": 1, "loads": [0.5], "left_out": {}, **measured},
+        "origins": {"peers": {"date": "2026-11-24"}},
+    }
+    assert len(peers.tables(found)) == 2
+    assert "Not measured yet." in page("<!-- peers_steady -->\n<!-- end -->", found)
+
+
 def test_a_disturbed_run_is_an_outlier_and_no_result() -> None:
     runs = [{**one(pace), "load": 0.5} for pace in (2_900.0, 3_000.0, 298.0, 3_100.0, 2_950.0)]
     found = burst.median_of(runs)
