@@ -60,7 +60,7 @@ def test_a_start_that_misses_its_permit_follows_within_minutes(jobs: int, workfl
     assert missed, "some of these calls came between the permit and the start"
 
 
-def test_a_missed_permit_is_lost_once_another_job_has_a_later_one() -> None:
+def test_a_missed_permit_is_lost_if_another_job_has_a_later_one() -> None:
     """Both start, and no interval has two starts."""
     undisturbed = started(2, "clean", call=-1)
     for call in range(1, undisturbed.calls + 1, 3):

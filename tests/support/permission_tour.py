@@ -25,8 +25,10 @@ from chalicelib.core.history.lines import Part
 from chalicelib.core.writes import Put
 from chalicelib.flow import shards
 from chalicelib.flow.ingest.objects import match_object
+from chalicelib.flow.jobs import joining
 from chalicelib.flow.runs import actions
 from chalicelib.flow.schedules.actions import run_now
+from chalicelib.flow.system import sweep
 from tests.acceptance.words import absent, all_of, event, on, partition, size, status
 from tests.faults.dying import play as play_scenario
 from tests.faults.dying import world_for
@@ -59,7 +61,7 @@ def play() -> None:
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
     steps = (_ready_datasets, _many_datasets, _delivered_late, _gathered, _statuses_arrive, _joined_again)
-    steps += (_failed_without_event, _claimed_late, _granted, _many_timers)
+    steps += (_failed_without_event, _claimed_late, _granted, _many_timers, _deferred)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -117,6 +119,20 @@ def _delivered_late() -> None:
     assert died
     for _ in range(3):
         world.pass_by("11m")
+
+
+def _deferred() -> None:
+    """Jobs of a policy join its queue later, because others wait there. The sweep looks who is first."""
+    world = World()
+    many = at("1 12 * * *", "notify", policy="calm", spread={"count": 60})
+    world.deploy({**flights({"many": many}), "policies": {"calm": {"max_events": 1, "interval": "1h"}}})
+    with patch.object(joining, "MANY", 30):
+        world.settle()
+        world.tick()
+        world.clock.pass_by("1m")
+        world.settle()
+        world.clock.pass_by("10s")
+        sweep.sweep_all(world.ports)
 
 
 def _gathered() -> None:

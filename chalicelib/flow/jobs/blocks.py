@@ -14,9 +14,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from chalicelib.core import ids
-from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import blocks, names
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.writes import AcquireBlock
@@ -25,7 +23,6 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref
 from chalicelib.core.runs import queued
 from chalicelib.core.targets import sub_batches
-from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.jobs.batch import is_paced, prepare_queued
 from chalicelib.flow.jobs.deliver import (
@@ -41,6 +38,7 @@ from chalicelib.flow.jobs.deliver import (
 )
 from chalicelib.flow.jobs.delivery_books import Books, Ready
 from chalicelib.flow.jobs.delivery_leases import Leases
+from chalicelib.flow.jobs.joining import needs_permit_alone, with_definitions
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -119,7 +117,7 @@ def plain_head(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
         if waiter.run is not None:
             return False
         if waiter.job_schedule not in known:
-            known[waiter.job_schedule] = _is_plain(seen, waiter.job_schedule)
+            known[waiter.job_schedule] = needs_permit_alone(seen, waiter.job_schedule)
         return known[waiter.job_schedule]
 
     if not waiters:
@@ -128,28 +126,9 @@ def plain_head(ports: Ports, waiters: Sequence[Waiter]) -> list[Waiter]:
 
 
 def _seen(ports: Ports, waiters: Sequence[Waiter]) -> Ports:
-    """Ports that have read what `_is_plain` needs, if several schedules wait."""
+    """Ports that have read what `needs_permit_alone` needs, if several schedules wait."""
     schedules = list(dict.fromkeys(waiter.job_schedule for waiter in waiters))
-    if len(schedules) < MIN_SCHEDULES:
-        return ports
-    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in schedules])
-    states = [state for name in schedules if (state := seen.catalog.schedule_state(name)) is not None]
-    seen = seen.prefetch.read(seen, [("version", state.schedule, state.version) for state in states])
-    found = [lookup.definition_of(seen, state) for state in states]
-    workflows = dict.fromkeys(schedule.workflow for schedule in found if schedule is not None)
-    return seen.prefetch.read(seen, [("workflow", name) for name in workflows])
-
-
-def _is_plain(ports: Ports, name: str) -> bool:
-    """Whether the jobs of a schedule need a permit of their policy and nothing else (`batch.is_paced`)."""
-    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(name))
-    row = ports.catalog.definition("workflow", schedule.workflow) if schedule is not None else None
-    workflow = lookup.workflow_of(ports, schedule.workflow) if schedule is not None else None
-    if schedule is None or workflow is None or overrides.deadline_of(schedule, workflow) is not None:
-        return False
-    if (row is not None and row.counted) or is_tracked(schedule, workflow):
-        return False
-    return all(constraint.decidable_ahead for constraint in overrides.constraints_of(schedule, workflow))
+    return ports if len(schedules) < MIN_SCHEDULES else with_definitions(ports, schedules)
 
 
 def acquire(ports: Ports, pace: Pace, head: Instant, waiters: Sequence[Waiter]) -> tuple[list[Slot], Instant]:

@@ -10,9 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from chalicelib.core import ids
-from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.definitions import overrides
+from chalicelib.core.instants import HOUR, MINUTE, SECOND, Instant, Millis
 from chalicelib.core.jobs import claim
+from chalicelib.core.jobs import priority as job_priority
 from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.jobs.permits import is_tracked
 from chalicelib.core.limits import blocks, names
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
@@ -22,8 +25,8 @@ from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, block_ref, limit_ref
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import Create, ExpectDefinition, ExpectGrants, ExpectMode, Write
-from chalicelib.flow import priority
-from chalicelib.flow.limits import parts
+from chalicelib.flow import lookup, priority
+from chalicelib.flow.limits import parts, policies
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -31,9 +34,11 @@ from chalicelib.ports import Ports
 FEWEST = 4
 MAX_WRITES = 100  # of a transaction
 # Each transaction writes to the row of the limit and to the partition of its queue, and so do those that start jobs. If
-# so many jobs wait, others join later, a part of this time later, so that starts find these rows free.
+# so many jobs wait, for longer than this time, others join later: after a part of the time that the queue lasts. So
+# starts find these rows free. The sweep leaves those jobs alone (`deferred`).
 MANY, LONG_QUEUE = 500, 2 * SECOND
-MAX_PAUSE: Millis = 30 * SECOND
+MAX_PAUSE: Millis = 5 * MINUTE
+MAX_DEFERRED: Millis = HOUR
 AT_ONCE = 3  # blocks that are prepared, sent or recorded at a time
 _SHARED = ExpectMode | ExpectDefinition | ExpectGrants
 
@@ -125,19 +130,80 @@ def _first_rank(group: Sequence[tuple[Joining, list[Write]]]) -> str:
 
 
 def _pause(ports: Ports, first: tuple[Joining, list[Write]]) -> Millis:
-    """How long the next jobs may wait before they join, because enough others wait: their policy starts none of them
-    sooner if they join now. 0 if they should join now, as more urgent ones do."""
+    """How long the next jobs may wait before they join, because enough others wait. 0 if they should join now."""
     joining, plan = first
-    limit_name = joining.pace.limit_name
-    state = parts.state_of(ports, limit_name)
-    backlog = joining.pace.after(state.waiters)
+    backlog = _crowd(ports, joining.pace, _waiter(plan).rank)
+    share = 0.25 + 0.5 * int(ids.digest(joining.job.job_id, length=4), 16) / 0xFFFF
+    return min(MAX_PAUSE, int(share * backlog))
+
+
+def _crowd(ports: Ports, pace: Pace, rank: str) -> Millis:
+    """How long the queue of a policy lasts, if a job of this rank may join later: its policy does not start it sooner
+    if it joins now. 0 if few jobs wait, or if it is more urgent than those that do."""
+    state = parts.state_of(ports, pace.limit_name)
+    backlog = pace.after(state.waiters)
     if state.waiters < MANY or backlog < LONG_QUEUE:
         return 0
     head = parts.head_of(ports, state, 1)
-    if head and _waiter(plan).rank[0] < head[0].rank[0]:
-        return 0
-    share = 0.25 + 0.5 * int(ids.digest(joining.job.job_id, length=4), 16) / 0xFFFF
-    return min(MAX_PAUSE, int(share * backlog))
+    return 0 if head and rank[0] < head[0].rank[0] else backlog
+
+
+def deferred(ports: Ports, jobs: Sequence[Job]) -> list[Job]:
+    """The jobs among overdue ones that join the queue of their policy later, because enough others wait. Each has a
+    hint of its own; with more hints they would all join at once.
+
+    If its hint is lost, a job is no longer deferred once fewer jobs wait, or these are less urgent, or after an
+    hour."""
+    since = ports.clock.now() - MAX_DEFERRED
+    fires = [job for job in jobs if job.kind == "fire" and not job.held and _is_since(job, since)]
+    schedules = list(dict.fromkeys(job.schedule for job in fires))
+    seen = with_definitions(ports, schedules)
+    crowded: dict[tuple[str, str], bool] = {}
+    found: list[Job] = []
+    paces: dict[str, Pace | None] = {}
+    for name in schedules:
+        schedule = lookup.definition_of(seen, seen.catalog.schedule_state(name))
+        if schedule is None or schedule.policy is None or not needs_permit_alone(seen, name):
+            continue
+        if schedule.policy not in paces:
+            policy = policies.policy_of(ports, schedule.policy)
+            paces[schedule.policy] = policy.pace(schedule.policy) if policy is not None else None
+        workflow, pace = lookup.workflow_of(seen, schedule.workflow), paces[schedule.policy]
+        if workflow is None or pace is None:
+            continue
+        for job in (job for job in fires if job.schedule == name):
+            rank = job_priority.rank_of(job, schedule, workflow)
+            if (key := (pace.limit_name, rank[0])) not in crowded:
+                crowded[key] = _crowd(ports, pace, rank) > 0
+            found += [job] if crowded[key] else []
+    return found
+
+
+def _is_since(job: Job, since: Instant) -> bool:
+    return job.queued_in is None and job.wake_at is not None and job.wake_at > since
+
+
+def with_definitions(ports: Ports, schedules: Sequence[str]) -> Ports:
+    """Ports that have read these schedules with their workflows, a hundred rows to a call."""
+    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in schedules])
+    states = [state for name in schedules if (state := seen.catalog.schedule_state(name)) is not None]
+    seen = seen.prefetch.read(seen, [("version", state.schedule, state.version) for state in states])
+    found = [lookup.definition_of(seen, state) for state in states]
+    workflows = dict.fromkeys(schedule.workflow for schedule in found if schedule is not None)
+    return seen.prefetch.read(seen, [("workflow", name) for name in workflows])
+
+
+def needs_permit_alone(ports: Ports, name: str) -> bool:
+    """Whether the jobs of a schedule need a permit of their policy and nothing else, as `is_paced` in
+    `flow/jobs/batch.py` decides for a job."""
+    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(name))
+    row = ports.catalog.definition("workflow", schedule.workflow) if schedule is not None else None
+    workflow = lookup.workflow_of(ports, schedule.workflow) if schedule is not None else None
+    if schedule is None or workflow is None or overrides.deadline_of(schedule, workflow) is not None:
+        return False
+    if (row is not None and row.counted) or is_tracked(schedule, workflow):
+        return False
+    return all(constraint.decidable_ahead for constraint in overrides.constraints_of(schedule, workflow))
 
 
 def _commit(

@@ -115,7 +115,7 @@ def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, po
             swept.left = len(refs) - start
             logger.warning("sweep broken off", extra={"left": swept.left})
             break
-        found = _examine(ports, now, refs[start : start + sweep.SLICE], swept.failed)
+        found = _without_deferred(ports, _examine(ports, now, refs[start : start + sweep.SLICE], swept.failed))
         swept.oldest = max([swept.oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
         questions = [ref for ref, row in found if sweep.is_question(row, now)]
         asks = questions[: max(0, polls - asked)]
@@ -129,6 +129,21 @@ def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, po
         swept.failed += _lease_all(ports, now, found)
         swept.hinted, asked = swept.hinted + len(found), asked + len(asks)
     return swept
+
+
+def _without_deferred(ports: Ports, found: list[tuple[Ref, Found]]) -> list[tuple[Ref, Found]]:
+    """The overdue rows without the jobs that join the queue of their policy later (`flow/jobs/joining.py`)."""
+    jobs = [row for _, row in found if isinstance(row, Job)]
+    if not any(job.kind == "fire" and job.queued_in is None for job in jobs):
+        return found
+    from chalicelib.flow.jobs import joining
+
+    try:
+        deferred = joining.deferred(ports, jobs)
+    except Exception:  # then they have one hint more
+        logger.exception("deferred jobs not read", extra={"size": len(jobs)})
+        return found
+    return [(ref, row) for ref, row in found if row not in deferred]
 
 
 def hint_soon(ports: Ports) -> int:

@@ -230,7 +230,7 @@ def given_back(now: int, head: int, burst: int = 1, **fields: Any) -> list[Write
     return launch.unused_permits(rows.run(**{**MISSED, **fields}), (EMR, pace), {"policy:demo.night": read}, now)
 
 
-def test_e3_a_permit_that_is_too_old_is_given_back_if_it_was_the_last() -> None:
+def test_e3_a_permit_that_is_too_old_is_given_back_if_last() -> None:
     assert given_back(NOON + 101, head=NOON + MINUTE) == [
         Replace(rows.run(rev=2)),
         AdvancePace("policy:demo.night", replace(NIGHT_HELD, head=NOON + MINUTE), NOON),
