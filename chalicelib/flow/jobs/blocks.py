@@ -45,7 +45,7 @@ from chalicelib.ports import Ports
 # A job is on its way until so long after the last appointment of its block: then it has been sent and recorded, or it
 # has missed its appointment, and gets another one. Where many are recorded at a time, that takes longer.
 RECORDED: Millis = SECOND // 2
-RECORDED_IN_PARTS: Millis = SECOND
+RECORDED_IN_PARTS: Millis = 2 * SECOND
 # The schedule states are read this long before a call, and again if the read would be too old for the call.
 READ_AHEAD: Millis = 40
 # So many waiters are looked at for one block.

@@ -37,6 +37,8 @@ export function takeToken(): void {
   history.replaceState(history.state, "", location.pathname + location.search);
 }
 
+export const hasToken = (): boolean => localStorage.getItem(TOKEN) !== null;
+
 /** How long the last answers took, in ms: a page that polls waits longer after slow ones. */
 export const pace = { last: 0 };
 
@@ -93,8 +95,14 @@ export function faultOf(status: number, text: string): Fault {
   } catch {
     // no JSON: a page of a gateway
   }
-  if (status === 401)
+  if (status === 401 && hasToken())
     return { code: "token", message: "this page belongs to an earlier start", hint: "run `sluice console` again" };
+  if (status === 401)
+    return {
+      code: "token",
+      message: "the address has no token",
+      hint: "open the address that `sluice console` prints",
+    };
   return { code: `http_${status}`, message: `the API answered with HTTP ${status}`, hint: null };
 }
 

@@ -21,7 +21,7 @@ import {
   Workflow,
 } from "lucide-react";
 import { useEffect, useState } from "react";
-import { ApiError } from "../api/client";
+import { ApiError, hasToken } from "../api/client";
 import { about, namespaces } from "../api/queries";
 import { paths } from "../lib/paths";
 import { show, ZONE_CHOICES, type ZoneChoice, zoneLabel, zoneName } from "../lib/zone";
@@ -88,7 +88,7 @@ export function Frame() {
         <main id="main" tabIndex={-1}>
           {refused ? (
             <div className="page narrow">
-              <h1>This page belongs to an earlier start</h1>
+              <h1>{hasToken() ? "This page belongs to an earlier start" : "This page has no token"}</h1>
               <Failure error={known.error} />
             </div>
           ) : (

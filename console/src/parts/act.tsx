@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { createContext, type FormEvent, type ReactNode, useContext, useMemo, useState } from "react";
+import { createContext, type FormEvent, type ReactNode, useContext, useEffect, useMemo, useRef, useState } from "react";
 import { Dialog, Heading, Modal, ModalOverlay } from "react-aria-components";
 import type { Action, Field } from "../api/actions";
 import type { Values } from "../api/commands";
@@ -58,6 +58,9 @@ function ActDialog({ action, close }: { action: Action; close: () => void }) {
   const [key] = useState(() => crypto.randomUUID());
   const readOnly = useReadOnly();
   const queries = useQueryClient();
+  // A dialog that a key has opened takes text at once.
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector<HTMLElement>("input[type=text], textarea")?.focus(), []);
 
   const submit = async (event: FormEvent) => {
     event.preventDefault();
@@ -77,7 +80,7 @@ function ActDialog({ action, close }: { action: Action; close: () => void }) {
 
   return (
     <Sheet title={action.title} close={close}>
-      <form onSubmit={submit}>
+      <form onSubmit={submit} ref={form}>
         <p className="effect">{action.effect}</p>
         {action.fields?.map((field) => (
           <FormField

@@ -74,7 +74,18 @@ const KEYS: Record<string, Check> = {
       expect(await clipboard(page)).toBe("sluice describe schedule demo.flights.ingest-00000");
     },
   },
-  r: { path: S, ready: opened, then: closes },
+  r: {
+    path: S,
+    ready: opened,
+    then: async (page) => {
+      await page.getByRole("dialog").waitFor();
+      // The first text field has the focus: a key press is text at once.
+      await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toBe("INPUT");
+      await page.keyboard.type("2h30m");
+      await page.getByRole("dialog").locator("code").getByText("--at 2h30m").waitFor();
+      await closes(page);
+    },
+  },
   p: { path: S, ready: opened, then: closes },
   "[": {
     path: "/demo/timeline",

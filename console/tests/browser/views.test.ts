@@ -90,6 +90,11 @@ test("the token leaves the address at once, and a wrong one says what to run", a
   await old.page.getByText("sluice console", { exact: false }).first().waitFor();
   await old.page.getByText("This page belongs to an earlier start").first().waitFor();
   await old.context.close();
+  const without = await console_.browser.newPage();
+  await without.goto(`${console_.origin}/demo`);
+  await without.getByText("This page has no token").waitFor();
+  await without.getByText("open the address that").waitFor();
+  await without.close();
 });
 
 test("what is gone says so in its own place, with a hint", async () => {
