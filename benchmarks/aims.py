@@ -79,6 +79,10 @@ AIMS = (
     Aim("a tick with both", _of("overdue", "beside as many timers", "longest_tick_s"), 60, "s"),
     Aim("a resume wakes 1,000 jobs: Lambdas that ran out of time", _of("waking", "resume", "died"), 1),
     Aim("a success wakes 1,000 jobs: Lambdas that ran out of time", _of("waking", "success", "died"), 1),
+    *(
+        Aim(f"a policy of {about}: share in a backlog", _of("policies", about, "share_in_backlog"), 0.95, at_least=True)
+        for about in ("1 in 5 s", "10 in 1 s", "100 in 1 s", "200 in 1 s", "500 in 1 s, warm")
+    ),
     Aim("1,000 schedules in one PUT", _of("registration", "1,000 in one PUT", "seconds"), 6, "s"),
     Aim("10,000 schedules by upload: Lambdas that ran out of time", _of("upload", "10,000 uploaded", "died"), 1),
     Aim("single PUTs a second of 10 clients", _of("puts", "10 clients", "per_second"), 100, at_least=True),

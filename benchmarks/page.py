@@ -238,7 +238,8 @@ def _event_predicted(one: Mapping[str, Any]) -> Row:
 
 
 def _pace_predicted(one: Mapping[str, Any]) -> Row:
-    return (one["policy"], one["jobs"], *(f"{one[name]:g}" for name in ("allowed_per_second", "reached_per_second")))
+    paces = (f"{one[name]:g}" for name in ("allowed_per_second", "reached_per_second", "share_in_backlog"))
+    return (one["about"], f"{one['jobs']:,}", one["schedules"], *paces)
 
 
 def _registered_predicted(one: Mapping[str, Any]) -> Row:
@@ -344,7 +345,9 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
         _event_predicted,
     ),
     "predicted_policies": _predicted(
-        "policies", ("policy", "jobs", "allowed a second", "reached a second"), _pace_predicted
+        "policies",
+        ("policy", "jobs", "schedules", "allowed a second", "reached a second", "share in a backlog"),
+        _pace_predicted,
     ),
     "predicted_registration": _predicted(
         "registration",

@@ -189,6 +189,7 @@ def pace(setup: Setup, cpu: Cpu, most: int, interval_s: int, jobs: int, schedule
         return {
             "policy": f"{most} in {interval_s} s",
             "jobs": jobs,
+            "schedules": schedules,
             "allowed_per_second": round(allowed, 3),
             "reached_per_second": round(reached, 3),
             "share": round(reached / allowed, 3),
