@@ -95,14 +95,8 @@ export function faultOf(status: number, text: string): Fault {
   } catch {
     // no JSON: a page of a gateway
   }
-  if (status === 401 && hasToken())
-    return { code: "token", message: "this page belongs to an earlier start", hint: "run `sluice console` again" };
   if (status === 401)
-    return {
-      code: "token",
-      message: "the address has no token",
-      hint: "open the address that `sluice console` prints",
-    };
+    return { code: "token", message: "this page belongs to an earlier start", hint: "run `sluice console` again" };
   return { code: `http_${status}`, message: `the API answered with HTTP ${status}`, hint: null };
 }
 

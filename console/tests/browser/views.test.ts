@@ -93,7 +93,7 @@ test("the token leaves the address at once, and a wrong one says what to run", a
   const without = await console_.browser.newPage();
   await without.goto(`${console_.origin}/demo`);
   await without.getByText("This page has no token").waitFor();
-  await without.getByText("open the address that").waitFor();
+  await without.getByText("run sluice console again").waitFor();
   await without.close();
 });
 
