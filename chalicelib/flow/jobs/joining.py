@@ -38,7 +38,7 @@ MAX_WRITES = 100  # of a transaction
 # starts find these rows free. The sweep leaves those jobs alone (`deferred`).
 MANY, LONG_QUEUE = 500, 2 * SECOND
 MAX_PAUSE: Millis = 5 * MINUTE
-MAX_DEFERRED: Millis = HOUR
+MAX_DEFERRED: Millis = HOUR  # then the sweep hints such a job all the same: its hint may be lost
 AT_ONCE = 3  # blocks that are prepared, sent or recorded at a time
 _SHARED = ExpectMode | ExpectDefinition | ExpectGrants
 

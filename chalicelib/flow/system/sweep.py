@@ -140,7 +140,7 @@ def _without_deferred(ports: Ports, found: list[tuple[Ref, Found]]) -> list[tupl
 
     try:
         deferred = joining.deferred(ports, jobs)
-    except Exception:  # then they have one hint more
+    except Exception:  # an overdue row must not stay without a hint; a second hint of a deferred job does no harm
         logger.exception("deferred jobs not read", extra={"size": len(jobs)})
         return found
     return [(ref, row) for ref, row in found if row not in deferred]
