@@ -107,7 +107,7 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     pooled = pools.ask_of(ports, workflow, schedule)
     known = replace(known, pool=pooled[0], pool_row=pooled[1]) if pooled is not None else known
     states = _of_edition(ports, _limits(ports, job, known, schedule, workflow, parsed), schedule.workflow, row)
-    return replace(known, limit_states=states, successes=_successes(ports, schedule))
+    return replace(known, limit_states=states, successes=_successes(ports, schedule, parsed))
 
 
 def _of_edition(
@@ -165,10 +165,9 @@ def _limits(
     return states | {limit_name: parsed.limit_state(ports, limit_name) for limit_name in named if limit_name != own}
 
 
-def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:
-    return {
-        name: ports.jobs.limit_state(names.workflow_limit(name)).last_success_at for name in schedule.fresh_upstreams
-    }
+def _successes(ports: Ports, schedule: Schedule, parsed: Parsed) -> dict[str, Instant | None]:
+    limits = {name: names.workflow_limit(name) for name in schedule.fresh_upstreams}
+    return {name: parsed.limit_state(ports, limit_name).last_success_at for name, limit_name in limits.items()}
 
 
 def already(ports: Ports, job: Job) -> str | None:

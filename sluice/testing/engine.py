@@ -13,6 +13,7 @@ from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.table_ports import table_ports
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.instants import MINUTE, Instant, duration
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.ref import Ref, is_of_fires
 from chalicelib.flow import shards
 from chalicelib.flow.fires import emit
@@ -85,9 +86,9 @@ class Engine:
         """Handle the fires among these refs in one batch, as one Lambda does, and the timers in another. Returns the
         refs to handle one by one."""
         timers = [ref for ref in due if is_of_fires(ref)]
-        left = [ref for ref in due if ref.kind != "job" or not ref.parts[2].startswith("FIRE#")]
-        fires = [ref for ref in due if ref not in left]
-        left = [ref for ref in left if ref not in timers]
+        fires = [ref for ref in due if ref.kind == "job" and sort_keys.may_be_fire(ref.parts[2])]
+        together_only = {*fires, *timers}
+        left = [ref for ref in due if ref not in together_only]
 
         def together() -> None:
             now = self.clock.now()

@@ -18,6 +18,8 @@ from chalicelib.core.instants import Instant, iso
 
 GATHERING = "GATHERING"
 FIRST_JOB = "FIRE#"
+DETACHED = "JOB#"
+BACKFILL = f"{DETACHED}BACKFILL#"
 
 
 def fire(nominal: Instant, leaf: str, index: int) -> str:
@@ -29,12 +31,17 @@ def is_fire(sort_key: str) -> bool:
     return sort_key.startswith(FIRST_JOB)
 
 
+def may_be_fire(sort_key: str) -> bool:
+    """Whether the job is a fire, or may be one that a check has moved: a detached match has such a key, too."""
+    return is_fire(sort_key) or (sort_key.startswith(DETACHED) and not sort_key.startswith(BACKFILL))
+
+
 def detached(created_at: Instant, job_id: str) -> str:
-    return f"JOB#{iso(created_at)}#{job_id.rpartition('.')[2]}"
+    return f"{DETACHED}{iso(created_at)}#{job_id.rpartition('.')[2]}"
 
 
 def backfill(backfill_id: str, index: int) -> str:
-    return f"JOB#BACKFILL#{backfill_id}#{index:06d}"
+    return f"{BACKFILL}{backfill_id}#{index:06d}"
 
 
 def retry(run_id: str, attempt: int) -> str:

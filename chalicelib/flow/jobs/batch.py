@@ -1,6 +1,7 @@
 """Prepare the deliveries that are due at one instant, before that instant: read, decide, build (E2, E6).
 
-Rows are read a hundred per call. A job that needs a permit or an external answer, or that was tried before, is left to
+Fires that waited, and are woken together, are prepared in the same way. Their instant is that of their hint. Rows are
+read a hundred per call. A job that needs a permit or an external answer, or that was tried before, is left to
 the check of single jobs. That check delivers by the same code (`flow/jobs/deliver.py`).
 """
 
@@ -51,7 +52,7 @@ class Batch:
 
 def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     """Read, decide and build as if it were ``due``. Writes nothing and sends nothing."""
-    fires_only = [ref for ref in refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
+    fires_only = [ref for ref in refs if ref.kind == "job" and sort_keys.may_be_fire(ref.parts[2])]
     if len(fires_only) < MIN_BATCH:
         return Batch((), tuple(refs))
     found: list[Ready | Joining] = []
@@ -100,7 +101,8 @@ def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[RowReques
         schedule_state = seen.catalog.schedule_state(job.schedule)
         schedule = parsed.schedule(seen, schedule_state)
         if schedule_state is not None and schedule is not None:
-            copies = claim.keys_of_copy(job, schedule, schedule_state, seen.clock.now())
+            now = seen.clock.now()
+            copies = claim.keys_of_copy(job, schedule, schedule_state, now) if check.is_prepared(job) else ()
             wanted += [("job", job.schedule, job.generation, key) for key in copies]
             wanted.append(("workflow", schedule.workflow))
     return wanted
@@ -167,7 +169,8 @@ def _detached(ports: Ports, gathering: Sequence[Job]) -> dict[Ref, Job]:
 def _is_plain(job: Job, facts: Facts, decision: Launch) -> bool:
     """Whether the job is a fire that needs and holds no permit, and its target has no lifecycle: then Sluice delivers
     it without a claim."""
-    return not decision.asks and job.kind == "fire" and job.tries == 0 and _is_delivered(job, facts)
+    waits = job.queued_in is not None
+    return not decision.asks and job.kind == "fire" and job.tries == 0 and not waits and _is_delivered(job, facts)
 
 
 def is_paced(job: Job, facts: Facts, decision: Launch) -> bool:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 from chalicelib.core import ids
 from chalicelib.core.definitions import overrides
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import HOUR, MINUTE, SECOND, Instant, Millis
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs import priority as job_priority
@@ -35,7 +37,7 @@ FEWEST = 4
 MAX_WRITES = 100  # of a transaction
 # Each transaction writes to the row of the limit and to the partition of its queue, and so do those that start jobs. If
 # so many jobs wait, for longer than this time, others join later: after a part of the time that the queue lasts. So
-# starts find these rows free. The sweep leaves those jobs alone (`deferred`).
+# starts find these rows free. The sweep leaves those jobs alone (`Deferred`).
 MANY, LONG_QUEUE = 500, 2 * SECOND
 MAX_PAUSE: Millis = 5 * MINUTE
 MAX_DEFERRED: Millis = HOUR  # then the sweep hints such a job all the same: its hint may be lost
@@ -148,35 +150,52 @@ def _crowd(ports: Ports, pace: Pace, rank: str) -> Millis:
     return 0 if head and rank[0] < head[0].rank[0] else backlog
 
 
-def deferred(ports: Ports, jobs: Sequence[Job]) -> list[Job]:
-    """The jobs among overdue ones that join the queue of their policy later, because enough others wait. Each has a
-    hint of its own; with more hints they would all join at once.
+class Deferred:
+    """Which of the overdue jobs join the queue of their policy later, because enough others wait. Each has a hint of
+    its own; with more hints they would all join at once.
 
-    If its hint is lost, a job is no longer deferred once fewer jobs wait, or these are less urgent, or after an
-    hour."""
-    since = ports.clock.now() - MAX_DEFERRED
-    fires = [job for job in jobs if job.kind == "fire" and not job.held and _is_since(job, since)]
-    schedules = list(dict.fromkeys(job.schedule for job in fires))
-    seen = with_definitions(ports, schedules)
-    crowded: dict[tuple[str, str], bool] = {}
-    found: list[Job] = []
-    paces: dict[str, Pace | None] = {}
-    for name in schedules:
+    If its hint is lost, a job is no longer deferred once fewer jobs wait, or these are less urgent, or after an hour.
+    Definitions and queues are read once for all jobs: a sweep asks for slices of jobs, which are often of one schedule.
+    """
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._schedules: dict[str, tuple[Schedule, Workflow, Pace] | None] = {}
+        self._paces: dict[str, Pace | None] = {}
+        self._crowded: dict[tuple[str, str], bool] = {}
+
+    def among(self, jobs: Sequence[Job]) -> list[Job]:
+        """The deferred ones of these jobs, in the given order."""
+        since = self._ports.clock.now() - MAX_DEFERRED
+        fires = [job for job in jobs if job.kind == "fire" and not job.held and _is_since(job, since)]
+        self._read(list(dict.fromkeys(job.schedule for job in fires if job.schedule not in self._schedules)))
+        return [job for job in fires if self._is_deferred(job)]
+
+    def _is_deferred(self, job: Job) -> bool:
+        found = self._schedules[job.schedule]
+        if found is None:
+            return False
+        schedule, workflow, pace = found
+        rank = job_priority.rank_of(job, schedule, workflow)
+        key = pace.limit_name, rank[0]
+        if key not in self._crowded:
+            self._crowded[key] = _crowd(self._ports, pace, rank) > 0
+        return self._crowded[key]
+
+    def _read(self, names: Sequence[str]) -> None:
+        seen = with_definitions(self._ports, names)
+        self._schedules |= {name: self._paced(seen, name) for name in names}
+
+    def _paced(self, seen: Ports, name: str) -> tuple[Schedule, Workflow, Pace] | None:
+        """A schedule whose jobs need a permit of their policy and nothing else; None for any other."""
         schedule = lookup.definition_of(seen, seen.catalog.schedule_state(name))
         if schedule is None or schedule.policy is None or not needs_permit_alone(seen, name):
-            continue
-        if schedule.policy not in paces:
-            policy = policies.policy_of(ports, schedule.policy)
-            paces[schedule.policy] = policy.pace(schedule.policy) if policy is not None else None
-        workflow, pace = lookup.workflow_of(seen, schedule.workflow), paces[schedule.policy]
-        if workflow is None or pace is None:
-            continue
-        for job in (job for job in fires if job.schedule == name):
-            rank = job_priority.rank_of(job, schedule, workflow)
-            if (key := (pace.limit_name, rank[0])) not in crowded:
-                crowded[key] = _crowd(ports, pace, rank) > 0
-            found += [job] if crowded[key] else []
-    return found
+            return None
+        if schedule.policy not in self._paces:
+            policy = policies.policy_of(self._ports, schedule.policy)
+            self._paces[schedule.policy] = policy.pace(schedule.policy) if policy is not None else None
+        workflow, pace = lookup.workflow_of(seen, schedule.workflow), self._paces[schedule.policy]
+        return None if workflow is None or pace is None else (schedule, workflow, pace)
 
 
 def _is_since(job: Job, since: Instant) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.backfill import Backfill
@@ -28,6 +28,9 @@ from chalicelib.flow import shards
 from chalicelib.flow.each import run_each
 from chalicelib.log import logger
 from chalicelib.ports import Ports, RowRequest
+
+if TYPE_CHECKING:
+    from chalicelib.flow.jobs import joining
 
 T = TypeVar("T")
 Row = NoticeWindow | Backfill | DagRun | Deployment | Job | PendingNotice | Reprocess | Run | DeadlineWatch | Outbox
@@ -109,13 +112,13 @@ class Swept:
 def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, polls: int) -> Swept:
     """Hint and lease the overdue rows among these refs of an eventually consistent index. ``polls``: about how many
     runs EMR may be asked. The tick alone sends such hints, because all of them share EMR's rate."""
-    swept, asked = Swept(), 0
+    swept, asked, deferred = Swept(), 0, _Deferred(ports)
     for start in range(0, len(refs), sweep.SLICE):
         if start and (ports.clock.now() >= ends_at or not ports.has_time(SLOW)):
             swept.left = len(refs) - start
             logger.warning("sweep broken off", extra={"left": swept.left})
             break
-        found = _without_deferred(ports, _examine(ports, now, refs[start : start + sweep.SLICE], swept.failed))
+        found = deferred.left_out(_examine(ports, now, refs[start : start + sweep.SLICE], swept.failed))
         swept.oldest = max([swept.oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
         questions = [ref for ref, row in found if sweep.is_question(row, now)]
         asks = questions[: max(0, polls - asked)]
@@ -131,19 +134,27 @@ def _sweep(ports: Ports, refs: Sequence[Ref], now: Instant, ends_at: Instant, po
     return swept
 
 
-def _without_deferred(ports: Ports, found: list[tuple[Ref, Found]]) -> list[tuple[Ref, Found]]:
-    """The overdue rows without the jobs that join the queue of their policy later (`flow/jobs/joining.py`)."""
-    jobs = [row for _, row in found if isinstance(row, Job)]
-    if not any(job.kind == "fire" and job.queued_in is None for job in jobs):
-        return found
-    from chalicelib.flow.jobs import joining
+class _Deferred:
+    """Leaves out the jobs that join the queue of their policy later (`flow/jobs/joining.py`)."""
 
-    try:
-        deferred = joining.deferred(ports, jobs)
-    except Exception:  # an overdue row must not stay without a hint; a second hint of a deferred job does no harm
-        logger.exception("deferred jobs not read", extra={"size": len(jobs)})
-        return found
-    return [(ref, row) for ref, row in found if row not in deferred]
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._deferred: joining.Deferred | None = None
+
+    def left_out(self, found: list[tuple[Ref, Found]]) -> list[tuple[Ref, Found]]:
+        """The overdue rows without those jobs."""
+        jobs = [row for _, row in found if isinstance(row, Job)]
+        if not any(job.kind == "fire" and job.queued_in is None for job in jobs):
+            return found
+        from chalicelib.flow.jobs import joining
+
+        try:
+            self._deferred = self._deferred or joining.Deferred(self._ports)
+            deferred = self._deferred.among(jobs)
+        except Exception:  # an overdue row must not stay without a hint; a second hint of a deferred job does no harm
+            logger.exception("deferred jobs not read", extra={"size": len(jobs)})
+            return found
+        return [(ref, row) for ref, row in found if row not in deferred]
 
 
 def hint_soon(ports: Ports) -> int:

@@ -110,3 +110,74 @@ def test_a_job_with_limits_or_lifecycle_is_checked_singly() -> None:
     world.settle()
     assert len(world.targets.queue.messages) == 4
     assert len(world.targets.emr.runs) == 1
+
+
+def held(count: int = 200, **fields: Any) -> World:
+    """A world with so many fires of one schedule, each a job of its own, that wait for its resume."""
+    world = World()
+    spread = {"count": count, "over": "1ms"}
+    world.deploy(flights({"a": at(AT_ONE, "notify", spread=spread, coalesce=False, **fields)}))
+    world.pause("a")
+    world.pass_by("2m")
+    assert len(world.jobs("a")) == count
+    assert world.targets.queue.messages == []
+    return world
+
+
+def test_l4_fires_woken_together_are_delivered_in_batches() -> None:
+    world = held()
+    calls = 0
+
+    def count() -> None:
+        nonlocal calls
+        calls += 1
+
+    world.tables.before_call = count
+    world.resume("a")
+    world.settle()
+    sent = [run_id for run_id, _ in world.targets.queue.messages]
+    assert len(sent) == len(set(sent)) == 200
+    assert calls < 200, "one by one it would be two thousand"
+    assert [run.state for run in world.runs("a")] == ["SUCCEEDED"] * 200
+    assert world.jobs("a") == []
+
+
+def test_l3_a_woken_fire_of_a_disabled_schedule_is_not_sent() -> None:
+    world = held(20)
+    world.resume("a")
+    refs = prepared(world, ["a"])
+    ready = batch.prepare(world.ports, refs, world.clock.now())
+    assert len(ready.ready) == 20
+    world.disable("a")
+    sent = deliver.send(world.ports, deliver.lease(world.ports, ready.ready, world.clock.now()))
+    assert len(sent.changed) == 20
+    assert world.targets.queue.messages == []
+
+
+def test_l4_woken_fires_hinted_twice_are_sent_once() -> None:
+    world = held(20)
+    world.resume("a")
+    refs, now = prepared(world, ["a"]), world.clock.now()
+    first = deliver.lease(world.ports, batch.prepare(world.ports, refs, now).ready, now)
+    again = deliver.lease(world.ports, batch.prepare(world.ports, refs[5:], now).ready, now)
+    assert (len(first.ready), len(again.ready)) == (20, 0)
+    deliver.send(world.ports, first)
+    deliver.send(world.ports, again)
+    assert len(world.targets.queue.messages) == 20
+    assert dispatch_together(world.ports, refs, now) == []
+    assert len(world.targets.queue.messages) == 20
+
+
+def test_e3_woken_fires_of_a_policy_join_together() -> None:
+    world = World()
+    spread = {"count": 60, "over": "1ms"}
+    schedules = {"a": at(AT_ONE, "notify", spread=spread, coalesce=False, policy="calm")}
+    world.deploy({**flights(schedules), "policies": {"calm": {"max_events": 20, "interval": "1s"}}})
+    world.pause("a")
+    world.pass_by("2m")
+    world.resume("a")
+    ready = batch.prepare(world.ports, prepared(world, ["a"]), world.clock.now())
+    assert (len(ready.joining), ready.others) == (60, ())
+    world.pass_by("2m")
+    sent = [run_id for run_id, _ in world.targets.queue.messages]
+    assert len(sent) == len(set(sent)) == 60

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.rows.job import Job
+from chalicelib.core.system import sweep as core_sweep
 from chalicelib.flow.jobs import joining
 from chalicelib.flow.system import sweep
+from chalicelib.ports import Ports
 from tests.support.schedules import at
 from tests.support.world import World, flights
 
@@ -87,7 +90,24 @@ def test_w2_a_more_urgent_job_is_not_deferred() -> None:
     world.hints.sent.clear()
     world.clock.pass_by("3m")
     fires = [*world.jobs("urgent"), *world.jobs("usual")]
-    assert [job.schedule for job in joining.deferred(world.ports, fires)] == ["demo.flights.usual"]
+    assert [job.schedule for job in joining.Deferred(world.ports).among(fires)] == ["demo.flights.usual"]
+
+
+@pytest.mark.usefixtures("crowd")
+def test_o3_a_sweep_reads_definitions_of_overdue_jobs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = crowded(MINUTELY)
+    assert len(unjoined(world)) > core_sweep.SLICE
+    asked: list[str] = []
+    read = joining.with_definitions
+
+    def counted(ports: Ports, names: Sequence[str]) -> Ports:
+        asked.extend(names)
+        return read(ports, names)
+
+    monkeypatch.setattr(joining, "with_definitions", counted)
+    world.clock.pass_by("20s")
+    swept(world)
+    assert asked == ["demo.flights.many"]
 
 
 def test_o3_overdue_jobs_of_a_policy_where_few_wait_are_hinted() -> None:
