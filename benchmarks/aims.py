@@ -77,8 +77,11 @@ AIMS = (
     Aim("10,000 overdue jobs are found: ticks", _of("overdue", "overdue alone", "ticks"), 3),
     Aim("the same beside 10,000 timers: ticks", _of("overdue", "beside as many timers", "ticks"), 3),
     Aim("a tick with both", _of("overdue", "beside as many timers", "longest_tick_s"), 60, "s"),
-    Aim("a resume wakes 1,000 jobs: Lambdas that ran out of time", _of("waking", "resume", "died"), 1),
-    Aim("a success wakes 1,000 jobs: Lambdas that ran out of time", _of("waking", "success", "died"), 1),
+    *(
+        Aim(f"a {cause} wakes {jobs} jobs: Lambdas out of time", _of("waking", f"{cause} of {jobs}", "died"), 1)
+        for cause in ("resume", "success")
+        for jobs in ("1,000", "10,000")
+    ),
     *(
         Aim(f"a policy of {about}: share in a backlog", _of("policies", about, "share_in_backlog"), 0.95, at_least=True)
         for about in ("1 in 5 s", "10 in 1 s", "100 in 1 s", "200 in 1 s", "500 in 1 s, warm")

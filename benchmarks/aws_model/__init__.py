@@ -35,7 +35,7 @@ PACES = ((1, 5, 12, 1), (10, 1, 300, 1), (100, 1, 3_000, 1), (200, 1, 6_000, 10)
 FASTEST, WARM_FOR_FASTEST = (500, 1, 20_000, 20), 16_000  # a new table takes too few writes for it
 SCHEDULES, UPLOADED = 1_000, 10_000
 MANY = 10_000  # timers, overdue rows
-WOKEN = 1_000  # jobs: each of them reads the delivery leases of all that were due with it, so more take hours
+WOKEN = (1_000, 10_000)  # jobs
 EMITTERS = (1, 3, 5, 16)
 # What a large installation sets: WarmWriteUnits, and the parameter for the shards of the wake and history indexes.
 WARM = 40_000
@@ -100,8 +100,11 @@ def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
         ),
         ("overdue", "overdue alone", partial(large.overdue, setup, recorded, MANY)),
         ("overdue", "beside as many timers", partial(large.overdue, setup, recorded, MANY, MANY)),
-        ("waking", "resume", partial(large.waking, setup, recorded, WOKEN, large.RESUME)),
-        ("waking", "success", partial(large.waking, setup, recorded, WOKEN, large.SUCCESS)),
+        *(
+            ("waking", f"{cause} of {jobs:,}", partial(large.waking, setup, recorded, jobs, number))
+            for number, cause in enumerate(large.CAUSES)
+            for jobs in WOKEN
+        ),
         ("lone", "one a minute", partial(scenarios.lone, setup, recorded)),
         ("lone", "after an idle hour", partial(scenarios.idle_fire, setup, recorded)),
         ("lone", "the same with KeepWarm=false", partial(scenarios.idle_fire, not_warm, recorded)),

@@ -10,6 +10,8 @@ from chalicelib.core.instants import MINUTE
 from chalicelib.core.writes import Put
 from chalicelib.flow.jobs import batch, deliver
 from chalicelib.flow.system.dispatch import dispatch_together
+from tests.acceptance.words import window
+from tests.support.clock import NOON
 from tests.support.schedules import at
 from tests.support.world import SQS, World, flights
 
@@ -181,3 +183,24 @@ def test_e3_woken_fires_of_a_policy_join_together() -> None:
     world.pass_by("2m")
     sent = [run_id for run_id, _ in world.targets.queue.messages]
     assert len(sent) == len(set(sent)) == 60
+
+
+def test_c3_fires_wait_for_a_window_and_are_sent_together() -> None:
+    world = World()
+    spread = {"count": 200, "over": "1ms"}
+    opens = {"constraints": [window("12:05", "13:00")]}
+    world.deploy(flights({"a": at(AT_ONE, "notify", spread=spread, coalesce=False, **opens)}))
+    world.pass_by("4m")
+    assert (len(world.jobs("a")), world.targets.queue.messages) == (200, [])
+    calls = 0
+
+    def count() -> None:
+        nonlocal calls
+        calls += 1
+
+    world.tables.before_call = count
+    world.pass_by("2m")
+    sent = [run_id for run_id, _ in world.targets.queue.messages]
+    assert len(sent) == len(set(sent)) == 200
+    assert calls < 250, "that of two minutes with their ticks; one by one it would be two thousand"
+    assert set(world.targets.queue.sent_at) == {NOON + 5 * MINUTE}
