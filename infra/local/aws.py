@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with fourteen changes that Sluice needs.
+"""AWS on a laptop: ministack in this process, with fifteen changes that Sluice needs.
 
     python -m infra.local.aws        # `cloud.py` sets its settings in the environment
 
@@ -10,6 +10,7 @@
   `down` and `up` do not need this.
 - It parses an expression for every item, and each body and number several times, so a query of a large index takes most
   of a second. Here it caches the results, also those of projections; the answers are the same.
+- It parses the policies of a role twice for each request. Here it parses the text of a policy once.
 - It evaluates policies for each item of a transaction. Here it evaluates each pair of action and table once: the answer
   is the same, and a transaction of 100 items needs half the CPU.
 - It sorts and checks a whole partition for each query. Here partitions stay sorted (`sorted_partitions.py`).
@@ -67,6 +68,7 @@ def main() -> None:
     known = callers.secret_of(sts, iam, *root)
     app.app = guard.before_asgi(app.app, guard.Guard(int(os.environ["GATEWAY_PORT"]), known, "/_ministack/ready"))
     _remember(dynamodb, iam_actions)
+    iam_evaluator.parse_policy_document = _parsed_once(iam_evaluator.parse_policy_document)
     sorted_partitions.install(dynamodb)  # after the caches, which it uses
     _read_streams_from_their_beginning(lambda_svc)
     streams.install(lambda_svc, dynamodb)
@@ -123,6 +125,12 @@ def _projected(project: Callable[..., dict[str, Any]]) -> Callable[..., dict[str
         return {name: item[name] for name in plain if name in item}
 
     return project_item
+
+
+def _parsed_once(parse: Callable[[Any], list[Any]]) -> Callable[[Any], list[Any]]:
+    """Parse the text of a policy once. No caller changes the statements."""
+    of_text = functools.lru_cache(maxsize=512)(parse)
+    return lambda document: of_text(document) if isinstance(document, str) else parse(document)
 
 
 def _read_streams_from_their_beginning(lambda_svc: Any) -> None:

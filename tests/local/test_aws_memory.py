@@ -8,10 +8,10 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from ministack.core import iam_actions
+from ministack.core import iam_actions, iam_evaluator
 from ministack.services import dynamodb
 
-from infra.local.aws import TEXT_FUNCTIONS, _check_once, _remember
+from infra.local.aws import TEXT_FUNCTIONS, _check_once, _parsed_once, _remember
 
 EXPRESSION = "rev = :rev AND (attribute_not_exists(closed) OR closed = :closed)"
 ARGUMENTS = {
@@ -107,3 +107,12 @@ def _remembered() -> SimpleNamespace:
     functions = _functions()
     _remember(functions, SimpleNamespace(dynamodb_resource_arns=iam_actions.dynamodb_resource_arns))
     return functions
+
+
+def test_a_policy_that_is_parsed_once_equals_one_parsed_anew() -> None:
+    document = {"Statement": [{"Effect": "Allow", "Action": "s3:GetObject", "Resource": "*"}]}
+    text = json.dumps(document)
+    parse = _parsed_once(iam_evaluator.parse_policy_document)
+    assert parse(text) == parse(document) == iam_evaluator.parse_policy_document(text)
+    assert parse(text) is parse(text)
+    assert parse("no policy") == []
