@@ -87,8 +87,8 @@ class Engine:
         refs to handle one by one."""
         timers = [ref for ref in due if is_of_fires(ref)]
         fires = [ref for ref in due if ref.kind == "job" and sort_keys.may_be_fire(ref.parts[2])]
-        together_only = {*fires, *timers}
-        left = [ref for ref in due if ref not in together_only]
+        in_batches = {*fires, *timers}
+        left = [ref for ref in due if ref not in in_batches]
 
         def together() -> None:
             now = self.clock.now()

@@ -12,8 +12,8 @@ from chalicelib.flow.jobs import batch, deliver
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.acceptance.words import window
 from tests.support.clock import NOON
-from tests.support.schedules import at
-from tests.support.world import SQS, World, flights
+from tests.support.schedules import at, partitions
+from tests.support.world import SQS, World, day, flights
 
 AT_ONE = "1 12 * * *"
 
@@ -26,22 +26,23 @@ def prepared(world: World, names: list[str]) -> list[Any]:
     return [ref for due, ref in world.hints.sent if ref.kind == "job" and ref.parts[0].rpartition(".")[2] in names]
 
 
+def counted(world: World) -> list[None]:
+    """A list that grows by one with each call to the tables."""
+    calls: list[None] = []
+    world.tables.before_call = lambda: calls.append(None)
+    return calls
+
+
 def test_many_deliveries_need_only_a_tenth_of_the_calls() -> None:
     world = World()
     world.deploy(flights(many(200)))
-    calls = 0
-
-    def count() -> None:
-        nonlocal calls
-        calls += 1
-
     world.clock.pass_by("60s")
-    world.tables.before_call = count
+    calls = counted(world)
     world.settle()
 
     sent = [run_id for run_id, _ in world.targets.queue.messages]
     assert len(sent) == len(set(sent)) == 200
-    assert calls < 200, "one by one it would be two thousand"
+    assert len(calls) < 200, "one by one it would be two thousand"
     assert [run.state for run in world.runs("s007")] == ["SUCCEEDED"]
     assert world.jobs("s007") == []
 
@@ -128,18 +129,12 @@ def held(count: int = 200, **fields: Any) -> World:
 
 def test_l4_fires_woken_together_are_delivered_in_batches() -> None:
     world = held()
-    calls = 0
-
-    def count() -> None:
-        nonlocal calls
-        calls += 1
-
-    world.tables.before_call = count
+    calls = counted(world)
     world.resume("a")
     world.settle()
     sent = [run_id for run_id, _ in world.targets.queue.messages]
     assert len(sent) == len(set(sent)) == 200
-    assert calls < 200, "one by one it would be two thousand"
+    assert len(calls) < 200, "one by one it would be two thousand"
     assert [run.state for run in world.runs("a")] == ["SUCCEEDED"] * 200
     assert world.jobs("a") == []
 
@@ -185,6 +180,23 @@ def test_e3_woken_fires_of_a_policy_join_together() -> None:
     assert len(sent) == len(set(sent)) == 60
 
 
+def test_e3_woken_matches_of_a_policy_join_together() -> None:
+    world = World()
+    matches = partitions(workflow="notify", by=["day"], policy="calm", coalesce=False)
+    world.deploy({**flights({"a": matches}), "policies": {"calm": {"max_events": 20, "interval": "1s"}}})
+    world.pause("a")
+    for number in range(1, 21):
+        world.upload(day(number))
+    world.settle()
+    world.resume("a")
+    ready = batch.prepare(world.ports, prepared(world, ["a"]), world.clock.now())
+    assert (len(ready.joining), ready.others) == (20, ())
+    world.pass_by("2m")
+    sent = [run_id for run_id, _ in world.targets.queue.messages]
+    assert len(sent) == len(set(sent)) == 20
+    assert [len(context["events"]) for _, context in world.targets.queue.messages] == [1] * 20
+
+
 def test_c3_fires_wait_for_a_window_and_are_sent_together() -> None:
     world = World()
     spread = {"count": 200, "over": "1ms"}
@@ -192,15 +204,9 @@ def test_c3_fires_wait_for_a_window_and_are_sent_together() -> None:
     world.deploy(flights({"a": at(AT_ONE, "notify", spread=spread, coalesce=False, **opens)}))
     world.pass_by("4m")
     assert (len(world.jobs("a")), world.targets.queue.messages) == (200, [])
-    calls = 0
-
-    def count() -> None:
-        nonlocal calls
-        calls += 1
-
-    world.tables.before_call = count
+    calls = counted(world)
     world.pass_by("2m")
     sent = [run_id for run_id, _ in world.targets.queue.messages]
     assert len(sent) == len(set(sent)) == 200
-    assert calls < 250, "that of two minutes with their ticks; one by one it would be two thousand"
+    assert len(calls) < 250, "that of two minutes with their ticks; one by one it would be two thousand"
     assert set(world.targets.queue.sent_at) == {NOON + 5 * MINUTE}
