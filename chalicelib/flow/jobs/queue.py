@@ -42,6 +42,8 @@ RENEWED_BEFORE: Millis = 3 * SECOND
 # When the queue is read again after a block, at the earliest, and if the blocks of all jobs are on their way.
 SOON: Millis = 50
 AGAIN: Millis = 200
+# When the queue is served again if the job at its head is leased.
+LEASED_AGAIN: Millis = SECOND
 # The hint of a block that is later than this is lost: any other hint, or the tick, serves the queue then.
 HINT_LOST: Millis = 2 * SECOND
 # So long after a change of a policy, jobs that were to be sent in a block may still be on their way.
@@ -53,7 +55,8 @@ class _Service:
     """The limit whose queue this invocation serves: it holds the lease until ``lease`` and stops at ``until``.
 
     ``sent``: the jobs whose blocks are on their way. ``alone``: only waiters that need a claim are served, before the
-    first one that may be sent in a block. ``careful``: another invocation may be sending a job of the queue."""
+    first one that may be sent in a block. ``careful``: another invocation may be sending a job of the queue.
+    ``leased``: one may be sending the job at the head, or has died while it did."""
 
     limit_name: str
     lease: Instant
@@ -61,6 +64,7 @@ class _Service:
     sent: blocks.OnTheirWay
     alone: bool = False
     careful: bool = False
+    leased: bool = False
 
 
 def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Sequence[str] | None = None) -> int:
@@ -221,6 +225,7 @@ def _serve_head(ports: Ports, service: _Service) -> int:
         if not fresh or (service.alone and served and blocks.plain_head(ports, fresh[:1])):
             break
         if service.careful and blocks.is_leased(ports, fresh[0]):
+            service.leased = True
             break
         rounds[_name(fresh[0])] += 1
         try:
@@ -295,6 +300,8 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
     timed = permits.is_timed(next((ask for ask in asks if ask.limit_name == limit_name), None))
     if now >= service.until and not timed:
         served_at, timed = now, True  # permits may be left, so another invocation continues at once
+    if service.leased:  # permits may be left, but the job at the head cannot use them before its lease ends
+        served_at, timed = max(served_at, now + LEASED_AGAIN), True
     asked = now if slots.polls_holders(state, now) else None
     if ports.ledger.commit([LeaseQueue(limit_name, service.lease, served_at, asked)]) is not None:
         return

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
+
 from chalicelib.core.instants import MINUTE, SECOND, Instant
+from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import is_of_block
+from chalicelib.flow.definitions import store
+from chalicelib.flow.jobs import blocks
+from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.system import dispatch
 from tests.support.clock import NOON
 from tests.support.schedules import at
@@ -13,6 +19,8 @@ from tests.support.world import World, flights
 
 JOBS = 200
 CALM = {"max_events": 20, "interval": "10s"}
+HOURLY, MINUTELY = {"max_events": 1, "interval": "1h"}, {"max_events": 5, "interval": "1m"}
+LIMIT = "policy:demo.calm"
 
 
 def work_off(world: World, until: Instant) -> None:
@@ -43,3 +51,25 @@ def test_e3_policy_permits_are_taken_while_jobs_still_join_queue() -> None:
     pauses = [after - before for before, after in pairwise(sent)]
     assert max(pauses) <= 2 * SECOND, "the next permits are taken when they are there"
     assert all(sum(start <= other < start + 10 * SECOND for other in sent) <= 20 for start in sent)
+
+
+def test_e3_a_leased_head_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    world.deploy({**flights({"s": at("1 3 * * *", "notify", policy="calm")}), "policies": {"calm": HOURLY}})
+    for number in range(3):
+        world.run_now("s", request=f"r{number}")
+    world.settle()
+    left = len(world.targets.queue.sent_at)
+    [head] = world.ports.jobs.head_of(LIMIT, 1)
+    job = world.ports.jobs.job(head.job_schedule, head.job_generation, head.job_sort_key)
+    assert job is not None
+    Leases(world.ports).take([job], 30 * SECOND, world.clock.now())  # of an invocation that dies
+    store.put(world.ports, "policy", "demo.calm", MINUTELY, "tester")
+    looks: list[Waiter] = []
+    is_leased = blocks.is_leased
+    monkeypatch.setattr(blocks, "is_leased", lambda ports, one: looks.append(one) or is_leased(ports, one))
+    world.pass_by("20s")
+    assert len(world.targets.queue.sent_at) == left
+    assert 1 <= len(looks) <= 20
+    world.pass_by("2m")
+    assert len(world.targets.queue.sent_at) == 3
