@@ -115,7 +115,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._answer()
 
-    do_HEAD = do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - the names that http.server calls
+    do_HEAD = do_POST = do_PUT = do_DELETE = do_GET
 
     def do_OPTIONS(self) -> None:
         """A preflight of another page: no header that would allow it."""

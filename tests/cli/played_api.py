@@ -5,16 +5,15 @@ signature.
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.cli.sigv4 import is_signed_by
+from tests.support.http_server import QuietHandler, QuietServer, served
 
 KEY, SECRET, REGION = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", "eu-central-1"
 PREFIX = "/restapis/ab12/api/_user_request_"  # a stage in the path, as the local cloud has it
@@ -82,12 +81,9 @@ class PlayedApi:
 def playing() -> Iterator[PlayedApi]:
     api = PlayedApi()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True  # head and body are two writes, and the second would wait for an answer
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
 
         def do(self) -> None:
             content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -101,7 +97,7 @@ def playing() -> Iterator[PlayedApi]:
             path = parts.path.removeprefix(PREFIX)
             self._send(api.answer(Request(self.command, path, dict(parse_qsl(parts.query)), headers, body)))
 
-        do_GET = do_PUT = do_POST = do_DELETE = do  # noqa: N815 (the names that http.server looks for)
+        do_GET = do_PUT = do_POST = do_DELETE = do
 
         def _send(self, played: Played) -> None:
             time.sleep(played.after)
@@ -116,12 +112,6 @@ def playing() -> Iterator[PlayedApi]:
             self.end_headers()
             self.wfile.write(raw)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    api.url = f"http://127.0.0.1:{server.server_address[1]}{PREFIX}"
-    try:
+    with served(QuietServer(Handler)) as server:
+        api.url = f"{server.url}{PREFIX}"
         yield api
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import datetime
-import http.server
 import ssl
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from sluice.client import Client
 from sluice.errors import NotReachable
 from sluice.plain_http import Keys, keys_of, signed
 from tests.cli.played_api import KEY, REGION, SECRET, Played, PlayedApi
+from tests.support.http_server import QuietHandler, QuietServer, served
 
 HOST = "https://a1b2.execute-api.eu-central-1.amazonaws.com"
 BOTH = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_CONFIG_FILE": "/dev/null"}
@@ -99,24 +98,19 @@ def tls(tmp_path: Path) -> Iterator[tuple[str, Path]]:
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     )
 
-    class Handler(http.server.BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def do_GET(self) -> None:
             self.send_response(200)
             self.send_header("Content-Length", "2")
             self.end_headers()
             self.wfile.write(b"{}")
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = QuietServer(Handler)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(file, private)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    yield f"https://localhost:{server.server_address[1]}", file
-    server.shutdown()
-    server.server_close()
+    with served(server):
+        yield f"https://localhost:{server.server_port}", file
 
 
 @pytest.mark.parametrize("profile", ["", "default"])

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 from sluice import uploads
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import Played, PlayedApi
+from tests.support.http_server import QuietHandler, QuietServer, served
 
 APP = "/v1/namespaces/demo/apps/orders"
 SMALL = {"namespace": "demo", "app": "orders", "workflows": {}, "schedules": {}}
@@ -37,22 +36,16 @@ class Bucket:
 def bucket() -> Iterator[Bucket]:
     found = Bucket()
 
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
+    class Handler(QuietHandler):
         def do_PUT(self) -> None:
             content = self.rfile.read(int(self.headers["Content-Length"]))
             found.taken.append((self.path, content, self.headers.get("Authorization")))
             self.send_response(found.status)
             self.end_headers()
 
-    server = HTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    found.url = f"http://127.0.0.1:{server.server_address[1]}/uploads/u1.json?X-Amz-Signature=1"
-    yield found
-    server.shutdown()
-    server.server_close()
+    with served(QuietServer(Handler)) as server:
+        found.url = f"{server.url}/uploads/u1.json?X-Amz-Signature=1"
+        yield found
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from tests.local.conftest import Emulators, eventually
+from tests.support.http_server import QuietHandler, QuietServer, served
 
 
 class Functions:
@@ -23,7 +23,7 @@ class Functions:
         self.hangs.set()
         calls, hangs = self.calls, self.hangs
 
-        class Handler(BaseHTTPRequestHandler):
+        class Handler(QuietHandler):
             def do_POST(self) -> None:
                 hangs.wait(20)
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -32,12 +32,8 @@ class Functions:
                 self.send_header("Content-Length", "0")
                 self.end_headers()
 
-            def log_message(self, format: str, *args: object) -> None:
-                """Write no log."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+        self.server = QuietServer(Handler)
+        self.url = self.server.url
 
     def changes(self) -> list[tuple[str, str]]:
         return [(event["detail"]["previousState"], event["detail"]["state"]) for _, _, event in self.calls]
@@ -46,10 +42,9 @@ class Functions:
 @pytest.fixture
 def functions() -> Iterator[Functions]:
     stub = Functions()
-    yield stub
-    stub.hangs.set()
-    stub.server.shutdown()
-    stub.server.server_close()
+    with served(stub.server):
+        yield stub
+        stub.hangs.set()
 
 
 def test_states_are_announced_in_order_as_eventbridge_events(emulators: Emulators, functions: Functions) -> None:

@@ -8,12 +8,12 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from chalicelib import handlers, wiring
+from tests.support.http_server import QuietHandler, QuietServer, served
 from tests.web.conftest import Api, installation, settle_in
 
 
@@ -85,36 +85,27 @@ def serving(fixed: Any = None) -> Iterator[Served]:
         patch.setattr(wiring, "SystemClock", lambda: clock)
         patch.setenv("SLUICE_WORKER_RETRY_SECONDS", "0.2")
         with installation() as api:
-            served = Served(api, lock, clock)
+            service = Served(api, lock, clock)
             settle_in(api)
-            server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(served))
-            server.daemon_threads = True
-            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-            served.url = f"http://127.0.0.1:{server.server_address[1]}"
-            try:
-                yield served
-            finally:
-                server.shutdown()
-                server.server_close()
+            with served(QuietServer(_handler(service))) as server:
+                service.url = server.url
+                yield service
 
 
-def _handler(served: Served) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(service: Served) -> type[QuietHandler]:
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
         def do(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            status, content = served.answer(self.command, self.path, dict(self.headers), body)
+            status, content = service.answer(self.command, self.path, dict(self.headers), body)
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_POST = do_PUT = do_DELETE = do  # noqa: N815 (the names that http.server looks for)
+        do_GET = do_POST = do_PUT = do_DELETE = do
 
     return Handler

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import boto3
@@ -22,24 +20,21 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
 from tests.support import rows
 from tests.support.clock import NOON
+from tests.support.http_server import QuietHandler, QuietServer, served
 
 CONTEXT = {"run_id": "r1"}
 
 
-class Server(ThreadingHTTPServer):
+class Server(QuietServer):
     """Gives each call the answer that the test set, and records the call."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+        super().__init__(Handler)
         self.status, self.headers, self.body = 200, {"Content-Type": "text/plain"}, b"ok"
         self.seen: list[tuple[str, str, Mapping[str, str], bytes]] = []
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}"
 
-
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     server: Server
 
     def handle_one(self) -> None:
@@ -52,20 +47,14 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(self.server.body)
 
-    do_POST = do_PUT = do_GET = do_DELETE = handle_one  # noqa: N815 - the names of the standard library
-
-    def log_message(self, *_: Any) -> None:
-        pass
+    do_POST = do_PUT = do_GET = do_DELETE = handle_one
 
 
 @pytest.fixture
 def server() -> Iterator[Server]:
     made = Server()
-    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
-    thread.start()
-    yield made
-    made.shutdown()
-    made.server_close()
+    with served(made):
+        yield made
 
 
 @pytest.fixture
@@ -172,9 +161,9 @@ def test_e6_a_server_with_retry_after_is_called_then(server: Server, status: int
 def test_e5_an_unreachable_server_is_an_unknown_answer() -> None:
     answer = target().start(run("http://127.0.0.1:9"), CONTEXT)
     assert isinstance(answer, Never), "port 9 is refused by its looks"
-    free = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    free = Server()
     free.server_close()
-    assert isinstance(target().start(run(f"http://127.0.0.1:{free.server_port}"), CONTEXT), NoAnswer)
+    assert isinstance(target().start(run(free.url), CONTEXT), NoAnswer)
 
 
 def test_e5_many_callbacks_are_answered_in_their_order(server: Server) -> None:
