@@ -12,6 +12,7 @@ Only the check whether a server is ready needs no signature. Answers have no `Ac
 
 from __future__ import annotations
 
+import contextvars
 import io
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -30,6 +31,8 @@ SecretOf = Callable[[str], str | None]
 _SIGNED_CHUNKS = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
 _READ_ONLY = ("GET", "HEAD")
 _FOR_WEB_PAGES = b"access-control-"
+# The signature of the present request, once it is verified.
+verified: contextvars.ContextVar[str] = contextvars.ContextVar("sluice_verified", default="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +183,8 @@ async def _guarded_http(app: Asgi, guard: Guard, scope: dict[str, Any], receive:
             refused = guard.refuse_signature(request, signature, body)
         else:
             refused = guard.refuse_signature(request, signature, b"")
+        if not isinstance(signature, Refused) and refused is None:
+            verified.set(signature.signature)
     if refused is not None:
         headers = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in refused.headers]
         await send({"type": "http.response.start", "status": refused.status, "headers": headers})
