@@ -164,17 +164,19 @@ def _peers(load: str) -> Callable[[Mapping[str, Any]], str]:
     """The figures of Sluice and the peers under one load."""
 
     def table(found: Mapping[str, Any]) -> str:
-        if load not in found.get("peers", {}):
+        key = f"peers_{load}"
+        if key not in found:
             return NOT_YET
-        measured, origin = found["peers"], found["origins"]["peers"]
+        measured, origin = found[key], found["origins"][key]
         ratio = "p99 to ours" if load == "steady" else "pace to ours"
         counts = ("missed", "doubled", "early")
         heads = ("scheduler", "a second", "least to most", ratio, *_LATE, *counts)
-        of = f"Medians of {measured['repetitions']} on {origin['date'][:10]}, {measured[load][0]['jobs']:,} jobs"
+        jobs = measured["schedulers"][0]["jobs"]
+        of = f"Medians of {measured['repetitions']} on {origin['date'][:10]}, {jobs:,} jobs"
         loads = f"load of the machine {min(measured['loads'])} to {max(measured['loads'])}"
         left = [f"{name} (no `{program}`)" for name, program in measured["left_out"].items()]
         about = f"{of}; {loads}; left out: {', '.join(left) or 'none'}."
-        return f"{about}\n\n{markdown(heads, map(peers.row_of, measured[load]))}"
+        return f"{about}\n\n{markdown(heads, map(peers.row_of, measured['schedulers']))}"
 
     return table
 

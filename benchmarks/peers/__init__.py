@@ -7,7 +7,8 @@ with a database of its own (`stores.py`). The peers are installed into `build/pe
 A fire of Sluice is a message in a queue of the local cloud, stamped by the queue. A fire of a peer is a line that its
 worker appends to a file, with the present instant, which costs less. So there is a second burst, ``messages``: each
 job of a peer sends its message to such a queue, too. The results are medians over the repetitions, their spread, and
-the ratio of each median to Sluice's. `SLUICE_BENCH_STEADY=0` leaves the steady load out."""
+the ratio of each median to Sluice's. `SLUICE_BENCH_LOADS=burst,steady` plays these loads alone, and keeps the
+results of the others."""
 
 from __future__ import annotations
 
@@ -40,8 +41,6 @@ LOCK = HERE / "requirements.lock"
 VENV = ROOT / "build" / "peers"
 REPETITIONS = int(os.environ.get("SLUICE_BENCH_REPETITIONS", "5"))
 OURS = "Sluice, local cloud"
-# The steady load may be left out, because a repetition takes five minutes less without it.
-HAS_STEADY = os.environ.get("SLUICE_BENCH_STEADY", "1") != "0"
 # Seconds from the start of a peer until its first job is due. Each peer stores 10,000 jobs in half of this.
 AHEAD_S, AHEAD_S_PER_JOB = 15, 1 / 300
 PATIENCE_S = 60.0  # without a further fire; then the rest counts as missed
@@ -49,6 +48,8 @@ POLL_EVERY_S = 0.5
 STOP_S = 10.0
 SHARES = ("p50", "p99", "max")
 TITLES = {"burst": "burst", "messages": "burst of messages", "steady": "steady load"}
+# A repetition of all of them takes some twenty minutes.
+LOADS = os.environ.get("SLUICE_BENCH_LOADS", ",".join(TITLES)).split(",")
 
 Measured = dict[str, Any]
 
@@ -107,9 +108,9 @@ PEERS = (
 
 
 def measure(progress: Progress) -> Results:
-    """The entry ``peers``: for ``burst`` and ``steady`` the figures of each scheduler, and ``left_out``."""
+    """An entry for each load, such as ``peers_burst``: the figures of each scheduler, and ``left_out``."""
     runs: dict[str, dict[str, list[Measured]]] = {name: {} for name, _, _ in loads_of()}
-    loads: list[float] = []
+    before: dict[str, list[float]] = {name: [] for name in runs}
     python = installed()
     with (
         tempfile.TemporaryDirectory(prefix="sluice-peers-", ignore_cleanup_errors=True) as folder,
@@ -124,24 +125,31 @@ def measure(progress: Progress) -> Results:
         done, total = 0, REPETITIONS * len(runs) * (1 + len(peers))
         for repetition in range(REPETITIONS):
             for load, jobs, per_second in loads_of():
-                loads.append(round(os.getloadavg()[0], 2))
+                before[load].append(round(os.getloadavg()[0], 2))
                 for name, play in _players(peers, python, urls, load, jobs, per_second):
                     progress(f"{repetition + 1}/{REPETITIONS} {load}: {name}", done, total)
                     runs[load].setdefault(name, []).append(play())
                     done += 1
-                if load == "burst":
+                if load == "burst" and "messages" in runs:
                     # Sluice's burst is one of messages: it is not played twice.
                     runs["messages"].setdefault(OURS, []).append(runs["burst"][OURS][-1])
     left_out = {peer.name: peer.needs for peer in PEERS if peer not in peers}
-    summed = {load: [summary(name, of) for name, of in by_name.items()] for load, by_name in runs.items()}
-    return {"peers": {"repetitions": REPETITIONS, "loads": loads, "left_out": left_out, **with_ratios(summed)}}
+    summed = with_ratios({load: [summary(name, of) for name, of in found.items()] for load, found in runs.items()})
+    about = {"repetitions": REPETITIONS, "left_out": left_out}
+    return {
+        f"peers_{load}": {**about, "loads": before[load], "schedulers": entries} for load, entries in summed.items()
+    }
 
 
 def loads_of() -> tuple[tuple[str, int, int], ...]:
-    """The name of each load, its jobs and how many are due in each second (0: all at once)."""
-    every_second = steady.PER_SECOND * steady.SECONDS, steady.PER_SECOND
-    bursts = ("burst", burst.JOBS, 0), ("messages", burst.JOBS, 0)
-    return (*bursts, ("steady", *every_second)) if HAS_STEADY else bursts
+    """The name of each load to play, its jobs and how many are due in each second (0: all at once). Ends the program
+    at an unknown name."""
+    if unknown := set(LOADS) - set(TITLES):
+        names = ", ".join(TITLES)
+        raise SystemExit(f"bench: SLUICE_BENCH_LOADS: expected names of {names}, got {', '.join(sorted(unknown))}")
+    every_second = ("steady", steady.PER_SECOND * steady.SECONDS, steady.PER_SECOND)
+    every = ("burst", burst.JOBS, 0), ("messages", burst.JOBS, 0), every_second
+    return tuple(load for load in every if load[0] in LOADS)
 
 
 def _players(
@@ -154,7 +162,9 @@ def _players(
         "burst": lambda: burst.once("burst", burst.one_shots, quiet),
         "steady": lambda: dict(steady.measure(quiet)["steady"]),
     }
-    if load in ours:
+    if load == "messages" and "burst" not in LOADS:
+        yield OURS, ours["burst"]
+    elif load in ours:
         yield OURS, ours[load]
     play = play_messages if load == "messages" else play_peer
     for peer in peers:
@@ -302,8 +312,8 @@ def with_ratios(summed: dict[str, list[Measured]]) -> dict[str, list[Measured]]:
 
 
 def tables(results: Results) -> list[Table]:
-    found = results["peers"]
-    return [_table(load, found[load], found["repetitions"]) for load in TITLES if load in found]
+    found = {load: results[f"peers_{load}"] for load in TITLES if f"peers_{load}" in results}
+    return [_table(load, one["schedulers"], one["repetitions"]) for load, one in found.items()]
 
 
 def _table(load: str, entries: Sequence[Measured], repetitions: int) -> Table:

@@ -54,11 +54,17 @@ def test_the_figures_are_medians_and_ratios_to_ours() -> None:
     assert [each["ratio"] for each in found["steady"]] == [1.0, 2.0]
 
 
-def test_the_page_names_what_was_left_out() -> None:
+def measured(*loads: str, **about: Any) -> dict[str, Any]:
+    """The results of some loads."""
     summed = [peers.summary(name, [one(10.0)]) for name in (peers.OURS, "other")]
-    measured = peers.with_ratios({load: [dict(each) for each in summed] for load in peers.TITLES})
-    about = {"repetitions": 1, "loads": [0.5, 0.7], "left_out": {"Huey, Redis": "redis-server"}}
-    found = {"peers": {**about, **measured}, "origins": {"peers": {"date": "2026-11-24T00:00:00+00:00"}}}
+    entries = peers.with_ratios({load: [dict(each) for each in summed] for load in loads})
+    known = {"repetitions": 1, "loads": [0.5, 0.7], "left_out": {}, **about}
+    found = {f"peers_{load}": {**known, "schedulers": of} for load, of in entries.items()}
+    return {**found, "origins": {name: {"date": "2026-11-24T00:00:00+00:00"} for name in found}}
+
+
+def test_the_page_names_what_was_left_out() -> None:
+    found = measured(*peers.TITLES, left_out={"Huey, Redis": "redis-server"})
     text = page("<!-- peers_burst -->\n<!-- end -->", found)
     assert "left out: Huey, Redis (no `redis-server`)" in text
     assert "| other | 10 | 10 to 10 | 1.0 | 10 | 20 | 30 | 0 | 0 | 0 |" in text
@@ -66,16 +72,24 @@ def test_the_page_names_what_was_left_out() -> None:
 
 
 def test_a_load_that_was_left_out_has_no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(peers, "HAS_STEADY", False)
+    monkeypatch.setattr(peers, "LOADS", ["messages", "burst"])
     assert [load for load, _, _ in peers.loads_of()] == ["burst", "messages"]
-    summed = [peers.summary(name, [one(10.0)]) for name in (peers.OURS, "other")]
-    measured = peers.with_ratios({load: [dict(each) for each in summed] for load in ("burst", "messages")})
-    found = {
-        "peers": {"repetitions": 1, "loads": [0.5], "left_out": {}, **measured},
-        "origins": {"peers": {"date": "2026-11-24"}},
-    }
+    found = measured("burst", "messages")
     assert len(peers.tables(found)) == 2
     assert "Not measured yet." in page("<!-- peers_steady -->\n<!-- end -->", found)
+
+
+def test_a_burst_of_messages_is_played_once_for_sluice(monkeypatch: pytest.MonkeyPatch) -> None:
+    for loads, expected in ((["burst", "messages"], []), (["messages"], [peers.OURS])):
+        monkeypatch.setattr(peers, "LOADS", loads)
+        players = [name for name, _ in peers._players(peers.PEERS, Path("python"), {}, "messages", 10, 0)]
+        assert players == [*expected, *(peer.name for peer in peers.PEERS)]
+
+
+def test_an_unknown_load_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peers, "LOADS", ["burst", "stedy"])
+    with pytest.raises(SystemExit, match="expected names of burst, messages, steady, got stedy"):
+        peers.loads_of()
 
 
 def test_a_disturbed_run_is_an_outlier_and_no_result() -> None:
