@@ -22,8 +22,10 @@ from rich.table import Table
 from benchmarks import machine, results
 from benchmarks.aws_model import cpu, large, scenarios
 from benchmarks.aws_model.assumptions import cpu_share
+from benchmarks.aws_model.functions import Source
 from benchmarks.aws_model.invocation import Cpu
 from benchmarks.aws_model.region import FUNCTIONS, Setup
+from benchmarks.aws_model.services import BURSTS
 from benchmarks.measurement import Progress, Results
 
 SIZES = tuple(int(size) for size in os.environ.get("SLUICE_MODEL_SIZES", "10000,60000,100000").split(","))
@@ -37,9 +39,11 @@ SCHEDULES, UPLOADED = 1_000, 10_000
 MANY = 10_000  # timers, overdue rows
 WOKEN = (1_000, 10_000)  # jobs
 EMITTERS = (1, 3, 5, 16)
-# What a large installation sets: WarmWriteUnits, and the parameter for the shards of the wake and history indexes.
+# What a large installation sets: WarmWriteUnits, the shards of the wake and history indexes, and BurstConcurrency. A
+# burst of 100,000 has 112 messages; with fewer invocations at once, the last ones wait for the records of the first.
 WARM = 40_000
 SHARDS = {"wake_shards": 16, "history_shards": 16}
+BURST_CONCURRENCY = 150
 MEMORY = (256, 512, 768, 1024, 1769, 3008)
 # A poller of a loaded queue may bring ten messages at once; AWS decides.
 TOGETHER: dict[str, Any] = {"gathered_ms": 200.0}
@@ -76,7 +80,8 @@ def plays(setup: Setup, recorded: Cpu, sizes: tuple[int, ...]) -> list[Play]:
     """The scenarios by group, each with what it is about."""
     together = replace(setup, assumed=setup.assumed.with_changes(TOGETHER))
     warm = replace(setup, warm_writes=WARM, warm_reads=WARM)
-    wide = replace(warm, settings={**setup.settings, **SHARDS})
+    bursts = {**setup.sources, BURSTS: Source(1, BURST_CONCURRENCY)}
+    wide = replace(warm, settings={**setup.settings, **SHARDS}, sources=bursts)
     fastest = replace(setup, warm_writes=WARM_FOR_FASTEST, warm_reads=WARM_FOR_FASTEST)
     not_warm = replace(setup, settings={**setup.settings, "keep_warm": False})
     return [

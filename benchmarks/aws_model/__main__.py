@@ -26,7 +26,9 @@ from benchmarks import results, tick
 from benchmarks.aws_model import SCHEDULES, cpu, large, scenarios
 from benchmarks.aws_model.assumptions import Assumptions
 from benchmarks.aws_model.calibrate import calibrated, read
+from benchmarks.aws_model.functions import Source
 from benchmarks.aws_model.region import Setup
+from benchmarks.aws_model.services import BURSTS
 
 REFERENCE = 1_000  # schedules of the tick that measures the machine
 SCENARIOS: Mapping[str, Callable[..., scenarios.Figures]] = {
@@ -48,6 +50,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--assume", type=json.loads, default={}, help="other assumptions, as JSON")
     parser.add_argument("--memory", type=int, help="MB of all functions")
     parser.add_argument("--warm", type=int, help="the parameter WarmWriteUnits, and WarmReadUnits if it is larger")
+    parser.add_argument("--burst-concurrency", type=int, help="the parameter BurstConcurrency")
     parser.add_argument("--settings", type=json.loads, default={}, help="such as '{\"wake_shards\": 16}'")
     parser.add_argument("--calibrate", type=Path, help="a file with the last line of `make smoke`")
     parser.add_argument("--record", action="store_true", help="record the CPU of product code into cpu.json")
@@ -69,6 +72,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         setup = setup.at_memory(options.memory)
     if options.warm:
         setup = replace(setup, warm_writes=options.warm, warm_reads=max(setup.warm_reads, options.warm))
+    if options.burst_concurrency:
+        setup = replace(setup, sources={**setup.sources, BURSTS: Source(1, options.burst_concurrency)})
     play = SCENARIOS[options.scenario]
     print(json.dumps({"kind": "predicted", "seed": options.seed, **play(setup, cpu.load(), *options.numbers)}))
     return 0
