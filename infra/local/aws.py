@@ -11,8 +11,8 @@
 - It parses an expression for every item, and each body and number several times, so a query of a large index takes most
   of a second. Here it caches the results, also those of projections; the answers are the same.
 - It parses the policies of a role twice for each request. Here it parses the text of a policy once.
-- It looks up the caller of a request three times, verifies a signature that the guard has verified, and checks the
-  policy of a queue for each message of a batch. Here it does so once for each request (`identity.py`).
+- It looks up the caller of a request three times, and checks the policy of a queue for each message of a batch. Here it
+  does so once for each request (`identity.py`).
 - It evaluates policies for each item of a transaction. Here it evaluates each pair of action and table once: the answer
   is the same, and a transaction of 100 items needs half the CPU.
 - It sorts and checks a whole partition for each query. Here partitions stay sorted (`sorted_partitions.py`).
@@ -53,7 +53,7 @@ def main() -> None:
     """Run until SIGTERM."""
     # Imported late: ministack reads its settings and prints a banner at import.
     from ministack import app
-    from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence, sigv4
+    from ministack.core import iam_actions, iam_evaluator, lambda_runtime, persistence
     from ministack.services import dynamodb, eventbridge, iam, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
@@ -71,7 +71,7 @@ def main() -> None:
     app.app = guard.before_asgi(app.app, guard.Guard(int(os.environ["GATEWAY_PORT"]), known, "/_ministack/ready"))
     _remember(dynamodb, iam_actions)
     iam_evaluator.parse_policy_document = _parsed_once(iam_evaluator.parse_policy_document)
-    identity.install(iam_evaluator, iam_actions, sigv4, sqs)
+    identity.install(iam_evaluator, iam_actions, sqs)
     sorted_partitions.install(dynamodb)  # after the caches, which it uses
     _read_streams_from_their_beginning(lambda_svc)
     streams.install(lambda_svc, dynamodb)

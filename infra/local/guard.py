@@ -12,7 +12,6 @@ Only the check whether a server is ready needs no signature. Answers have no `Ac
 
 from __future__ import annotations
 
-import contextvars
 import io
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -31,8 +30,6 @@ SecretOf = Callable[[str], str | None]
 _SIGNED_CHUNKS = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
 _READ_ONLY = ("GET", "HEAD")
 _FOR_WEB_PAGES = b"access-control-"
-# The signature of the present request, once it is verified.
-verified: contextvars.ContextVar[str] = contextvars.ContextVar("sluice_verified", default="")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +119,9 @@ class Guard:
         if _is_presigned(request):
             parsed = sigv4.parse_query_signature(parse_qs(request.query, keep_blank_values=True))
         elif request.headers.get("authorization", "").startswith("AWS4-HMAC-SHA256 "):
+            # ministack takes the first credential for the caller, and the signature may be that of the last one.
+            if request.headers["authorization"].count("Credential=") != 1:
+                return Refused(403, "IncompleteSignature", "expected one Credential in Authorization")
             parsed = sigv4.parse_header_signature(request.headers)
         else:
             return Refused(403, "MissingAuthenticationToken", "expected a signature of a key of this local cloud")
@@ -183,8 +183,6 @@ async def _guarded_http(app: Asgi, guard: Guard, scope: dict[str, Any], receive:
             refused = guard.refuse_signature(request, signature, body)
         else:
             refused = guard.refuse_signature(request, signature, b"")
-        if not isinstance(signature, Refused) and refused is None:
-            verified.set(signature.signature)
     if refused is not None:
         headers = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in refused.headers]
         await send({"type": "http.response.start", "status": refused.status, "headers": headers})

@@ -1,8 +1,7 @@
 """What ministack finds out about the sender of a request, found once for each request.
 
-ministack looks up the caller of a request up to three times. It verifies a signature that the guard has just verified,
-reads the body up to three times for the permissions that a call needs, and checks the policy of a queue for each
-message of a batch. The answers are the same each time, so here it does all this once."""
+ministack looks up the caller of a request up to three times. It reads the body up to three times for the permissions
+that a call needs, and checks the policy of a queue for each message of a batch. Here it does each of these once."""
 
 from __future__ import annotations
 
@@ -13,8 +12,6 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from infra.local import guard
-
 _SEND = "sqs:SendMessage"
 _caller: contextvars.ContextVar[str] = contextvars.ContextVar("sluice_caller", default="")
 _checked: contextvars.ContextVar[frozenset[tuple[int, str]]] = contextvars.ContextVar(
@@ -22,13 +19,12 @@ _checked: contextvars.ContextVar[frozenset[tuple[int, str]]] = contextvars.Conte
 )
 
 
-def install(iam_evaluator: Any, iam_actions: Any, sigv4: Any, sqs: Any) -> None:
+def install(iam_evaluator: Any, iam_actions: Any, sqs: Any) -> None:
     """Change these modules of ministack."""
     iam_evaluator.pin_request_caller = _pinned_once(iam_evaluator.pin_request_caller)
-    sigv4.header_signature_failure = _verified_once(sigv4.header_signature_failure)
     # Its functions read what they parse, and change nothing in it.
     read = functools.lru_cache(maxsize=4)(json.loads)
-    iam_actions.json = SimpleNamespace(loads=read, dumps=json.dumps, JSONDecodeError=json.JSONDecodeError)
+    iam_actions.json = SimpleNamespace(**{**vars(json), "loads": read})
     _check_batches_once(sqs)
 
 
@@ -43,17 +39,6 @@ def _pinned_once(pin: Callable[..., None]) -> Callable[..., None]:
         _caller.set(signed)
 
     return pin_request_caller
-
-
-def _verified_once(failure_of: Callable[..., Any]) -> Callable[..., Any]:
-    """Accept a signature that the guard has verified in the same request. It covers all parts of the request."""
-
-    def header_signature_failure(signature: Any, *parts: Any, **options: Any) -> Any:
-        if signature.signature and signature.signature == guard.verified.get():
-            return None
-        return failure_of(signature, *parts, **options)
-
-    return header_signature_failure
 
 
 def _check_batches_once(sqs: Any) -> None:
