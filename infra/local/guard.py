@@ -5,7 +5,8 @@ requests without a signature, and answers web pages of any origin. So each serve
 
 - a request with `Origin`, which browsers send with what scripts of web pages request;
 - a request for another `Host`: a web page can make its own name resolve to 127.0.0.1 (DNS rebinding);
-- a request without a valid signature of a key that the server knows.
+- a request without a valid signature of a key that the server knows;
+- a request that names two credentials, of which ministack could take the other one for the caller.
 
 Only the check whether a server is ready needs no signature. Answers have no `Access-Control-*` headers.
 """
