@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
@@ -16,6 +16,7 @@ from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
@@ -92,8 +93,12 @@ class Ledger(Protocol):
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
         """Carry out a plan in one transaction. Returns None, or the conflict with the writes whose conditions failed.
 
-        Collisions with concurrent transactions are retried.
+        Collisions with concurrent transactions are retried. A plan that closes something is counted before
+        (`core/schedules/closings.py`).
         """
+
+    def count_closing(self, namespace: str, now: Instant) -> None:
+        """Count a closing that is about to be committed, so that deliveries in progress read their rows again."""
 
     def number(self, limit_name: str) -> int:
         """The next run number of a limit (H1). A number that the caller does not use is skipped."""
@@ -226,6 +231,9 @@ class JobTable(Protocol):
 
     def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
         """The delivery leases on jobs that are due at an instant, including expired ones."""
+
+    def closings(self, namespaces: Collection[str]) -> dict[str, ClosingCount | None]:
+        """The counts of closings of these namespaces; None if nothing was closed in one so far."""
 
     def plan_part(self, plan: str, number: int) -> PlanPart | None:
         """A part of the entries of a backfill's plan, or None."""

@@ -29,6 +29,7 @@ from chalicelib.core.limits.writes import (
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
@@ -53,6 +54,7 @@ Row = (
     | AuditRow
     | NoticeWindow
     | Backfill
+    | ClosingCount
     | DagRun
     | DeadLetter
     | Definition

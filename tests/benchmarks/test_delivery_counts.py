@@ -18,7 +18,7 @@ from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.rows.ref import Ref
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.batch import prepare
-from chalicelib.flow.jobs.deliver import lease, send
+from chalicelib.flow.jobs.deliver import Leased, lease, send
 from chalicelib.flow.system.dispatch import dispatch_together
 from sluice.testing.memory import MemoryHints
 
@@ -68,30 +68,36 @@ def test_the_calls_of_one_delivery_are_counted() -> None:
 
 
 def _before(reads: int, read_units: float, write_units: float) -> Counted:
-    calls = {"BatchGetItem": reads, "GetItem": 1, "PutItem": 1, "Query": 2}  # leases are looked for twice
+    # The count of closings and the allow-list are got; leases are looked for twice.
+    calls = {"BatchGetItem": reads, "GetItem": 2, "PutItem": 1, "Query": 2}
     return Counted(calls, read_units, write_units)
 
 
-def _after(count: int, read_units: float) -> Counted:
-    calls = {"BatchGetItem": count // 50, "SendMessageBatch": count // 10, "TransactWriteItems": count // 50}
-    return Counted(calls, read_units, 10 * count)
+def _after(count: int, reads: dict[str, int], read_units: float) -> Counted:
+    calls = reads | {"SendMessageBatch": count // 10, "TransactWriteItems": count // 50}
+    return Counted(dict(sorted(calls.items())), read_units, 10 * count)
+
+
+def _leased(plant: Plant, refs: list[Ref], due: int) -> Leased:
+    batch = prepare(plant.ports, refs, due)
+    return lease(plant.ports, batch.ready, due, batch.counts)
 
 
 @pytest.mark.parametrize(
     ("count", "separate", "before", "after"),
     [
-        (100, True, _before(6, 504, 2), _after(100, 200)),
-        (100, False, _before(6, 405, 2), _after(100, 102)),
-        (1_000, False, _before(44, 4_009, 10), _after(1_000, 1_020)),
+        (100, True, _before(6, 505, 2), _after(100, {"GetItem": 2}, 2)),
+        (100, False, _before(6, 406, 2), _after(100, {"GetItem": 2}, 2)),
+        (1_000, False, _before(44, 4_010, 10), _after(1_000, {"GetItem": 20}, 20)),
     ],
 )
 def test_the_calls_of_a_batch_are_counted(count: int, separate: bool, before: Counted, after: Counted) -> None:
-    """``before`` the instant: rows and the allow-list are read, and jobs leased. ``after`` it: sub-batches of 50, and
-    their records."""
+    """``before`` the instant: rows and the allow-list are read, and jobs leased. ``after`` it: sub-batches of 50, each
+    with a look at the count of closings, and their records."""
     plant, refs, due = _prepared(count, separate)
     plant.clock.wait_until(due - SECOND)
     plant.restart_meter()
-    leased = lease(plant.ports, prepare(plant.ports, refs, due).ready, due)
+    leased = _leased(plant, refs, due)
     assert Counted.of(plant) == before
     plant.clock.wait_until(due)
     plant.restart_meter()
@@ -100,3 +106,18 @@ def test_the_calls_of_a_batch_are_counted(count: int, separate: bool, before: Co
 
     assert plant.sqs.delivered_to_targets == count
     assert Counted.of(plant) == after
+
+
+@pytest.mark.parametrize(("separate", "read_units"), [(True, 201), (False, 103)])
+def test_a_closing_makes_each_sub_batch_read_its_rows(separate: bool, read_units: float) -> None:
+    plant, refs, due = _prepared(100, separate)
+    plant.clock.wait_until(due - SECOND)
+    leased = _leased(plant, refs, due)
+    plant.clock.wait_until(due)
+    plant.ports.ledger.count_closing("demo", due)
+    plant.restart_meter()
+
+    assert len(send(plant.ports, leased).ends) == 100
+
+    # The count is read once more; after that it is known to have changed.
+    assert Counted.of(plant) == _after(100, {"BatchGetItem": 2, "GetItem": 1}, read_units)

@@ -61,6 +61,10 @@ class CrashingLedger(LedgerBetween):
             self._points.writes(writes)
             self._points.effect(f"commit({', '.join(_name(write) for write in writes)})")
 
+    def count_closing(self, *closing: Any) -> None:
+        self.inner.count_closing(*closing)
+        self._points.effect("count_closing")
+
     def number(self, limit_name: str) -> int:
         number: int = self.inner.number(limit_name)
         self._points.effect("number")

@@ -13,6 +13,7 @@ from chalicelib.core import states
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
@@ -31,8 +32,8 @@ from tests.support.world import World
 
 # These rows are deleted explicitly: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
-    AccessRow, AllowedRow, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer, Partition, PrefixRow,
-    LastArrival, CountedObject, GrantsRow, QuotasRow, Subscription, Timer, Waiter,
+    AccessRow, AllowedRow, ClosingCount, NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer,
+    Partition, PrefixRow, LastArrival, CountedObject, GrantsRow, QuotasRow, Subscription, Timer, Waiter,
 })  # fmt: skip
 
 

@@ -19,10 +19,11 @@ from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.aws.tables.statements import Statement, statement
 from chalicelib.aws.tables.tries import FAILURES, Patience, Tries, code_of, reasons_of, tried
 from chalicelib.core import errors
-from chalicelib.core.instants import DAY
+from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.rows.run import DeadLetter
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import metrics as run_metrics
+from chalicelib.core.schedules import closings
 from chalicelib.core.writes import MAX_WRITES, Conflict, Put, Write
 from chalicelib.ports import Metrics, NoMetrics
 from chalicelib.settings import Settings
@@ -57,7 +58,9 @@ class Dynamo:
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
         """Commit all writes of a plan in one transaction. Returns the conflict if a condition of a write fails; then
-        nothing is written."""
+        nothing is written. A plan that closes something is counted first."""
+        for namespace, now in closings.closed_by(writes).items():
+            self.count_closing(namespace, now)
         conflict = self._commit(writes)
         if conflict is not None:
             self._metrics.add(run_metrics.WRITE_CONFLICTS, 1)
@@ -75,6 +78,19 @@ class Dynamo:
         if only is not None and not own_writes.is_relative(only.action, only.arguments):
             return self._single(only, writes)
         return self._transaction(statements, writes)
+
+    def count_closing(self, namespace: str, now: Instant) -> None:
+        key = keys.closings(namespace)
+        values = {"zero": 0, "one": 1, "namespace": namespace, "at": now, "format": items.FORMAT}
+        self._ask(
+            self._client.update_item,
+            TableName=self._names[key.table],
+            Key=_key(key),
+            UpdateExpression="SET closings = if_not_exists(closings, :zero) + :one, "
+            "#namespace = :namespace, #at = :at, #format = :format",
+            ExpressionAttributeNames={"#namespace": "namespace", "#at": "at", "#format": "format"},
+            ExpressionAttributeValues={f":{name}": items.value(plain) for name, plain in values.items()},
+        )
 
     def number(self, limit_name: str) -> int:
         key = keys.limit(limit_name)

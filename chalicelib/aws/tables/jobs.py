@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from itertools import islice
 
@@ -12,6 +12,7 @@ from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.deployment import Deployment
 from chalicelib.core.rows.event import AppliedEvent, Event, LastArrival, PostedEvent
@@ -97,6 +98,15 @@ class DynamoJobs:
 
     def deadline(self, job_id: str) -> DeadlineWatch | None:
         return self._dynamo.get(keys.deadline(job_id), DeadlineWatch)
+
+    def closings(self, namespaces: Collection[str]) -> dict[str, ClosingCount | None]:
+        if len(namespaces) == 1:  # mostly; a get is answered sooner than a batch
+            return {name: self._dynamo.get(keys.closings(name), ClosingCount) for name in namespaces}
+        wanted = {name: keys.closings(name) for name in namespaces}
+        found = self._dynamo.get_many(list(wanted.values()))
+        return {
+            name: items.from_item(ClosingCount, found[key]) if key in found else None for name, key in wanted.items()
+        }
 
     def plan_part(self, plan: str, number: int) -> PlanPart | None:
         return self._dynamo.get(keys.plan_part(plan, number), PlanPart)

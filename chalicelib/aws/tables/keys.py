@@ -27,6 +27,7 @@
 | jobs    | <schedule>@<generation> | ARRIVED#<leaf>            | LastArrival     | get, when its leaf is due      |
 | jobs    | EVENT#<event id>        | EVENT                     | PostedEvent     | get                            |
 | jobs    | DELIVERY#<due instant>  | LEASE#<digest of jobs>    | DeliveryLease   | query: jobs being sent         |
+| jobs    | CLOSINGS#<ns>           | COUNT                     | ClosingCount    | get, before each sub-batch     |
 | jobs    | <schedule>@<generation> | APPLIED#<event id>        | AppliedEvent    | get; index `events` by job id  |
 | jobs    | REQUEST#<request id>    | REQUEST                   | Requested       | get: the job of a request      |
 | jobs    | BACKFILL#<schedule>     | <id>                      | Backfill        | get, list                      |
@@ -63,6 +64,7 @@ from chalicelib.core.rows import ref, sort_keys
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
@@ -131,6 +133,8 @@ def key_of(row: Row) -> Key:
             return posted(row.event.id)
         case DeliveryLease():
             return Key("jobs", deliveries(row.due_at), f"LEASE#{row.id}")
+        case ClosingCount():
+            return closings(row.namespace)
         case Requested():
             return requested(row.id)
         case LastArrival():
@@ -273,6 +277,10 @@ def jobs_of(schedule: str, generation: int) -> str:
 
 def job(schedule: str, generation: int, sort_key: str) -> Key:
     return Key("jobs", jobs_of(schedule, generation), sort_key)
+
+
+def closings(namespace: str) -> Key:
+    return Key("jobs", f"CLOSINGS#{namespace}", "COUNT")
 
 
 def gathering(schedule: str, generation: int) -> Key:

@@ -8,6 +8,7 @@ from chalicelib.aws.tables.keys import ACCESS, GRANTS, Key
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
@@ -45,6 +46,7 @@ _PLACES: tuple[tuple[str, str, str, type[Any]], ...] = (
     ("catalog", "OBJECTS#", "OBJECT#", CountedObject),
     ("jobs", "EVENT#", "EVENT", PostedEvent),
     ("jobs", "DELIVERY#", "LEASE#", DeliveryLease),
+    ("jobs", "CLOSINGS#", "COUNT", ClosingCount),
     ("jobs", "REQUEST#", "REQUEST", Requested),
     ("jobs", "BACKFILL#", "", Backfill),
     ("jobs", "REPROCESS#", "", Reprocess),

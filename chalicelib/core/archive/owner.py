@@ -7,6 +7,7 @@ from typing import assert_never
 from chalicelib.core.rows.access import AccessRow, AllowedRow
 from chalicelib.core.rows.audit import AuditRow
 from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.closings import ClosingCount
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
@@ -26,6 +27,7 @@ from chalicelib.core.writes import Row
 # Kinds that no export contains, each with the reason.
 LEFT_OUT: dict[type, str] = {
     DeliveryLease: "it names the jobs that an invocation sends at present; in a frozen source no invocation runs",
+    ClosingCount: "only invocations that send at present rely on it; each installation counts for itself",
 }
 
 
@@ -54,7 +56,7 @@ def namespace_of(row: Row | LimitState) -> str | None:
             return _first(row.dag_run)
         case LimitState() | Waiter():
             return of_limit(row.limit_name)
-        case DeliveryLease() | PlanPart():
+        case DeliveryLease() | ClosingCount() | PlanPart():
             return None
         case (
             ScheduleState()

@@ -143,6 +143,7 @@ def withdraw(ports: Ports, job_id: str, by: str) -> Record:
     why = f"cancelled by {by}"
     for _ in range(MAX_CONFLICTS):
         job, now = find_job(ports, job_id), ports.clock.now()
+        ports.ledger.count_closing(job.schedule.partition(".")[0], now)
         if drop_job(ports, job, "DROPPED", why, now, exact=True) is not None:
             return record_of(job, "DROPPED", why, now)
     raise errors.changed_meanwhile(f"job {job_id}")

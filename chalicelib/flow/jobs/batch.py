@@ -8,7 +8,7 @@ the check of single jobs. That check delivers by the same code (`flow/jobs/deliv
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from chalicelib.core.definitions import overrides
@@ -23,6 +23,8 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.runs import queued
+from chalicelib.core.schedules import closings
+from chalicelib.core.schedules.closings import Counts
 from chalicelib.core.writes import ExpectOpen
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow.facts import Parsed
@@ -43,11 +45,12 @@ MIN_BATCH = 2  # a single job gets the ordinary check: if it is not delivered, a
 @dataclass(frozen=True, slots=True)
 class Batch:
     """The deliveries that are ready, the jobs that wait for permits of their policies, and the refs that need a check
-    one by one."""
+    one by one. ``counts`` are the counts of closings of their namespaces, from before the rows were read."""
 
     ready: tuple[Ready, ...]
     others: tuple[Ref, ...]
     joining: tuple[Joining, ...] = ()
+    counts: Counts = field(default_factory=dict)
 
 
 def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
@@ -55,6 +58,9 @@ def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     fires_only = [ref for ref in refs if ref.kind == "job" and sort_keys.may_be_fire(ref.parts[2])]
     if len(fires_only) < MIN_BATCH:
         return Batch((), tuple(refs))
+    namespaces = {ref.parts[0].partition(".")[0] for ref in fires_only}
+    now = ports.clock.now()
+    counts = closings.settled(ports.jobs.closings(namespaces), now)
     found: list[Ready | Joining] = []
     parsed, at = Parsed(), max(due, ports.clock.now())
     for part in _parts(fires_only, BATCH_SIZE):
@@ -62,7 +68,7 @@ def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     known = {each.ref for each in found}
     others = tuple(ref for ref in refs if ref not in known)
     ready = tuple(each for each in found if isinstance(each, Ready))
-    return Batch(ready, others, tuple(each for each in found if isinstance(each, Joining)))
+    return Batch(ready, others, tuple(each for each in found if isinstance(each, Joining)), counts)
 
 
 def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> Iterable[Ready | Joining]:

@@ -1,8 +1,10 @@
 """Deliver due fires to targets that have no lifecycle, at least once and always under the same id (E6).
 
 A single delivery is a batch of one. Lease the jobs, so that no other invocation sends them too, and wait for their
-instant. Then, for each sub-batch: check the time left, read schedule states and jobs again, send, record the results.
+instant. Then, for each sub-batch: check the time left, read again what may have been closed, send, record the results.
 A sub-batch has up to five calls of ten messages. Each of them begins soon after the read, or the rest is read again.
+What is read again are the schedule states and jobs. If the count of closings of their namespace is still that from
+before they were read, nothing was closed since, and only the count is read (`core/schedules/closings.py`).
 After a crash the fire is sent again under the same id, so it is never lost and the consumer can drop the repeat. A fire
 that cannot be delivered becomes a failed run and a dead letter, in one transaction with the end of its job.
 """
@@ -29,6 +31,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.stamps import Stamp, stamp_of
 from chalicelib.core.runs import metrics
 from chalicelib.core.runs.target_roles import MAX_ASSUME
+from chalicelib.core.schedules.closings import Counts
 from chalicelib.core.targets import sub_batches
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 from chalicelib.flow import lookup
@@ -55,6 +58,9 @@ HANDED_ON = 250  # jobs per hint
 BUSY = "another invocation is delivering it"
 
 
+NONE: Counts = {}
+
+
 # The answers to calls that are not made.
 Refused = Mapping[Ref, Never | NotNow]
 
@@ -64,10 +70,15 @@ NO_TIME = "handed on: this invocation has no time left to deliver it"
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """Jobs for this invocation to deliver, and its leases on them."""
+    """Jobs for this invocation to deliver, and its leases on them.
+
+    ``counts`` are the counts of closings before their rows were read. The rows of a namespace without a count are read
+    again before each sub-batch.
+    """
 
     ready: tuple[Ready, ...]
     leases: Leases
+    counts: Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +125,15 @@ def called_run(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> 
     return _called_at(replace(run, calls=job.tries + 1), job, now)
 
 
-def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
+def lease(ports: Ports, ready: Sequence[Ready], begin: Instant, counts: Counts = NONE) -> Leased:
     """Lease the jobs for sends that begin at ``begin``. Returns those that this invocation may deliver.
 
-    Jobs that another invocation delivers are hinted for the end of its lease, in case it has crashed.
+    Jobs that another invocation delivers are hinted for the end of its lease, in case it has crashed. ``counts``: as in
+    `Leased`.
     """
     leases = Leases(ports)
     if not ready:
-        return Leased((), leases)
+        return Leased((), leases, counts)
     allowed.read_ahead(ports, [each.run for each in ready])
     ready = with_roles(ports, ready)
     # The first use of a target imports and creates its client: 20 ms of CPU, better spent before the instant.
@@ -135,7 +147,7 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
             later.setdefault(until, []).append(each.ref)
     for until, refs in later.items():
         _hint(ports, refs, until)
-    return Leased(tuple(each for each in ready if delivery_lease.mark(each.job) not in busy), leases)
+    return Leased(tuple(each for each in ready if delivery_lease.mark(each.job) not in busy), leases, counts)
 
 
 def with_roles(ports: Ports, ready: Sequence[Ready]) -> list[Ready]:
@@ -150,7 +162,7 @@ def send(ports: Ports, leased: Leased) -> Sent:
     books, leases = Books(ports, leased.leases), leased.leases
     changed: list[Ref] = []
     unread: dict[Ref, Exception] = {}
-    batch = _Batch(ports, leases, leased.ready)
+    batch = _Batch(ports, leases, leased.ready, leased.counts)
     while batch.calls:
         try:
             sub_batch = batch.next()
@@ -200,11 +212,12 @@ class _SubBatch:
 
 
 class _Batch:
-    """The calls that are left of a batch, and how many of them one read covers."""
+    """The calls that are left of a batch, and how many of them one read covers. ``counts``: as in `Leased`."""
 
-    def __init__(self, ports: Ports, leases: Leases, ready: Sequence[Ready]) -> None:
+    def __init__(self, ports: Ports, leases: Leases, ready: Sequence[Ready], counts: Counts) -> None:
         self._ports = ports
         self._leases = leases
+        self._counts = counts
         self.calls = deque(sub_batches.split(ready, run_of))
         self._width = sub_batches.MAX_BATCHES
         self._slow_since: Instant | None = None
@@ -232,7 +245,7 @@ class _Batch:
         held = [each for each in part if delivery_lease.mark(each.job) not in lost] if lost else part
         refused = refusals(self._ports, held, missing)
         before = self._ports.clock.now()
-        found = unchanged(self._ports, held)
+        found = relied_on(self._ports, held if self._nothing_closed(held) else _as_read(self._ports, held))
         now = self._ports.clock.now()
         for _ in calls:
             self.calls.popleft()
@@ -256,6 +269,16 @@ class _Batch:
         left = [changed.get(each.ref, each) for call in self.calls for each in call]
         self.calls = deque(sub_batches.split(left, run_of))
         return True
+
+    def _nothing_closed(self, part: Sequence[Ready]) -> bool:
+        """Whether nothing was closed in the namespaces of these jobs since their rows were read."""
+        namespaces = {each.job.schedule.partition(".")[0] for each in part}
+        if not namespaces <= self._counts.keys():
+            return False
+        found = self._ports.jobs.closings(namespaces)
+        changed = {name for name, row in found.items() if (row.closings if row else 0) != self._counts[name]}
+        self._counts = {name: count for name, count in self._counts.items() if name not in changed}
+        return not changed
 
     def put_back(self, calls: Sequence[list[Ready]], made: int) -> None:
         """Put back the calls for which a read was too old after ``made`` calls. The next read is for as many."""
@@ -306,6 +329,11 @@ def longest_of(part: Sequence[Ready]) -> Millis:
 
 
 def unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
+    """The deliveries for which all that their decision relied on is as it was read."""
+    return relied_on(ports, _as_read(ports, part))
+
+
+def _as_read(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     """The deliveries whose schedule state and job are still those of the decision.
 
     Equal stamps prove that in most cases. Rows whose stamp has changed are read in full, since a sweep's lease changes
@@ -316,8 +344,14 @@ def unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     others = [each for each in part if each.ref not in stamped]
     seen = ports.prefetch.read(ports, _wanted(others)) if others else ports
     found = [each if each.ref in stamped else _still(seen, each) for each in part]
+    return [each for each in found if each is not None]
+
+
+def relied_on(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
+    """The deliveries whose grants and workflow are those of the decision, and whose backfill goes on. Few deliveries
+    have any of these; no count covers them."""
     present, backfills = _Present(ports), _Backfills(ports)
-    return [each for each in found if each is not None and present.is_unchanged(each) and backfills.goes_on(each)]
+    return [each for each in part if present.is_unchanged(each) and backfills.goes_on(each)]
 
 
 class _Present:

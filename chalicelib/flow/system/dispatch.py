@@ -71,7 +71,7 @@ def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[R
     try:
         batch = prepare(ports, refs, due)
         announce(ports, batch.joining)
-        leased = lease(ports, batch.ready, due)
+        leased = lease(ports, batch.ready, due, batch.counts)
     except Exception:  # nothing was sent; the rows are handled one by one, so only the one with the error fails
         logger.exception("batch not prepared", extra={"size": len(refs)})
         ports.clock.wait_until(due)

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.instants import MINUTE
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.run import Run
+from chalicelib.core.schedules import closings as core_closings
 from chalicelib.core.writes import (
     Conflict,
     Create,
@@ -295,11 +297,30 @@ def test_a_delivery_that_is_recorded_apart_is_found(situation: Situation, acts: 
     assert all(why in each for each in found)
 
 
-def test_a_batch_that_reads_no_job_again_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def _reads_no_rows(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
+    return list(part)
+
+
+def _sees_no_count(batch: Any, part: Sequence[Ready]) -> bool:
+    return True
+
+
+@pytest.mark.parametrize(
+    ("of", "name", "defect"),
+    [
+        (deliver, "_as_read", _reads_no_rows),
+        (deliver._Batch, "_nothing_closed", _sees_no_count),
+        # A closing that is counted before the batch reads the job, and committed after that.
+        (core_closings, "SETTLED", -MINUTE),
+    ],
+)
+def test_a_batch_that_does_not_look_for_closings_is_found(
+    monkeypatch: pytest.MonkeyPatch, of: Any, name: str, defect: Any
+) -> None:
     """A user withdraws a job after the batch has decided, and before it sends."""
 
     def plant(ledger: Any) -> Any:
-        monkeypatch.setattr(deliver, "unchanged", _as_decided)
+        monkeypatch.setattr(of, name, defect)
         return ledger
 
     found = _planted(situations_deliveries.BATCH, plant, ("batch", "withdraw"))
@@ -307,5 +328,14 @@ def test_a_batch_that_reads_no_job_again_is_found(monkeypatch: pytest.MonkeyPatc
     assert all("sent after its cancel was acknowledged" in why for why in found)
 
 
-def _as_decided(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
-    return list(part)
+class _NotCounted(LedgerBetween):
+    """Counts no closing."""
+
+    def count_closing(self, namespace: str, now: int) -> None:
+        pass
+
+
+def test_a_cancel_that_is_not_counted_is_found() -> None:
+    found = _planted(situations_deliveries.BATCH, _NotCounted, ("batch", "withdraw"))
+    assert found
+    assert all("sent after its cancel was acknowledged" in why for why in found)
