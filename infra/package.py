@@ -6,11 +6,12 @@ Chalice works on a copy of the packaged files, never in the checkout. So the pac
 `chalicelib/` and the pinned runtime requirements, and two simultaneous runs do not disturb each other.
 
 pip downloads the requirements itself, into the folder `vendor` of that copy, which Chalice packs. It takes only wheels
-for Lambda whose hashes are in requirements-lambda.lock. Chalice would download them without hashes on machines other
-than Linux on x86-64.
+for the Lambdas' processor whose hashes are in requirements-lambda.lock. Chalice would take those of another processor,
+or download them without hashes.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -26,8 +27,9 @@ CODE = "deployment.zip"
 TEMPLATE = "template.yaml"
 PINS = "requirements-lambda.lock"
 _PACKED = ("app.py", "chalicelib", ".chalice/config.json")
-# Lambda's Python 3.11 runs on Amazon Linux 2, on x86-64.
-_OF_LAMBDA = ("--platform", "manylinux2014_x86_64", "--implementation", "cp", "--python-version", "3.11")
+# Lambda's Python 3.11 runs on Amazon Linux 2. The platform of its wheels, by the architecture of the Lambdas.
+PLATFORMS = {"arm64": "manylinux2014_aarch64", "x86_64": "manylinux2014_x86_64"}
+_OF_LAMBDA = ("--implementation", "cp", "--python-version", "3.11")
 _LINES_OF_ERROR = 3
 _NOT_PACKED = shutil.ignore_patterns("__pycache__", "*.pyc", "*.md", ".DS_Store")
 
@@ -40,14 +42,14 @@ def package(out: Path, *, with_dependencies: bool = True, root: Path = ROOT) -> 
     """Write `template.yaml` and `deployment.zip` into `out`; return the template's path.
 
     Without dependencies the zip holds only Sluice's own code. That is for the local cloud, whose Lambdas run in this
-    Python environment. It needs no download, starts faster, and works on machines other than Linux on x86-64."""
+    Python environment. It needs no download, starts faster, and works on any processor."""
     out.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="sluice-package-") as scratch:
         project = Path(scratch) / "project"
         _copy_sources(root, project)
         (project / "requirements.txt").write_text("")
         if with_dependencies:
-            download(root / PINS, project / "vendor")
+            download(root / PINS, project / "vendor", architecture(root))
         built = Path(scratch) / "built"
         _run_chalice(project, built)
         merged = merged_template((built / "sam.yaml").read_text(), root)
@@ -65,17 +67,28 @@ def merged_template(chalice_template: str, root: Path = ROOT) -> template.Templa
     return template.assemble(yaml_tags.load(chalice_template), fragments, policies)
 
 
-def download(pins: Path, folder: Path) -> None:
-    """Install the wheels of a list of pins for Lambda into a folder. Raises PackageError if a pin has no wheel for
-    Lambda, no hash, or another hash than the downloaded file."""
+def architecture(root: Path = ROOT) -> str:
+    """The architecture of all Lambdas, as Chalice's configuration names it."""
+    return str(json.loads((root / ".chalice/config.json").read_text())["lambda_architecture"])
+
+
+def download(pins: Path, folder: Path, architecture: str) -> None:
+    """Install the wheels of a list of pins for Lambdas of this architecture into a folder.
+
+    Raises PackageError if Lambda has no such architecture, or if a pin has no wheel for it, no hash, or another hash
+    than the downloaded file."""
+    if architecture not in PLATFORMS:
+        expected = f"expected {' or '.join(PLATFORMS)} as lambda_architecture in .chalice/config.json"
+        raise PackageError(f"{expected}, got {architecture}")
     command = [
         *(sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"),
-        *("--no-deps", "--only-binary=:all:", *_OF_LAMBDA, "--no-compile", "--target", str(folder), "-r", str(pins)),
+        *("--no-deps", "--only-binary=:all:", "--platform", PLATFORMS[architecture], *_OF_LAMBDA),
+        *("--no-compile", "--target", str(folder), "-r", str(pins)),
     ]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         raise PackageError(
-            f"pip did not install {pins.name} for Lambda (Linux, x86-64). Output:\n{done.stderr.strip()}"
+            f"pip did not install {pins.name} for Lambda (Linux, {architecture}). Output:\n{done.stderr.strip()}"
         )
     shutil.rmtree(folder / "bin", ignore_errors=True)  # commands of the machine that packages
 

@@ -1,6 +1,7 @@
 """The content of the package: the service's code, Chalice's runtime, the pinned requirements, and nothing else."""
 
 import ast
+import platform
 import subprocess
 import sys
 import zipfile
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from infra import package
+from infra import package, yaml_tags
 from infra.bytecode import compiled_name
 
 ROOT = Path(__file__).parents[2]
@@ -54,11 +55,34 @@ def test_a_checkout_that_does_not_import_says_why(tmp_path: Path) -> None:
     assert (line.strip(), what) == ("import nonesuch", "ModuleNotFoundError: No module named 'nonesuch'")
 
 
+def test_all_lambdas_have_the_architecture_of_the_wheels(packaged: Path) -> None:
+    template = yaml_tags.load((packaged / "template.yaml").read_text())
+    functions = [each for each in template["Resources"].values() if each["Type"] == "AWS::Serverless::Function"]
+    assert len(functions) == 7
+    assert [each["Properties"]["Architectures"] for each in functions] == [[package.architecture()]] * 7
+
+
+def test_an_architecture_that_lambda_lacks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(package.PackageError, match=r"expected arm64 or x86_64 as lambda_architecture .*, got riscv"):
+        package.download(ROOT / package.PINS, tmp_path, "riscv")
+
+
 @pytest.mark.long
-def test_the_whole_package_imports_by_itself(tmp_path: Path) -> None:
-    """Marked long because it downloads wheels. The modules that Lambda provides are in a separate folder; no others are
-    visible.
+@pytest.mark.parametrize(("architecture", "named"), [("arm64", "aarch64"), ("x86_64", "x86_64")])
+def test_wheels_are_those_of_the_architecture(tmp_path: Path, architecture: str, named: str) -> None:
+    package.download(ROOT / package.PINS, tmp_path, architecture)
+    compiled = [file.name for file in tmp_path.rglob("*.so")]
+    assert compiled
+    assert all(f"-{named}-linux-gnu.so" in name for name in compiled)
+
+
+@pytest.mark.long
+def test_the_whole_package_imports_by_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Marked long because it downloads wheels: those for this machine. The modules that Lambda provides are in a
+    separate folder; no others are visible.
     """
+    own = {"aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    monkeypatch.setattr(package, "architecture", lambda root: own)
     package.package(tmp_path)
     assert (tmp_path / "deployment.zip").stat().st_size < 10_000_000, "a large package starts slowly"
     code = tmp_path / "code"

@@ -86,16 +86,16 @@ def test_a_wheel_with_another_hash_is_not_packed(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
     lock = tmp_path / "pins.lock"
     lock.write_text(f"tiny==1.0 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n")
-    package.download(lock, tmp_path / "good")
+    package.download(lock, tmp_path / "good", "arm64")
     assert (tmp_path / "good" / "tiny.py").read_text() == "VALUE = 1\n"
     with zipfile.ZipFile(wheel, "a") as archive:
         archive.writestr("added.py", "import os\n")
     with pytest.raises(package.PackageError, match="(?s)pins.lock.*hash"):
-        package.download(lock, tmp_path / "bad")
+        package.download(lock, tmp_path / "bad", "arm64")
     assert not (tmp_path / "bad" / "tiny.py").exists()
     lock.write_text("tiny==1.0\n")
     with pytest.raises(package.PackageError, match="hash"):
-        package.download(lock, tmp_path / "unpinned")
+        package.download(lock, tmp_path / "unpinned", "arm64")
 
 
 def _wheel(folder: Path) -> Path:
