@@ -6,7 +6,8 @@ the queue invokes Lambda `check`, and `check` delivers. The measured time is fro
 the target, by SQS's timestamps.
 
 Each is played five times (`SLUICE_BENCH_REPETITIONS`), alternately. The result is the run of the median pace, with the
-pace of each run and those that are outliers. So one disturbed run is no figure."""
+pace of each run and those that are outliers. So one disturbed run is no figure. Each run says how much CPU time the
+machine used from a second before the instant to the last arrival. The same calls take more of it on a slower host."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from rich.table import Table
 
 from benchmarks.cloud import Running, own_cloud
 from benchmarks.loader import load
+from benchmarks.machine import used_from
 from benchmarks.measurement import Progress, Results
 from benchmarks.product import APP, NAMESPACE, deploy, ports_of
 from benchmarks.target_queue import TargetQueue, figures
@@ -61,9 +63,13 @@ def median_of(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     return {
         **{name: value for name, value in found.items() if name != "load"},
         **{name: sum(one[name] for one in runs) for name in ("missed", "doubled")},
-        "runs": [{"per_second": one["per_second"], "load": one["load"]} for one in runs],
+        "runs": [{"per_second": one["per_second"], "load": one["load"], **_cpu(one)} for one in runs],
         "outliers": [pace for pace in paces if abs(pace - middle) > max(3 * typical, middle / 10)],
     }
+
+
+def _cpu(one: dict[str, Any]) -> dict[str, Any]:
+    return {"cpu_s": one["cpu_s"]} if "cpu_s" in one else {}
 
 
 def tables(results: Results) -> list[Table]:
@@ -76,9 +82,15 @@ def tables(results: Results) -> list[Table]:
         late = (f"{one['lateness_ms'][share]:.0f}" for share in ("p50", "p99", "max"))
         figures_of = (one["jobs"], one["seconds"], one["per_second"], *late, one["missed"], one["doubled"])
         table.add_row(name, *(str(figure) for figure in figures_of))
-        paces = ", ".join(f"{run['per_second']:,.0f} (load {run['load']})" for run in one.get("runs", ()))
+        paces = ", ".join(
+            f"{run['per_second']:,.0f} (CPU {run.get('cpu_s')} s, load {run['load']})" for run in one.get("runs", ())
+        )
         table.caption = f"{table.caption or ''}{name}, each run: {paces}; outliers: {one.get('outliers') or 'none'}\n"
     return [table]
+
+
+def _told(run: dict[str, Any]) -> str:
+    return f"{run['per_second']:,.0f} (CPU {run.get('cpu_s')} s, load {run['load']})"
 
 
 def one_shots(cloud: Running, workflow: str, jobs: int) -> None:
@@ -116,6 +128,7 @@ def once(name: str, begin: Begin, progress: Progress) -> dict[str, Any]:
         progress(f"{name}: loading schedules", 0, JOBS)
         begun = time.monotonic()
         begin(cloud, WORKFLOW, JOBS)
-        time.sleep(max(0.0, AHEAD_S - (time.monotonic() - begun) - 1))
+        cpu = used_from(AHEAD_S - (time.monotonic() - begun) - 1)
         queue.wait_for(JOBS, PATIENCE_S, lambda count: progress(f"{name}: arrived", count, JOBS))
-        return figures(queue.drain(), JOBS)
+        used = cpu()
+        return {**figures(queue.drain(), JOBS), **used}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -41,6 +43,28 @@ def origin() -> Origin:
     versions = {"python": platform.python_version()}
     versions |= {name: version(name) for name in ("boto3", "ministack", "chalice")}
     return Origin(measured_at, machine, versions)
+
+
+def busy_s(stat: Path = Path("/proc/stat")) -> float | None:
+    """The CPU time in s that all processes of the machine have used since it started; None if the system does not say.
+
+    The same work takes more of it while the host gives the machine slower processors."""
+    if not stat.exists():
+        return None
+    user, nice, system, _, _, irq, softirq = map(int, stat.read_text().split("\n", 1)[0].split()[1:8])
+    return round((user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK"), 2)
+
+
+def used_from(seconds: float) -> Callable[[], dict[str, float]]:
+    """Wait so long. Returns a function for ``cpu_s``, the CPU time of the machine from then on; empty if unknown."""
+    time.sleep(max(0.0, seconds))
+    before = busy_s()
+
+    def used() -> dict[str, float]:
+        after = busy_s()
+        return {"cpu_s": round(after - before, 1)} if before is not None and after is not None else {}
+
+    return used
 
 
 def _git(*arguments: str) -> str:

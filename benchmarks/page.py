@@ -176,7 +176,10 @@ def _peers(load: str) -> Callable[[Mapping[str, Any]], str]:
         loads = f"load of the machine {min(measured['loads'])} to {max(measured['loads'])}"
         left = [f"{name} (no `{program}`)" for name, program in measured["left_out"].items()]
         about = f"{of}; {loads}; left out: {', '.join(left) or 'none'}."
-        return f"{about}\n\n{markdown(heads, map(peers.row_of, measured['schedulers']))}"
+        ours = measured["schedulers"][0]
+        each = [f"{pace:,.0f} ({cpu} s)" for pace, cpu in zip(ours["runs"], ours.get("cpu_s", ()), strict=False)]
+        runs = f"\n\nEach run of Sluice, with the CPU time of the machine: {', '.join(each)}." if each else ""
+        return f"{about}\n\n{markdown(heads, map(peers.row_of, measured['schedulers']))}{runs}"
 
     return table
 

@@ -30,7 +30,7 @@ from rich.table import Table
 
 from benchmarks import burst, steady
 from benchmarks.cloud import own_cloud
-from benchmarks.machine import ROOT
+from benchmarks.machine import ROOT, used_from
 from benchmarks.measurement import Progress, Results
 from benchmarks.peers import stores
 from benchmarks.peers.fire import lines
@@ -185,7 +185,8 @@ def installed() -> Path:
 def play_peer(peer: Peer, python: Path, url: str | None, jobs: int, per_second: int) -> Measured:
     """Let a peer fire a load, and stop it. Raises RuntimeError with the end of its log if it does not begin in time."""
     with _firing(peer, python, url, jobs, per_second, {}) as (file, due_s):
-        return _awaited(file, due_s, jobs, per_second)
+        cpu = used_from(due_s - 1 - time.time())
+        return {**_awaited(file, due_s, jobs, per_second), **cpu()}
 
 
 def play_messages(peer: Peer, python: Path, url: str | None, jobs: int, per_second: int) -> Measured:
@@ -194,10 +195,11 @@ def play_messages(peer: Peer, python: Path, url: str | None, jobs: int, per_seco
         queue = TargetQueue(lambda: cloud.client("sqs"), "peers")
         environment = cloud.endpoints.environment() | {"SLUICE_PEER_QUEUE": queue.url}
         with _firing(peer, python, url, jobs, per_second, environment) as (_, due_s):
-            time.sleep(max(0.0, due_s - time.time()))
+            cpu = used_from(due_s - 1 - time.time())
             queue.wait_for(jobs, PATIENCE_S, lambda count: None)
+            used = cpu()
         arrivals = queue.drain()
-    return peer_figures([(number_of(one.event_id), one.nominal_at, one.sent_at) for one in arrivals], jobs)
+    return {**peer_figures([(number_of(one.event_id), one.nominal_at, one.sent_at) for one in arrivals], jobs), **used}
 
 
 def number_of(event_id: str) -> int:
@@ -290,6 +292,7 @@ def summary(name: str, runs: Sequence[Measured]) -> Measured:
         "name": name,
         "jobs": runs[0]["jobs"],
         "runs": paces,
+        "cpu_s": [one["cpu_s"] for one in runs if one.get("cpu_s") is not None],
         "per_second": round(statistics.median(paces), 1),
         "least": min(paces),
         "most": max(paces),

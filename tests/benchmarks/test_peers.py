@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks import burst, peers
+from benchmarks import burst, machine, peers
 from benchmarks.page import page
 from benchmarks.peers import fire, stores
 
@@ -124,3 +125,18 @@ def test_a_stopped_peer_leaves_no_process_behind() -> None:
     peers._stop(process)
     process.stdout.close()
     assert process.returncode == -signal.SIGTERM
+
+
+def test_the_cpu_time_of_each_run_shows_a_slow_host(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text("cpu  100 20 30 5000 40 5 6 900 0 0\ncpu0 1 1 1 1\n")
+    hertz = os.sysconf("SC_CLK_TCK")
+    assert machine.busy_s(stat) == round(161 / hertz, 2)
+    assert machine.busy_s(tmp_path / "none") is None
+    assert machine.used_from(0)() == {"cpu_s": pytest.approx(0.0, abs=1.0)}
+    ours = peers.summary(peers.OURS, [one(1_000.0, cpu_s=9.1), one(500.0, cpu_s=14.2)])
+    assert ours["cpu_s"] == [9.1, 14.2]
+    found = measured("burst")
+    found["peers_burst"]["schedulers"][0] |= {"runs": [1_000.0, 500.0], "cpu_s": [9.1, 14.2]}
+    text = page("<!-- peers_burst -->\n<!-- end -->", found)
+    assert "Each run of Sluice, with the CPU time of the machine: 1,000 (9.1 s), 500 (14.2 s)." in text
