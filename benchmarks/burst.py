@@ -82,14 +82,12 @@ def tables(results: Results) -> list[Table]:
         late = (f"{one['lateness_ms'][share]:.0f}" for share in ("p50", "p99", "max"))
         figures_of = (one["jobs"], one["seconds"], one["per_second"], *late, one["missed"], one["doubled"])
         table.add_row(name, *(str(figure) for figure in figures_of))
-        paces = ", ".join(
-            f"{run['per_second']:,.0f} (CPU {run.get('cpu_s')} s, load {run['load']})" for run in one.get("runs", ())
-        )
+        paces = ", ".join(map(_pace, one.get("runs", ())))
         table.caption = f"{table.caption or ''}{name}, each run: {paces}; outliers: {one.get('outliers') or 'none'}\n"
     return [table]
 
 
-def _told(run: dict[str, Any]) -> str:
+def _pace(run: dict[str, Any]) -> str:
     return f"{run['per_second']:,.0f} (CPU {run.get('cpu_s')} s, load {run['load']})"
 
 

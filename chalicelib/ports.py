@@ -97,7 +97,7 @@ class Ledger(Protocol):
         (`core/schedules/closings.py`).
         """
 
-    def count_closing(self, namespace: str, now: Instant) -> None:
+    def count_closing(self, namespace: str) -> None:
         """Count a closing that is about to be committed, so that deliveries in progress read their rows again."""
 
     def number(self, limit_name: str) -> int:

@@ -250,7 +250,7 @@ class Region:
             sleep=lambda seconds: self.path.wait_until(local.local + 1000 * seconds),
             draw=self.path.draws.between,
         )
-        dynamo = Dynamo(self.dynamo, self._settings, patience)
+        dynamo = Dynamo(self.dynamo, self._settings, patience, now=self._clock.now)
         emr = EmrServerlessTarget(
             self.emr, APPLICATION, ROLE, CONTROL, lambda seconds: self.path.wait_until(local.local + 1000 * seconds)
         )

@@ -97,7 +97,7 @@ class Plant:
             emr_application_id=APPLICATION,
             emr_job_role_arn=ROLE,
         )
-        dynamo = Dynamo(around(self._dynamo), settings)
+        dynamo = Dynamo(around(self._dynamo), settings, now=self.clock.now)
         self.ports = Ports(
             clock=self.clock,
             ledger=dynamo,

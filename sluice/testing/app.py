@@ -99,7 +99,7 @@ class App(Engine):
             wake_shards=1,
             history_shards=1,
         )
-        dynamo = Dynamo(self._tables, settings, stopwatch(), metrics)
+        dynamo = Dynamo(self._tables, settings, stopwatch(), metrics, self.clock.now)
         self.ports = make_ports(
             dynamo, settings, self.clock, self.hints, self.targets, MemoryPayloads(), self.lake, metrics
         )

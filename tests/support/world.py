@@ -82,7 +82,7 @@ class World(Engine):
         self.lake = MemoryLake()
         self.metrics = MemoryMetrics()
         made = settings(names, **tuned)
-        self.dynamo = Dynamo(client, made, patience, self.metrics)
+        self.dynamo = Dynamo(client, made, patience, self.metrics, self.clock.now)
         self.ports = make_ports(
             self.dynamo, made, self.clock, self.hints, self.targets, self.payloads, self.lake, self.metrics
         )

@@ -8,7 +8,6 @@ from uuid import uuid4
 from chalicelib.core.audit import author as authors
 from chalicelib.core.audit.author import Author
 from chalicelib.core.audit.changes import Change, changes_of
-from chalicelib.core.instants import Instant
 from chalicelib.core.rows.audit import AuditOutcome
 from chalicelib.core.writes import MAX_WRITES, Conflict, Put, Write
 from chalicelib.ports import Clock, Ledger
@@ -32,8 +31,8 @@ class AuditedLedger:
         self._ledger.commit([self._record(author, change, "begun") for change in changes])
         return self._ledger.commit(writes)
 
-    def count_closing(self, namespace: str, now: Instant) -> None:
-        self._ledger.count_closing(namespace, now)
+    def count_closing(self, namespace: str) -> None:
+        self._ledger.count_closing(namespace)
 
     def number(self, limit_name: str) -> int:
         return self._ledger.number(limit_name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -37,13 +38,23 @@ AT_ONCE = 4  # calls that one read of a view makes at the same time; a client ha
 MAX_COUNTED = 10_000  # items that one query counts; DynamoDB ends it at 1 MB, too
 
 
+def system_now() -> Instant:
+    return time.time_ns() // 1_000_000
+
+
 class Dynamo:
     """Reads by key and query, writes by plan. Implements `ports.Ledger`."""
 
     def __init__(
-        self, client: Any, settings: Settings, patience: Patience | None = None, metrics: Metrics | None = None
-    ) -> None:  # fmt: skip
+        self,
+        client: Any,
+        settings: Settings,
+        patience: Patience | None = None,
+        metrics: Metrics | None = None,
+        now: Callable[[], Instant] = system_now,
+    ) -> None:
         self._client = client
+        self._now = now
         self._metrics = metrics or NoMetrics()
         self._patience = replace(
             patience or Patience(), throttled=lambda: self._metrics.add(run_metrics.THROTTLED_CALLS, 1)
@@ -59,8 +70,8 @@ class Dynamo:
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
         """Commit all writes of a plan in one transaction. Returns the conflict if a condition of a write fails; then
         nothing is written. A plan that closes something is counted first."""
-        for namespace, now in closings.closed_by(writes).items():
-            self.count_closing(namespace, now)
+        for namespace in closings.closed_by(writes):
+            self.count_closing(namespace)
         conflict = self._commit(writes)
         if conflict is not None:
             self._metrics.add(run_metrics.WRITE_CONFLICTS, 1)
@@ -79,9 +90,9 @@ class Dynamo:
             return self._single(only, writes)
         return self._transaction(statements, writes)
 
-    def count_closing(self, namespace: str, now: Instant) -> None:
+    def count_closing(self, namespace: str) -> None:
         key = keys.closings(namespace)
-        values = {"zero": 0, "one": 1, "namespace": namespace, "at": now, "format": items.FORMAT}
+        values = {"zero": 0, "one": 1, "namespace": namespace, "at": self._now(), "format": items.FORMAT}
         self._ask(
             self._client.update_item,
             TableName=self._names[key.table],

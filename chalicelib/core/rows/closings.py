@@ -10,8 +10,8 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class ClosingCount(StoredRow):
-    """The number of closings in a namespace so far, and the instant at which the last one began. Another number says
-    that a schedule or a fire may have been closed since; it does not say which."""
+    """The number of closings in a namespace so far, and the instant at which the last one was counted. Another number
+    says that a schedule or a fire may have been closed since; it does not say which."""
 
     namespace: str
     closings: int

@@ -63,6 +63,8 @@ def refuse(ports: Ports, job_id: str, by: str, reason: str = "", duty: Duty = _e
         job = lookup.find_job(ports, job_id)
         _given(ports, job, by, duty)
         why = f"refused by {by} at {iso(now)}{f': {reason}' if reason else ''}"
+        # It may be a prepared fire whose workflow did not ask for an approval yet.
+        ports.ledger.count_closing(job.schedule.partition(".")[0])
         if drop_job(ports, job, "ABORTED", why, now) is not None:
             return why
     raise errors.changed_meanwhile(f"job {job_id}")
@@ -143,7 +145,7 @@ def withdraw(ports: Ports, job_id: str, by: str) -> Record:
     why = f"cancelled by {by}"
     for _ in range(MAX_CONFLICTS):
         job, now = find_job(ports, job_id), ports.clock.now()
-        ports.ledger.count_closing(job.schedule.partition(".")[0], now)
+        ports.ledger.count_closing(job.schedule.partition(".")[0])
         if drop_job(ports, job, "DROPPED", why, now, exact=True) is not None:
             return record_of(job, "DROPPED", why, now)
     raise errors.changed_meanwhile(f"job {job_id}")

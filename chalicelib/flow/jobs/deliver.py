@@ -72,8 +72,8 @@ NO_TIME = "handed on: this invocation has no time left to deliver it"
 class Leased:
     """Jobs for this invocation to deliver, and its leases on them.
 
-    ``counts`` are the counts of closings before their rows were read. The rows of a namespace without a count are read
-    again before each sub-batch.
+    ``counts`` are the counts of closings before their rows were read, if they were leased before their instant. The
+    rows of a namespace without a count are read again before each sub-batch.
     """
 
     ready: tuple[Ready, ...]
@@ -147,7 +147,11 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant, counts: Counts =
             later.setdefault(until, []).append(each.ref)
     for until, refs in later.items():
         _hint(ports, refs, until)
-    return Leased(tuple(each for each in ready if delivery_lease.mark(each.job) not in busy), leases, counts)
+    # From its instant on, another invocation may have sent a job after its row was read, and have ended its lease. The
+    # count does not show that, so the rows are read again.
+    may_be_sent = ports.clock.now() >= min(delivery_lease.due_of(each.job) for each in ready)
+    left = tuple(each for each in ready if delivery_lease.mark(each.job) not in busy)
+    return Leased(left, leases, NONE if may_be_sent else counts)
 
 
 def with_roles(ports: Ports, ready: Sequence[Ready]) -> list[Ready]:

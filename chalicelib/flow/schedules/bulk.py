@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, TypedDict
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.instants import Instant
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.writes import Conflict, Put, Write
@@ -158,7 +157,7 @@ class _ReadOnly:
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
         raise _WouldWrite
 
-    def count_closing(self, namespace: str, now: Instant) -> None:
+    def count_closing(self, namespace: str) -> None:
         raise _WouldWrite
 
     def number(self, limit_name: str) -> int:

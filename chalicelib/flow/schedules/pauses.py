@@ -91,7 +91,8 @@ def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> 
         if len(after.skips) > lifecycle.MAX_SKIPS:
             hint = "disable or pause the schedule to leave out more"
             raise invalid("at", f"at most {lifecycle.MAX_SKIPS} skipped occurrences", "one more", hint)
-        ports.ledger.count_closing(name.partition(".")[0], now)
+        if wanted:
+            ports.ledger.count_closing(name.partition(".")[0])
         if ports.ledger.commit(plan) is None:
             return after
     raise errors.changed_meanwhile(f"schedule {name}")

@@ -331,7 +331,7 @@ def test_a_batch_that_does_not_look_for_closings_is_found(
 class _NotCounted(LedgerBetween):
     """Counts no closing."""
 
-    def count_closing(self, namespace: str, now: int) -> None:
+    def count_closing(self, namespace: str) -> None:
         pass
 
 
