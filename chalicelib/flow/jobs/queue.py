@@ -55,8 +55,9 @@ class _Service:
     """The limit whose queue this invocation serves: it holds the lease until ``lease`` and stops at ``until``.
 
     ``sent``: the jobs whose blocks are on their way. ``alone``: only waiters that need a claim are served, before the
-    first one that may be sent in a block. ``careful``: another invocation may be sending a job of the queue.
-    ``leased``: one may be sending the job at the head, or has died while it did."""
+    first one that may be sent in a block. ``careful``: another invocation may be sending a job of the queue. ``pause``:
+    how long the queue rests after this service, although permits may be left, because another invocation may be sending
+    the job at the head, or has died while it did."""
 
     limit_name: str
     lease: Instant
@@ -64,7 +65,7 @@ class _Service:
     sent: blocks.OnTheirWay
     alone: bool = False
     careful: bool = False
-    leased: bool = False
+    pause: Millis = 0
 
 
 def serve(ports: Ports, limit_name: str, longest: Millis = MAX_SERVICE, sent: Sequence[str] | None = None) -> int:
@@ -222,10 +223,13 @@ def _serve_head(ports: Ports, service: _Service) -> int:
             for waiter in head
             if waiter not in service.sent and rounds[_name(waiter)] < (MAX_ROUNDS if waiter.run else 1)
         ]
+        if not fresh and len(service.sent) and head and head[0] in service.sent:
+            service.pause = AGAIN  # a block of a policy that was faster
+            break
         if not fresh or (service.alone and served and blocks.plain_head(ports, fresh[:1])):
             break
         if service.careful and blocks.is_leased(ports, fresh[0]):
-            service.leased = True
+            service.pause = LEASED_AGAIN
             break
         rounds[_name(fresh[0])] += 1
         try:
@@ -300,8 +304,8 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
     timed = permits.is_timed(next((ask for ask in asks if ask.limit_name == limit_name), None))
     if now >= service.until and not timed:
         served_at, timed = now, True  # permits may be left, so another invocation continues at once
-    if service.leased:  # permits may be left, but the job at the head cannot use them before its lease ends
-        served_at, timed = max(served_at, now + LEASED_AGAIN), True
+    if service.pause:
+        served_at, timed = max(served_at, now + service.pause), True
     asked = now if slots.polls_holders(state, now) else None
     if ports.ledger.commit([LeaseQueue(limit_name, service.lease, served_at, asked)]) is not None:
         return

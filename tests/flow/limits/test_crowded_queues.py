@@ -10,7 +10,7 @@ from chalicelib.core.instants import MINUTE, SECOND, Instant
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.ref import is_of_block
 from chalicelib.flow.definitions import store
-from chalicelib.flow.jobs import blocks
+from chalicelib.flow.jobs import blocks, queue
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.system import dispatch
 from tests.support.clock import NOON
@@ -73,3 +73,31 @@ def test_e3_a_leased_head_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyP
     assert 1 <= len(looks) <= 20
     world.pass_by("2m")
     assert len(world.targets.queue.sent_at) == 3
+
+
+def test_e3_a_queue_rests_while_its_head_is_on_its_way() -> None:
+    """The jobs of a queue are in a block of a policy that was faster. A permit is free, and they must not use it."""
+    world = World()
+    world.deploy({**flights({"s": at("1 3 * * *", "notify", policy="calm")}), "policies": {"calm": HOURLY}})
+    for number in range(3):
+        world.run_now("s", request=f"r{number}")
+    world.settle()
+    sent = len(world.targets.queue.sent_at)
+    waiting = world.ports.jobs.head_of(LIMIT, 5)
+    assert len(waiting) == 2
+    store.put(world.ports, "policy", "demo.calm", MINUTELY, "tester")
+    free_at = world.ports.jobs.limit_state(LIMIT).wake_at
+    assert free_at is not None
+    world.clock.wait_until(free_at)
+    world.hints.sent.clear()
+    now = world.clock.now()
+    on_their_way = blocks.OnTheirWay([], now)
+    on_their_way.add([blocks.Slot(now, waiter) for waiter in waiting], now + 2 * SECOND)
+
+    queue.serve(world.ports, LIMIT, sent=on_their_way.texts)
+
+    assert len(world.targets.queue.sent_at) == sent
+    [(again, ref)] = [hint for hint in world.hints.sent if hint[1].kind == "limit"]
+    assert (again, ref.parts[0]) == (now + queue.AGAIN, LIMIT)
+    world.pass_by("1m")
+    assert len(world.targets.queue.sent_at) == 3, "their block was lost, so they get permits of their own"
