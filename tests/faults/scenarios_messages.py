@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from chalicelib.core.definitions import data
-from chalicelib.core.errors import SluiceError
 from chalicelib.core.ids import message_schedule
 from chalicelib.core.instants import SECOND
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.jobs import actions
 from chalicelib.flow.schedules import messages
 from tests.faults.dying import Scenario, passes, people
+from tests.support.crash import done_before
 from tests.support.schedules import at
 from tests.support.world import SQS, World, flights
 
@@ -30,7 +28,7 @@ def _put_replace_delete(world: World) -> None:
 
 
 def _delete(world: World, name: str) -> None:
-    with suppress(SluiceError):  # the invocation that was killed had deleted it
+    with done_before():
         messages.delete(world.ports, APP, name, "tester")
 
 
@@ -43,7 +41,7 @@ def _delete_app(world: World) -> None:
 
 
 def _gone(world: World) -> None:
-    with suppress(SluiceError):
+    with done_before():
         deploy.delete_app(world.ports, "demo.other", "tester")
 
 
@@ -56,7 +54,7 @@ def _run_later(world: World) -> None:
 
 
 def _withdrawn(world: World, job_id: str) -> None:
-    with suppress(SluiceError):
+    with done_before():
         actions.withdraw(world.ports, job_id, "tester")
 
 

@@ -5,13 +5,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
-from chalicelib.core.errors import SluiceError
 from chalicelib.flow.runs import cancel
 from tests.faults.dying import Scenario, passes, people, tick
-from tests.support.crash import lost, redelivered
+from tests.support.crash import done_before, lost, redelivered
 from tests.support.pull_workers import POOL, PullWorker
 from tests.support.world import World
 
@@ -32,7 +30,7 @@ def _asks(act: Callable[[], Any]) -> None:
     """A worker's request, repeated until it gets an answer. "The lease is lost" is an answer, too."""
 
     def ask() -> None:
-        with suppress(SluiceError):
+        with done_before():
             act()
 
     redelivered(ask)

@@ -14,6 +14,7 @@ from sluice.testing.memory_tables import MemoryTables
 from tests.faults.dying import Scenario, Stage, play, world_for
 from tests.faults.test_crash_points import SCENARIOS
 from tests.faults.unreliable_tables import Unreliable
+from tests.support.crash import is_invoked
 from tests.support.world import World
 
 # More than the repeats of one call in the time that the tables get.
@@ -79,7 +80,7 @@ def test_long_busy_tables_lose_no_work_in_any_scenario(name: str) -> None:
 def _busy_at_calls(scenario: Scenario, first: int, stride: int) -> None:
     """Play with busy tables from every ``stride``-th call on, from ``first``."""
     stage, seen = Stage(scenario), list[Unreliable]()
-    stage.play(scenario=_during_act(scenario, Unreliable, seen))
+    stage.play(scenario=_during_act(scenario, _busy_in_no_call, seen))
     for number in range(first, (seen[0].in_act or 0) + 1, stride):
         try:
             stage.play(0, scenario=_during_act(scenario, partial(_busy_from, number=number), seen))
@@ -88,4 +89,9 @@ def _busy_at_calls(scenario: Scenario, first: int, stride: int) -> None:
 
 
 def _busy_from(tables: MemoryTables, number: int) -> Unreliable:
-    return Unreliable(tables, throttled=range(number, number + LONG))
+    """Busy from a call of an invocation on. The test itself reads the tables undisturbed."""
+    return Unreliable(tables, throttled=range(number, number + LONG), counts=is_invoked)
+
+
+def _busy_in_no_call(tables: MemoryTables) -> Unreliable:
+    return Unreliable(tables, counts=is_invoked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from botocore.exceptions import ClientError, ConnectionClosedError
 
@@ -11,18 +11,26 @@ from sluice.testing.memory_tables import MemoryTables
 
 class Unreliable:
     """Counts the calls and the writes of tables. ``throttled`` are numbers of calls, ``unanswered`` numbers of writes
-    that are carried out without an answer. Both count from 1, repeats included.
+    that are carried out without an answer. Both count from 1, repeats included. ``counts`` says whether a call counts
+    at all.
     """
 
     def __init__(
-        self, tables: MemoryTables, throttled: Collection[int] = (), unanswered: Collection[int] = ()
-    ) -> None:  # fmt: skip
+        self,
+        tables: MemoryTables,
+        throttled: Collection[int] = (),
+        unanswered: Collection[int] = (),
+        counts: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self.counts = counts
         self.calls = self.writes = 0
         self.throttled, self.unanswered = throttled, unanswered
         self.in_act: int | None = None
         tables.before_call, tables.after_write = self._called, self._written
 
     def _called(self) -> None:
+        if not self.counts():
+            return
         self.calls += 1
         if self.calls in self.throttled:
             raise throttled()

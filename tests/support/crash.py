@@ -6,7 +6,8 @@ because nothing depends on them; so only the sweep repairs the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from chalicelib.core.errors import SluiceError
@@ -134,12 +135,30 @@ def wrap(world: World) -> CrashPoints:
     return points
 
 
+_invocations: list[None] = []  # that run now, one in the other
+
+
+@contextmanager
+def _invoked() -> Iterator[None]:
+    _invocations.append(None)
+    try:
+        yield
+    finally:
+        _invocations.pop()
+
+
+def is_invoked() -> bool:
+    """Whether an invocation or a request runs now, and not only the code of a test."""
+    return bool(_invocations)
+
+
 def lost(act: Callable[[], Any]) -> bool:
     """Run an invocation that nothing repeats. Returns True if it was killed, or failed because the tables did not
     answer.
     """
     try:
-        act()
+        with _invoked():
+            act()
     except Crash:
         return True
     except Exception as error:
@@ -153,7 +172,19 @@ def is_unavailable(error: BaseException) -> bool:
     """Whether an invocation failed only because the tables did not answer."""
     if isinstance(error, BaseExceptionGroup):
         return all(is_unavailable(each) for each in error.exceptions)
+    if isinstance(error, RuntimeError) and error.__cause__ is not None:  # a delivery that could not be recorded
+        return is_unavailable(error.__cause__)
     return isinstance(error, SluiceError) and error.code == "unavailable"
+
+
+@contextmanager
+def done_before() -> Iterator[None]:
+    """For a request that is repeated after its process was killed: it may be refused, because it was carried out."""
+    try:
+        yield
+    except SluiceError as error:
+        if is_unavailable(error):
+            raise
 
 
 def redelivered(act: Callable[[], Any]) -> None:
