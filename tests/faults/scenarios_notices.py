@@ -57,8 +57,7 @@ NOTICES = {
         messages=None,
         outcome=_fails,
         holds=lambda world: (
-            reported(world)
-            == sorted(["aborted"] * len(world.records("daily")) + ["failed"] * len(world.runs("daily")))
+            reported(world) == sorted(["aborted"] * len(world.records("daily")) + ["failed"] * len(world.runs("daily")))
         ),
     ),
     "a start and an end that are not in time": Scenario(

@@ -163,7 +163,10 @@ REPROCESSED = {
         CHAIN,
         _fails,
         # If the tables were busy, the first run may come after that of the re-processing.
-        [({"clean": states, "join": ["SUCCEEDED"]}, 3) for states in (["SUCCEEDED", "FAILED"], ["FAILED", "SUCCEEDED"])],
+        [
+            ({"clean": states, "join": ["SUCCEEDED"]}, 3)
+            for states in (["SUCCEEDED", "FAILED"], ["FAILED", "SUCCEEDED"])
+        ],
         outcome=_second_fails,
         holds=_is(("FAILED", "failed", "skipped")),
     ),

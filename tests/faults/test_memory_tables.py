@@ -46,6 +46,12 @@ SAMPLE = (
     "a worker that dies, and another that does its work",
     "a group of two workflows",
     "a backlog of three fires each",
+    "a fast policy, whose queue is in parts",
+    "a fast policy, whose jobs start in blocks",
+    "its workflow asks for no approval any more",
+    "a hold and a resume around jobs that run, queue and come",
+    "a policy that two schedules share",
+    "a start that misses its permit",
 )
 
 

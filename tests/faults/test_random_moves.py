@@ -46,6 +46,9 @@ def play(move: Move) -> None:
         for kind, *arguments in move.steps[:-1]:
             _act(world, kind, arguments)
         _stopped(world, move.steps[-1], move.stopped_at)
+        kind, *arguments = move.steps[-1]
+        if kind == "repair":
+            _act(world, kind, arguments)  # a repair that was stopped is run again
         world.weather.undisturbed(lambda: _moved(world, move.everything, move.minutes))
         world.weather.undisturbed(lambda: invariants.check(world))
         world.rest()
