@@ -49,7 +49,7 @@ def package(out: Path, *, with_dependencies: bool = True, root: Path = ROOT) -> 
         _copy_sources(root, project)
         (project / "requirements.txt").write_text("")
         if with_dependencies:
-            download(root / PINS, project / "vendor", architecture(root))
+            download(root / PINS, project / "vendor", architecture_of(root))
         built = Path(scratch) / "built"
         _run_chalice(project, built)
         merged = merged_template((built / "sam.yaml").read_text(), root)
@@ -67,7 +67,7 @@ def merged_template(chalice_template: str, root: Path = ROOT) -> template.Templa
     return template.assemble(yaml_tags.load(chalice_template), fragments, policies)
 
 
-def architecture(root: Path = ROOT) -> str:
+def architecture_of(root: Path = ROOT) -> str:
     """The architecture of all Lambdas, as Chalice's configuration names it."""
     return str(json.loads((root / ".chalice/config.json").read_text())["lambda_architecture"])
 

@@ -59,7 +59,7 @@ def test_all_lambdas_have_the_architecture_of_the_wheels(packaged: Path) -> None
     template = yaml_tags.load((packaged / "template.yaml").read_text())
     functions = [each for each in template["Resources"].values() if each["Type"] == "AWS::Serverless::Function"]
     assert len(functions) == 7
-    assert [each["Properties"]["Architectures"] for each in functions] == [[package.architecture()]] * 7
+    assert [each["Properties"]["Architectures"] for each in functions] == [[package.architecture_of()]] * 7
 
 
 def test_an_architecture_that_lambda_lacks_is_refused(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_the_whole_package_imports_by_itself(tmp_path: Path, monkeypatch: pytest
     separate folder; no others are visible.
     """
     own = {"aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    monkeypatch.setattr(package, "architecture", lambda root: own)
+    monkeypatch.setattr(package, "architecture_of", lambda root: own)
     package.package(tmp_path)
     assert (tmp_path / "deployment.zip").stat().st_size < 10_000_000, "a large package starts slowly"
     code = tmp_path / "code"

@@ -249,7 +249,7 @@ class _Batch:
         held = [each for each in part if delivery_lease.mark(each.job) not in lost] if lost else part
         refused = refusals(self._ports, held, missing)
         before = self._ports.clock.now()
-        found = relied_on(self._ports, held if self._nothing_closed(held) else _as_read(self._ports, held))
+        found = _relied_on(self._ports, held if self._nothing_closed(held) else _as_read(self._ports, held))
         now = self._ports.clock.now()
         for _ in calls:
             self.calls.popleft()
@@ -334,7 +334,7 @@ def longest_of(part: Sequence[Ready]) -> Millis:
 
 def unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     """The deliveries for which all that their decision relied on is as it was read."""
-    return relied_on(ports, _as_read(ports, part))
+    return _relied_on(ports, _as_read(ports, part))
 
 
 def _as_read(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
@@ -351,7 +351,7 @@ def _as_read(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     return [each for each in found if each is not None]
 
 
-def relied_on(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
+def _relied_on(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     """The deliveries whose grants and workflow are those of the decision, and whose backfill goes on. Few deliveries
     have any of these; no count covers them."""
     present, backfills = _Present(ports), _Backfills(ports)

@@ -223,7 +223,7 @@ def _serve_head(ports: Ports, service: _Service) -> int:
             for waiter in head
             if waiter not in service.sent and rounds[_name(waiter)] < (MAX_ROUNDS if waiter.run else 1)
         ]
-        if not fresh and len(service.sent) and head and head[0] in service.sent:
+        if not fresh and head and head[0] in service.sent:
             service.pause = AGAIN  # a block of a policy that was faster
             break
         if not fresh or (service.alone and served and blocks.plain_head(ports, fresh[:1])):

@@ -57,9 +57,11 @@ def test_what_closes_no_prepared_fire_is_not_counted(what: str) -> None:
     assert closings.closed_by(plan) == frozenset()
 
 
-@pytest.mark.parametrize("mark", [{"wake_at": NOW}, {"uncounted": True}, {"wake_cursor": "5|x"}])
-def test_a_mark_for_another_step_is_not_counted(mark: dict[str, object]) -> None:
-    marked = replace(OPEN, rev=OPEN.rev + 1, **mark)  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    "marked",
+    [replace(OPEN, rev=5, wake_at=NOW), replace(OPEN, rev=5, uncounted=True), replace(OPEN, rev=5, wake_cursor="5|x")],
+)
+def test_a_mark_for_another_step_is_not_counted(marked: ScheduleState) -> None:
     assert closings.closed_by([PutState(marked, OPEN)]) == frozenset()
 
 

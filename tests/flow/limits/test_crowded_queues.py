@@ -53,12 +53,18 @@ def test_e3_policy_permits_are_taken_while_jobs_still_join_queue() -> None:
     assert all(sum(start <= other < start + 10 * SECOND for other in sent) <= 20 for start in sent)
 
 
-def test_e3_a_leased_head_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+def one_of_three_sent() -> World:
+    """A policy of one start an hour: two jobs wait in its queue."""
     world = World()
     world.deploy({**flights({"s": at("1 3 * * *", "notify", policy="calm")}), "policies": {"calm": HOURLY}})
     for number in range(3):
         world.run_now("s", request=f"r{number}")
     world.settle()
+    return world
+
+
+def test_e3_a_leased_head_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = one_of_three_sent()
     left = len(world.targets.queue.sent_at)
     [head] = world.ports.jobs.head_of(LIMIT, 1)
     job = world.ports.jobs.job(head.job_schedule, head.job_generation, head.job_sort_key)
@@ -77,11 +83,7 @@ def test_e3_a_leased_head_is_looked_at_once_a_second(monkeypatch: pytest.MonkeyP
 
 def test_e3_a_queue_rests_while_its_head_is_on_its_way() -> None:
     """The jobs of a queue are in a block of a policy that was faster. A permit is free, and they must not use it."""
-    world = World()
-    world.deploy({**flights({"s": at("1 3 * * *", "notify", policy="calm")}), "policies": {"calm": HOURLY}})
-    for number in range(3):
-        world.run_now("s", request=f"r{number}")
-    world.settle()
+    world = one_of_three_sent()
     sent = len(world.targets.queue.sent_at)
     waiting = world.ports.jobs.head_of(LIMIT, 5)
     assert len(waiting) == 2
