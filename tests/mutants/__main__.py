@@ -64,6 +64,7 @@ TESTS = {
     "fires.timer": "fires/timer* fires/carried_timer fires/elapsed fires/repeats schedules/pauses schedules/states",
     "runs.launch": "runs/launch* runs/complete* jobs/claims targets/delivery",
     "runs.complete": "runs/complete* jobs/claims",
+    "schedules.closings": "schedules/closings",
     "schedules.lifecycle": "schedules/*",
 }
 MODULES = list(TESTS)
