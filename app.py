@@ -5,6 +5,7 @@ minute  -> tick       -> emit      prepare the fires of the next minute
                       -> sweep     find rows that are overdue because a hint was lost
 S3      -> objects    -> ingest    turn an object into a partition and an event, and apply the event to triggers
 hints   -> check      -> dispatch  decide a job; claim it; launch or deliver it
+bursts  -> burst      -> dispatch  the same for many rows at once: a burst, a block of permits, timers to prepare
 EMR     -> run_state  -> complete  apply the state change of a run: release its slot, announce its status
 states  -> run_state  -> complete  the same for an execution of Step Functions
 bus     -> custom     -> ingest    apply a user's custom event, or the state change of an alarm, to triggers
@@ -87,10 +88,13 @@ def objects(event: SQSEvent) -> dict[str, Any]:
 
 @app.on_sqs_message(queue="hints", batch_size=10)
 def check(event: SQSEvent) -> dict[str, Any]:
-    """Hints from SQS: refs of rows that need attention now.
+    """Hints from SQS: refs of rows that need attention now."""
+    return handlers.hints(event.to_dict(), event.context)
 
-    A second queue, in `infra/resources/functions.yaml`, sends the hints of a burst, one message to an invocation.
-    """
+
+@app.on_sqs_message(queue="burst-hints", batch_size=1)
+def burst(event: SQSEvent) -> dict[str, Any]:
+    """Hints from SQS for hundreds of rows, one message to an invocation: the work of `check` with more memory."""
     return handlers.hints(event.to_dict(), event.context)
 
 

@@ -220,10 +220,14 @@ def _paces(found: Found) -> str:
             one["about"].partition(",")[2].strip() if ", " in one["about"] else "defaults",
             *(f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99", "max")),
             one["check_at_once"],
+            one.get("burst_at_once", ""),
+            one.get("lambda_usd_per_million", ""),
         )
         for one in entries
     ]
-    return markdown(("deliveries", "tables and shards", "p50 ms late", "p99", "max", "`check` at once"), rows)
+    lateness = ("p50 ms late", "p99", "max")
+    lambdas = ("`check` at once", "`burst` at once", "$ of Lambda per million")
+    return markdown(("deliveries", "tables and shards", *lateness, *lambdas), rows)
 
 
 def _bursts(found: Found) -> str:
@@ -233,11 +237,11 @@ def _bursts(found: Found) -> str:
             one["about"],
             one["seconds"],
             *(f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99")),
-            one["check_at_once"],
+            one.get("burst_at_once", ""),
         )
         for one in entries
     ]
-    return markdown(("due at one instant", "all out after, s", "p50 ms late", "p99", "`check` at once"), rows)
+    return markdown(("due at one instant", "all out after, s", "p50 ms late", "p99", "`burst` at once"), rows)
 
 
 CAPACITY: Mapping[str, Callable[[Found], str]] = {

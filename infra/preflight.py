@@ -18,7 +18,12 @@ from infra.stack import DeployError
 UNRESERVED = 100
 # The minimum of DynamoDB's warm throughput.
 MIN_WARM_WRITES = 4000
-RESERVED = {"TickReservedConcurrency": "tick", "CheckReservedConcurrency": "check", "ApiConcurrency": "api"}
+RESERVED = {
+    "TickReservedConcurrency": "tick",
+    "CheckReservedConcurrency": "check",
+    "BurstReservedConcurrency": "burst",
+    "ApiConcurrency": "api",
+}
 _FORBIDDEN = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"}
 _UNKNOWN = {"ResourceNotFoundException", "NoSuchEntity", "NotFound", "NotFoundException", "ValidationException"}
 
@@ -68,13 +73,14 @@ def _check_shards(wanted: Mapping[str, str], present: Mapping[str, str]) -> None
 def _check_concurrency(session: Any, stack: str, wanted: Mapping[str, str]) -> None:
     """Check the reservations of this stack: 100 of the account's unreserved concurrency must remain."""
     reservations = {name: int(wanted.get(name, 0)) for name in RESERVED}
-    maximum = int(wanted.get("CheckConcurrency", 0)) + int(wanted.get("BurstConcurrency", 0))
-    if 0 < reservations["CheckReservedConcurrency"] < maximum:
-        raise DeployError(
-            f"CheckReservedConcurrency: expected CheckConcurrency and BurstConcurrency together ({maximum}) or more, "
-            f"got {reservations['CheckReservedConcurrency']}. The queues would invoke more Lambdas than allowed, and "
-            f"each refused invocation counts as a try of its message. Lower one of the two, or reserve more."
-        )
+    for name in ("Check", "Burst"):
+        maximum, reserved = int(wanted.get(f"{name}Concurrency", 0)), reservations[f"{name}ReservedConcurrency"]
+        if 0 < reserved < maximum:
+            raise DeployError(
+                f"{name}ReservedConcurrency: expected {name}Concurrency ({maximum}) or more, got {reserved}. The queue "
+                f"would invoke more Lambdas than allowed, and each refused invocation counts as a try of its message. "
+                f"Lower {name}Concurrency, or reserve more."
+            )
     if not any(reservations.values()):
         return
     functions = session.client("lambda")

@@ -2,9 +2,10 @@
 
     python -m infra.target_role demo --stage prod --queue arn:aws:sqs:eu-west-1:123456789012:demo-* > demo-target.yaml
 
-The role trusts the Lambdas `check` and `run_state` of one stack, with the external id of the namespace. It may call the
-given targets and nothing else. The template has two parameters, the outputs `CheckRoleArn` and `RunStateRoleArn` of the
-stack. The parameter `TargetRoleArns` of the stack must name the role, and then the allow-list of the namespace.
+The role trusts the Lambdas `check`, `burst` and `run_state` of one stack, with the external id of the namespace. It may
+call the given targets and nothing else. The template has two parameters, the outputs `CheckRoleArn` and
+`RunStateRoleArn` of the stack. The parameter `TargetRoleArns` of the stack must name the role, and then the allow-list
+of the namespace.
 """
 
 from __future__ import annotations

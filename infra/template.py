@@ -2,7 +2,7 @@
 
 Chalice generates the Lambdas, their events and the REST API from `app.py`. The fragments in `infra/resources/` add
 tables, queues, buckets and the properties of the Lambdas that Chalice cannot express; `infra/policies/` gives each
-Lambda a role.
+Lambda a role and a log, unless its fragment names those of another Lambda.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,8 +28,9 @@ def handler_of(logical_id: str) -> str:
 def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping[str, Template]) -> Template:
     """The template to deploy.
 
-    `policies` maps a handler's name to its `{"Statement": [...]}`. Raises `TemplateError` if a Lambda has no policy, or
-    a policy no Lambda: without this check, only a denied call in production would show it."""
+    `policies` maps a handler's name to its `{"Statement": [...]}`. A Lambda whose fragment has a `Role` needs none.
+    Raises `TemplateError` if a Lambda has no policy, or a policy no Lambda: without this check, only a denied call in
+    production would show it."""
     merged = deepcopy(chalice)
     # Replace Chalice's outputs; the fragments define those of docs/interfaces.md.
     merged["Outputs"] = {}
@@ -42,16 +43,20 @@ def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping
             f"infra/resources/ refers to {', '.join(untyped)}, which app.py does not define. "
             f"Lambdas in app.py: {', '.join(sorted(functions))}. Rename one of them."
         )
-    _expect_same(set(policies), {handler_of(lid) for lid in functions})
+    sharing = {lid for fragment in fragments for lid, r in fragment.get("Resources", {}).items() if _shares_a_role(r)}
+    _expect_same(set(policies), {handler_of(lid) for lid in functions if lid not in sharing})
     for logical_id, function in functions.items():
         handler = handler_of(logical_id)
-        merged["Resources"] |= _role_and_log(logical_id, handler, policies[handler])
+        if logical_id not in sharing:
+            merged["Resources"] |= _role_and_log(logical_id, handler, policies[handler])
+            function["Properties"] |= {
+                "Role": {"Fn::GetAtt": [f"{logical_id}Role", "Arn"]},
+                "LoggingConfig": {"LogGroup": {"Ref": f"{logical_id}Log"}},
+            }
         function["Properties"] |= {
             # Named, so that operators find the function, and the local EMR emulator has the name before the stack.
             "FunctionName": {"Fn::Sub": f"${{AWS::StackName}}-{_dashed(handler)}"},
-            "Role": {"Fn::GetAtt": [f"{logical_id}Role", "Arn"]},
             "Tracing": {"Ref": "Tracing"},
-            "LoggingConfig": {"LogGroup": {"Ref": f"{logical_id}Log"}},
             "Tags": {"sluice:stage": {"Ref": "Stage"}, "sluice:handler": handler},
         }
     return merged
@@ -78,6 +83,11 @@ def with_code_at(template: Template, bucket: str, key: str) -> Template:
     return moved
 
 
+def _shares_a_role(extension: Mapping[str, Any]) -> bool:
+    """Whether a fragment extends one of Chalice's functions, which has no type there, with the role of another."""
+    return "Type" not in extension and "Role" in extension.get("Properties", {})
+
+
 def _dashed(handler: str) -> str:
     return handler.replace("_", "-")
 
@@ -94,7 +104,7 @@ def _expect_same(with_policy: set[str], in_app: set[str]) -> None:
         )
     if surplus := sorted(with_policy - in_app):
         raise TemplateError(
-            f"infra/policies/ has {', '.join(surplus)}, but app.py has no such handler. "
+            f"infra/policies/ has {', '.join(surplus)}, but app.py has no such handler with a role of its own. "
             f"Handlers: {', '.join(sorted(in_app))}."
         )
 

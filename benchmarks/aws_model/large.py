@@ -30,7 +30,7 @@ ONCE = parse_instant("2026-03-02T12:03:00Z")  # between two and three minutes af
 
 def emission(setup: Setup, cpu: Cpu, timers: int, emitters: int) -> Figures:
     """How long it takes, from a tick on, to prepare the fires of so many schedules that fire once within a minute. At
-    most so many invocations of ``check`` do it at once, beside the tick. The ramp of pollers is left out."""
+    most so many invocations of ``burst`` do it at once, beside the tick. The ramp of pollers is left out."""
     bounded = {name: replace(source, most_pollers=emitters) for name, source in setup.sources.items()}
     assumed = setup.assumed.with_changes({"pollers_at_first": emitters, "tick_twice_share": 0.0})
     with opened(replace(setup, sources={**setup.sources, **bounded}, assumed=assumed), cpu) as region:
@@ -61,7 +61,7 @@ def emission(setup: Setup, cpu: Cpu, timers: int, emitters: int) -> Figures:
             "seconds": round(seconds, 2),
             "per_second": round(timers / seconds, 1),
             "tick_at_once": region.lambdas["tick"].usage.most_at_once,
-            "check_at_once": region.lambdas["check"].usage.most_at_once,
+            "burst_at_once": region.lambdas["burst"].usage.most_at_once,
             "throttled": dict(sorted(region.dynamo.throughput.refused.items())),
             "conflicts": region.dynamo.conflicts,
         }

@@ -54,6 +54,7 @@ FUNCTIONS = {
     "tick": Function("tick", 1024, 60_000),
     "objects": Function("objects", 512, 60_000),
     "check": Function("check", 512, 120_000),
+    "burst": Function("burst", 1769, 120_000, code_of="check"),
     "run_state": Function("run_state", 512, 60_000),
 }
 # The queues that invoke functions, likewise.
@@ -148,7 +149,7 @@ class Region:
         self._ports_of_task: dict[int, Ports] = {}
         self.free = self._ports()
         self.check = self._pollers("check", self.sqs, HINTS, handlers.hints)
-        self.bursts = self._pollers("check", self.sqs, BURSTS, handlers.hints)
+        self.bursts = self._pollers("burst", self.sqs, BURSTS, handlers.hints)
         self._objects = self._pollers("objects", self.objects, OBJECTS, lambda event, _: handlers.objects(event))
 
     # -- what happens ------------------------------------------------------------------------------------------------

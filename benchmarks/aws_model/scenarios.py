@@ -248,11 +248,14 @@ def delivered(region: Region, jobs: int) -> Figures:
     region.timeline.run(region.timeline.now + AFTERWARDS)
     checks.check_arrivals(region, jobs)
     found = figures(target.arrivals, jobs)
-    check = region.lambdas["check"].usage
+    check, burst = region.lambdas["check"].usage, region.lambdas["burst"].usage
     return {
         **found,
         "check_invocations": check.invocations,
         "check_at_once": check.most_at_once,
+        "burst_invocations": burst.invocations,
+        "burst_at_once": burst.most_at_once,
+        "lambda_usd_per_million": round(1e6 * region.usd_of_lambda() / jobs, 2),
         "tick_seconds": round(region.lambdas["tick"].usage.billed_ms / 1000, 2),
         "throttled": dict(sorted(region.dynamo.throughput.refused.items())),
         "conflicts": region.dynamo.conflicts,

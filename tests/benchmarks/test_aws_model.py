@@ -48,12 +48,12 @@ def test_e9_the_model_has_the_functions_of_the_template() -> None:
     stage = json.loads((ROOT / ".chalice/config.json").read_text())["stages"]["sluice"]["lambda_functions"]
     stage["api"] = stage.pop("api_handler")
     parameters = yaml_tags.load((ROOT / "infra/resources/parameters.yaml").read_text())["Parameters"]
-    memory = {"api": "ApiMemory", "tick": "TickMemory", "check": "CheckMemory"}
+    memory = {"api": "ApiMemory", "tick": "TickMemory", "check": "CheckMemory", "burst": "BurstMemory"}
     for name, function in FUNCTIONS.items():
         assert function.memory == parameters[memory.get(name, "EventMemory")]["Default"]
         assert function.timeout_ms == 1000 * stage[name]["lambda_timeout"]
     resources = yaml_tags.load((ROOT / "infra/resources/functions.yaml").read_text())["Resources"]
-    burst = resources["Check"]["Properties"]["Events"]["BurstHints"]["Properties"]
+    burst = resources["Burst"]["Properties"]["Events"]["BurstSqsEventSource"]["Properties"]
     concurrency = {HINTS: "CheckConcurrency", BURSTS: "BurstConcurrency", OBJECTS: "ObjectsConcurrency"}
     assert {name: source.most_pollers for name, source in SOURCES.items()} == {
         name: parameters[parameter]["Default"] for name, parameter in concurrency.items()
@@ -106,7 +106,7 @@ def test_e9_a_large_burst_is_in_time_as_its_parts_know_its_size(recorded: cpu.Re
     """Without the size, messages came 5.5 s ahead, in which Lambda starts 32 pollers; the 40th was 3 s late."""
     found = scenarios.burst(with_changes(**SURE), recorded, 3_000)
     assert found["seconds"] < 1.5
-    assert found["check_at_once"] >= 12
+    assert found["burst_at_once"] >= 12
 
 
 def test_e9_an_object_starts_a_run_and_the_wait_for_s3_is_apart(recorded: cpu.RecordedCpu) -> None:
@@ -259,7 +259,7 @@ def test_two_invocations_may_look_for_one_queue_at_once(recorded: cpu.RecordedCp
         for _ in range(12):
             region.sqs.enqueue(BURSTS, "no hint")
         region.timeline.run(region.timeline.now + 4_500)
-        assert region.lambdas["check"].usage.failed_messages == 12
+        assert region.lambdas["burst"].usage.failed_messages == 12
 
 
 def test_an_error_of_a_handler_brings_all_its_messages_again(

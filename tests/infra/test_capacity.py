@@ -17,6 +17,7 @@ NONE = {"Ref": "AWS::NoValue"}
     [
         ("Tick", "TickIsReserved", "TickReservedConcurrency"),
         ("Check", "CheckIsReserved", "CheckReservedConcurrency"),
+        ("Burst", "BurstIsReserved", "BurstReservedConcurrency"),
         ("APIHandler", "ApiIsCapped", "ApiConcurrency"),
     ],
 )
@@ -37,6 +38,7 @@ def test_the_memory_of_each_lambda_is_a_parameter(template: dict[str, Any]) -> N
         "APIHandler": {"Ref": "ApiMemory"},
         "Tick": {"Ref": "TickMemory"},
         "Check": {"Ref": "CheckMemory"},
+        "Burst": {"Ref": "BurstMemory"},
         **{name: {"Ref": "EventMemory"} for name in ("Objects", "RunState", "Custom", "Lake")},
     }
     for emulated, local, asked in memory.values():

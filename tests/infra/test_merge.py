@@ -61,6 +61,20 @@ def test_every_lambda_gets_its_own_role_and_log() -> None:
     assert statements[0]["Resource"] == {"Fn::GetAtt": ["RunStateLog", "Arn"]}
 
 
+def test_a_lambda_may_share_the_role_and_log_of_another() -> None:
+    chalice = deepcopy(CHALICE)
+    chalice["Resources"]["Other"] = {"Type": "AWS::Serverless::Function", "Properties": {"Role": "replaced"}}
+    shared = {"Role": {"Fn::GetAtt": ["RunStateRole", "Arn"]}, "LoggingConfig": {"LogGroup": {"Ref": "RunStateLog"}}}
+    merged = template.assemble(chalice, [{"Resources": {"Other": {"Properties": shared}}}], POLICY)["Resources"]
+    assert shared.items() <= merged["Other"]["Properties"].items()
+    assert merged["Other"]["Properties"]["FunctionName"] == {"Fn::Sub": "${AWS::StackName}-other"}
+    assert not {"OtherRole", "OtherLog"} & set(merged)
+    with pytest.raises(template.TemplateError, match="has other, but app.py has no such handler"):
+        template.assemble(
+            chalice, [{"Resources": {"Other": {"Properties": shared}}}], POLICY | {"other": {"Statement": []}}
+        )
+
+
 def test_chalice_outputs_are_replaced_by_ours() -> None:
     merged = template.assemble(CHALICE, [{"Outputs": {"ApiUrl": {"Value": "x"}}}], POLICY)
     assert list(merged["Outputs"]) == ["ApiUrl"]
@@ -74,7 +88,7 @@ def test_a_lambda_without_a_policy_is_refused() -> None:
 
 
 def test_a_policy_without_a_lambda_is_refused() -> None:
-    with pytest.raises(template.TemplateError, match="tock, but app.py has no such handler. Handlers: run_state"):
+    with pytest.raises(template.TemplateError, match="tock, but app.py has no such handler .*. Handlers: run_state"):
         template.assemble(CHALICE, [], POLICY | {"tock": {"Statement": []}})
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from .conftest import of_type
 
+# Those with a role. `Burst` has the role of `Check`.
 LAMBDAS = ["APIHandler", "Tick", "Objects", "Check", "RunState", "Custom", "Lake"]
 # Actions for which IAM has no resource type, so that a policy can only name "*".
 # https://docs.aws.amazon.com/service-authorization/latest/reference/
@@ -107,7 +108,17 @@ def test_o1_no_lambda_may_scan(resources: dict[str, Any]) -> None:
     assert [f for f in LAMBDAS if "dynamodb:Scan" in allowed(resources, f)] == []
 
 
-@pytest.mark.parametrize(("function", "queue"), [("Objects", "ObjectsQueue"), ("Check", "HintsQueue")])
+def test_burst_has_the_role_and_the_log_of_check(resources: dict[str, Any]) -> None:
+    """Roles of namespaces trust the role of `check`, and users read one log of what was delivered."""
+    for name in ("Role", "LoggingConfig"):
+        assert resources["Burst"]["Properties"][name] == resources["Check"]["Properties"][name]
+    assert "BurstRole" not in resources
+    assert "BurstLog" not in resources
+
+
+@pytest.mark.parametrize(
+    ("function", "queue"), [("Objects", "ObjectsQueue"), ("Check", "HintsQueue"), ("Check", "BurstHintsQueue")]
+)
 def test_a_queue_is_read_only_by_its_lambda(resources: dict[str, Any], function: str, queue: str) -> None:
     readers = [f for f in LAMBDAS for s in statements(resources, f"{f}Role") if _reads(s, queue)]
     assert readers == [function]

@@ -44,7 +44,7 @@ def account(concurrency: int, unreserved: int, **held: int) -> Session:
     client, stub = stubbed("lambda")
     limit = {"ConcurrentExecutions": concurrency, "UnreservedConcurrentExecutions": unreserved}
     stub.add_response("get_account_settings", {"AccountLimit": limit})
-    for handler in ("tick", "check", "api"):
+    for handler in ("tick", "check", "burst", "api"):
         name = {"FunctionName": f"{STACK}-{handler}"}
         if handler in held:
             stub.add_response("get_function_concurrency", {"ReservedConcurrentExecutions": held[handler]}, name)
@@ -64,9 +64,8 @@ def check(session: Any, given: Mapping[str, str], present: Mapping[str, str] | N
 
 
 def test_reservations_that_leave_a_hundred_are_accepted() -> None:
-    check(
-        account(1000, 1000), {"TickReservedConcurrency": "2", "CheckReservedConcurrency": "30", "ApiConcurrency": "50"}
-    )
+    reserved = {"TickReservedConcurrency": "2", "CheckReservedConcurrency": "20", "BurstReservedConcurrency": "10"}
+    check(account(1000, 1000), {**reserved, "ApiConcurrency": "50"})
     check(account(1000, 900), {"ApiConcurrency": "800"})
 
 
@@ -94,9 +93,11 @@ def test_without_the_right_to_read_quotas_a_deployment_goes_on() -> None:
     check(Session(**{"lambda": client}), {"ApiConcurrency": "51"})
 
 
-def test_a_reservation_below_its_queue_concurrency_is_refused() -> None:
-    with pytest.raises(DeployError, match=r"BurstConcurrency together \(30\) or more, got 29"):
-        check(Session(), {"CheckReservedConcurrency": "29"})
+@pytest.mark.parametrize(("name", "maximum", "reserved"), [("Check", 20, 19), ("Burst", 10, 9)])
+def test_a_reservation_below_its_queue_concurrency_is_refused(name: str, maximum: int, reserved: int) -> None:
+    sentence = rf"{name}ReservedConcurrency: expected {name}Concurrency \({maximum}\) or more, got {reserved}"
+    with pytest.raises(DeployError, match=sentence):
+        check(Session(), {f"{name}ReservedConcurrency": str(reserved)})
 
 
 @pytest.mark.parametrize(

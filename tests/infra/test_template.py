@@ -86,7 +86,7 @@ def test_data_is_kept_unless_the_stage_is_temporary(template: dict[str, Any], re
     [
         ("ObjectsQueue", "ObjectsDeadLetters", 85, "Objects", 10),
         ("HintsQueue", "HintsDeadLetters", 16, "Check", 10),
-        ("BurstHintsQueue", "HintsDeadLetters", 16, "Check", {"Fn::If": ["ApiIsEmulated", 10, 1]}),
+        ("BurstHintsQueue", "HintsDeadLetters", 16, "Burst", {"Fn::If": ["ApiIsEmulated", 10, 1]}),
         ("CustomQueue", "CustomDeadLetters", 85, "Custom", 10),
     ],
 )
@@ -165,6 +165,7 @@ def test_tls_is_required_unless_the_api_is_an_emulator(template: dict[str, Any])
         ("Tick", 1024, 60),
         ("Objects", 512, 60),
         ("Check", 512, 120),
+        ("Burst", 1769, 120),
         ("RunState", 512, 60),
         ("Custom", 512, 60),
         ("Lake", 512, 120),
@@ -178,7 +179,8 @@ def test_every_lambda_has_its_memory_and_timeout(
     assert (condition, local, properties["Timeout"]) == ("ApiIsEmulated", memory, timeout)
     assert template["Parameters"][parameter["Ref"]]["Default"] == memory
     assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", {"Ref": "Tracing"})
-    assert properties["Role"] == {"Fn::GetAtt": [f"{function}Role", "Arn"]}
+    role = "CheckRole" if function == "Burst" else f"{function}Role"
+    assert properties["Role"] == {"Fn::GetAtt": [role, "Arn"]}
     own = {"APIHandler": OF_THE_API, "Lake": {"SLUICE_AUDIT_BUCKET"}, "Tick": {"SLUICE_KEEP_WARM"}}.get(function, set())
     answer = properties.get("Environment", {"Variables": {}})["Variables"]
     assert set(answer) == own, "the environment is set for all Lambdas at once, in Globals"
@@ -324,7 +326,7 @@ def test_recursion_detection_of_lambda_allows_hints(resources: dict[str, Any]) -
     }
     # A chain to `custom` goes through EventBridge, where Lambda counts no hops.
     invoked_by_a_queue -= {"Custom"}
-    assert invoked_by_a_queue == {"Check", "Objects"}
+    assert invoked_by_a_queue == {"Check", "Burst", "Objects"}
     assert all(resources[name]["Properties"]["RecursiveLoop"] == "Allow" for name in invoked_by_a_queue)
     for name in invoked_by_a_queue:
         [alarm] = alarms_of(resources, name, "RecursiveInvocationsDropped")
@@ -338,7 +340,7 @@ def test_a_tick_that_is_never_invoked_raises_an_alarm(resources: dict[str, Any])
     assert alarm["TreatMissingData"] == "breaching", "a function that does not run has no data"
 
 
-@pytest.mark.parametrize("function", ["Tick", "Check"])
+@pytest.mark.parametrize("function", ["Tick", "Check", "Burst"])
 def test_a_lambda_that_is_throttled_raises_an_alarm(resources: dict[str, Any], function: str) -> None:
     [alarm] = alarms_of(resources, function, "Throttles")
     assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)

@@ -108,8 +108,9 @@ def test_queue_lambdas_are_deployed_as_the_template_says(cloud: Endpoints) -> No
     """Without that, the local cloud would stop the chain that serves a long queue."""
     lambdas = cloud.client("lambda")
     functions = lambdas.list_functions()["Functions"]
-    ours = {f"{STACK}-check", f"{STACK}-objects"} & {each["FunctionName"] for each in functions}
-    assert len(ours) == 2
+    expected = {f"{STACK}-check", f"{STACK}-burst", f"{STACK}-objects"}
+    ours = expected & {each["FunctionName"] for each in functions}
+    assert ours == expected
     assert {lambdas.get_function_recursion_config(FunctionName=name)["RecursiveLoop"] for name in ours} == {"Allow"}
 
 

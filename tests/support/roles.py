@@ -19,7 +19,7 @@ from tests.infra.resolve import PSEUDO, Resolver
 from tests.support.fakes import APPLICATION
 
 INFRA = Path(__file__).parents[2] / "infra"
-# Handlers by the logical ids that Chalice gives their functions.
+# Handlers by the logical ids that Chalice gives their functions. `Burst` has the role of `Check`.
 LAMBDAS = {
     "APIHandler": "api",
     "Tick": "tick",
@@ -70,7 +70,7 @@ def policies() -> Mapping[str, Policy]:
     """The policy of each Lambda, by the name of its handler."""
     fragments = [yaml_tags.load(path.read_text()) for path in sorted((INFRA / "resources").glob("*.yaml"))]
     own = {path.stem: yaml_tags.load(path.read_text()) for path in sorted((INFRA / "policies").glob("*.yaml"))}
-    functions = {name: {"Type": "AWS::Serverless::Function", "Properties": {}} for name in LAMBDAS}
+    functions = {name: {"Type": "AWS::Serverless::Function", "Properties": {}} for name in (*LAMBDAS, "Burst")}
     # Fragments that extend Chalice's functions and events are merged onto objects that have a type.
     chalice = {"Resources": functions | {"RestAPI": {"Type": "AWS::Serverless::Api", "Properties": {}}}}
     return of_template(template.assemble(chalice, fragments, own))
