@@ -65,7 +65,8 @@ def stop(file: Path, patience_seconds: float) -> bool:
     """End the process of `file` and all processes that it has started. False if it was not running.
 
     The process itself gets SIGTERM first, so that it can write its state. Its group is killed once it has ended, or
-    when `patience_seconds` have passed."""
+    when `patience_seconds` have passed. On a busy machine a killed process runs for a moment more, so `stop` returns
+    when the last one of the group has ended."""
     running = find(file)
     if running is None:
         file.unlink(missing_ok=True)
@@ -77,7 +78,14 @@ def stop(file: Path, patience_seconds: float) -> bool:
         time.sleep(0.05)
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(running.pid, signal.SIGKILL)
-    while find(file) is not None:
+    while find(file) is not None or members(running.pid):
         time.sleep(0.05)
     file.unlink(missing_ok=True)
     return True
+
+
+def members(group: int) -> list[int]:
+    """The pids of a process group, without those that have ended and that nobody has reaped."""
+    listed = subprocess.run(["ps", "-eo", "pgid=,pid=,state="], capture_output=True, text=True, check=True).stdout
+    rows = (line.split() for line in listed.splitlines())
+    return [int(pid) for pgid, pid, state in rows if int(pgid) == group and not state.startswith("Z")]

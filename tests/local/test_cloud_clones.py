@@ -110,7 +110,7 @@ def test_the_data_of_a_cloud_survives_down_and_up(clone: Clone) -> None:
     assert held is not None
     code, said = clone.run("down")
     assert (code, said) == (0, "Stopped: EMR Serverless, AWS. The state is kept.")
-    assert not _group(held.pid), "Lambdas were left behind"
+    assert not processes.members(held.pid), "Lambdas were left behind"
     assert "up again, unchanged" in clone.up()
 
     after = clone.endpoints()
@@ -214,9 +214,3 @@ def _receive(endpoints: Endpoints, queue: str) -> list[dict[str, Any]]:
     for message in messages:
         sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
     return messages
-
-
-def _group(pid: int) -> list[str]:
-    """The running processes of a group, without zombies."""
-    rows = subprocess.run(["ps", "-eo", "pgid=,state="], capture_output=True, text=True).stdout.splitlines()
-    return [row for row in rows if row.split()[0] == str(pid) and not row.split()[1].startswith("Z")]
