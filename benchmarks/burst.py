@@ -2,8 +2,8 @@
 
 `burst` has one one-shot schedule per fire (`R1/PT<n>S`), `burst_one_schedule` one schedule whose fire has as many
 events. `loader` writes the schedules into the tables, minutes before the instant. The minute tick prepares their fires,
-the queue invokes Lambda `check`, and `check` delivers. The measured time is from the due instant to the last arrival at
-the target, by SQS's timestamps.
+the queue of bursts invokes Lambda `burst`, and `burst` delivers. The measured time is from the due instant to the last
+arrival at the target, by SQS's timestamps.
 
 Each is played five times (`SLUICE_BENCH_REPETITIONS`), alternately. The result is the run of the median pace, with the
 pace of each run and those that are outliers. So one disturbed run is no figure. Each run says how much CPU time the

@@ -217,7 +217,7 @@ def _paces(found: Found) -> str:
     rows = [
         (
             f"{one['per_second_offered']:,} a second, {one['per_second_offered'] * DAY_S / MILLION:,.1f} M a day",
-            one["about"].partition(",")[2].strip() if ", " in one["about"] else "defaults",
+            one["about"].partition(", ")[2] or "defaults",
             *(f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99", "max")),
             one["check_at_once"],
             one.get("burst_at_once", ""),

@@ -20,7 +20,7 @@ COLUMNS: tuple[tuple[str, str], ...] = (
     ("`check`: a lone fire is late", "{fire_ms:,.0f} ms, ${fire_usd:.2f}"),
     ("the same after an idle hour", "{idle_fire_ms:,.0f} ms"),
     ("`objects`, `check`: object to StartJobRun", "{start_ms:,.0f} ms, ${start_usd:.2f}"),
-    ("`check`: 500 due at once, all out", "{burst_s:.2f} s"),
+    ("`burst`: 500 due at once, all out", "{burst_s:.2f} s"),
     ("`tick`: prepares these 500", "{tick_s:.1f} s"),
     ("`api`: PUT of 100 schedules, cold", "{put_s:.1f} s"),
 )
