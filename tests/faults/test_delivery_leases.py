@@ -14,6 +14,8 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND, duration
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.core.writes import Create, Put, TakeLease, Write
+from chalicelib.flow.jobs.batch import prepare
+from chalicelib.flow.jobs.deliver import lease, send
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.system import dispatch, sweep
 from chalicelib.flow.system.dispatch import dispatch_together
@@ -69,7 +71,7 @@ def test_a_repeated_hint_in_a_slow_delivery_does_not_send_again(count: int) -> N
     assert len(ids(world)) == len(set(ids(world))) == count
 
 
-@pytest.mark.parametrize(("count", "leased", "slow"), [(30, 20, "0s"), (30, 20, "5s"), (1, 1, "5s")])
+@pytest.mark.parametrize(("count", "leased", "slow"), [(30, 20, "1ms"), (30, 20, "5s"), (1, 1, "1ms"), (1, 1, "5s")])
 def test_overlapping_batches_leased_at_once_send_no_job_twice(count: int, leased: int, slow: str) -> None:
     """Between the look at the leases of others and the own lease, another invocation leases some of the same jobs, in
     another batch. It dies later, so these jobs are delivered after its lease."""
@@ -92,6 +94,31 @@ def test_overlapping_batches_leased_at_once_send_no_job_twice(count: int, leased
     assert len(ids(world)) == count - leased
     _rests(world)
     assert len(ids(world)) == len(set(ids(world))) == count + 2
+
+
+@pytest.mark.parametrize("when", ["while others send", "after others have sent"])
+@pytest.mark.parametrize("others", [12, 30])
+def test_a_batch_stalled_past_its_lease_sends_nothing_again(when: str, others: int) -> None:
+    """A batch leases its jobs ahead of their instant and stalls. When its lease has ended, other invocations deliver
+    some of them, in a batch of their own."""
+    world = World(**SMALL)
+    deploy(world, {"daily": spread(30)})
+    refs, instant = fires(world), due(world)
+    world.pass_by("55s")
+    prepared = prepare(world.ports, refs, instant)
+    leased = lease(world.ports, prepared.ready, instant, prepared.counts)
+    assert len(leased.ready) == 30 and leased.counts
+    world.clock.pass_by("65s")
+
+    stalled = once(lambda: send(world.ports, leased))
+    if when == "while others send":
+        Interfering(world, after=stalled)
+    assert dispatch_together(world.ports, refs[:others], instant) == []
+    stalled()
+
+    assert len(ids(world)) == len(set(ids(world))) == 30
+    _rests(world)
+    assert len(ids(world)) == 30
 
 
 def test_results_are_recorded_when_the_tables_are_busy_no_more() -> None:

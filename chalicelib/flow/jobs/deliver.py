@@ -245,8 +245,10 @@ class _Batch:
         if not self._has_time(longest + (MAX_ASSUME if any(each.run.target_role for each in part) else 0)):
             raise _NoTime(self._ports.clock.now())
         missing = target_roles.assume(self._ports, [each.run for each in part])
-        lost = self._leases.keep([each.job for each in part], longest + FRESH)
-        held = [each for each in part if delivery_lease.mark(each.job) not in lost] if lost else part
+        kept = self._leases.keep([each.job for each in part], longest + FRESH)
+        held = [each for each in part if delivery_lease.mark(each.job) not in kept.lost]
+        if kept.lapsed:
+            self._counts = NONE  # others may have sent these jobs, which no count shows
         refused = refusals(self._ports, held, missing)
         before = self._ports.clock.now()
         found = _relied_on(self._ports, held if self._nothing_closed(held) else _as_read(self._ports, held))

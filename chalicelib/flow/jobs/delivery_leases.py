@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows import delivery_lease as core
@@ -12,9 +13,15 @@ from chalicelib.core.writes import EndLease, TakeLease
 from chalicelib.ports import Ports
 
 MAX_TRIES = 3  # to take a lease; each conflict means that another invocation has just leased some of the same jobs
-# A lease of one job that took longer to write, because the table was throttled, is followed by another look at those of
-# others.
-SLOW: Millis = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """``lost`` are the marks of the jobs that another invocation delivers. ``lapsed`` is whether a lease had ended
+    before it was renewed. Others may have delivered its jobs meanwhile."""
+
+    lost: frozenset[str]
+    lapsed: bool
 
 
 class Leases:
@@ -28,12 +35,17 @@ class Leases:
         """Lease the jobs that no other invocation delivers, for sends from ``begin`` on that take ``longest`` each.
 
         Returns the marks of the jobs that another invocation delivers, each with the end of its lease.
+
+        The leases of others are read after the own one is written. So of two invocations that lease a job in different
+        batches, at least one sees the lease of the other. Several jobs are also looked for before: then the lease
+        covers only those that are free. A single job is mostly free, so it is leased without that look.
         """
         busy: dict[str, Instant] = {}
         for due, group in _by_due(jobs).items():
-            for _ in range(MAX_TRIES):
+            others: dict[str, Instant] = {}
+            for tried in range(MAX_TRIES):
                 now = self._ports.clock.now()
-                others = self._others(due, now)
+                others = self._others(due, now) if tried or len(group) > 1 else {}
                 free = [job for job in group if core.mark(job) not in others]
                 until = max(now, begin) + longest + MARGIN
                 lease = core.lease_of(free, until) if free else None
@@ -42,12 +54,11 @@ class Leases:
                 others = dict.fromkeys(map(core.mark, group), until)
                 lease = None
             if lease is not None:
-                self._held[due] = lease
-                # A repeated message may be in another batch of another invocation at this moment. One job costs no
-                # further read: its repeat has the same lease.
-                present = self._ports.clock.now()
-                if len(free) > 1 or present - now > SLOW:
-                    others |= self._others(due, present, lease)
+                others |= self._others(due, self._ports.clock.now(), lease)
+                if lease.covered <= others.keys():
+                    self._ports.ledger.commit([EndLease(lease)])
+                else:
+                    self._held[due] = lease
             busy |= {mark: others[mark] for mark in map(core.mark, group) if mark in others}
         return busy
 
@@ -68,26 +79,32 @@ class Leases:
             busy |= lease.covered.intersection(self._others(due, now, lease))
         return frozenset(busy)
 
-    def keep(self, jobs: Iterable[Job], longest: Millis) -> frozenset[str]:
+    def keep(self, jobs: Iterable[Job], longest: Millis) -> Kept:
         """Renew the leases that end too soon for one more send of ``longest``.
 
-        Returns the marks of the jobs whose lease expired and was taken by another invocation.
+        A lease that has ended is renewed, too, if no other invocation has taken it. But another one may have leased
+        some of its jobs in another batch, so the leases of others are read again.
         """
         lost: set[str] = set()
+        lapsed = False
         now = self._ports.clock.now()
         for due, group in _by_due(jobs).items():
             lease = self._held.get(due)
             if lease is not None and lease.leased_until < now + longest:
-                renewed = core.renewed(lease, now + longest + MARGIN)
-                refused = self._ports.ledger.commit([TakeLease(renewed, now, over=lease.leased_until)])
+                ended, renewed = lease.leased_until, core.renewed(lease, now + longest + MARGIN)
+                refused = self._ports.ledger.commit([TakeLease(renewed, now, over=ended)])
                 lease = renewed if refused is None else None
                 if lease is None:
                     del self._held[due]
                 else:
                     self._held[due] = lease
+                    present = self._ports.clock.now()
+                    if present >= ended:
+                        lapsed = True
+                        lost |= lease.covered.intersection(self._others(due, present, lease))
             if lease is None:
                 lost |= set(map(core.mark, group))
-        return frozenset(lost)
+        return Kept(frozenset(lost), lapsed)
 
     def end(self) -> None:
         """End all leases now, so that other invocations need not wait until they expire."""

@@ -96,12 +96,12 @@ def poll_run(name: str = "daily", index: int = -1) -> Act:
     return Act(do)
 
 
-def batch(*, early: int = 5_000) -> Act:
-    """The Lambda that has read all prepared fires together, some seconds before they are due."""
+def batch(most: int | None = None) -> Act:
+    """The Lambda whose message names all prepared fires, or the first ``most`` of them."""
 
     def do(world: World) -> None:
         refs, due = world.outside.kept["fires"]
-        dispatch.dispatch_together(world.ports, refs, due)
+        dispatch.dispatch_together(world.ports, refs[:most], due)
 
     return Act(do)
 

@@ -1,15 +1,18 @@
-"""What must hold in every situation, in addition to `invariants.py`: no accepted job is lost, and no run that ended
-changes.
+"""What must hold in every situation, in addition to `invariants.py`: no accepted job is lost, no run that ended
+changes, and no delivery is made twice.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from chalicelib.aws.tables import items
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import DeadLetter, Record, Run
+from chalicelib.core.targets.answers import Started
+from tests.faults.meetings.scheduler import Log
 from tests.support.world import World
 
 R = TypeVar("R")
@@ -38,3 +41,11 @@ def check_books(world: World, taken_in: dict[str, Any]) -> None:
         assert run is not None and run.state == "FAILED", (
             f"a dead letter of attempt {letter.attempt}, which is {run.state if run else 'not there'}"
         )
+
+
+def check_sent_once(log: Log) -> None:
+    """No invocation dies here, so each attempt of a run is accepted once. If time passes between two calls, an
+    invocation may outlive its lease."""
+    if not log.late:
+        accepted = Counter((sent.run.run_id, sent.run.attempt) for sent in log.sent if isinstance(sent.answer, Started))
+        assert max(accepted.values(), default=1) == 1, "an attempt of a run was sent twice"

@@ -63,12 +63,13 @@ class Ended:
 
 @dataclass(slots=True)
 class Log:
-    """The events of an order that promises depend on."""
+    """The events of an order that promises depend on. ``late`` is whether time passed between two calls."""
 
     number: int = 0
     sent: list[Sent] = field(default_factory=list)
     ended: dict[int, Ended] = field(default_factory=dict)
     called: list[tuple[int, str]] = field(default_factory=list)
+    late: bool = False
 
     def next(self) -> int:
         self.number += 1
@@ -150,6 +151,7 @@ class Stage:
         with self._switching():
             for place, (number, calls) in enumerate(order.segments):
                 if number == TIME:
+                    self.log.late = True
                     pass_time(order.span)
                     continue
                 self.watched = actors[number] if place == watch_from else None
@@ -185,6 +187,7 @@ class Stage:
                     break
                 if chosen in left:
                     left.clear()
+                    self.log.late = True
                     pass_time(span)
                 else:
                     actors[chosen].let(1)

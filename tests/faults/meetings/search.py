@@ -18,7 +18,7 @@ from typing import Any
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.schedule import ScheduleState
 from tests.faults import invariants
-from tests.faults.meetings.books import accepted, check_books, rows
+from tests.faults.meetings.books import accepted, check_books, check_sent_once, rows
 from tests.faults.meetings.classes import Classes
 from tests.faults.meetings.footprints import Footprint
 from tests.faults.meetings.orders import TIME, Order
@@ -205,6 +205,7 @@ class Meeting:
 
     def _check_promises(self, played: Played) -> None:
         check_books(self.world, self._accepted)
+        check_sent_once(played.log)
         self.situation.always(played)
         for actor, act in enumerate(self.acts):
             if played.log.ended[actor].error is None:

@@ -51,13 +51,15 @@ OTHERS: Mapping[str, Situation] = {
     "expired": runs.EXPIRED, "living": runs.LIVING, "retrying": runs.RETRYING, "ended": runs.ENDED,
     "backfill": runs.BACKFILL, "dag": runs.DAG, "dag_failed": runs.DAG_FAILED, "fire": deliveries.FIRE,
     "fire_refused": deliveries.FIRE_REFUSED, "fire_unanswered": deliveries.FIRE_UNANSWERED, "batch": deliveries.BATCH,
-    "overdue": deliveries.OVERDUE, "dead_letter": deliveries.DEAD_LETTER, "redriven": deliveries.REDRIVEN,
+    "overdue": deliveries.OVERDUE, "overlap": deliveries.OVERLAP, "dead_letter": deliveries.DEAD_LETTER,
+    "redriven": deliveries.REDRIVEN,
 }  # fmt: skip
 # The kinds of the acts that are not named after their kind, by situation.
 NAMED: Mapping[str, str] = {
     "check the next": "check", "check one": "check", "carry without the limit": "carry", "shrink": "pool",
     "grow": "pool", "cut": "pool", "cut otherwise": "pool", "cut more": "pool", "slower": "policy", "faster": "policy",
     "rerun otherwise": "rerun", "rerun from a": "rerun", "stop with its runs": "stop", "batch": "deliver",
+    "part": "deliver",
     "ann claims": "claim", "bob claims": "claim", "succeed": "complete", "fail": "complete", "run": "complete",
     "ends": "complete", "fails": "complete",
 }  # fmt: skip

@@ -107,6 +107,14 @@ OVERDUE = Situation(
     },
 )
 
+# Twelve events of one fire, due some seconds ago. Messages that were repeated name all of them, five, or one.
+OVERLAP = Situation(
+    build=lambda: _batched(flights({"daily": at("1 12 2 3 *", "notify", spread={"count": 12})}), passes("66s")),
+    acts={"batch": batch(), "part": batch(5), "check": check_place()},
+    small=("batch", "part", "check"),
+    spans=(),
+)
+
 # -- a dead letter -----------------------------------------------------------------------------------------------------
 
 

@@ -12,6 +12,8 @@ import pytest
 
 from tests.faults.meetings import situations_deliveries as here
 from tests.faults.meetings.entry import BOUNDED, LONG, Named, meetings, try_orders
+from tests.faults.meetings.search import Meeting
+from tests.support.row_cache import rows_are_cached
 
 MEETINGS = meetings(
     {
@@ -20,6 +22,7 @@ MEETINGS = meetings(
         "fire_unanswered": here.FIRE_UNANSWERED,
         "batch": here.BATCH,
         "overdue": here.OVERDUE,
+        "overlap": here.OVERLAP,
         "dead_letter": here.DEAD_LETTER,
         "redriven": here.REDRIVEN,
     }
@@ -35,3 +38,10 @@ def test_deliveries_keep_promises_in_a_bounded_number_of_orders(meeting: Named, 
 @pytest.mark.parametrize("meeting", MEETINGS)
 def test_deliveries_keep_promises_in_every_order_or_large_sample(meeting: Named, record_property: Any) -> None:
     try_orders(meeting, LONG, record_property)
+
+
+@pytest.mark.parametrize("acts", [("batch", "check"), ("part", "check"), ("batch", "part"), ("check", "check")])
+def test_overlapping_messages_send_each_job_once_in_every_order(acts: tuple[str, str]) -> None:
+    with rows_are_cached():
+        found = Meeting(here.OVERLAP, acts).try_classes("", most=500)
+    assert (found.whole, found.broken) == (True, [])
