@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows import delivery_lease as core
 from chalicelib.core.rows.delivery_lease import MARGIN, DeliveryLease
 from chalicelib.core.rows.job import Job
-from chalicelib.core.writes import EndLease, TakeLease
+from chalicelib.core.writes import EndLease, TakeLease, Write
 from chalicelib.ports import Ports
 
+# Two invocations that lease a job at once both leave it alone if they see each other. So it is tried again this long
+# after the other lease was taken, and only then at the end of that lease.
+AGAIN: Millis = 2 * SECOND
 MAX_TRIES = 3  # to take a lease; each conflict means that another invocation has just leased some of the same jobs
 
 
@@ -34,7 +37,8 @@ class Leases:
     def take(self, jobs: Sequence[Job], longest: Millis, begin: Instant) -> dict[str, Instant]:
         """Lease the jobs that no other invocation delivers, for sends from ``begin`` on that take ``longest`` each.
 
-        Returns the marks of the jobs that another invocation delivers, each with the end of its lease.
+        Returns the marks of the jobs that another invocation delivers or has just leased, each with the instant at
+        which to try again.
 
         The leases of others are read after the own one is written. So of two invocations that lease a job in different
         batches, at least one sees the lease of the other. Several jobs are also looked for before: then the lease
@@ -54,13 +58,25 @@ class Leases:
                 others = dict.fromkeys(map(core.mark, group), until)
                 lease = None
             if lease is not None:
-                others |= self._others(due, self._ports.clock.now(), lease)
-                if lease.covered <= others.keys():
-                    self._ports.ledger.commit([EndLease(lease)])
-                else:
-                    self._held[due] = lease
+                present = self._ports.clock.now()
+                found = self._others(due, present, lease)
+                kept = self._without(lease, free, found) if lease.covered & found.keys() else lease
+                if kept is not None:
+                    self._held[due] = kept
+                again = {mark: until - longest - MARGIN + AGAIN for mark, until in found.items()}
+                others |= {mark: again[mark] if again[mark] > present else until for mark, until in found.items()}
             busy |= {mark: others[mark] for mark in map(core.mark, group) if mark in others}
         return busy
+
+    def _without(self, lease: DeliveryLease, jobs: Sequence[Job], taken: Mapping[str, Instant]) -> DeliveryLease | None:
+        """Give up the jobs that others have leased, at once: an invocation that tries again shall find them free."""
+        left = [job for job in jobs if core.mark(job) not in taken]
+        if not left:
+            self._ports.ledger.commit([EndLease(lease)])
+            return None
+        smaller = core.lease_of(left, lease.leased_until)
+        plan: list[Write] = [TakeLease(smaller, self._ports.clock.now()), EndLease(lease)]
+        return smaller if self._ports.ledger.commit(plan) is None else lease
 
     def take_alone(self, jobs: Sequence[Job], longest: Millis, begin: Instant) -> frozenset[str]:
         """Lease jobs that other invocations may be leasing in this moment, in other batches. Returns the marks of those

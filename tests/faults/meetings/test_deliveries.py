@@ -6,13 +6,17 @@ at rest. `make test` tries some orders of each meeting, `make test-long` hundred
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from chalicelib.core.instants import SECOND
 from tests.faults.meetings import situations_deliveries as here
 from tests.faults.meetings.entry import BOUNDED, LONG, Named, meetings, try_orders
+from tests.faults.meetings.orders import parse
 from tests.faults.meetings.search import Meeting
+from tests.faults.meetings.situation import Played
 from tests.support.row_cache import rows_are_cached
 
 MEETINGS = meetings(
@@ -45,3 +49,17 @@ def test_overlapping_messages_send_each_job_once_in_every_order(acts: tuple[str,
     with rows_are_cached():
         found = Meeting(here.OVERLAP, acts).try_classes("", most=500)
     assert (found.whole, found.broken) == (True, [])
+
+
+def test_a_job_that_two_invocations_leave_is_tried_again_soon() -> None:
+    """Each of them writes its lease before it reads that of the other."""
+    due: list[int] = []
+
+    def note(played: Played) -> None:
+        assert len(played.log.sent) == 11
+        due.extend(at - played.world.clock.now() for at, _ in played.world.hints.sent)
+
+    with rows_are_cached():
+        meeting = Meeting(replace(here.OVERLAP, ended=note), ("batch", "check"))
+        assert meeting.try_order(parse("a7 b10 a b"))[0] == ""
+    assert due == [2 * SECOND, 2 * SECOND]
