@@ -94,7 +94,7 @@ def check(event: SQSEvent) -> dict[str, Any]:
 
 @app.on_sqs_message(queue="burst-hints", batch_size=1)
 def burst(event: SQSEvent) -> dict[str, Any]:
-    """Hints from SQS for hundreds of rows, one message to an invocation: the work of `check` with more memory."""
+    """Hints from SQS for bursts, blocks of permits and large emissions: the work of `check` with more memory."""
     return handlers.hints(event.to_dict(), event.context)
 
 

@@ -220,8 +220,8 @@ def _paces(found: Found) -> str:
             one["about"].partition(", ")[2] or "defaults",
             *(f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99", "max")),
             one["check_at_once"],
-            one.get("burst_at_once", ""),
-            one.get("lambda_usd_per_million", ""),
+            one["burst_at_once"],
+            one["lambda_usd_per_million"],
         )
         for one in entries
     ]
@@ -237,7 +237,7 @@ def _bursts(found: Found) -> str:
             one["about"],
             one["seconds"],
             *(f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99")),
-            one.get("burst_at_once", ""),
+            one["burst_at_once"],
         )
         for one in entries
     ]

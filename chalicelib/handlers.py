@@ -62,7 +62,7 @@ def tick() -> dict[str, int]:
         (("emitted", emit_due), ("soon", hint_soon), ("hinted", lambda ports: sweep_all(ports, began))),
         lambda step: done.update({step[0]: step[1](shared)}),
     )
-    if ports().settings.keep_warm and not any(done.values()):
+    if ports().settings.keep_warm:
         ports().hints.keep_warm()
     logger.info("tick", extra=done)
     return done

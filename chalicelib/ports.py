@@ -380,8 +380,8 @@ class Hints(Protocol):
         """
 
     def keep_warm(self) -> None:
-        """Send a hint without rows. It keeps one environment of the Lambda for hints, so that the next job does not
-        wait for a cold start."""
+        """Send a hint without rows, unless a hint that is no part of a burst was sent since the last call. It keeps one
+        environment of the Lambda for such hints, so that the next job does not wait for a cold start."""
 
 
 class Payloads(Protocol):

@@ -43,7 +43,8 @@ def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping
             f"infra/resources/ refers to {', '.join(untyped)}, which app.py does not define. "
             f"Lambdas in app.py: {', '.join(sorted(functions))}. Rename one of them."
         )
-    sharing = {lid for fragment in fragments for lid, r in fragment.get("Resources", {}).items() if _shares_a_role(r)}
+    extensions = (item for fragment in fragments for item in fragment.get("Resources", {}).items())
+    sharing = {lid for lid, extension in extensions if _shares_a_role(lid, extension)}
     _expect_same(set(policies), {handler_of(lid) for lid in functions if lid not in sharing})
     for logical_id, function in functions.items():
         handler = handler_of(logical_id)
@@ -83,9 +84,19 @@ def with_code_at(template: Template, bucket: str, key: str) -> Template:
     return moved
 
 
-def _shares_a_role(extension: Mapping[str, Any]) -> bool:
-    """Whether a fragment extends one of Chalice's functions, which has no type there, with the role of another."""
-    return "Type" not in extension and "Role" in extension.get("Properties", {})
+def _shares_a_role(logical_id: str, extension: Mapping[str, Any]) -> bool:
+    """Whether a fragment extends one of Chalice's functions, which has no type there, with the role of another.
+
+    Raises `TemplateError` if it does not name the log of that one, too: a role may write its own log alone."""
+    given = {"Role", "LoggingConfig"} & set(extension.get("Properties", {}))
+    if "Type" in extension or not given:
+        return False
+    if len(given) == 1:
+        raise TemplateError(
+            f"infra/resources/ gives {logical_id} a {given.pop()} alone. Expected Role and LoggingConfig of one other "
+            f"Lambda, because its role may write no other log, or neither of them."
+        )
+    return True
 
 
 def _dashed(handler: str) -> str:

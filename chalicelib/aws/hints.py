@@ -39,12 +39,14 @@ COLD_AFTER: Millis = 5 * MINUTE
 # The additional delay of hints that are sent before their rows are written.
 AHEAD: Millis = 2 * SECOND
 # From this many messages on, it costs less if the sender waits for the right moment than if each receiver waits for its
-# instant; the sender has twice the memory of a receiver.
+# instant. The sender has twice the memory of a receiver, or three times if a large emission is divided.
 WORTH_A_WAIT = 3
 
 
 class SqsHints:
-    """Implements `ports.Hints`. ``_sent_for`` is the latest instant for which this process has sent a hint.
+    """Implements `ports.Hints`. ``_sent_for`` is the latest instant for which this process has sent a hint to the queue
+    of ordinary messages, and ``_keeps_warm`` whether it has sent one since the last `keep_warm`. The messages of bursts
+    start another Lambda.
 
     Without a queue for bursts, their messages go to the queue of all hints."""
 
@@ -54,6 +56,7 @@ class SqsHints:
         self._burst_queue_url = burst_queue_url or queue_url
         self._clock = clock
         self._sent_for: Instant = 0
+        self._keeps_warm = False
 
     def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None:
         self.send_all([(due, refs)], now)
@@ -95,8 +98,10 @@ class SqsHints:
                 return
 
     def keep_warm(self) -> None:
-        with suppress(BotoCoreError, ClientError):  # the next tick sends another one
-            self._client.send_message(QueueUrl=self._queue_url, MessageBody=encode((), 0))
+        if not self._keeps_warm:
+            with suppress(BotoCoreError, ClientError):  # the next tick sends another one
+                self._client.send_message(QueueUrl=self._queue_url, MessageBody=encode((), 0))
+        self._keeps_warm = False
 
     def _send(self, queue_url: str, entries: list[dict[str, Any]]) -> None:
         """Send a batch. SQS may accept some messages and fail others; the answer lists the failures and is no error.
@@ -124,7 +129,8 @@ class SqsHints:
         # Equal parts, so that no message of a burst is as small as an ordinary one.
         size = -(-len(refs) // -(-len(refs) // bursts.rows_of_message(rows))) if is_burst else MAX_REFS
         early = max(head_start(rows), SECOND if due - self._sent_for > COLD_AFTER else 0)
-        self._sent_for = max(self._sent_for, due)
+        if not is_burst:
+            self._sent_for, self._keeps_warm = max(self._sent_for, due), True
         delay = max(min_delay, min(due - now - early, MAX_DELAY)) // SECOND
         for start in range(0, len(refs), size):
             for body in _bodies(refs[start : start + size], due):

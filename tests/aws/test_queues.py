@@ -27,6 +27,7 @@ class Queue:
         self.comes: list[tuple[int, int, int]] = []  # received at, for which instant, the number of refs
         self.queues: list[str] = []  # the queue of each message
         self.calls = 0
+        self.pings = 0
         self.fails: list[set[str]] = []  # for each call, the ids that it fails
 
     def send_message_batch(self, QueueUrl: str, Entries: Sequence[Any]) -> Any:
@@ -41,6 +42,10 @@ class Queue:
             self.queues.append(QueueUrl)
         return {"Failed": [{"Id": each, "Code": "InternalError"} for each in failing]}
 
+    def send_message(self, **message: str) -> None:
+        assert (message["QueueUrl"], json.loads(message["MessageBody"])["refs"]) == ("hints", [])
+        self.pings += 1
+
     @property
     def early(self) -> list[int]:
         return [due - at for at, due, _ in self.comes]
@@ -54,6 +59,28 @@ def made(fraction: int = 0, warm: bool = True) -> tuple[SqsHints, Queue, HandClo
         hints.send([A_JOB], NOON, NOON)
         queue.comes, queue.queues, queue.calls = [], [], 0
     return hints, queue, clock
+
+
+@pytest.mark.parametrize(("rows", "pings"), [(0, 1), (1, 0), (bursts.BURST - 1, 0), (bursts.BURST, 1)])
+def test_a_hint_of_a_burst_does_not_keep_check_warm(rows: int, pings: int) -> None:
+    hints, queue, clock = made()
+    hints.keep_warm()
+    if rows:
+        hints.send([A_JOB] * rows, NOON + 40 * SECOND, clock.now())
+    hints.keep_warm()
+    assert queue.pings == pings
+    hints.keep_warm()
+    assert queue.pings == pings + 1
+
+
+def test_a_hint_after_a_burst_comes_early_for_a_cold_start() -> None:
+    hints, queue, clock = made()
+    due = NOON + aw_hints.COLD_AFTER + 30 * SECOND
+    clock.wait_until(due - 30 * SECOND)
+    hints.send([A_JOB] * bursts.BURST, due - SECOND, clock.now())
+    hints.send([A_JOB], due, clock.now())
+    assert queue.queues == ["bursts", "hints"]
+    assert SECOND <= queue.early[-1] < 2 * SECOND
 
 
 @pytest.mark.parametrize("fraction", FRACTIONS)

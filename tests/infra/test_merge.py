@@ -75,6 +75,14 @@ def test_a_lambda_may_share_the_role_and_log_of_another() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "alone", [{"Role": {"Fn::GetAtt": ["OtherRole", "Arn"]}}, {"LoggingConfig": {"LogGroup": {"Ref": "OtherLog"}}}]
+)
+def test_a_lambda_that_shares_only_a_role_or_a_log_is_refused(alone: dict[str, object]) -> None:
+    with pytest.raises(template.TemplateError, match=f"gives RunState a {next(iter(alone))} alone. Expected Role and"):
+        template.assemble(CHALICE, [{"Resources": {"RunState": {"Properties": alone}}}], POLICY)
+
+
 def test_chalice_outputs_are_replaced_by_ours() -> None:
     merged = template.assemble(CHALICE, [{"Outputs": {"ApiUrl": {"Value": "x"}}}], POLICY)
     assert list(merged["Outputs"]) == ["ApiUrl"]

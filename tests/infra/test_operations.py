@@ -17,7 +17,7 @@ from .conftest import of_type
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
-LAMBDAS = ("APIHandler", "Tick", "Objects", "Check", "RunState", "Custom", "Lake")
+LAMBDAS = ("APIHandler", "Tick", "Objects", "Check", "Burst", "RunState", "Custom", "Lake")
 OURS = {measure.name: measure for measure in ALL}
 # The metrics that AWS sends, with these dimensions.
 # https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
@@ -106,6 +106,13 @@ def test_o2_an_alarm_explains_its_meaning_and_what_to_do(name: str) -> None:
         assert text.count(label) == 1, f"{name} has no {label}"
     look = text.partition("**Look**")[2].partition("**Do**")[0]
     assert re.search(r"`|\]\(#", look), f"{name} names no command and no query to look at"
+
+
+def test_o2_the_page_counts_the_alarms_that_are_billed(resources: dict[str, Any]) -> None:
+    """A metric of an alarm costs $0.10 a month."""
+    found = alarms(resources).values()
+    metrics = sum(len(watched(alarm)) for alarm in found)
+    assert f"| alarms | {len(found)} with {metrics} metrics, $0.10 each | {metrics / 10:.2f} |" in PAGE
 
 
 def test_o2_each_metric_in_an_alarm_or_dashboard_is_sent(resources: dict[str, Any]) -> None:
@@ -234,8 +241,9 @@ def test_o2_a_lambda_may_send_traces_only_if_the_stack_is_traced(
     assert template["Parameters"]["Tracing"]["Default"] == "PassThrough"
     assert template["Conditions"]["TracingIsActive"] == {"Fn::Equals": [{"Ref": "Tracing"}, "Active"]}
     assert resources[function]["Properties"]["Tracing"] == {"Ref": "Tracing"}
+    role, _ = resources[function]["Properties"]["Role"]["Fn::GetAtt"]
     always, [condition, traces, otherwise] = (
-        each.get("Fn::If", each) for each in resources[f"{function}Role"]["Properties"]["Policies"]
+        each.get("Fn::If", each) for each in resources[role]["Properties"]["Policies"]
     )
     assert "xray" not in json.dumps(always)
     assert (condition, otherwise) == ("TracingIsActive", {"Ref": "AWS::NoValue"})

@@ -145,7 +145,9 @@ def _reads(statement: dict[str, Any], queue: str) -> bool:
     return "sqs:ReceiveMessage" in actions(statement) and queue in json.dumps(statement["Resource"])
 
 
-@pytest.mark.parametrize(("function", "queue"), [("Objects", "ObjectsQueue"), ("Check", "HintsQueue")])
+@pytest.mark.parametrize(
+    ("function", "queue"), [("Objects", "ObjectsQueue"), ("Check", '"HintsQueue'), ("Check", "BurstHintsQueue")]
+)
 def test_a_queue_reader_may_change_the_visibility_of_messages(
     resources: dict[str, Any], function: str, queue: str
 ) -> None:

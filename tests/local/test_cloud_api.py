@@ -85,8 +85,8 @@ def test_policies_are_enforced_as_deployed(cloud: Endpoints, action: str, resour
     assert [r["EvalDecision"] for r in done["EvaluationResults"]] == [decision]
 
 
-def test_both_queues_are_mapped_with_partial_batch_answers(cloud: Endpoints) -> None:
-    functions = {f"{STACK}-objects", f"{STACK}-check"}
+def test_the_queues_are_mapped_with_partial_batch_answers(cloud: Endpoints) -> None:
+    functions = {f"{STACK}-objects", f"{STACK}-check", f"{STACK}-burst"}
     listed = cloud.client("lambda").list_event_source_mappings()["EventSourceMappings"]
     mappings = [m for m in listed if m["FunctionArn"].rsplit(":", 1)[1] in functions]
     assert {m["FunctionArn"].rsplit(":", 1)[1] for m in mappings} == functions

@@ -10,6 +10,7 @@ import pytest
 from chalicelib import handlers
 from chalicelib.aws import hints
 from chalicelib.core.rows.ref import Ref
+from chalicelib.ports import Ports
 from chalicelib.wiring import ports
 from tests.web.conftest import APP, NS, Api
 
@@ -186,7 +187,7 @@ def test_an_early_hint_is_sent_again(api: Api) -> None:
 
 
 @pytest.mark.parametrize("keep_warm", ["true", "false"])
-def test_a_tick_without_work_keeps_check_warm(api: Api, monkeypatch: pytest.MonkeyPatch, keep_warm: str) -> None:
+def test_a_tick_without_hints_keeps_check_warm(api: Api, monkeypatch: pytest.MonkeyPatch, keep_warm: str) -> None:
     """Its hint has no rows, so it changes nothing."""
     monkeypatch.setenv("SLUICE_KEEP_WARM", keep_warm)
     ports.cache_clear()
@@ -201,9 +202,15 @@ def test_a_tick_without_work_keeps_check_warm(api: Api, monkeypatch: pytest.Monk
 def test_a_tick_that_sends_hints_sends_none_without_rows(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLUICE_KEEP_WARM", "true")
     ports.cache_clear()
-    monkeypatch.setattr("chalicelib.flow.fires.emit.emit_due", lambda ports: 3)
+    ref = Ref("job", ("demo.flights.clean", "1", "FIRE#x"))
+
+    def emit(at: Ports) -> int:
+        at.hints.send([ref], at.clock.now(), at.clock.now())
+        return 3
+
+    monkeypatch.setattr("chalicelib.flow.fires.emit.emit_due", emit)
     assert handlers.tick()["emitted"] == 3
-    assert api.messages(api.hints_url) == []
+    assert [hints.decode(message["Body"])[0] for message in api.messages(api.hints_url)] == [(ref,)]
 
 
 def test_a_queue_that_is_down_does_not_fail_a_tick(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -128,8 +128,8 @@ def called_run(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> 
 def lease(ports: Ports, ready: Sequence[Ready], begin: Instant, counts: Counts = NONE) -> Leased:
     """Lease the jobs for sends that begin at ``begin``. Returns those that this invocation may deliver.
 
-    Jobs that another invocation delivers are hinted for the end of its lease, in case it has crashed. ``counts``: as in
-    `Leased`.
+    Jobs that another invocation delivers are hinted for the end of its lease, in case it has crashed. Jobs that it has
+    just leased, too, are hinted for two seconds later. ``counts``: as in `Leased`.
     """
     leases = Leases(ports)
     if not ready:
