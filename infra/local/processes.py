@@ -7,6 +7,7 @@ file that a crash or a reboot left behind is recognized as stale, and a reused p
 import fcntl
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -85,7 +86,11 @@ def stop(file: Path, patience_seconds: float) -> bool:
 
 
 def members(group: int) -> list[int]:
-    """The pids of a process group, without those that have ended and that nobody has reaped."""
+    """The pids of a process group, without those that have ended and that nobody has reaped.
+
+    None on a machine without the command ``ps``, such as a slim image: there `stop` cannot wait for them."""
+    if shutil.which("ps") is None:
+        return []
     listed = subprocess.run(["ps", "-eo", "pgid=,pid=,state="], capture_output=True, text=True, check=True).stdout
     rows = (line.split() for line in listed.splitlines())
     return [int(pid) for pgid, pid, state in rows if int(pgid) == group and not state.startswith("Z")]

@@ -99,6 +99,13 @@ def test_stopping_waits_for_a_killed_process_that_still_runs(file: Path, monkeyp
     assert not _alive(child)
 
 
+def test_a_machine_without_ps_stops_processes(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start(file, SLEEP)
+    monkeypatch.setenv("PATH", "")
+    assert processes.stop(file, 5)
+    assert processes.find(file) is None
+
+
 def _alive(pid: int) -> bool:
     # An orphan that was not reaped yet has ended all the same.
     state = subprocess.run(["ps", "-o", "state=", "-p", str(pid)], capture_output=True, text=True).stdout.strip()
