@@ -129,7 +129,7 @@ class SqsHints:
         # Equal parts, so that no message of a burst is as small as an ordinary one.
         size = -(-len(refs) // -(-len(refs) // bursts.rows_of_message(rows))) if is_burst else MAX_REFS
         early = max(head_start(rows), SECOND if due - self._sent_for > COLD_AFTER else 0)
-        if not is_burst:
+        if refs and not is_burst:
             self._sent_for, self._keeps_warm = max(self._sent_for, due), True
         delay = max(min_delay, min(due - now - early, MAX_DELAY)) // SECOND
         for start in range(0, len(refs), size):

@@ -73,6 +73,14 @@ def test_a_hint_of_a_burst_does_not_keep_check_warm(rows: int, pings: int) -> No
     assert queue.pings == pings + 1
 
 
+def test_a_hint_of_shards_alone_does_not_keep_check_warm() -> None:
+    hints, queue, clock = made()
+    hints.keep_warm()
+    hints.send([shard_ref(ShardPart("jobs", 0, 5, None))], clock.now(), clock.now())
+    hints.keep_warm()
+    assert (queue.queues, queue.pings) == (["bursts"], 1)
+
+
 def test_a_hint_after_a_burst_comes_early_for_a_cold_start() -> None:
     hints, queue, clock = made()
     due = NOON + aw_hints.COLD_AFTER + 30 * SECOND

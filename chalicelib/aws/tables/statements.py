@@ -263,13 +263,14 @@ def _delete_job(write: DeleteJob, _: Shards) -> Built:
 
 def _take_lease(write: TakeLease, shards: Shards) -> Built:
     if write.over is not None:
-        return _put(write.lease, shards, "leased_until = :over", over=write.over)
+        own = "leased_until = :over AND holder = :holder"
+        return _put(write.lease, shards, own, over=write.over, holder=write.lease.holder)
     return _put(write.lease, shards, f"{ABSENT} OR leased_until <= :now", now=write.now)
 
 
 def _end_lease(write: EndLease, _: Shards) -> Built:
-    expected = condition("leased_until = :until", {"until": write.lease.leased_until})
-    return "Delete", keys.key_of(write.lease), expected
+    own = {"until": write.lease.leased_until, "holder": write.lease.holder}
+    return "Delete", keys.key_of(write.lease), condition("leased_until = :until AND holder = :holder", own)
 
 
 def _expect_mode(write: ExpectMode, _: Shards) -> Built:

@@ -28,13 +28,20 @@ _MARK = 10
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLease(StoredRow):
-    """``marks`` identify the jobs, each at its next try. ``id`` is their digest, so the same batch has the same row."""
+    """``marks`` identify the jobs, each at its next try. ``id`` is their digest, so the same batch has the same row.
+
+    ``holder`` is random and identifies the invocation. Without it, two invocations with the same batch could write
+    equal rows, and each would take the stored row for its own. ``holder`` and ``taken_at`` are missing in rows of an
+    earlier release.
+    """
 
     due_at: Instant
     id: str
     marks: str
     leased_until: Instant
     expires_at: Instant
+    holder: str = ""
+    taken_at: Instant = 0
 
     @property
     def covered(self) -> frozenset[str]:
@@ -54,11 +61,16 @@ def mark(job: Job) -> str:
     return ids.digest(job.job_id, job.attempt, job.tries, length=_MARK)
 
 
-def lease_of(jobs: Sequence[Job], until: Instant) -> DeliveryLease:
-    """A lease until ``until`` for jobs that are all due at one instant."""
+def lease_of(jobs: Sequence[Job], until: Instant, holder: str, now: Instant) -> DeliveryLease:
+    """A lease from ``now`` until ``until`` for jobs that are all due at one instant."""
     marks = "".join(sorted(mark(job) for job in jobs))
-    return DeliveryLease(due_of(jobs[0]), ids.digest(marks), marks, until, until + KEPT)
+    return DeliveryLease(due_of(jobs[0]), ids.digest(marks), marks, until, until + KEPT, holder, now)
 
 
 def renewed(lease: DeliveryLease, until: Instant) -> DeliveryLease:
     return replace(lease, leased_until=until, expires_at=until + KEPT)
+
+
+def without(lease: DeliveryLease, given_up: frozenset[str]) -> DeliveryLease:
+    """The lease without the jobs that have these marks. It stays the same row."""
+    return replace(lease, marks="".join(sorted(lease.covered - given_up)))

@@ -37,7 +37,7 @@ from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import allowed, target_roles
 from chalicelib.flow.jobs.delivery_books import Answered, Books, Ready
-from chalicelib.flow.jobs.delivery_leases import Leases
+from chalicelib.flow.jobs.delivery_leases import AGAIN, Leases
 from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
 from chalicelib.ports import Ports, RowRequest
@@ -87,12 +87,14 @@ class Sent:
 
     ``ends`` has each delivery that was sent: None if it is final, else why it is tried again. ``changed`` was not sent
     because its schedule state or job has changed: decide it again. ``failed`` could not be read, or may have been sent
-    without a recorded result: this invocation must not send it again.
+    without a recorded result: this invocation must not send it again. ``lost`` was leased by another invocation after
+    the lease of this one had ended. It is hinted, in case the other one gives it up, too.
     """
 
     ends: dict[Ref, str | None]
     changed: tuple[Ref, ...]
     failed: dict[Ref, Exception]
+    lost: frozenset[Ref] = frozenset()
 
 
 def deliver(
@@ -115,7 +117,9 @@ def deliver(
     if delivery.ref in sent.ends:
         retry_why = sent.ends[delivery.ref]
         return retry_why is None, retry_why or why
-    return None if delivery.ref in sent.changed else (False, NO_TIME)
+    if delivery.ref in sent.changed:
+        return None
+    return False, BUSY if delivery.ref in sent.lost else NO_TIME
 
 
 def called_run(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> Run:
@@ -189,7 +193,9 @@ def send(ports: Ports, leased: Leased) -> Sent:
     books.keep()
     if changed and not books.failed:
         leases.end()
-    return Sent(books.ends, tuple(changed), {**books.failed, **unread})
+    if batch.lost:
+        _hint(ports, list(batch.lost), ports.clock.now() + AGAIN)
+    return Sent(books.ends, tuple(changed), {**books.failed, **unread}, frozenset(batch.lost))
 
 
 class _NoTime(Exception):
@@ -225,6 +231,7 @@ class _Batch:
         self.calls = deque(sub_batches.split(ready, run_of))
         self._width = sub_batches.MAX_BATCHES
         self._slow_since: Instant | None = None
+        self.lost: dict[Ref, None] = {}  # in their order
 
     def refs(self) -> list[Ref]:
         return [each.ref for call in self.calls for each in call]
@@ -245,12 +252,13 @@ class _Batch:
         if not self._has_time(longest + (MAX_ASSUME if any(each.run.target_role for each in part) else 0)):
             raise _NoTime(self._ports.clock.now())
         missing = target_roles.assume(self._ports, [each.run for each in part])
+        refused = refusals(self._ports, part, missing)
+        # A stall between this instant and the sends counts as a slow read: the lease may end during it.
+        before = self._ports.clock.now()
         kept = self._leases.keep([each.job for each in part], longest + FRESH)
         held = [each for each in part if delivery_lease.mark(each.job) not in kept.lost]
         if kept.lapsed:
             self._counts = NONE  # others may have sent these jobs, which no count shows
-        refused = refusals(self._ports, held, missing)
-        before = self._ports.clock.now()
         found = _relied_on(self._ports, held if self._nothing_closed(held) else _as_read(self._ports, held))
         now = self._ports.clock.now()
         for _ in calls:
@@ -261,6 +269,7 @@ class _Batch:
             self._pause(now, len(held))
             return None
         self._width, self._slow_since = min(self._width + 1, sub_batches.MAX_BATCHES), None
+        self.lost |= {each.ref: None for each in part if delivery_lease.mark(each.job) in kept.lost}
         going = {each.ref: decided for each in found if (decided := _decided(each, now)) is not None}
         may_go = [[going[each.ref] for each in call if each.ref in going] for call in calls]
         stale = [each for each in held if each.ref not in going]

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import uuid4
 
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows import delivery_lease as core
 from chalicelib.core.rows.delivery_lease import MARGIN, DeliveryLease
 from chalicelib.core.rows.job import Job
-from chalicelib.core.writes import EndLease, TakeLease, Write
+from chalicelib.core.writes import EndLease, TakeLease
 from chalicelib.ports import Ports
 
 # Two invocations that lease a job at once both leave it alone if they see each other. So it is tried again this long
 # after the other lease was taken, and only then at the end of that lease.
 AGAIN: Millis = 2 * SECOND
+CLOCKS: Millis = SECOND  # that the clocks of two invocations may differ
 MAX_TRIES = 3  # to take a lease; each conflict means that another invocation has just leased some of the same jobs
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """``lost`` are the marks of the jobs that another invocation delivers. ``lapsed`` is whether a lease had ended
-    before it was renewed. Others may have delivered its jobs meanwhile."""
+    """``lost`` are the marks of the jobs that another invocation delivers. ``lapsed`` is whether a lease of the batch
+    has ever ended before it was renewed. Others may have delivered its jobs meanwhile."""
 
     lost: frozenset[str]
     lapsed: bool
@@ -32,7 +34,10 @@ class Leases:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
+        self._holder = uuid4().hex[:12]
         self._held: dict[Instant, DeliveryLease] = {}
+        self._lost: set[str] = set()
+        self._lapsed = False
 
     def take(self, jobs: Sequence[Job], longest: Millis, begin: Instant) -> dict[str, Instant]:
         """Lease the jobs that no other invocation delivers, for sends from ``begin`` on that take ``longest`` each.
@@ -49,34 +54,36 @@ class Leases:
             others: dict[str, Instant] = {}
             for tried in range(MAX_TRIES):
                 now = self._ports.clock.now()
-                others = self._others(due, now) if tried or len(group) > 1 else {}
+                others = self._ends(due, now) if tried or len(group) > 1 else {}
                 free = [job for job in group if core.mark(job) not in others]
                 until = max(now, begin) + longest + MARGIN
-                lease = core.lease_of(free, until) if free else None
+                lease = core.lease_of(free, until, self._holder, now) if free else None
                 if lease is None or self._ports.ledger.commit([TakeLease(lease, now)]) is None:
                     break
                 others = dict.fromkeys(map(core.mark, group), until)
                 lease = None
             if lease is not None:
                 present = self._ports.clock.now()
-                found = self._others(due, present, lease)
-                kept = self._without(lease, free, found) if lease.covered & found.keys() else lease
+                found = self._others(due, present)
+                given_up = lease.covered & found.keys()
+                kept = self._without(lease, given_up) if given_up else lease
                 if kept is not None:
                     self._held[due] = kept
-                again = {mark: until - longest - MARGIN + AGAIN for mark, until in found.items()}
-                others |= {mark: again[mark] if again[mark] > present else until for mark, until in found.items()}
+                others |= {mark: _again(other, begin, present) for mark, other in found.items()}
             busy |= {mark: others[mark] for mark in map(core.mark, group) if mark in others}
         return busy
 
-    def _without(self, lease: DeliveryLease, jobs: Sequence[Job], taken: Mapping[str, Instant]) -> DeliveryLease | None:
-        """Give up the jobs that others have leased, at once: an invocation that tries again shall find them free."""
-        left = [job for job in jobs if core.mark(job) not in taken]
-        if not left:
+    def _without(self, lease: DeliveryLease, given_up: frozenset[str]) -> DeliveryLease | None:
+        """Give up the jobs that others have leased: an invocation that tries again soon shall find them free.
+
+        The row stays where it is. A reader of all leases could miss both a row that is deleted and the one that
+        replaces it."""
+        if given_up == lease.covered:
             self._ports.ledger.commit([EndLease(lease)])
             return None
-        smaller = core.lease_of(left, lease.leased_until)
-        plan: list[Write] = [TakeLease(smaller, self._ports.clock.now()), EndLease(lease)]
-        return smaller if self._ports.ledger.commit(plan) is None else lease
+        smaller = core.without(lease, given_up)
+        refused = self._ports.ledger.commit([TakeLease(smaller, self._ports.clock.now(), over=lease.leased_until)])
+        return smaller if refused is None else lease
 
     def take_alone(self, jobs: Sequence[Job], longest: Millis, begin: Instant) -> frozenset[str]:
         """Lease jobs that other invocations may be leasing in this moment, in other batches. Returns the marks of those
@@ -87,22 +94,21 @@ class Leases:
         busy: set[str] = set()
         for due, group in _by_due(jobs).items():
             now = self._ports.clock.now()
-            lease = core.lease_of(group, max(now, begin) + longest + MARGIN)
+            lease = core.lease_of(group, max(now, begin) + longest + MARGIN, self._holder, now)
             if self._ports.ledger.commit([TakeLease(lease, now)]) is not None:
                 busy |= set(map(core.mark, group))
                 continue
             self._held[due] = lease
-            busy |= lease.covered.intersection(self._others(due, now, lease))
+            busy |= lease.covered & self._others(due, now).keys()
         return frozenset(busy)
 
     def keep(self, jobs: Iterable[Job], longest: Millis) -> Kept:
         """Renew the leases that end too soon for one more send of ``longest``.
 
         A lease that has ended is renewed, too, if no other invocation has taken it. But another one may have leased
-        some of its jobs in another batch, so the leases of others are read again.
+        some of its jobs in another batch, so the leases of others are read again. What is found then holds for the rest
+        of the batch: those jobs stay lost, and ``lapsed`` stays true.
         """
-        lost: set[str] = set()
-        lapsed = False
         now = self._ports.clock.now()
         for due, group in _by_due(jobs).items():
             lease = self._held.get(due)
@@ -115,12 +121,12 @@ class Leases:
                 else:
                     self._held[due] = lease
                     present = self._ports.clock.now()
-                    if present >= ended:
-                        lapsed = True
-                        lost |= lease.covered.intersection(self._others(due, present, lease))
+                    if present >= ended - CLOCKS:
+                        self._lapsed = True
+                        self._lost |= lease.covered & self._others(due, present - CLOCKS).keys()
             if lease is None:
-                lost |= set(map(core.mark, group))
-        return Kept(frozenset(lost), lapsed)
+                self._lost |= set(map(core.mark, group))
+        return Kept(frozenset(self._lost), self._lapsed)
 
     def end(self) -> None:
         """End all leases now, so that other invocations need not wait until they expire."""
@@ -128,11 +134,19 @@ class Leases:
             self._ports.ledger.commit([EndLease(lease)])
         self._held.clear()
 
-    def _others(self, due: Instant, now: Instant, own: DeliveryLease | None = None) -> dict[str, Instant]:
-        """The marks of the jobs that other invocations have leased, each with the end of its lease."""
-        found = self._ports.jobs.delivery_leases(due)
-        living = [lease for lease in found if lease.leased_until > now and (own is None or lease.id != own.id)]
-        return {mark: lease.leased_until for lease in living for mark in lease.covered}
+    def _ends(self, due: Instant, now: Instant) -> dict[str, Instant]:
+        return {mark: lease.leased_until for mark, lease in self._others(due, now).items()}
+
+    def _others(self, due: Instant, now: Instant) -> dict[str, DeliveryLease]:
+        """The leases of other invocations that have not ended by ``now``, by the marks of their jobs."""
+        living = [lease for lease in self._ports.jobs.delivery_leases(due) if lease.leased_until > now]
+        return {mark: lease for lease in living if lease.holder != self._holder for mark in lease.covered}
+
+
+def _again(other: DeliveryLease, begin: Instant, now: Instant) -> Instant:
+    """When to try a job again that another invocation has leased, for sends from ``begin`` on."""
+    soon = max(other.taken_at, begin) + AGAIN
+    return soon if soon > now else other.leased_until
 
 
 def _by_due(jobs: Iterable[Job]) -> Mapping[Instant, list[Job]]:

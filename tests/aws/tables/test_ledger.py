@@ -331,7 +331,7 @@ def test_a_plan_with_a_repeated_key_raises_an_error(dynamo: Dynamo) -> None:
 
 def test_a_delivery_lease_is_taken_once_until_it_expires(dynamo: Dynamo) -> None:
     job = rows.job("j1", due_at=NOON)
-    lease = lease_of([job], NOON + 10)
+    lease = lease_of([job], NOON + 10, "one", NOON)
     assert ok(dynamo, TakeLease(lease, NOON))
     assert not ok(dynamo, TakeLease(renewed(lease, NOON + 30), NOON + 9))
     assert DynamoJobs(dynamo).delivery_leases(NOON) == (lease,)
@@ -341,8 +341,9 @@ def test_a_delivery_lease_is_taken_once_until_it_expires(dynamo: Dynamo) -> None
 
 
 def test_a_delivery_lease_is_ended_only_by_its_holder(dynamo: Dynamo) -> None:
-    lease = lease_of([rows.job("j1", due_at=NOON)], NOON + 10)
+    lease = lease_of([rows.job("j1", due_at=NOON)], NOON + 10, "one", NOON)
     assert ok(dynamo, TakeLease(lease, NOON))
     assert not ok(dynamo, EndLease(renewed(lease, NOON + 30)))
+    assert not ok(dynamo, EndLease(replace(lease, holder="other")))
     assert ok(dynamo, EndLease(lease))
     assert DynamoJobs(dynamo).delivery_leases(NOON) == ()

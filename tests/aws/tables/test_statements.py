@@ -91,7 +91,7 @@ READ = [
     LimitState(LIMIT, rev=3, starts={OTHER: NOON - 9, "old#001": NOON - 10, "older#001": NOON - 11}),
 ]
 WAITER = Waiter(LIMIT, "5#~#x", rows.SCHEDULE, rows.GENERATION, "GATHERING", "j1")
-LEASE = lease_of([rows.job()], NOON + MINUTE)
+LEASE = lease_of([rows.job()], NOON + MINUTE, "one", NOON)
 QUEUED = rows.job(queued_in=LIMIT, rank="5#~#x")
 TIMER = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {"0": NOON}, wake_at=NOON)
 DEFINITION = Definition("namespace", "demo", {}, 1, NOON)

@@ -72,8 +72,8 @@ def test_a_call_takes_as_long_as_its_target_allows() -> None:
 
 def test_a_lease_covers_its_jobs_only_for_their_next_try() -> None:
     jobs = [rows.job(f"j{number}", due_at=1_000) for number in range(5)]
-    lease = lease_of(jobs, 2_000)
+    lease = lease_of(jobs, 2_000, "one", 1_000)
     assert lease.covered == {mark(job) for job in jobs}
-    assert lease_of(list(reversed(jobs)), 3_000).id == lease.id
+    assert lease_of(list(reversed(jobs)), 3_000, "two", 1_000).id == lease.id
     tried = rows.job("j0", due_at=1_000, tries=1)
     assert mark(tried) not in lease.covered
