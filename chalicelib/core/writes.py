@@ -340,8 +340,8 @@ class ExpectBackfillRunning:
 
 @dataclass(frozen=True, slots=True)
 class TakeLease:
-    """Put a lease if there is none, or one that has expired by ``now``. With ``over``, renew the own lease, which must
-    still end at that instant."""
+    """Put a lease if there is none, or one that has expired by ``now``. With ``over``, put it over the own lease, which
+    must still have the same holder and end at that instant."""
 
     lease: DeliveryLease
     now: Instant

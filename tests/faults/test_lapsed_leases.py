@@ -180,6 +180,8 @@ def test_jobs_given_up_to_each_other_are_tried_after_two_seconds() -> None:
     assert (long, short) == ({mark: now + AGAIN}, [{mark: now + AGAIN}])
     (left,) = plain.delivery_leases(delivery_lease.due_of(jobs[0]))
     assert left.covered == set(map(delivery_lease.mark, jobs[1:]))
+    whole = delivery_lease.lease_of(jobs, now, "any", now)
+    assert left.id == whole.id, "a reader between two rows would see neither, so the lease stays the same row"
 
 
 def _leased_ahead(count: int) -> tuple[World, Instant, Leased]:
