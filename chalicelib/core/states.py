@@ -24,6 +24,7 @@ WaitReason = Literal["slots", "pool", "rate", "emr_start", "time", "upstream", "
 
 # In these modes the reverse index lists the schedule, so it gathers events.
 GATHERING_MODES: tuple[Mode, ...] = ("enabled", "hold", "backlog")
+HOLDING_MODES: tuple[Mode, ...] = ("hold", "backlog")
 PAUSED_MODES: tuple[Mode, ...] = ("hold", "backlog", "drain")
 # In these modes, prepared fires and met triggers are launched.
 _OPEN: tuple[Mode, ...] = ("enabled", "drain", "completed")

@@ -219,6 +219,15 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
+class EndTimer:
+    """Delete the timer of a generation that ends, or put the ``next`` one over it, if it is as it was ``read``. So what
+    an emitter prepares meanwhile is not also put on record as unprepared."""
+
+    read: Timer
+    next: Timer | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RemoveSubscription:
     """Delete a subscription if its ``since`` is as it was read, so that no later one is deleted."""
 
@@ -363,6 +372,7 @@ Write = (
     | TrackStarts
     | RemoveDefinition
     | Delete
+    | EndTimer
     | RemoveSubscription
     | DeleteNotice
     | DeleteDeadLetter

@@ -16,7 +16,8 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
 from chalicelib.ports import Kind, Page, Ports, every_page
 
@@ -52,6 +53,13 @@ def is_same(stored: Stored | None, name: str, sent: Schedule) -> bool:
 def definition_of(ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:
     found = stored(ports, schedule_state)
     return found.definition if found else None
+
+
+def timer_of(ports: Ports, schedule_state: ScheduleState | None, schedule: Schedule | None) -> Timer | None:
+    """The timer of a schedule that fires at times; None for any other, which costs no read."""
+    if schedule_state is None or schedule is None or not tree.recurrences(schedule.trigger):
+        return None
+    return ports.catalog.timer(schedule_state.schedule)
 
 
 def existing(ports: Ports, name: str) -> tuple[ScheduleState, Schedule]:

@@ -25,6 +25,7 @@ from chalicelib.core.writes import (
     DeleteJob,
     DeleteNotice,
     EndLease,
+    EndTimer,
     ExpectDefinition,
     ExpectGrants,
     ExpectMode,
@@ -193,6 +194,15 @@ def _remove_definition(write: RemoveDefinition, _: Shards) -> Built:
     return "Delete", keys.key_of(found), condition("version = :version", {"version": found.version})
 
 
+def _end_timer(write: EndTimer, shards: Shards) -> Built:
+    read = write.read
+    expected = "rev = :rev AND generation = :generation AND anchor = :anchor"
+    values = {"rev": read.rev, "generation": read.generation, "anchor": read.anchor}
+    if write.next is not None:
+        return _put(write.next, shards, expected, **values)
+    return "Delete", keys.key_of(read), condition(expected, values)
+
+
 def _remove_subscription(write: RemoveSubscription, _: Shards) -> Built:
     found = write.subscription
     return "Delete", keys.key_of(found), condition("since = :since", {"since": found.since})
@@ -321,6 +331,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     ExpectGrants: _expect_grants,
     TrackStarts: _track_starts,
     RemoveDefinition: _remove_definition,
+    EndTimer: _end_timer,
     RemoveSubscription: _remove_subscription,
     Delete: _delete,
     DeleteNotice: _delete_notice,

@@ -1,4 +1,8 @@
-"""Catch-up: which fires that were not prepared during an outage are prepared later, and which are skipped (T5)."""
+"""Catch-up: which fires that were not prepared during an outage are prepared later, and which are skipped (T5).
+
+A fire is late by the time that has passed since it was due. Its nominal instant may be much earlier: jitter is no
+outage.
+"""
 
 from __future__ import annotations
 
@@ -52,19 +56,18 @@ def skip(series: Series, nominal: Instant, rule: CatchUp, now: Instant, left: in
 def _to_the_last(series: Series, all_left: Skipped, rule: CatchUp, now: Instant) -> Skipped | None:
     """The same, for all fires that are left. With ``latest`` the last one is not skipped, if it is recent enough."""
     last = series.nth(all_left.first, all_left.count - 1)
-    if rule.mode != "latest" or last is None or last < now - rule.span:
+    if rule.mode != "latest" or last is None or series.due(last) < now - rule.span:
         return all_left
     return replace(all_left, count=all_left.count - 1, following=last) if all_left.count > 1 else None
 
 
 def _stop(series: Series, nominal: Instant, rule: CatchUp, now: Instant) -> tuple[Instant, str]:
-    """The instant before which all fires are skipped, and the part of the reason that explains it."""
-    oldest = now - rule.span
+    """The nominal instant before which all fires are skipped, and the part of the reason that explains it."""
     too_old = f" by more than {'a day' if rule.span == DAY else format_duration(rule.span)}"
     if rule.mode == "none":
-        return now - MISSED_AFTER, " (catch_up: none)"
-    if rule.mode == "latest" and nominal < now - MISSED_AFTER:
-        latest = series.last_by(now, nominal)
-        if latest is not None and latest >= oldest:
+        return series.due_bound(now - MISSED_AFTER), " (catch_up: none)"
+    if rule.mode == "latest" and series.due(nominal) < now - MISSED_AFTER:
+        latest = series.last_by(series.due_bound(now + 1) - 1, nominal)
+        if latest is not None and series.due(latest) >= now - rule.span:
             return latest, " (catch_up: latest)"
-    return oldest, too_old
+    return series.due_bound(now - rule.span), too_old

@@ -1,28 +1,19 @@
-"""Spread: several events of one fire over a window (E2), when each is due, and which do not start within it."""
+"""Spread: several events of one fire over a window (E2), and which do not start within it."""
 
 from __future__ import annotations
 
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import fire
+from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import ScheduleState
 
 
-def due_of(schedule: Schedule, first: Instant, index: int) -> Instant:
-    """When the event ``index`` is due. Events are evenly spaced over the window; the first is due at its start."""
-    spread = schedule.spread
-    return first + (index * spread.span // spread.count if spread else 0)
-
-
-def events_of(schedule: Schedule) -> int:
-    """The number of events of a fire."""
-    return schedule.spread.count if schedule.spread else 1
-
-
-def as_before(old: Schedule, new: Schedule, first: Instant, written: int) -> int:
-    """How many of the first ``written`` events of a fire have the same due instant by the new definition as by the
-    old."""
-    moved = (index for index in range(written) if due_of(old, first, index) != due_of(new, first, index))
-    return next(moved, written)
+def as_before(old: Schedule, new: Schedule, one: Begun) -> int:
+    """How many of the written events of a fire have the same due instant by the new definition as by the old."""
+    moved = (index for index in range(one.written) if fire.due_of(old, one, index) != fire.due_of(new, one, index))
+    return next(moved, one.written)
 
 
 def window_end(schedule: Schedule, first: Instant) -> Instant | None:
@@ -30,6 +21,22 @@ def window_end(schedule: Schedule, first: Instant) -> Instant | None:
     late."""
     spread = schedule.spread
     return first + spread.span if spread and spread.over else None
+
+
+def after_hold(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> Instant | None:
+    """When an event is due again whose fire was held up by a pause; None if no pause held it up.
+
+    The first event that was due during the pause, and all that follow it, are planned anew from the resume on, as after
+    an outage."""
+    began, ended = schedule_state.held_from, schedule_state.mode_at
+    spread = schedule.spread
+    if schedule_state.mode != "enabled" or began is None or spread is None or job.window_end is None:
+        return None
+    one = Begun(fire.nominal_of(job), job.window_end - spread.span, 0)
+    held = next((index for index in range(job.index + 1) if fire.due_of(schedule, one, index) > began), None)
+    if held is None or fire.due_of(schedule, one, held) >= ended:
+        return None
+    return fire.due_of(schedule, one._replace(resumed_at=ended, resumed_from=held), job.index)
 
 
 def last_chance(job: Job, schedule: Schedule) -> Instant | None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import catch_up, lifetime, spread
+from chalicelib.core.fires import catch_up, fire, lifetime, spread
 from chalicelib.core.fires.catch_up import Skipped
+from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import Instant, iso
-from chalicelib.core.rows import sort_keys
-from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.run import Record
@@ -24,8 +22,6 @@ from chalicelib.core.triggers.tree import NumberedLeaf
 
 # How many fire events of one timer one emit prepares; the next emit prepares the rest.
 MAX_FIRES = 500
-# How many fires may have unwritten events: windows overlap if they are longer than the time between fires.
-MAX_BEGUN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +65,13 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
         elif nominal is not None and nominal < horizon and portion.capacity():
             # A leaf that is evaluated when it is due gets one fire: after an outage the past cannot be evaluated, and
             # the next instant is unknown until this one is due.
-            portion.fires.append(fire_of(timer, leaf.id, nominal, nominal))
+            portion.fires.append(fire.fire_of(timer, leaf.id, nominal, nominal))
             nominal = _next(leaf.trigger, schedule, timer, max(nominal, now))
         if nominal is not None:
             upcoming[leaf.id] = nominal
-    later = replace(timer, next=upcoming, fired=portion.fired, begun=tuple(portion.begun), rev=timer.rev + 1)
+    later = replace(
+        timer, next=upcoming, fired=portion.fired, begun=tuple(one.stored for one in portion.begun), rev=timer.rev + 1
+    )
     later = replace(later, wake_at=wakes_at(later, schedule))
     more = later.wake_at is not None and later.wake_at < horizon and not portion.capacity()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.continues)
@@ -82,12 +80,11 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
 def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
     """When a timer wakes next: at its earliest event, or at the end of its schedule's life; None if never."""
     instants_due = [end] if (end := lifetime.closes_at(schedule)) is not None else []
-    instants_due += [spread.due_of(schedule, first, written) for _, first, written in timer.begun]
-    full = len(timer.begun) >= MAX_BEGUN
-    for leaf in tree.timed_leaves(schedule.trigger) if not full else ():
+    instants_due += [fire.due_of(schedule, one, one.written) for one in fire.begun(timer)]
+    for leaf in tree.timed_leaves(schedule.trigger):
         nominal, rule = timer.next.get(leaf.id), leaf.trigger.recurrence()
         if nominal is not None and rule is not None:
-            nominal = series(timer, schedule, leaf.id, rule).due(nominal)
+            nominal = fire.series(timer, schedule, leaf.id, rule).due(nominal)
         instants_due += [] if nominal is None else [nominal]
     return min(instants_due, default=None)
 
@@ -106,7 +103,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
         if nominal is not None and (new.ends_at is None or nominal <= new.ends_at):
             upcoming[leaf.id] = nominal
     begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now)
-    begun = tuple(fire for fire in begun if new.ends_at is None or fire[0] <= new.ends_at)
+    begun = tuple(one for one in begun if new.ends_at is None or one[0] <= new.ends_at)
     later = replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1)
     return replace(later, wake_at=wakes_at(later, new))
 
@@ -126,52 +123,41 @@ def _reopened(
     return max(end, now) + 1  # evaluated when it is due, and then postponed to its true instant
 
 
-def _begun_again(
-    timer: Timer, old: Schedule, new: Schedule, now: Instant
-) -> tuple[tuple[Instant, Instant, int], ...]:  # fmt: skip
-    """The fires with unwritten events, once a fire has other events than before. Those of a past fire keep their number
-    of written events. All events of a future fire follow the new definition; those whose due instant stays the same
-    are not written twice."""
-    written = {nominal: count for nominal, _, count in timer.begun}
-    begun = [fire for fire in timer.begun if fire[0] <= now]
-    for leaf in tree.timed_leaves(new.trigger):
-        rule = leaf.trigger.recurrence()
-        if rule is None:
-            continue
-        own = series(timer, old, leaf.id, rule)
+def _begun_again(timer: Timer, old: Schedule, new: Schedule, now: Instant) -> tuple[tuple[int, ...], ...]:
+    """The fires with unwritten events, once a fire has other events than before. Those whose first event was due keep
+    their number of written events. All events of a later fire follow the new definition; those whose due instant stays
+    the same are not written twice."""
+    known = {one.nominal: one for one in fire.begun(timer)}
+    ahead: list[Begun] = []
+    for leaf, own in fire.all_series(timer, old):
         for nominal in _prepared(timer, own, leaf, now):
-            first = own.due(nominal)
-            same = spread.as_before(old, new, first, written.get(nominal, spread.events_of(old)))
-            begun.append((nominal, first, same))
-    return tuple(fire for fire in begun if fire[2] < spread.events_of(new))
+            one = known.pop(nominal, None) or Begun(nominal, own.due(nominal), fire.events_of(old))
+            ahead.append(one._replace(written=spread.as_before(old, new, one)))
+    begun = [*known.values(), *ahead]
+    return tuple(one.stored for one in begun if one.written < fire.events_of(new))
 
 
-def _prepared(timer: Timer, own: Series, leaf: NumberedLeaf[TimedLeaf], now: Instant) -> Iterator[Instant]:
-    """The nominal instants of prepared fires after ``now``. There are none if the repeats are used up, since prepared
-    fires then look like those that never follow."""
-    stop, nominal = timer.next.get(leaf.id), own.after(now)
-    if stop is None and (own.until is None or leaf.id in timer.fired):
+def _prepared(timer: Timer, own: Series, leaf: str, now: Instant) -> Iterator[Instant]:
+    """The nominal instants of the prepared fires that are due after ``now``. There are none if the repeats are used up,
+    since prepared fires then look like those that never follow."""
+    stop, nominal = timer.next.get(leaf), fire.first_ahead(own, now)
+    if stop is None and (own.until is None or leaf in timer.fired):
         return
     while nominal is not None and (stop is None or nominal < stop):
         yield nominal
         nominal = own.after(nominal)
 
 
-def unwanted(fire: Job, schedule: Schedule) -> str | None:
+def unwanted(job: Job, schedule: Schedule) -> str | None:
     """Why a prepared fire is dropped, if an update that carries its schedule no longer has it (L6); else None."""
-    nominal = nominal_of(fire)
+    nominal = fire.nominal_of(job)
     if schedule.ends_at is not None and nominal > schedule.ends_at:
         return f"the schedule was updated to end at {iso(schedule.ends_at)}, before this fire of {iso(nominal)}"
-    count = spread.events_of(schedule)
-    if fire.index >= count:
+    count = fire.events_of(schedule)
+    if job.index >= count:
         events = "1 event" if count == 1 else f"{count} events"
-        return f"the schedule was updated to {events} per fire, and this is number {fire.index + 1}"
+        return f"the schedule was updated to {events} per fire, and this is number {job.index + 1}"
     return None
-
-
-def series(timer: Timer, schedule: Schedule, leaf: str, rule: Recurrence) -> Series:
-    """The series of fires of a time leaf."""
-    return Series(rule, timer.anchor, schedule.ends_at, f"{timer.schedule}#{leaf}")
 
 
 @dataclass
@@ -184,7 +170,7 @@ class _Portion:
     horizon: Instant
     fires: list[Job] = field(default_factory=list)
     skipped: list[Record] = field(default_factory=list)
-    begun: list[tuple[Instant, Instant, int]] = field(default_factory=list)
+    begun: list[Begun] = field(default_factory=list)
     fired: dict[str, int] = field(default_factory=dict)
     continues: bool = False
 
@@ -197,12 +183,12 @@ class _Portion:
 
     def continue_begun(self) -> None:
         """Prepare the unwritten events of fires that were begun before."""
-        for nominal, first, written in self.timer.begun:
-            self._write("0", nominal, first, written)
+        for one in fire.begun(self.timer):
+            self._write("0", one)
 
     def times(self, leaf: str, rule: Recurrence, nominal: Instant | None) -> Instant | None:
         """Prepare the fires of a time leaf from ``nominal`` on. Returns the first one that is left; None if none is."""
-        own = series(self.timer, self.schedule, leaf, rule)
+        own = fire.series(self.timer, self.schedule, leaf, rule)
         left = self._left(leaf, rule)
         missed = catch_up.skip(own, nominal, self.schedule.catch_up, self.now, left) if nominal is not None else None
         if missed is not None:
@@ -210,31 +196,36 @@ class _Portion:
             self._count(leaf, rule, missed.count)
             nominal = missed.following
             self.continues = nominal is not None and nominal < missed.until
-        while nominal is not None and not self.continues and self.capacity() and len(self.begun) < MAX_BEGUN:
+        while nominal is not None and not self.continues and self.capacity():
             due = own.due(nominal)
             if due >= self.horizon:
                 break
-            self._write(leaf, nominal, due, 0)
+            self._write(leaf, Begun(nominal, due, 0))
             self._count(leaf, rule, 1)
             nominal = own.after(nominal) if self._left(leaf, rule) != 0 else None
         return nominal
 
-    def _write(self, leaf: str, nominal: Instant, first: Instant, written: int) -> None:
-        """Prepare the events of one fire from number ``written`` on. The fire stays begun while events are not due
-        yet."""
-        count = spread.events_of(self.schedule)
-        end = spread.window_end(self.schedule, first)
-        while written < count and self.capacity():
-            due = spread.due_of(self.schedule, first, written)
+    def _write(self, leaf: str, one: Begun) -> None:
+        """Prepare the events of one fire that are not written. The fire stays begun while events are not due yet. If
+        they are overdue, all that are left are planned anew, so that they do not start all at once."""
+        count = fire.events_of(self.schedule)
+        end = spread.window_end(self.schedule, one.first)
+        if end is not None and one.written < count and self._is_missed(fire.due_of(self.schedule, one, one.written)):
+            one = one._replace(resumed_at=self.now, resumed_from=one.written)
+        while one.written < count and self.capacity():
+            due = fire.due_of(self.schedule, one, one.written)
             if due >= self.horizon:
                 break
-            fire = fire_of(self.timer, leaf, nominal, due, written)
+            job = fire.fire_of(self.timer, leaf, one.nominal, due, one.written)
             # A fire that an outage delayed has its whole timeout from now on.
-            prepared_at = self.now if due < self.now - catch_up.MISSED_AFTER else None
-            self.fires.append(replace(fire, window_end=end, prepared_at=prepared_at))
-            written += 1
-        if written < count:
-            self.begun.append((nominal, first, written))
+            prepared_at = self.now if self._is_missed(due) else None
+            self.fires.append(replace(job, window_end=end, prepared_at=prepared_at))
+            one = one._replace(written=one.written + 1)
+        if one.written < count:
+            self.begun.append(one)
+
+    def _is_missed(self, due: Instant) -> bool:
+        return due < self.now - catch_up.MISSED_AFTER
 
     def _left(self, leaf: str, rule: Recurrence) -> int | None:
         return None if rule.repeats is None else max(rule.repeats - self.fired.get(leaf, 0), 0)
@@ -252,41 +243,6 @@ def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
         del upcoming[leaf]
     later = replace(timer, next=upcoming, rev=timer.rev + 1)
     return replace(later, wake_at=wakes_at(later, schedule))
-
-
-def fire_event(job: Job, kind: Literal["time", "elapsed", "absent"] = "time") -> Event:
-    """The event of a prepared fire. Its instant is the nominal one, and it is accepted at the due instant."""
-    due = job.due_at if job.due_at is not None else job.created_at
-    nominal = nominal_of(job)
-    which = (job.leaf, nominal, job.index) if job.index else (job.leaf, nominal)
-    source = ids.event_id(kind, job.schedule, job.generation, *which)
-    return Event(id=source, kind=kind, key=f"{kind}:{job.schedule}", instant=nominal, accepted_at=due)
-
-
-def nominal_of(job: Job) -> Instant:
-    """The nominal instant of a fire."""
-    due = job.due_at if job.due_at is not None else job.created_at
-    return due if job.nominal_at is None else job.nominal_at
-
-
-def fire_of(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int = 0) -> Job:
-    """The job of a fire, as the emitter writes it."""
-    job_id = ids.job_id(timer.schedule, timer.generation, f"fire:{nominal}:{leaf}:{index}")
-    return Job(
-        schedule=timer.schedule,
-        generation=timer.generation,
-        sort_key=sort_keys.fire(nominal, leaf, index),
-        job_id=job_id,
-        kind="fire",
-        state="PENDING_CONSTRAINTS",
-        created_at=due,
-        due_at=due,
-        nominal_at=None if nominal == due else nominal,
-        index=index,
-        accepted_at=due,
-        leaf=leaf,
-        wake_at=due,
-    )
 
 
 def _record(timer: Timer, leaf: str, missed: Skipped, now: Instant) -> Record:

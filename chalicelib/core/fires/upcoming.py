@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice, takewhile
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.fires import fire
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.time import expressions
@@ -35,8 +35,8 @@ def fires(
     name: str = "",
     until: Instant | None = None,
 ) -> list[Occurrence]:
-    """The next ``count`` fires of a schedule's timed leaves after ``now``, up to ``until``. Without a timer they are
-    those that the schedule ``name`` would have if it were enabled now."""
+    """The next ``count`` fires of a schedule's timed leaves that are due after ``now``, up to the nominal instant
+    ``until``. Without a timer they are those that the schedule ``name`` would have if it were enabled now."""
     known = timer if timer is not None else Timer(name, 0, 0, now, {})
     found: list[Occurrence] = []
     for leaf in tree.timed_leaves(schedule.trigger):
@@ -51,12 +51,12 @@ def fires(
 
 
 def _up_to(upcoming: Iterator[Occurrence], until: Instant) -> Iterator[Occurrence]:
-    return takewhile(lambda fire: fire.nominal <= until, upcoming)
+    return takewhile(lambda one: one.nominal <= until, upcoming)
 
 
 def preview(schedule: Schedule, now: Instant, count: int, timer: Timer | None = None) -> list[Instant]:
     """The nominal instants of the next ``count`` fires."""
-    return [fire.nominal for fire in fires(schedule, now, count, timer)]
+    return [one.nominal for one in fires(schedule, now, count, timer)]
 
 
 def per_day(schedule: Schedule) -> float | int:
@@ -74,11 +74,11 @@ def counted(schedule: Schedule) -> int | None:
 
 
 def _times(schedule: Schedule, timer: Timer, leaf: str, rule: Recurrence, now: Instant) -> Iterator[Occurrence]:
-    own = fire_timer.series(timer, schedule, leaf, rule)
+    own = fire.series(timer, schedule, leaf, rule)
     left = None if rule.repeats is None else rule.repeats - timer.fired.get(leaf, 0)
     # ``fired`` already counts the fires that the timer has prepared, which are those before its next instant.
     counted_from = timer.next.get(leaf, now)
-    nominal = own.after(now)
+    nominal = fire.first_ahead(own, now)
     while nominal is not None and left != 0:
         yield Occurrence(nominal, own.due(nominal))
         left = left - 1 if left is not None and nominal >= counted_from else left

@@ -16,7 +16,7 @@ from chalicelib.core import ids
 from chalicelib.core.access import grants
 from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import timer
+from chalicelib.core.fires import spread, timer
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import conditions, gather
 from chalicelib.core.jobs.facts import Facts
@@ -191,7 +191,11 @@ def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, servi
     if verdict is not None and not met and not forced:
         limit = tree.expires_at(schedule.trigger, job.leaves)
         return Wait(_earliest(deadline, limit, verdict.changes_at), "PENDING_TRIGGER", verdict.why)
-    held_up = _paused(job, facts, None if forced else deadline) or _ungranted(job, facts, None if forced else deadline)
+    held_up = (
+        _paused(job, facts, None if forced else deadline)
+        or _planned_anew(job, facts.schedule_state, schedule, now, None if forced else deadline)
+        or _ungranted(job, facts, None if forced else deadline)
+    )
     if held_up is not None:
         return held_up
     until = None if forced else deadline
@@ -311,6 +315,20 @@ def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
     reason = f" ({schedule_state.reason})" if schedule_state.reason else ""
     why = f"the schedule has been paused ({schedule_state.mode}) since {iso(schedule_state.mode_at)}{reason}"
     return Wait(deadline, "PENDING_CONSTRAINTS", why, job.queued_in is not None, "paused")
+
+
+def _planned_anew(
+    job: Job, schedule_state: ScheduleState | None, schedule: Schedule, now: Instant, deadline: Instant | None
+) -> Wait | None:
+    """The wait of an event whose fire a pause held up: the rest of the fire is spread again from the resume on (E2)."""
+    if schedule_state is None or job.kind != "fire" or is_repeated(job):
+        return None
+    due = spread.after_hold(job, schedule, schedule_state)
+    if due is None or due <= now:
+        return None
+    since = iso(schedule_state.mode_at)
+    why = f"the rest of this fire is spread again since the schedule was resumed at {since}; due at {iso(due)}"
+    return Wait(_earliest(deadline, due), "PENDING_CONSTRAINTS", why, job.queued_in is not None, "paused")
 
 
 def _ungranted(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:

@@ -30,8 +30,9 @@ class ScheduleState(StoredRow):
     nominal instants to skip. ``wake_at`` makes the row an outbox: Sluice has to check the jobs of the generation.
     ``wake_cursor`` is how far it has come, `woken_to`.
     ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are earlier
-    generations of a DAG's node. ``uncounted``: active runs may lack a permit of a group or pool that this version names
-    (`core/runs/counting.py`).
+    generations of a DAG's node. ``held_from`` is when the hold or backlog began that lasts, or that ended with the
+    resume at ``mode_at``; None without one. ``uncounted``: active runs may lack a permit of a group or pool that this
+    version names (`core/runs/counting.py`).
     """
 
     schedule: str
@@ -48,6 +49,7 @@ class ScheduleState(StoredRow):
     mode_at: Instant = 0
     former: tuple[int, ...] = ()
     uncounted: bool = False
+    held_from: Instant | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
     wake_cursor: str | None = None
@@ -100,8 +102,7 @@ class Timer(StoredRow):
     leaf whose repeats are used up.
 
     ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires whose events are not all
-    written yet (E2). Each has the nominal instant, the instant at which the first event is due, and how many are
-    written.
+    written yet (E2), each with the numbers of `core/fires/fire.py::Begun`.
     """
 
     schedule: str
@@ -110,7 +111,7 @@ class Timer(StoredRow):
     anchor: Instant
     next: Mapping[str, Instant]
     fired: Mapping[str, int] = field(default_factory=dict)
-    begun: tuple[tuple[Instant, Instant, int], ...] = ()
+    begun: tuple[tuple[int, ...], ...] = ()
     rev: int = 1
     wake_at: Instant | None = None
 

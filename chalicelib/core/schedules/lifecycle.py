@@ -14,18 +14,30 @@ from typing import Any, Literal
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import lifetime, upcoming
+from chalicelib.core.fires import fire, lifetime, upcoming
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.jobs import permits
 from chalicelib.core.limits import names
 from chalicelib.core.limits.writes import TrackRates
 from chalicelib.core.rows.definition import Definition, Listing
+from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.schedule import HISTORY, WAKE, Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.runs import counting
-from chalicelib.core.states import GATHERING_MODES, Mode
+from chalicelib.core.states import GATHERING_MODES, HOLDING_MODES, Mode
 from chalicelib.core.triggers import tree
-from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutState, Replace, Row, TrackStarts, Write
+from chalicelib.core.writes import (
+    CloseGeneration,
+    Create,
+    Delete,
+    EndTimer,
+    Put,
+    PutState,
+    Replace,
+    Row,
+    TrackStarts,
+    Write,
+)
 
 PauseMode = Literal["hold", "backlog", "drain"]
 TOMBSTONE_LIFE = 45 * DAY  # as long as an applied event: no older event can still be applied
@@ -49,8 +61,8 @@ def put(
 ) -> tuple[ScheduleState, list[Write]]:
     """Creates or replaces a schedule. ``enabled`` None keeps its mode; a new schedule is disabled (L2).
 
-    ``carry`` keeps the generation and its progress if the trigger is the same (L6); then ``timer``, the timer that was
-    read, continues.
+    ``carry`` keeps the generation and its progress if the trigger is the same (L6). ``timer`` is the timer that was
+    read: it continues, or what it has not prepared goes on record.
     """
     alive = schedule_state if schedule_state is not None and schedule_state.exists else None
     mode = _mode(alive, enabled)
@@ -73,7 +85,8 @@ def put(
     # In every mode, jobs may wait for an event that meets a constraint: a run-now, or the jobs that a drain launches.
     waking: list[Write] = [*(Put(row) for row in subscriptions(after, new, now) if row.leaf == WAKE), *end_timer]
     opened = _open(after, new, now) if mode in GATHERING_MODES else waking
-    return after, [PutState(after, schedule_state), *plan, *opened]
+    whole: list[Write] = [PutState(after, schedule_state), *plan, *opened]
+    return after, _with_rest(whole, alive, old, timer, now, "the schedule was replaced")
 
 
 def enable(
@@ -99,10 +112,10 @@ def enable(
 
 def pause(
     schedule_state: ScheduleState, schedule: Schedule, mode: PauseMode, stop: bool, now: Instant, by: str,
-    reason: str = "",
+    reason: str = "", timer: Timer | None = None,
 ) -> tuple[ScheduleState, list[Write]]:  # fmt: skip
     """Pauses a schedule. In hold and backlog it gathers but launches nothing; in drain it gathers nothing but
-    launches the jobs that it has (L4).
+    launches the jobs that it has (L4). What ``timer``, the timer that was read, has not prepared then goes on record.
 
     ``stop``: timeouts of jobs stop during the pause.
     """
@@ -110,16 +123,15 @@ def pause(
     if stop:
         pauses = (*pauses, (now, None))[-MAX_PAUSES:]
     # ``wake_at`` has all waiting jobs checked: they release permits, are detached or launched; timeouts may change.
-    after = _changed(schedule_state, mode, now, by, pauses=pauses, reason=reason, wake_at=now)
+    held_from = None if mode == "drain" else schedule_state.held_from if schedule_state.mode in HOLDING_MODES else now
+    after = _changed(schedule_state, mode, now, by, pauses=pauses, reason=reason, wake_at=now, held_from=held_from)
     rows = subscriptions(after, schedule, schedule_state.since)
     if mode == "drain":
         # The remaining jobs may wait for an event that meets a constraint, so the rows that wake them stay.
         index: list[Write] = [Delete(row) for row in rows if row.leaf != WAKE]
-        return after, [
-            PutState(after, schedule_state),
-            *index,
-            *(_end_timer(after, schedule) or _delete_timer(schedule_state, schedule)),
-        ]
+        ended = _end_timer(after, schedule) or _delete_timer(schedule_state, schedule)
+        plan: list[Write] = [PutState(after, schedule_state), *index, *ended]
+        return after, _with_rest(plan, schedule_state, schedule, timer, now, "the schedule was paused to drain")
     # The index rows change only between hold and backlog, and at the end of a drain.
     opened: list[Write] = []
     if schedule_state.mode == "drain":
@@ -135,9 +147,8 @@ def resume(
 ) -> tuple[ScheduleState, list[Write]]:
     """Enables a paused schedule in the same generation, so waiting jobs continue (L4). The schedule state is an outbox
     until all jobs are woken."""
-    after = _changed(
-        schedule_state, "enabled", now, by, pauses=_ended_pauses(schedule_state, now), reason="", wake_at=now
-    )
+    pauses, held_from = _ended_pauses(schedule_state, now), schedule_state.held_from
+    after = _changed(schedule_state, "enabled", now, by, pauses=pauses, reason="", wake_at=now, held_from=held_from)
     plan: list[Write] = []
     if schedule_state.mode == "drain":
         after = replace(after, since=now)
@@ -148,9 +159,11 @@ def resume(
 
 
 def disable(
-    schedule_state: ScheduleState, schedule: Schedule, now: Instant, by: str, mode: Mode = "disabled"
-) -> tuple[ScheduleState, list[Write]]:
-    """Disables a schedule, or with ``mode`` deleted closes it for `delete`. A waiting run-now stays unless deleted."""
+    schedule_state: ScheduleState, schedule: Schedule, now: Instant, by: str, timer: Timer | None = None,
+    mode: Mode = "disabled",
+) -> tuple[ScheduleState, list[Write]]:  # fmt: skip
+    """Disables a schedule, or with ``mode`` deleted closes it for `delete`. A waiting run-now stays unless deleted.
+    What ``timer``, the timer that was read, has not prepared goes on record."""
     # If a pause stopped the timeout of a run-now, the timeout continues now, so the jobs have to be checked.
     was_stopped = mode == "disabled" and any(ended is None for _, ended in schedule_state.pauses)
     pauses, wake_at = _ended_pauses(schedule_state, now), now if was_stopped else None
@@ -159,15 +172,16 @@ def disable(
     closed = [*_close(schedule_state, schedule, now, keep_timer=bool(end_timer)), *end_timer]
     if mode != "deleted":  # the generation stays, and so do the index rows that wake a run-now
         closed = [write for write in closed if not (isinstance(write, Delete) and _wakes(write.row))]
-    return after, [PutState(after, schedule_state), *closed]
+    plan: list[Write] = [PutState(after, schedule_state), *closed]
+    return after, _with_rest(plan, schedule_state, schedule, timer, now, f"the schedule was {mode}")
 
 
 def delete(
-    schedule_state: ScheduleState, schedule: Schedule, now: Instant, by: str
+    schedule_state: ScheduleState, schedule: Schedule, now: Instant, by: str, timer: Timer | None = None
 ) -> tuple[ScheduleState, list[Write]]:
     """Deletes a schedule. Its state row stays as a small tombstone, so that a later schedule of the same name gets a
     higher generation."""
-    after, plan = disable(schedule_state, schedule, now, by, mode="deleted")
+    after, plan = disable(schedule_state, schedule, now, by, timer, mode="deleted")
     if ids.is_of_message(schedule_state.schedule):
         expiring = replace(after, expires_at=now + HISTORY)
         plan = [PutState(expiring, schedule_state) if isinstance(write, PutState) else write for write in plan]
@@ -188,11 +202,12 @@ def complete(
 
 
 def skip(
-    schedule_state: ScheduleState, at: Instant, wanted: bool, now: Instant, by: str
+    schedule_state: ScheduleState, schedule: Schedule, at: Instant, wanted: bool, now: Instant, by: str
 ) -> tuple[ScheduleState, list[Write]]:
-    """Skips the occurrence at ``at``, or with ``wanted`` False no longer skips it (L19). Skips older than a day are
-    removed."""
-    kept = {instant for instant in schedule_state.skips if instant > now - DAY and instant != at}
+    """Skips the occurrence at ``at``, or with ``wanted`` False no longer skips it (L19). Skips of occurrences that were
+    over a day ago are removed."""
+    over = now - DAY - fire.longest_delay(schedule)
+    kept = {instant for instant in schedule_state.skips if instant > over and instant != at}
     skips = tuple(sorted(kept | {at} if wanted else kept))
     after = replace(schedule_state, skips=skips, rev=schedule_state.rev + 1)
     return after, [PutState(after, schedule_state)]
@@ -249,7 +264,8 @@ def _state_row(
         if same or not ids.is_dag_node(name)
         else (*schedule_state.former, schedule_state.generation)[-MAX_FORMER:]
     )
-    after = replace(after, expires_at=None, former=former)
+    held_from = schedule_state.held_from if same or mode in HOLDING_MODES else None
+    after = replace(after, expires_at=None, former=former, held_from=held_from)
     wake_at = schedule_state.wake_at if same else None
     after = replace(after, rev=schedule_state.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at)
     return after if mode == schedule_state.mode else replace(after, mode_at=now, reason="")
@@ -257,7 +273,7 @@ def _state_row(
 
 def _changed(schedule_state: ScheduleState, mode: Mode, now: Instant, by: str, **fields: Any) -> ScheduleState:
     changes: dict[str, Any] = {"mode": mode, "updated_at": now, "by": by, "rev": schedule_state.rev + 1}
-    changes |= {"wake_at": None, "expires_at": None}
+    changes |= {"wake_at": None, "expires_at": None, "held_from": None}
     changes["mode_at"] = schedule_state.mode_at if mode == schedule_state.mode else now
     return replace(schedule_state, **(changes | fields))
 
@@ -298,6 +314,34 @@ def _close(schedule_state: ScheduleState, schedule: Schedule, now: Instant, keep
     plan += [Delete(row) for row in subscriptions(schedule_state, schedule, now) if gathers or row.leaf == WAKE]
     has_timer = gathers or schedule_state.mode == "completed" or schedule.ttl is not None
     return [*plan, *_delete_timer(schedule_state, schedule)] if has_timer and not keep_timer else plan
+
+
+def _with_rest(
+    plan: list[Write], alive: ScheduleState | None, schedule: Schedule | None, timer: Timer | None, now: Instant,
+    why: str,
+) -> list[Write]:  # fmt: skip
+    """The plan that ends a generation, with a record of the fires that have come and that its timer has not prepared.
+    They have no jobs, so no other step puts them on record. The plan then expects the timer as it was read."""
+    if alive is None or schedule is None or timer is None or timer.generation != alive.generation:
+        return plan
+    rest = fire.unprepared(timer, schedule, now) if alive.mode in GATHERING_MODES else None
+    if rest is None:
+        return plan
+    ended = [EndTimer(timer, _timer_after(write)) if _is_of_timer(write) else write for write in plan]
+    record_id = ids.job_id(timer.schedule, timer.generation, f"unprepared:{now}")
+    reason = f"{rest.text} had not been prepared when {why}"
+    return [
+        *ended,
+        Put(new_record(record_id, "DROPPED", timer.schedule, timer.generation, reason, now, count=rest.events)),
+    ]
+
+
+def _is_of_timer(write: Write) -> bool:
+    return isinstance(write, Put | Delete) and isinstance(write.row, Timer)
+
+
+def _timer_after(write: Write) -> Timer | None:
+    return write.row if isinstance(write, Put) and isinstance(write.row, Timer) else None
 
 
 def _wakes(row: Row) -> bool:

@@ -1,9 +1,11 @@
-"""Refuse a request for what is past. Stored schedules are not checked: what was valid stays valid (decision 57)."""
+"""Refuse a request for what is past, and for windows that a timer cannot keep. Stored schedules are not checked: what
+was valid stays valid (decision 57)."""
 
 from __future__ import annotations
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import Problems, SluiceError, invalid
+from chalicelib.core.fires import fire
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
 from chalicelib.core.triggers import tree
 
@@ -12,7 +14,8 @@ LATE: Millis = MINUTE
 
 
 def check(schedule: Schedule, now: Instant, before: Schedule | None = None) -> None:
-    """Raise ``invalid`` if the schedule has ended before ``now``, or if a time of its trigger never fires from then on.
+    """Raise ``invalid`` if the schedule has ended before ``now``, if a time of its trigger never fires from then on, or
+    if too many windows of its fires overlap.
 
     ``before`` is the schedule that this one replaces without a new generation. What that one has already is not
     checked, so that an app whose one-off is over stays deployable. The schedule must be resolved.
@@ -26,6 +29,9 @@ def check(schedule: Schedule, now: Instant, before: Schedule | None = None) -> N
             bounds = ", its start or its end" if field.endswith(".expression") else ""
             hint = f"correct it{bounds}, or remove the schedule: it would never fire"
             problems.add(_past(field, value, now, hint))
+    if before is None or (before.trigger, before.spread) != (schedule.trigger, schedule.spread):
+        with problems.caught():
+            fire.check_windows(schedule, now)
     problems.end()
 
 

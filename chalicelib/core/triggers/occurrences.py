@@ -67,6 +67,18 @@ class Series:
     def due(self, nominal: Instant) -> Instant:
         return jittered(self.rule, self.anchor, nominal, self.seed)
 
+    @property
+    def begins(self) -> Instant:
+        """Nominal instants of this generation come strictly after this one. A ``due_time`` may be the anchor itself."""
+        return self.anchor - 1 if _when(self.rule.due_time, self.anchor) == self.anchor else self.anchor
+
+    def due_bound(self, instant: Instant) -> Instant:
+        """The bound that separates the nominal instants by when they are due: those before it are due before
+        ``instant``, the others at ``instant`` or later. Without jitter it is ``instant``."""
+        longest = self.rule.jitter_millis
+        last = self.last_by(instant, instant - longest) if longest else None
+        return last if last is not None and self.due(last) >= instant else instant
+
     def last_by(self, instant: Instant, first: Instant) -> Instant | None:
         """The last nominal instant from ``first`` on that is not after ``instant``; None if there is none. The search
         goes back in growing spans, so that seconds over years cost no more than hours over a day."""

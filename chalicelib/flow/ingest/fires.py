@@ -7,6 +7,7 @@ fire was prepared. So it is decided again when the fire is due; if it moved, the
 from __future__ import annotations
 
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import fire
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import check, gather
@@ -31,7 +32,7 @@ def is_event(job: Job, facts: Facts, now: Instant) -> bool:
     current = (
         schedule_state.generation == job.generation
         and schedule_state.mode in GATHERING_MODES
-        and fire_timer.nominal_of(job) not in schedule_state.skips
+        and fire.nominal_of(job) not in schedule_state.skips
     )
     current = current and fire_timer.unwanted(job, schedule) is None
     return current and not tree.is_single_time(schedule.trigger)
@@ -57,7 +58,7 @@ def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
 def _count(
     ports: Ports, job: Job, schedule_state: ScheduleState, leaf: TimedLeaf, schedule: Schedule, now: Instant
 ) -> str:
-    event = fire_timer.fire_event(job, leaf.type)
+    event = fire.fire_event(job, leaf.type)
     row = Subscription(
         event.key,
         job.schedule,

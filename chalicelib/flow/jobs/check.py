@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chalicelib.core.constraints import approval
-from chalicelib.core.fires import timer
+from chalicelib.core.fires import fire
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.jobs import check, claim, gather
 from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Duplicate, Expire, Launch, MakeRoom, Skip, Wait
@@ -139,7 +139,7 @@ def _launch(
         if not names.is_admission(limit_name)
     )
     why = f"{decision.why}{approval.words_of(job.approvals)}"
-    ready = replace(job, reason=why, event=timer.fire_event(job) if job.kind == "fire" else job.event)
+    ready = replace(job, reason=why, event=fire.fire_event(job) if job.kind == "fire" else job.event)
     paces, route = limit_route.paces_of(route.take), limit_route.prepared(route, ports.clock.now())
     units = returns.units_of(route.take, job.units)
     uri = ports.payloads.context_uri(job.job_id)

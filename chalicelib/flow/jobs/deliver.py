@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import Any
 
-from chalicelib.core.fires import timer
+from chalicelib.core.fires import fire
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.check import Launch
@@ -124,7 +124,7 @@ def deliver(
 
 def called_run(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> Run:
     """The run that a job becomes if it is delivered now, with this call counted as its next try."""
-    ready = replace(job, reason=why, event=timer.fire_event(job) if job.kind == "fire" else job.event)
+    ready = replace(job, reason=why, event=fire.fire_event(job) if job.kind == "fire" else job.event)
     run = claim.build_run(ready, facts, (), ports.payloads.context_uri(job.job_id), now)
     return _called_at(replace(run, calls=job.tries + 1), job, now)
 

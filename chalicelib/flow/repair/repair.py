@@ -19,7 +19,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.build import status_event
 from chalicelib.core.events.partitions import ObjectCreated
-from chalicelib.core.fires.timer import fire_event
+from chalicelib.core.fires.fire import fire_event
 from chalicelib.core.instants import SECOND, Instant, iso
 from chalicelib.core.jobs import claim
 from chalicelib.core.limits import names, returns

@@ -92,7 +92,7 @@ def planned(
     if alive and lookup.is_same(stored, name, sent) and (enabled is None or enabled == (alive.mode != "disabled")):
         return Change(alive, alive, new)
     carry = document.on_update == "carry"
-    timer = ports.catalog.timer(name) if carry else None
+    timer = ports.catalog.timer(name) if carry else lookup.timer_of(ports, alive, old)
     if not checked:
         past.check(new, now, None if is_started_by(alive, enabled) else old)
     after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry, timer)
@@ -135,7 +135,8 @@ def disable(ports: Ports, name: str, by: str) -> ScheduleState:
         schedule_state, schedule = existing(ports, name)
         if schedule_state.mode == "disabled":
             return schedule_state
-        after, plan = lifecycle.disable(schedule_state, schedule, ports.clock.now(), by)
+        timer = lookup.timer_of(ports, schedule_state, schedule)
+        after, plan = lifecycle.disable(schedule_state, schedule, ports.clock.now(), by, timer)
         if ports.ledger.commit(plan) is None:
             drain(ports, name, schedule_state.generation)
             wake.all_of(ports, name)
@@ -148,7 +149,8 @@ def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> Non
     for _ in range(MAX_CONFLICTS):
         schedule_state, schedule = existing(ports, name)
         _expect(if_match, schedule_state, name)
-        _, plan = lifecycle.delete(schedule_state, schedule, ports.clock.now(), by)
+        timer = lookup.timer_of(ports, schedule_state, schedule)
+        _, plan = lifecycle.delete(schedule_state, schedule, ports.clock.now(), by, timer)
         if ports.ledger.commit(plan) is None:
             drain(ports, name, schedule_state.generation)
             backfill.notice(ports, name)

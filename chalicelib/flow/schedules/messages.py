@@ -83,7 +83,8 @@ def delete(ports: Ports, app: str, name: str, by: str, if_match: int | None = No
         schedule_state, schedule = _living(ports, full)
         if if_match is not None and if_match != schedule_state.version:
             raise errors.changed_meanwhile(f"message {shown(full)}")
-        _, plan = lifecycle.delete(schedule_state, schedule, ports.clock.now(), by)
+        timer = lookup.timer_of(ports, schedule_state, schedule)
+        _, plan = lifecycle.delete(schedule_state, schedule, ports.clock.now(), by, timer)
         if ports.ledger.commit(plan) is None:
             drain(ports, full, schedule_state.generation)
             return

@@ -7,19 +7,19 @@ from dataclasses import replace
 from chalicelib.core import errors
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.fires import fire
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import check, gather
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import PAUSED_MODES
-from chalicelib.core.triggers import occurrences, tree
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
-from chalicelib.flow import wake
+from chalicelib.flow import lookup, wake
 from chalicelib.flow.fires.emit import emit_soon
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import waiting
@@ -44,7 +44,8 @@ def pause(
             return schedule_state
         if schedule_state.mode not in ("enabled", *PAUSED_MODES):
             raise _not_running(schedule_state, "pause")
-        after, plan = lifecycle.pause(schedule_state, schedule, mode, stop_timeouts, now, by, reason)
+        timer = lookup.timer_of(ports, schedule_state, schedule) if mode == "drain" else None
+        after, plan = lifecycle.pause(schedule_state, schedule, mode, stop_timeouts, now, by, reason, timer)
         plan += close(ports, schedule_state, schedule, now) if mode == "drain" else _reopened(ports, schedule_state)
         if ports.ledger.commit(plan) is None:
             if mode == "drain":
@@ -87,7 +88,7 @@ def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> 
             raise _not_running(schedule_state, "skip an occurrence of")
         if wanted:
             _check_occurrence(ports, name, schedule, at, now)
-        after, plan = lifecycle.skip(schedule_state, at, wanted, now, by)
+        after, plan = lifecycle.skip(schedule_state, schedule, at, wanted, now, by)
         if len(after.skips) > lifecycle.MAX_SKIPS:
             hint = "disable or pause the schedule to leave out more"
             raise invalid("at", f"at most {lifecycle.MAX_SKIPS} skipped occurrences", "one more", hint)
@@ -145,18 +146,12 @@ def _reopened(ports: Ports, schedule_state: ScheduleState) -> list[Write]:
 
 def _check_occurrence(ports: Ports, name: str, schedule: Schedule, at: Instant, now: Instant) -> None:
     """Raise ``invalid`` unless ``at`` is an upcoming fire of the schedule's times."""
-    timer = ports.catalog.timer(name)
-    anchor = timer.anchor if timer else now
-    rules = tree.recurrences(schedule.trigger)
-    if at > now and any(occurrences.is_occurrence(rule, anchor, at) for rule in rules) and not _is_over(schedule, at):
+    timer = ports.catalog.timer(name) or Timer(name, 0, 0, now, {})
+    if fire.is_ahead(timer, schedule, at, now):
         return
-    upcoming = ", ".join(iso(fire) for fire in fire_upcoming.preview(schedule, now, SHOWN, timer))
-    hint = f"the next ones are {upcoming}" if rules and upcoming else "it has no time trigger"
+    upcoming = ", ".join(iso(nominal) for nominal in fire_upcoming.preview(schedule, now, SHOWN, timer))
+    hint = f"the next ones are {upcoming}" if upcoming else "it has no time trigger"
     raise invalid("at", "an upcoming fire of this schedule", iso(at), hint)
-
-
-def _is_over(schedule: Schedule, at: Instant) -> bool:
-    return schedule.ends_at is not None and at > schedule.ends_at
 
 
 def _stands_still(schedule_state: ScheduleState) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import upcoming
-from chalicelib.core.instants import HOUR, Instant, iso
+from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.flow.facts import Parsed
@@ -111,9 +111,8 @@ def _states(ports: Ports, names: set[str]) -> tuple[Ports, dict[str, ScheduleSta
 def _fires(
     schedule: Schedule, timer: Timer, since: Instant, until: Instant, share: int
 ) -> tuple[Sequence[upcoming.Occurrence], Instant]:
-    """The fires of a schedule from ``since`` to ``until``, and the instant up to which they are complete. A fire may be
-    due some time after its nominal instant."""
-    fires = upcoming.fires(schedule, since - HOUR, share, timer, until=until)
+    """The fires of a schedule from ``since`` to ``until``, and the instant up to which they are complete."""
+    fires = upcoming.fires(schedule, since - 1, share, timer, until=until)
     end = fires[-1].due if len(fires) == share else waiting.EVER
     return fires, end
 

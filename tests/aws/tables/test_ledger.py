@@ -26,7 +26,7 @@ from chalicelib.core.rows.event import LastArrival
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Failures, ScheduleState
+from chalicelib.core.rows.schedule import Failures, ScheduleState, Timer
 from chalicelib.core.writes import (
     ClearStateWake,
     CloseGeneration,
@@ -35,6 +35,7 @@ from chalicelib.core.writes import (
     DeleteJob,
     DeleteNotice,
     EndLease,
+    EndTimer,
     ExpectMode,
     ExpectNoneGathering,
     ExpectOpen,
@@ -315,6 +316,19 @@ def test_a_pending_notice_is_removed_once_and_as_it_was_read(dynamo: Dynamo) -> 
     assert not ok(dynamo, DeleteNotice(rows.notice()))
     assert ok(dynamo, DeleteNotice(rows.notice(rev=2)))
     assert not ok(dynamo, DeleteNotice(rows.notice(rev=2)))
+
+
+def test_a_timer_ends_once_and_as_it_was_read(dynamo: Dynamo) -> None:
+    timer = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {"0": NOON}, wake_at=NOON)
+    following = replace(timer, generation=timer.generation + 1)
+    assert ok(dynamo, Put(timer))
+    for read in (replace(timer, rev=2), following, replace(timer, anchor=timer.anchor + 1)):
+        assert not ok(dynamo, EndTimer(read))
+        assert not ok(dynamo, EndTimer(read, following))
+    assert ok(dynamo, EndTimer(timer, following))
+    assert dynamo.timer(timer.schedule) == following
+    assert ok(dynamo, EndTimer(following))
+    assert dynamo.timer(timer.schedule) is None
 
 
 def test_a_batch_over_the_dynamodb_limit_is_written_repeatably(dynamo: Dynamo) -> None:

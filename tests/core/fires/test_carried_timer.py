@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import spread
+from chalicelib.core.fires import fire
 from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.fires.fire import Begun
 from chalicelib.core.instants import MINUTE, SECOND, Instant, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Timer
@@ -34,8 +35,8 @@ def ticks(
     for now in range(start, end, MINUTE):
         while True:
             emission = fire_timer.emit(timer, of, now, now + AHEAD)
-            rows |= {fire.sort_key: fire for fire in emission.fires}
-            hints += [(fire.sort_key, fire.due_at or 0) for fire in emission.fires]
+            rows |= {one.sort_key: one for one in emission.fires}
+            hints += [(one.sort_key, one.due_at or 0) for one in emission.fires]
             timer = emission.timer
             if not emission.more:
                 break
@@ -62,15 +63,15 @@ def test_every_fire_to_come_has_the_new_events_each_hinted_once(
     ticks(timer, new, now, now + 6 * MINUTE, rows, hints)
 
     wanted = {
-        (f"FIRE#{iso(nominal)}#0#{index}", spread.due_of(new, nominal, index))
+        (f"FIRE#{iso(nominal)}#0#{index}", fire.due_of(new, Begun(nominal, nominal, 0), index))
         for nominal in range(NOON + STEP, now + 4 * MINUTE, STEP)
-        for index in range(spread.events_of(new))
+        for index in range(fire.events_of(new))
         if nominal > now
     }
     there = {
         (place, row.due_at)
         for place, row in rows.items()
-        if fire_timer.unwanted(row, new) is None and now < fire_timer.nominal_of(row) < now + 4 * MINUTE
+        if fire_timer.unwanted(row, new) is None and now < fire.nominal_of(row) < now + 4 * MINUTE
     }
     assert there == wanted
     assert {hint: hints.count(hint) for hint in wanted} == dict.fromkeys(wanted, 1)
@@ -87,7 +88,7 @@ def test_an_update_loses_no_event_of_a_fire_in_progress(
     timer = ticks(first_timer(old), old, NOON, now, rows, [])
     ticks(fire_timer.carried(timer, old, new, 2, now), new, now, now + 6 * MINUTE, rows, [])
     for nominal in range(NOON + STEP, now, STEP):
-        numbers = sorted(row.index for row in rows.values() if fire_timer.nominal_of(row) == nominal)
+        numbers = sorted(row.index for row in rows.values() if fire.nominal_of(row) == nominal)
         assert numbers == list(range(len(numbers)))
         assert len(numbers) >= min(old.spread.count, new.spread.count) if old.spread and new.spread else True
 

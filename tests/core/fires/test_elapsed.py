@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chalicelib.core.fires import fire, upcoming
 from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, parse_instant
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.time import windows
@@ -99,10 +99,10 @@ def test_t18_after_an_outage_a_deadline_of_today_is_not_lost() -> None:
 
 
 def test_t13_the_due_instant_is_an_event_of_its_own_kind() -> None:
-    fire = fire_timer.emit(timer(ELAPSED), schedule(ELAPSED), NOON, NOON + 5 * HOUR).fires[0]
-    elapsed, absent = fire_timer.fire_event(fire, "elapsed"), fire_timer.fire_event(fire, "absent")
+    prepared = fire_timer.emit(timer(ELAPSED), schedule(ELAPSED), NOON, NOON + 5 * HOUR).fires[0]
+    elapsed, absent = fire.fire_event(prepared, "elapsed"), fire.fire_event(prepared, "absent")
     assert (elapsed.kind, elapsed.accepted_at) == ("elapsed", NOON + 4 * HOUR)
-    assert len({elapsed.id, absent.id, fire_timer.fire_event(fire).id}) == 3
+    assert len({elapsed.id, absent.id, fire.fire_event(prepared).id}) == 3
 
 
 def test_only_a_timed_leaf_has_a_timer() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chalicelib.core.fires import fire, upcoming
 from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.rows.schedule import Timer
 from tests.core.builders import NAME, NOON, PARTITION, TICK, all_of, any_of, brief, schedule, schedule_state, thorough
@@ -66,10 +66,10 @@ def test_t4_a_prepared_fire_is_a_job_due_at_its_nominal_instant() -> None:
 
 def test_t4_fire_event_has_its_nominal_instant_whenever_checked() -> None:
     first, second, *_ = due(TICK, NOON).fires
-    event = fire_timer.fire_event(first)
-    assert event == fire_timer.fire_event(first)
+    event = fire.fire_event(first)
+    assert event == fire.fire_event(first)
     assert (event.kind, event.instant, event.accepted_at) == ("time", NOON + 10 * SECOND, NOON + 10 * SECOND)
-    assert event.id != fire_timer.fire_event(second).id
+    assert event.id != fire.fire_event(second).id
 
 
 def test_o3_preparing_fires_again_after_a_crash_makes_equal_rows() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core import ids
-from chalicelib.core.fires import timer
+from chalicelib.core.fires import fire, timer
 from chalicelib.core.instants import HOUR, MINUTE, Instant, iso
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
@@ -31,9 +31,9 @@ def test_t4_a_fire_is_the_event_of_its_nominal_accepted_when_due(
     fields: dict[str, Any], which: tuple[object, ...], nominal: Instant, due: Instant
 ) -> None:
     row = replace(PREPARED, **fields)
-    assert timer.nominal_of(row) == nominal
+    assert fire.nominal_of(row) == nominal
     source = ids.event_id("absent", NAME, 7, *which)
-    assert timer.fire_event(row, "absent") == Event(source, "absent", f"absent:{NAME}", nominal, due)
+    assert fire.fire_event(row, "absent") == Event(source, "absent", f"absent:{NAME}", nominal, due)
 
 
 # -- fires that an update makes useless ----------------------------------------------------------------------------

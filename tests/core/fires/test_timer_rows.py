@@ -97,13 +97,13 @@ def test_t1_a_jittered_fire_has_a_deterministic_due_instant() -> None:
     assert fire_timer.emit(timer, schedule(document), NOON, due + 1).fires == (fire(TEN, due, nominal_at=TEN),)
 
 
-def test_e2_fires_in_progress_are_bounded_and_the_next_one_waits() -> None:
-    """Each fire has a second event an hour later, so no fire of this hour is written completely."""
-    slow = {"count": 2, "over": "2h"}
-    step = fire_timer.emit(first(EVERY_MINUTE, spread=slow), schedule(EVERY_MINUTE, spread=slow), NOON, NOON + HOUR)
-    assert [at.due_at for at in step.fires] == [NOON + minute * MINUTE for minute in range(1, 51)]
-    assert step.timer.begun == tuple((NOON + m * MINUTE, NOON + m * MINUTE, 1) for m in range(1, 51))
-    assert (step.timer.next, step.timer.wake_at) == ({"0": NOON + 51 * MINUTE}, NOON + HOUR + MINUTE)
+def test_e2_windows_that_overlap_stop_no_fire() -> None:
+    """Each fire has a second event two hours later, so no fire of these two hours is written completely."""
+    slow, end = {"count": 2, "over": "4h"}, NOON + 2 * HOUR
+    step = fire_timer.emit(first(EVERY_MINUTE, spread=slow), schedule(EVERY_MINUTE, spread=slow), NOON, end)
+    assert [at.due_at for at in step.fires] == [NOON + minute * MINUTE for minute in range(1, 120)]
+    assert step.timer.begun == tuple((NOON + m * MINUTE, NOON + m * MINUTE, 1) for m in range(1, 120))
+    assert (step.timer.next, step.timer.wake_at) == ({"0": end}, end)
     assert step.more is False
 
 

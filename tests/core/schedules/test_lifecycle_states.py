@@ -199,6 +199,6 @@ def test_l19_a_skip_of_over_a_day_ago_is_forgotten() -> None:
     skips = (NOW - DAY, NOW - DAY + 1, NOW + DAY)
     before = replace(HELD, skips=skips)
     wanted = replace(before, skips=(NOW - DAY + 1, NOW, NOW + DAY), rev=5)
-    assert lifecycle.skip(before, NOW, True, NOW, ME) == (wanted, [PutState(wanted, before)])
+    assert lifecycle.skip(before, schedule(TICK), NOW, True, NOW, ME) == (wanted, [PutState(wanted, before)])
     back = replace(before, skips=(NOW - DAY + 1,), rev=5)
-    assert lifecycle.skip(before, NOW + DAY, False, NOW, ME) == (back, [PutState(back, before)])
+    assert lifecycle.skip(before, schedule(TICK), NOW + DAY, False, NOW, ME) == (back, [PutState(back, before)])

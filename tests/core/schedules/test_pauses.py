@@ -239,10 +239,10 @@ def test_l2_an_update_keeps_a_pause_and_its_stopped_timeouts(mode: PauseMode) ->
 
 
 def test_l19_an_occurrence_is_skipped_once_and_can_be_restored() -> None:
-    once, plan = lifecycle.skip(OPEN, LATER + DAY, True, LATER, ME)
+    once, plan = lifecycle.skip(OPEN, schedule(TICK), LATER + DAY, True, LATER, ME)
     assert plan == [PutState(once, OPEN)]
-    both, _ = lifecycle.skip(once, LATER + HOUR, True, LATER, ME)
+    both, _ = lifecycle.skip(once, schedule(TICK), LATER + HOUR, True, LATER, ME)
     assert (both.skips, both.rev, both.mode) == ((LATER + HOUR, LATER + DAY), 6, "enabled")
-    assert lifecycle.skip(both, LATER + HOUR, True, LATER, ME)[0].skips == both.skips
-    assert lifecycle.skip(both, LATER + HOUR, False, LATER, ME)[0].skips == (LATER + DAY,)
-    assert lifecycle.skip(both, NOON + 9 * DAY, True, NOON + 5 * DAY, ME)[0].skips == (NOON + 9 * DAY,)
+    assert lifecycle.skip(both, schedule(TICK), LATER + HOUR, True, LATER, ME)[0].skips == both.skips
+    assert lifecycle.skip(both, schedule(TICK), LATER + HOUR, False, LATER, ME)[0].skips == (LATER + DAY,)
+    assert lifecycle.skip(both, schedule(TICK), NOON + 9 * DAY, True, NOON + 5 * DAY, ME)[0].skips == (NOON + 9 * DAY,)

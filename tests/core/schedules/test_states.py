@@ -104,7 +104,7 @@ def test_l18_a_new_description_keeps_the_times_of_drain_and_hold(left_out: bool)
     held, _ = lifecycle.pause(schedule_state(), schedule(PARTITION), "hold", False, NOON + MINUTE, ME)
     draining, held = put(DESCRIBED, draining), put(schedule(TICK, owner="bob"), held)
     if left_out:
-        draining, _ = lifecycle.skip(draining, NOON + DAY, True, LATER, ME)
+        draining, _ = lifecycle.skip(draining, schedule(TICK), NOON + DAY, True, LATER, ME)
 
     def due(at: int) -> Any:
         known = facts(schedule_state=draining, schedule=DESCRIBED)

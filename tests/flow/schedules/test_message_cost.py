@@ -75,7 +75,7 @@ COSTS: dict[str, tuple[Cost, tuple[Callable[[World], None], ...]]] = {
     "a new one to a target of its own": (Cost(4, 5), (own,)),
     "a new one to a workflow": (Cost(4, 4), (workflow,)),
     "the same again, or another over it": (Cost(6, 6), (plain, plain)),
-    "a delete": (Cost(6, 4), (gone, plain)),
+    "a delete": (Cost(7, 4), (gone, plain)),
 }
 
 

@@ -1,0 +1,209 @@
+"""What a fire is: its nominal instant, when its events are due, and how far they are prepared (E2, T6).
+
+A fire is *nominal* at the instant that its trigger names. Its first event is *due* then or, with jitter, later; a
+spread makes the others due after it. The emitter prepares an event as a job before it is due. At any instant a fire is
+
+- *ahead*: its first event is not due yet. It is upcoming, and may be skipped.
+- *unprepared*: its nominal instant has come, and some of its events are no jobs yet. They are due later, or an outage
+  of the emitter delays them.
+- *prepared*: all of its events are jobs, which have runs or records from then on.
+
+Previews, skips, catch-up, updates and repairs ask this module and `Series`. None of them compares a nominal instant
+with the clock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from chalicelib.core import ids
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import Instant, Millis, iso
+from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.occurrences import Recurrence, Series
+
+MAX_COUNTED = 10_000  # unprepared fires that are counted one by one
+# Windows that overlap: each is an entry of 30 bytes in the row of the timer, which each emission writes.
+MAX_WINDOWS = 1_000
+
+
+class Begun(NamedTuple):
+    """A fire whose events are not all prepared, as a timer stores it: its nominal instant, when its first event was
+    due, and how many events are prepared. ``resumed_at`` (0: never): the events from number ``resumed_from`` on were
+    overdue then, and are planned anew from this instant on."""
+
+    nominal: Instant
+    first: Instant
+    written: int
+    resumed_at: Instant = 0
+    resumed_from: int = 0
+
+    @property
+    def stored(self) -> tuple[int, ...]:
+        """The numbers in the row of the timer."""
+        return tuple(self) if self.resumed_at else tuple(self)[:3]
+
+
+@dataclass(frozen=True, slots=True)
+class Unprepared:
+    """``events`` of ``fires`` fires are not prepared, although their nominal instants, from ``first`` to ``last``, have
+    come. ``exact`` is False if there are more fires than `MAX_COUNTED`."""
+
+    fires: int
+    events: int
+    first: Instant
+    last: Instant
+    exact: bool = True
+
+    @property
+    def text(self) -> str:
+        """What is not prepared, in words: ``47 events of the fire of 2026-03-02T12:00:00.000Z``."""
+        of = f"the fire of {iso(self.first)}"
+        if self.fires > 1:
+            of = f"{self.fires} fires from {iso(self.first)} to {iso(self.last)}"
+        if self.events == self.fires:
+            return of if self.exact else f"at least {of}"
+        return f"{'' if self.exact else 'at least '}{self.events} event{'s' if self.events > 1 else ''} of {of}"
+
+
+def series(timer: Timer, schedule: Schedule, leaf: str, rule: Recurrence) -> Series:
+    """The series of fires of a time leaf."""
+    return Series(rule, timer.anchor, schedule.ends_at, f"{timer.schedule}#{leaf}")
+
+
+def all_series(timer: Timer, schedule: Schedule) -> Iterator[tuple[str, Series]]:
+    """The series of each time leaf, by the leaf's id. Leaves that are evaluated when they are due have none."""
+    for leaf in tree.timed_leaves(schedule.trigger):
+        rule = leaf.trigger.recurrence()
+        if rule is not None:
+            yield leaf.id, series(timer, schedule, leaf.id, rule)
+
+
+def begun(timer: Timer) -> list[Begun]:
+    """The fires of a timer whose events are not all prepared."""
+    return [Begun(*entry) for entry in timer.begun]
+
+
+def events_of(schedule: Schedule) -> int:
+    """The number of events of a fire."""
+    return schedule.spread.count if schedule.spread else 1
+
+
+def due_of(schedule: Schedule, fire: Begun, index: int) -> Instant:
+    """When the event ``index`` of a fire is due. Events are evenly spaced over the window, which begins with the first
+    one. Those that were overdue when they were prepared are spaced over the rest of the window, but not at less than
+    half of their distance; what does not fit comes after the window."""
+    spread = schedule.spread
+    if not spread:
+        return fire.first
+    if not fire.resumed_at or index < fire.resumed_from:
+        return fire.first + index * spread.span // spread.count
+    left = spread.count - fire.resumed_from
+    rest = max(fire.first + spread.span - fire.resumed_at, left * spread.span // (2 * spread.count))
+    return fire.resumed_at + (index - fire.resumed_from) * rest // left
+
+
+def longest_delay(schedule: Schedule) -> Millis:
+    """How long after its nominal instant an event of a fire may be due, if no outage delays it."""
+    jitters = (rule.jitter_millis for rule in tree.recurrences(schedule.trigger))
+    return max(jitters, default=0) + (schedule.spread.span if schedule.spread else 0)
+
+
+def check_windows(schedule: Schedule, now: Instant) -> None:
+    """Raise ``invalid`` for a spread of which more than `MAX_WINDOWS` windows overlap: the timer keeps each of them.
+    The fires after ``now`` are examined, at most twice as many."""
+    spread = schedule.spread
+    if spread is None or not spread.span:
+        return
+    for _, own in all_series(Timer("", 0, 0, now, {}), schedule):
+        window: deque[Instant] = deque(maxlen=MAX_WINDOWS + 1)
+        nominal = own.after(now)
+        for _ in range(2 * MAX_WINDOWS):
+            if nominal is None:
+                break
+            window.append(nominal)
+            if len(window) > MAX_WINDOWS and window[-1] - window[0] < spread.span:
+                hint = "write a shorter over, or let the trigger fire less often"
+                expected = f"windows of which at most {MAX_WINDOWS} overlap"
+                raise invalid("spread.over", expected, f"more, with {spread.over} for each fire", hint)
+            nominal = own.after(nominal)
+
+
+def first_ahead(own: Series, now: Instant) -> Instant | None:
+    """The nominal instant of the first fire of a series that is due after ``now``. No fire is older than its timer."""
+    return own.after(max(own.due_bound(now + 1) - 1, own.begins))
+
+
+def is_ahead(timer: Timer, schedule: Schedule, nominal: Instant, now: Instant) -> bool:
+    """Whether a fire at ``nominal`` will be due after ``now``."""
+    for _, own in all_series(timer, schedule):
+        first = first_ahead(own, now)
+        if first is not None and first <= nominal and own.after(nominal - 1) == nominal:
+            return True
+    return False
+
+
+def unprepared(timer: Timer, schedule: Schedule, now: Instant) -> Unprepared | None:
+    """What is not prepared of the fires whose nominal instants have come by ``now``; None if everything is."""
+    count = events_of(schedule)
+    came = [one for one in begun(timer) if one.nominal <= now and one.written < count]
+    rests = [(one.nominal, count - one.written) for one in came]
+    found = sorted(nominal for leaf, own in all_series(timer, schedule) for nominal in _passed(timer, leaf, own, now))
+    rests = [*rests, *((nominal, count) for nominal in found[:MAX_COUNTED])]
+    if not rests:
+        return None
+    nominals = [nominal for nominal, _ in rests]
+    events, exact = sum(rest for _, rest in rests), len(found) <= MAX_COUNTED
+    return Unprepared(len(rests), events, min(nominals), max(nominals), exact)
+
+
+def _passed(timer: Timer, leaf: str, own: Series, now: Instant) -> Iterator[Instant]:
+    """The nominal instants by ``now`` of which nothing is prepared, at most `MAX_COUNTED` and one."""
+    nominal, repeats = timer.next.get(leaf), own.rule.repeats
+    most = MAX_COUNTED + 1 if repeats is None else min(MAX_COUNTED + 1, repeats - timer.fired.get(leaf, 0))
+    while nominal is not None and nominal <= now and most > 0:
+        yield nominal
+        nominal, most = own.after(nominal), most - 1
+
+
+def fire_event(job: Job, kind: Literal["time", "elapsed", "absent"] = "time") -> Event:
+    """The event of a prepared fire. Its instant is the nominal one, and it is accepted at the due instant."""
+    due = job.due_at if job.due_at is not None else job.created_at
+    nominal = nominal_of(job)
+    which = (job.leaf, nominal, job.index) if job.index else (job.leaf, nominal)
+    source = ids.event_id(kind, job.schedule, job.generation, *which)
+    return Event(id=source, kind=kind, key=f"{kind}:{job.schedule}", instant=nominal, accepted_at=due)
+
+
+def nominal_of(job: Job) -> Instant:
+    """The nominal instant of a fire."""
+    due = job.due_at if job.due_at is not None else job.created_at
+    return due if job.nominal_at is None else job.nominal_at
+
+
+def fire_of(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int = 0) -> Job:
+    """The job of a fire, as the emitter writes it."""
+    job_id = ids.job_id(timer.schedule, timer.generation, f"fire:{nominal}:{leaf}:{index}")
+    return Job(
+        schedule=timer.schedule,
+        generation=timer.generation,
+        sort_key=sort_keys.fire(nominal, leaf, index),
+        job_id=job_id,
+        kind="fire",
+        state="PENDING_CONSTRAINTS",
+        created_at=due,
+        due_at=due,
+        nominal_at=None if nominal == due else nominal,
+        index=index,
+        accepted_at=due,
+        leaf=leaf,
+        wake_at=due,
+    )
