@@ -9,13 +9,14 @@ from typing import Any, Literal
 from chalicelib.aws.tables import items
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets import registry
+from chalicelib.core.targets.sub_batches import MAX_BATCHES
 from tests.faults.meetings.scheduler import SQS_BATCH, Sent
 from tests.faults.meetings.situation import Act, Do, Played
 from tests.support.world import World, full
 
 NEW = {"properties": {"new": True}}
-# An invocation reads the schedule state right before each call. A call of a batch delivers up to this many messages.
-MAX_IN_FLIGHT = SQS_BATCH
+# An invocation reads the schedule states, or the count of closings, before each sub-batch: so many messages.
+MAX_IN_FLIGHT = MAX_BATCHES * SQS_BATCH
 ASKED_FOR = ("redrive", "run_now")  # what a user requests starts even if the schedule is disabled
 May = Literal["in flight", "claimed", "new"]
 
@@ -55,7 +56,10 @@ def only_what_may(may: May, name: str) -> Any:
         called = [sent for sent in late if registry.of_run(sent.run).has_lifecycle]
         wrong = [sent for sent in called if sent.run.request.name not in noted.in_flight and not _may(may, sent, noted)]
         assert wrong == [], f"started after the acknowledgement: {[sent.run.request.name for sent in wrong]}"
-        delivered = Counter(sent.actor for sent in late if sent not in called and not _may(may, sent, noted))
+        messages = [sent for sent in late if sent not in called and not _may(may, sent, noted)]
+        delivered = Counter(sent.actor for sent in messages)
+        read = [sent.run.run_id for sent in messages if played.log.has_read(sent, ended)]
+        assert read == [], f"delivered by invocations that have read rows since the acknowledgement: {read}"
         assert all(actor >= 0 and count <= MAX_IN_FLIGHT for actor, count in delivered.items()), (
             f"delivered after the acknowledgement: {dict(delivered)}, by number of the invocation"
         )

@@ -32,6 +32,7 @@ TABLE_CALLS = (
     "transact_write_items",
     "query",
 )
+READS = ("get_item", "batch_get_item", "query")
 TARGET_CALLS = ("start", "status", "status_many", "find", "cancel")
 PAYLOAD_CALLS = ("put_context", "context", "put_manifest", "put_data", "put_deployment")
 OUTSIDE = -1  # in the place of an invocation: the tick, the hints, and all later steps
@@ -79,6 +80,11 @@ class Log:
         """Whether the invocation that made the start call made no other call since that end."""
         between = self.called[ended.calls : sent.calls]
         return sum(actor == sent.actor for actor, _ in between) <= 1
+
+    def has_read(self, sent: Sent, ended: Ended) -> bool:
+        """Whether the invocation that made the start call read from the tables between that end and the call."""
+        between = self.called[ended.calls : sent.calls]
+        return any(actor == sent.actor and call in READS for actor, call in between)
 
 
 class Actor:
