@@ -24,11 +24,14 @@ def read_ahead(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Fou
     return read.prefetch.read(read, [("workflow", name) for name in workflows]), found
 
 
-def rows_of(ports: Ports, names: Sequence[str], more: Sequence[RowRequest] = ()) -> Ports:
-    """The ports with the states and versions of these schedules read ahead, and ``more`` rows."""
-    read = ports.prefetch.read(ports, [*(("schedule_state", name) for name in names), *more])
+def rows_of(ports: Ports, names: Sequence[str], timers: bool = False) -> Ports:
+    """The ports with the states and versions of these schedules read ahead; with ``timers`` those of the ones that
+    exist, too."""
+    read = ports.prefetch.read(ports, [("schedule_state", name) for name in names])
     states = [state for name in names if (state := read.catalog.schedule_state(name)) is not None and state.exists]
-    return read.prefetch.read(read, [("version", state.schedule, state.version) for state in states])
+    wanted: list[RowRequest] = [("version", state.schedule, state.version) for state in states]
+    wanted += [("timer", state.schedule) for state in states if timers]
+    return read.prefetch.read(read, wanted)
 
 
 def _found(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Found]]:

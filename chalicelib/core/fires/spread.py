@@ -18,6 +18,16 @@ def events_of(schedule: Schedule) -> int:
     return schedule.spread.count if schedule.spread else 1
 
 
+def due_by(schedule: Schedule, first: Instant, now: Instant) -> int:
+    """How many events of a fire are due until ``now``."""
+    count, passed = events_of(schedule), now - first
+    if passed < 0:
+        return 0
+    span = schedule.spread.span if schedule.spread else 0
+    # The event of number i is due ``i * span // count`` ms after the first one.
+    return count if span == 0 else min(((passed + 1) * count - 1) // span + 1, count)
+
+
 def as_before(old: Schedule, new: Schedule, first: Instant, written: int) -> int:
     """How many of the first ``written`` events of a fire have the same due instant by the new definition as by the
     old."""

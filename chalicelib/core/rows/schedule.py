@@ -29,9 +29,9 @@ class ScheduleState(StoredRow):
     ``pauses`` are the spans in which timeouts were stopped; the last one has no end while it lasts. ``skips`` are the
     nominal instants to skip. ``wake_at`` makes the row an outbox: Sluice has to check the jobs of the generation.
     ``wake_cursor`` is how far it has come, `woken_to`.
-    ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are earlier
-    generations of a DAG's node. ``uncounted``: active runs may lack a permit of a group or pool that this version names
-    (`core/runs/counting.py`).
+    ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are the earlier
+    generations whose trigger goes on in this one; of a DAG's node, all earlier ones. ``uncounted``: active runs may
+    lack a permit of a group or pool that this version names (`core/runs/counting.py`).
     """
 
     schedule: str
@@ -67,7 +67,10 @@ class ScheduleState(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Version(StoredRow):
-    """One version of a schedule's definition. It never changes, so it may be cached without expiry."""
+    """One version of a schedule's definition. It never changes, so it may be cached without expiry.
+
+    ``trigger_from`` and ``ttl_from`` are the instants from which the spans in the trigger and in the ``ttl`` were
+    counted, if an earlier version began them; None: from ``created_at``."""
 
     schedule: str
     version: int
@@ -75,6 +78,8 @@ class Version(StoredRow):
     created_at: Instant
     by: str = ""
     expires_at: Instant | None = None
+    trigger_from: Instant | None = None
+    ttl_from: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +107,8 @@ class Timer(StoredRow):
     ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires whose events are not all
     written yet (E2). Each has the nominal instant, the instant at which the first event is due, and how many are
     written.
+
+    ``arrived`` is the last arrival for each absent leaf in former generations with the same trigger.
     """
 
     schedule: str
@@ -113,6 +120,7 @@ class Timer(StoredRow):
     begun: tuple[tuple[Instant, Instant, int], ...] = ()
     rev: int = 1
     wake_at: Instant | None = None
+    arrived: Mapping[str, Instant] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

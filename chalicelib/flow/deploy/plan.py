@@ -16,10 +16,11 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.schedules import effect, relative
+from chalicelib.core.schedules.relative import Counted
 from chalicelib.flow import lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import data, store
-from chalicelib.flow.lookup import Stored
 from chalicelib.ports import Kind, Ports
 
 Report = dict[str, list[str]]
@@ -34,6 +35,7 @@ class Part:
 
     ``document`` is a definition as it will be stored, ``schedule`` a schedule as it was sent, ``row`` the stored
     definition of a part to delete. ``dag`` is a DAG as it was sent, ``becomes`` the action for each of its schedules.
+    ``old`` is the stored schedule whose spans go on counting; None if the deployment creates or enables it.
     """
 
     kind: Kind | Literal["schedule"]
@@ -41,6 +43,7 @@ class Part:
     action: PartAction
     document: Mapping[str, Any] | None = None
     schedule: NewSchedule | None = None
+    old: Counted | None = None
     row: Definition | None = None
     dag: NewDag | None = None
     becomes: Mapping[str, PartAction] = field(default_factory=dict)
@@ -73,14 +76,12 @@ class Plan:
         }
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
-        """The schedule of a part as it will be stored: with full names, and relative instants counted from the instant
-        of the plan."""
+        """The schedule of a part as it will be stored: with full names, and with instants in place of spans."""
         if part.schedule is None:
             raise ValueError(f"expected a schedule that was sent, got {part.name}")
         if part.name not in self._resolved:
-            namespace, app, _ = part.name.split(".")
             sent = stored(ports, part.name, part.schedule, self.document)
-            self._resolved[part.name] = sent.resolved(namespace, app, self.made_at)
+            self._resolved[part.name] = relative.counted(sent, part.name, part.old, self.made_at).definition
         return self._resolved[part.name]
 
     def of(self, kind: str, *actions: PartAction) -> list[Part]:
@@ -133,18 +134,18 @@ def _schedule_parts(
     living = dict(_living(ports, name))
     for short, sent in document.schedules.items():
         schedule_state, old = living.pop(f"{name}.{short}", (None, None))
-        action: PartAction
+        full, new = f"{name}.{short}", stored(ports, f"{name}.{short}", sent, document)
+        action: PartAction = "replaced"
         if schedule_state is None or old is None:
             action = "created" if update or first else "untouched"
         elif not update and old.definition.workflow in removed:
             action = "deleted"
-        elif lookup.is_same(
-            old, f"{name}.{short}", stored(ports, f"{name}.{short}", sent, document)
-        ) and _has_wanted_mode(schedule_state, sent):
+        elif relative.is_same(new, full, old) and _has_wanted_mode(schedule_state, sent):
             action = "kept"
-        else:
-            action = "replaced" if update else "untouched"
-        yield Part("schedule", f"{name}.{short}", action, schedule=sent)
+        elif not update:
+            action = "untouched"
+        begins = schedule_state is None or effect.begins(schedule_state, sent.enabled)
+        yield Part("schedule", full, action, schedule=sent, old=None if begins else old)
     for full, (_, old) in sorted(living.items()):
         yield Part("schedule", full, "deleted" if update or old.definition.workflow in removed else "untouched")
 
@@ -186,7 +187,7 @@ def _becomes(ports: Ports, made: Compiled, action: PartAction) -> dict[str, Part
     return {**found, start: action if start in existing and action == "replaced" else found[start]}
 
 
-def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, Stored]]]:
+def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, Counted]]]:
     names = [name for name in lookup.schedules_of(ports, app) if not ids.is_of_dag(name)]
     read = many.rows_of(ports, names)
     for name in names:
