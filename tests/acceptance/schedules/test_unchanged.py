@@ -75,7 +75,7 @@ def test_l6_a_schedule_that_has_ended_stays_so_after_an_update(
     assert (dues(world), kinds(world, "tick"), mode_of(world)) == (ran, [], "completed")
 
 
-def test_l6_a_completed_schedule_with_another_trigger_begins_again(world: World) -> None:
+def test_l6_a_completed_schedule_with_other_times_begins_again(world: World) -> None:
     tick = to_queue(time("R2/PT10S"))
     world.deploy(app("tick", tick))
     world.pass_by("5m")
