@@ -35,18 +35,18 @@ class Counted:
 def counted(sent: Schedule, name: str, old: Counted | None, now: Instant) -> Counted:
     """A sent schedule as a put at ``now`` stores it. ``old`` is the schedule that it changes; None if the put creates
     or enables the schedule, so that all spans count from ``now``."""
-    kept = _kept(sent, name, old, now) if old is not None else None
-    return kept or Counted(_resolved(sent, name, now), now, now)
+    same = kept(sent, name, old, now) if old is not None else None
+    return same or Counted(_resolved(sent, name, now), now, now)
 
 
 def is_same(sent: Schedule, name: str, old: Counted) -> bool:
     """Whether a sent schedule equals the stored one. So the same document sent again is the same schedule, and its
     spans do not start over."""
-    kept = _kept(sent, name, old, old.ttl_from)
-    return kept is not None and kept.definition == old.definition
+    same = kept(sent, name, old, old.ttl_from)
+    return same is not None and same.definition == old.definition
 
 
-def _kept(sent: Schedule, name: str, old: Counted, now: Instant) -> Counted | None:
+def kept(sent: Schedule, name: str, old: Counted, now: Instant) -> Counted | None:
     """The sent schedule with the instants of the old trigger; None if its trigger is another one."""
     try:
         new = _resolved(sent, name, old.trigger_from)
