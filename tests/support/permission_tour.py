@@ -127,6 +127,7 @@ def _ended() -> None:
     once = on({"type": "time", "due_time": "10s"}, "notify", when_done="delete")
     world.deploy(flights({"once": once}))
     world.pass_by("5m")
+    world.deploy(flights({"once": once}) | {"owner": "ann"})
     for name in ("api", "check"):
         with acting(name):
             world.deploy(flights({"once": once}))
