@@ -79,10 +79,10 @@ def is_again(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> boo
 
 
 def double_of(job: Job, schedule_state: ScheduleState) -> Job | None:
-    """The fire of the former generation that may have run in place of this one, because it was due between the instant
-    of an update and its commit; None if there is none."""
-    since, due = schedule_state.since, job.due_at
-    if job.leaf is None or due is None or not schedule_state.former or not since < due <= since + COMMITTED:
+    """The fire of the former generation that may have run in place of this one, because it was due before an update was
+    committed; None if there is none."""
+    due = job.due_at
+    if job.leaf is None or due is None or not schedule_state.former or due > schedule_state.since + COMMITTED:
         return None
     former = Timer(job.schedule, schedule_state.former[-1], 0, 0, {})
     return fire_timer.fire_of(former, job.leaf, fire_timer.nominal_of(job), due, job.index)
