@@ -24,16 +24,15 @@ COSMETIC = {"description", "tags", "owner"}
 
 Code = Literal["begins", "described", "carried", "goes_on", "begins_again", "ended", "idle", "stops"]
 
-_DROPS = "what has gathered and what waits is dropped, on record"
 TEXTS: dict[Code, str] = {
-    "begins": "begins now; times that count from the start count from now",
-    "described": "goes on: keeps its next fire, what has gathered and what waits",
-    "carried": "goes on: keeps its next fire, what has gathered and what waits",
-    "goes_on": f"keeps its next fire, because the trigger is the same; {_DROPS}",
-    "begins_again": f"begins again, because the trigger is another one; {_DROPS}",
-    "ended": "has ended and stays so, because the trigger is the same",
-    "idle": f"its trigger does not run in its present mode; {_DROPS}",
-    "stops": f"is disabled; {_DROPS}",
+    "begins": "begins now",
+    "described": "goes on; drops nothing",
+    "carried": "goes on; drops nothing",
+    "goes_on": "times and spans go on; drops what has gathered and waits",
+    "begins_again": "begins again: its trigger changes; drops what has gathered and waits",
+    "ended": "has ended and stays so",
+    "idle": "does not run in its mode; drops what waits",
+    "stops": "stops; drops what has gathered and waits",
 }
 
 

@@ -57,7 +57,7 @@ def test_t3_another_trigger_counts_everything_again() -> None:
     assert others.definition.ttl == iso(LATER + 2 * HOUR)
 
 
-def test_t3_bounds_that_counting_from_then_breaks_are_another_trigger() -> None:
+def test_t3_bounds_that_no_longer_fit_are_another_trigger() -> None:
     instant: dict[str, Any] = {"type": "time", "expression": "@every 1m", "end": "10m"}
     made = relative.counted(sent(instant), NAME, None, NOON)
     after = put(sent(instant | {"start": iso(NOON + HOUR), "end": "2h"}), made)
