@@ -404,6 +404,9 @@ class Payloads(Protocol):
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         """Write the document of a deployment under its digest."""
 
+    def deployment(self, app: str, digest: str) -> Mapping[str, Any] | None:
+        """The document of a deployment; None if it is gone."""
+
     def upload_url(self, app: str, upload: str, seconds: int) -> str:
         """A URL to which a client may put the document of an app, for so many seconds."""
 

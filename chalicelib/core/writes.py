@@ -100,8 +100,8 @@ class Create:
 class Replace:
     """Put a row over its previous revision: the stored ``rev`` must be ``row.rev - 1``.
 
-    ``over`` is the job that the new job replaces, if that has another id. ``before`` is the document of a namespace
-    that is replaced, for the audit record.
+    ``over`` is the job that the new job replaces, if that has another id; or the timer of the former generation that
+    the new timer continues. ``before`` is the document of a namespace that is replaced, for the audit record.
     """
 
     row: (
@@ -120,7 +120,7 @@ class Replace:
         | Timer
         | DeadlineWatch
     )
-    over: Job | None = None
+    over: Job | Timer | None = None
     before: AccessRow | AllowedRow | GrantsRow | QuotasRow | None = None
 
 

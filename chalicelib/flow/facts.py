@@ -10,6 +10,7 @@ from chalicelib.core.definitions import foreign
 from chalicelib.core.definitions.foreign import UsedGrants
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.fires import continued
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.facts import Facts
@@ -95,7 +96,7 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         workflow_row=row,
         start_rate=start_rate(ports),
         gathering=_waiting(ports, job, schedule_state, schedule, workflow),
-        already=already(ports, job),
+        already=already(ports, job, schedule_state),
         origin=_origin(ports, job),
         backfill=ports.jobs.backfill(job.schedule, job.backfill) if job.backfill is not None else None,
     )
@@ -170,14 +171,25 @@ def _successes(ports: Ports, schedule: Schedule, parsed: Parsed) -> dict[str, In
     return {name: parsed.limit_state(ports, limit_name).last_success_at for name, limit_name in limits.items()}
 
 
-def already(ports: Ports, job: Job) -> str | None:
+def already(ports: Ports, job: Job, schedule_state: ScheduleState | None = None) -> str | None:
     """The run or record that this job has become, in words, or None.
 
-    Every job but a gathering one can be written again after that, by a repeated step.
+    Every job but a gathering one can be written again after that, by a repeated step. A fire that is due while an
+    update is committed may have run in the generation before it.
     """
     if job.kind == "gathering":
         return None
     if ports.runs.run(job.job_id, job.attempt) is not None:
         return f"run {job.job_id}"
+    if job.kind == "fire" and (run := _ran_before(ports, job, schedule_state)) is not None:
+        return f"run {run}"
     record = ports.runs.record(job.job_id) if job.kind not in ("retry", "redrive") else None
     return f"a record ({record.kind})" if record else None
+
+
+def _ran_before(ports: Ports, job: Job, schedule_state: ScheduleState | None) -> str | None:
+    """The run of the same fire in the former generation, whose trigger goes on in this one; None if there is none."""
+    same = schedule_state is not None and schedule_state.generation == job.generation
+    before = continued.double_of(job, schedule_state) if schedule_state is not None and same else None
+    found = ports.runs.run(before.job_id, before.attempt) if before is not None else None
+    return found.run_id if found is not None else None

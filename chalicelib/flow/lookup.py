@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeVar
 
@@ -17,6 +16,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.schedules.relative import Counted
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Upstream
 from chalicelib.ports import Kind, Page, Ports, every_page
@@ -25,29 +25,21 @@ MAX_KNOWN = 1_000  # names among which the one that was meant is searched
 MAX_SEARCHED = 200  # the newest attempts of a workflow, among which its run for some values is searched
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A stored schedule, and the instant at which it was put, from which its relative instants count."""
-
-    definition: Schedule
-    put_at: Instant
-
-
-def stored(ports: Ports, schedule_state: ScheduleState | None) -> Stored | None:
+def stored(ports: Ports, schedule_state: ScheduleState | None) -> Counted | None:
+    """The stored schedule, with the instants from which its spans were counted."""
     version = ports.catalog.version(schedule_state.schedule, schedule_state.version) if schedule_state else None
-    return Stored(Schedule.model_validate(version.definition), version.created_at) if version else None
+    if version is None:
+        return None
+    began = [version.created_at if at is None else at for at in (version.trigger_from, version.ttl_from)]
+    return Counted(Schedule.model_validate(version.definition), *began)
 
 
-def is_same(stored: Stored | None, name: str, sent: Schedule) -> bool:
-    """Whether a sent schedule equals the stored one. Relative instants of both count from the put of the stored one.
-
-    So the same document sent again is the same schedule, and its ``due_time`` and ``ttl`` do not start over.
-    """
-    namespace, app, _ = name.split(".")
-    try:
-        return stored is not None and stored.definition == sent.resolved(namespace, app, stored.put_at)
-    except SluiceError:
-        return False  # the document is invalid with instants counted from then, so it is another one
+def last_arrival(ports: Ports, schedule_state: ScheduleState, timer: Timer, leaf: str) -> Instant | None:
+    """The last arrival for an absent leaf since its trigger began, also before updates that did not change it."""
+    # The timer has what was known at the last update. An event may have come between that read and the commit.
+    generations = (schedule_state.generation, *schedule_state.former[-1:])
+    found = [ports.jobs.last_arrival(schedule_state.schedule, generation, leaf) for generation in generations]
+    return max((at for at in (*found, timer.arrived.get(leaf)) if at is not None), default=None)
 
 
 def definition_of(ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import lifetime
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow import lookup
 from chalicelib.ports import Ports, RowRequest
@@ -24,11 +25,23 @@ def read_ahead(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Fou
     return read.prefetch.read(read, [("workflow", name) for name in workflows]), found
 
 
-def rows_of(ports: Ports, names: Sequence[str], more: Sequence[RowRequest] = ()) -> Ports:
-    """The ports with the states and versions of these schedules read ahead, and ``more`` rows."""
-    read = ports.prefetch.read(ports, [*(("schedule_state", name) for name in names), *more])
+def rows_of(ports: Ports, names: Sequence[str], timers: bool = False) -> Ports:
+    """The ports with the states and versions of these schedules read ahead; with ``timers`` those of the ones that
+    exist, too."""
+    read = ports.prefetch.read(ports, [("schedule_state", name) for name in names])
     states = [state for name in names if (state := read.catalog.schedule_state(name)) is not None and state.exists]
-    return read.prefetch.read(read, [("version", state.schedule, state.version) for state in states])
+    wanted: list[RowRequest] = [("version", state.schedule, state.version) for state in states]
+    wanted += [("timer", state.schedule) for state in states if timers]
+    return read.prefetch.read(read, wanted)
+
+
+def ended_of(ports: Ports, names: Sequence[str]) -> Ports:
+    """The ports with the states of these schedules read ahead, and with the versions of those that Sluice deleted at
+    their end."""
+    read = ports.prefetch.read(ports, [("schedule_state", name) for name in names])
+    states = [state for name in names if (state := read.catalog.schedule_state(name)) is not None]
+    ended = [state for state in states if not state.exists and state.by == lifetime.BY]
+    return read.prefetch.read(read, [("version", state.schedule, state.version) for state in ended])
 
 
 def _found(ports: Ports, names: Sequence[str]) -> tuple[Ports, dict[str, Found]]:

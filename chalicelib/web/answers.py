@@ -229,8 +229,16 @@ class Change(Answer):
     version: int
 
 
+class EffectOfPut(Answer):
+    """What a put does to the trigger and the waiting jobs of a schedule. ``text`` says the same in words."""
+
+    code: Literal["begins", "described", "carried", "goes_on", "begins_again", "ended", "idle", "stops"]
+    text: str
+
+
 class Deployment(Answer):
-    """What a deployment did, or would do: the parts as ``kind name``. ``changes`` are the fields that differ."""
+    """What a deployment did, or would do: the parts as ``kind name``. ``changes`` are the fields that differ.
+    ``effects`` say of each replaced schedule whether its trigger goes on, and of others that they have ended."""
 
     name: str
     created: list[str]
@@ -239,6 +247,7 @@ class Deployment(Answer):
     kept: list[str]
     untouched: list[str]
     changes: Properties | None = None
+    effects: dict[str, EffectOfPut]
 
 
 class ErrorOfDeployment(Answer):

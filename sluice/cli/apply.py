@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -135,6 +135,11 @@ def _deploy(client: Client, name: str, source: Source, query: Mapping[str, bool 
         raise
 
 
+def _lines(part: str, changes: Mapping[str, Sequence[str]], effects: Mapping[str, Document]) -> list[str]:
+    """What changes in a part, and what becomes of the trigger of a schedule."""
+    return [*changes.get(part, ()), *([effects[part]["text"]] if part in effects else [])]
+
+
 def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None) -> None:
     rows = [("created", "namespace", new_namespace)] if new_namespace else []
     for change in CHANGES:
@@ -142,9 +147,9 @@ def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None)
             kind, _, full = str(item).partition(" ")
             rows.append((change, kind, full))
     console = render.stdout()
-    details = report.get("changes") or {}
+    details, effects = report.get("changes") or {}, report.get("effects") or {}
     cells: list[tuple[render.Cell, ...]] = [
-        (render.state(change), kind, full, render.changes(console, details.get(f"{kind} {full}", ())))
+        (render.state(change), kind, full, render.changes(console, _lines(f"{kind} {full}", details, effects)))
         for change, kind, full in rows
     ]
     render.table(console, ("CHANGE", "KIND", "NAME", "FIELDS…"), cells)

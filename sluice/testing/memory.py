@@ -92,6 +92,10 @@ class MemoryPayloads:
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         self.deployments[self.deployment_uri(app, digest)] = json.loads(json.dumps(document))
 
+    def deployment(self, app: str, digest: str) -> Mapping[str, Any] | None:
+        found: Mapping[str, Any] | None = self.deployments.get(self.deployment_uri(app, digest))
+        return found
+
     def upload_url(self, app: str, upload: str, seconds: int) -> str:
         return f"https://control/uploads/{app}/{upload}.json"
 

@@ -56,6 +56,21 @@ def _other_bursts(world: World) -> None:
     passes(world, "60s", "61s", "60s")
 
 
+GOES_ON = {
+    "some": at("1 12 2 3 *", "notify", spread={"count": 3, "over": "50s"}),
+    "last": at("R2/PT50S", "notify"),
+    "spark": at("2 12 2 3 *"),
+}
+
+
+def _goes_on(world: World) -> None:
+    """The fires of three schedules are prepared, and other properties leave their triggers as they are."""
+    for name, tick in GOES_ON.items():
+        people(world, lambda name=name, tick=tick: world.put(name, tick | {"properties": {"number": 1}}))
+    passes(world, "60s", "61s", "60s")
+    finish(world)
+
+
 def _approved_and_tried(world: World) -> None:
     """One fire is approved before it is due, and the target of another does not answer at first."""
     world.targets.queue.answers = [NoAnswer("the server is down")]
@@ -91,6 +106,13 @@ UPDATED = {
         _other_bursts,
         [({"more": ["SUCCEEDED"] * 3, "fewer": ["SUCCEEDED"], "over": []}, 0)],
         messages=4,
+    ),
+    "updates that leave triggers as they are": Scenario(
+        GOES_ON,
+        _goes_on,
+        [({"some": ["SUCCEEDED"] * 3, "last": ["SUCCEEDED"] * 2, "spark": ["SUCCEEDED"]}, 1)],
+        messages=5,
+        holds=lambda world: not any(world.records(name) for name in GOES_ON),
     ),
     "a fire that is approved early, and one that is tried twice": Scenario(
         {

@@ -323,6 +323,10 @@ class Payloads(MemoryPayloads):
         self._check()
         super().put_deployment(app, digest, document)
 
+    def deployment(self, app: str, digest: str) -> Mapping[str, Any] | None:
+        self._check()
+        return super().deployment(app, digest)
+
     def _check(self) -> None:
         if self._services.refuses("s3", SDK_TRIES):
             raise self._services.error("s3")

@@ -61,11 +61,14 @@ TESTS = {
     "events.correlation": _EVENTS,
     "targets.backoff": "runs/launch* targets/delivery targets/backoff",
     "targets.retries": "targets/retries",
+    "fires.continued": "fires/continued",
     "fires.timer": "fires/timer* fires/carried_timer fires/elapsed fires/repeats schedules/pauses schedules/states",
     "runs.launch": "runs/launch* runs/complete* jobs/claims targets/delivery",
     "runs.complete": "runs/complete* jobs/claims",
     "schedules.closings": "schedules/closings",
+    "schedules.effect": "schedules/states schedules/lifecycle*",
     "schedules.lifecycle": "schedules/*",
+    "schedules.relative": "schedules/relative",
 }
 MODULES = list(TESTS)
 LINKED = ["chalicelib", "tests", "app.py", "examples", "infra", "jobs", "sluice"]

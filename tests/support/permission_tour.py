@@ -61,7 +61,7 @@ def play() -> None:
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
     steps = (_ready_datasets, _many_datasets, _delivered_late, _gathered, _statuses_arrive, _joined_again)
-    steps += (_failed_without_event, _claimed_late, _granted, _many_timers, _deferred)
+    steps += (_failed_without_event, _claimed_late, _granted, _many_timers, _deferred, _ended)
     for step in (*steps, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
         step()
     with installation() as api:
@@ -119,6 +119,18 @@ def _delivered_late() -> None:
     assert died
     for _ in range(3):
         world.pass_by("11m")
+
+
+def _ended() -> None:
+    """Deployments of an app with a schedule that has ended and deleted itself: by a request, and of an upload."""
+    world = World()
+    once = on({"type": "time", "due_time": "10s"}, "notify", when_done="delete")
+    world.deploy(flights({"once": once}))
+    world.pass_by("5m")
+    world.deploy(flights({"once": once}) | {"owner": "ann"})
+    for name in ("api", "check"):
+        with acting(name):
+            world.deploy(flights({"once": once}))
 
 
 def _deferred() -> None:

@@ -167,6 +167,7 @@ PARTS = ["app demo.orders", "dataset demo.orders", "workflow demo.orders.ship", 
 def test_a_deployment_reports_what_it_did_to_each_part(api: Api) -> None:
     path = f"{NS}/apps/orders"
     report = {"name": "demo.orders", "created": [], "replaced": [], "kept": [], "deleted": [], "untouched": []}
+    report |= {"effects": {}}
 
     assert api.put(path, ORDERS) == report | {"created": PARTS}
     before = api.everything()

@@ -30,12 +30,7 @@ class S3Payloads:
         self._put(_context_key(run_id), json.dumps(context, indent=1), "application/json")
 
     def context(self, run_id: str) -> Mapping[str, Any] | None:
-        try:
-            answer = self._client.get_object(Bucket=self._bucket, Key=_context_key(run_id))
-        except self._client.exceptions.NoSuchKey:
-            return None  # the bucket's lifecycle rule has removed it
-        document: Mapping[str, Any] = json.loads(answer["Body"].read())
-        return document
+        return self._read(_context_key(run_id))
 
     def log(self, key: str) -> str | None:
         try:
@@ -54,6 +49,9 @@ class S3Payloads:
 
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         self._put(_deployment_key(app, digest), json.dumps(document, indent=1), "application/json")
+
+    def deployment(self, app: str, digest: str) -> Mapping[str, Any] | None:
+        return self._read(_deployment_key(app, digest))
 
     def upload_url(self, app: str, upload: str, seconds: int) -> str:
         where = {"Bucket": self._bucket, "Key": _upload_key(app, upload)}
@@ -78,6 +76,14 @@ class S3Payloads:
                 raise
             hint = f"allow s3:PutObject on {bucket}/data/* to the roles of api and check, or change data_bucket"
             raise invalid("data", f"a bucket {bucket} that takes large data", f"{code} from S3", hint) from None
+
+    def _read(self, key: str) -> Mapping[str, Any] | None:
+        try:
+            answer = self._client.get_object(Bucket=self._bucket, Key=key)
+        except self._client.exceptions.NoSuchKey:
+            return None  # the bucket's lifecycle rule has removed it
+        document: Mapping[str, Any] = json.loads(answer["Body"].read())
+        return document
 
     def _put(self, key: str, text: str, content_type: str) -> None:
         self._client.put_object(Bucket=self._bucket, Key=key, Body=text.encode(), ContentType=content_type)

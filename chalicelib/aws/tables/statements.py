@@ -92,13 +92,14 @@ def _replace(write: Replace, shards: Shards) -> Built:
         # A tombstone has the revision of the job that it replaced, so the condition excludes it explicitly.
         open_or_not = "(attribute_not_exists(closed) OR closed = :closed)"
         expected = f"rev = :rev AND job_id = :job AND {open_or_not}"
-        over = write.over or row
+        over = write.over if isinstance(write.over, Job) else row
         return _put(row, shards, expected, rev=row.rev - 1, job=over.job_id, closed=over.closed)
     if isinstance(row, Timer):
         # The timers of all generations begin with the same revision. With generation and anchor in the condition, a
         # stalled emitter loses against a replacement, and against a drain and resume that changed the anchor.
         expected = "rev = :rev AND generation = :generation AND anchor = :anchor"
-        return _put(row, shards, expected, rev=row.rev - 1, generation=row.generation, anchor=row.anchor)
+        generation = write.over.generation if isinstance(write.over, Timer) else row.generation
+        return _put(row, shards, expected, rev=row.rev - 1, generation=generation, anchor=row.anchor)
     return _put(row, shards, "rev = :rev", rev=row.rev - 1)
 
 

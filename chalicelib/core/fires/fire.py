@@ -14,6 +14,7 @@ with the clock.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -109,6 +110,11 @@ def due_of(schedule: Schedule, fire: Begun, index: int) -> Instant:
     left = spread.count - fire.resumed_from
     rest = max(fire.first + spread.span - fire.resumed_at, left * spread.span // (2 * spread.count))
     return fire.resumed_at + (index - fire.resumed_from) * rest // left
+
+
+def due_by(schedule: Schedule, fire: Begun, now: Instant) -> int:
+    """How many events of a fire are due until ``now``. They are due in the order of their numbers."""
+    return bisect_right(range(events_of(schedule)), now, key=lambda index: due_of(schedule, fire, index))
 
 
 def longest_delay(schedule: Schedule) -> Millis:

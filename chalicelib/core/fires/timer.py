@@ -99,7 +99,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
     for leaf in tree.timed_leaves(new.trigger):
         nominal = timer.next.get(leaf.id)
         if nominal is None:
-            nominal = _reopened(timer, leaf, old, new, now)
+            nominal = reopened(timer, leaf, old, new, now)
         if nominal is not None and (new.ends_at is None or nominal <= new.ends_at):
             upcoming[leaf.id] = nominal
     begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now)
@@ -108,9 +108,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
     return replace(later, wake_at=wakes_at(later, new))
 
 
-def _reopened(
-    timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Schedule, now: Instant
-) -> Instant | None:
+def reopened(timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Schedule, now: Instant) -> Instant | None:
     """The next instant of a leaf that had none before the old end, and has one before the new end; None if it has
     none."""
     rule, end = leaf.trigger.recurrence(), old.ends_at

@@ -29,10 +29,10 @@ class ScheduleState(StoredRow):
     ``pauses`` are the spans in which timeouts were stopped; the last one has no end while it lasts. ``skips`` are the
     nominal instants to skip. ``wake_at`` makes the row an outbox: Sluice has to check the jobs of the generation.
     ``wake_cursor`` is how far it has come, `woken_to`.
-    ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are earlier
-    generations of a DAG's node. ``held_from`` is when the hold or backlog began that lasts, or that ended with the
-    resume at ``mode_at``; None without one. ``uncounted``: active runs may lack a permit of a group or pool that this
-    version names (`core/runs/counting.py`).
+    ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are the earlier
+    generations whose trigger goes on in this one; of a DAG's node, all earlier ones. ``held_from`` is when the hold or
+    backlog began that lasts, or that ended with the resume at ``mode_at``; None without one. ``uncounted``: active runs
+    may lack a permit of a group or pool that this version names (`core/runs/counting.py`).
     """
 
     schedule: str
@@ -69,7 +69,10 @@ class ScheduleState(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Version(StoredRow):
-    """One version of a schedule's definition. It never changes, so it may be cached without expiry."""
+    """One version of a schedule's definition. It never changes, so it may be cached without expiry.
+
+    ``trigger_from`` and ``ttl_from`` are the instants from which the spans in the trigger and in the ``ttl`` were
+    counted, if an earlier version began them; None: from ``created_at``."""
 
     schedule: str
     version: int
@@ -77,6 +80,8 @@ class Version(StoredRow):
     created_at: Instant
     by: str = ""
     expires_at: Instant | None = None
+    trigger_from: Instant | None = None
+    ttl_from: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +108,8 @@ class Timer(StoredRow):
 
     ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires whose events are not all
     written yet (E2), each with the numbers of `core/fires/fire.py::Begun`.
+
+    ``arrived`` is the last arrival for each absent leaf in former generations with the same trigger.
     """
 
     schedule: str
@@ -114,6 +121,7 @@ class Timer(StoredRow):
     begun: tuple[tuple[int, ...], ...] = ()
     rev: int = 1
     wake_at: Instant | None = None
+    arrived: Mapping[str, Instant] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

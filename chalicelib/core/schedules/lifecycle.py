@@ -8,22 +8,25 @@ Each plan function returns the schedule state after the change and the writes of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import fire, lifetime, upcoming
+from chalicelib.core.fires import continued, fire, lifetime, upcoming
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.jobs import permits
 from chalicelib.core.limits import names
 from chalicelib.core.limits.writes import TrackRates
 from chalicelib.core.rows.definition import Definition, Listing
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.records import new_record
 from chalicelib.core.rows.schedule import HISTORY, WAKE, Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.runs import counting
+from chalicelib.core.schedules import effect
+from chalicelib.core.schedules.effect import Effect
 from chalicelib.core.states import GATHERING_MODES, HOLDING_MODES, Mode
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import (
@@ -41,10 +44,8 @@ from chalicelib.core.writes import (
 
 PauseMode = Literal["hold", "backlog", "drain"]
 TOMBSTONE_LIFE = 45 * DAY  # as long as an applied event: no older event can still be applied
-# These fields do not affect the behaviour of a schedule, so a change of them keeps its generation.
-COSMETIC = {"description", "tags", "owner"}
 MAX_PAUSES = 20  # pauses with stopped timeouts that a schedule state remembers; no waiting job needs older ones
-MAX_FORMER = 20  # generations that the schedule state of a DAG's node remembers; each re-creation adds one
+MAX_FORMER = 20  # generations that a schedule state remembers
 MAX_SKIPS = 16  # occurrences that may be skipped at a time: every claim reads the schedule state, so it stays small
 
 
@@ -58,35 +59,39 @@ def put(
     by: str,
     carry: bool = False,
     timer: Timer | None = None,
+    prepared: Sequence[Job] = (),
+    spans_from: tuple[Instant, Instant] | None = None,
 ) -> tuple[ScheduleState, list[Write]]:
-    """Creates or replaces a schedule. ``enabled`` None keeps its mode; a new schedule is disabled (L2).
+    """Creates or replaces a schedule, as `effect.of_put` says. ``enabled`` None keeps its mode; a new schedule is
+    disabled (L2).
 
-    ``carry`` keeps the generation and its progress if the trigger is the same (L6). ``timer`` is the timer that was
-    read: it continues, or what it has not prepared goes on record.
+    If the trigger is the same, ``timer``, the timer that was read, goes on; ``prepared`` are its prepared fires. What
+    the timer of another trigger has not prepared goes on record. ``carry`` also keeps the generation and its progress
+    (L6). ``spans_from``: as in `relative.Counted`; None: ``now``.
     """
     alive = schedule_state if schedule_state is not None and schedule_state.exists else None
-    mode = _mode(alive, enabled)
-    same = alive is not None and old is not None and alive.mode == mode and acts_alike(old, new)
-    carried = carries(alive, old, new, mode) and carry
-    generation = alive.generation if alive and (same or carried) else next_generation(schedule_state, now)
-    after = _state_row(schedule_state, name, generation, mode, now, by)
+    change = effect.of_put(new, old, schedule_state, enabled, now, carry, timer, prepared)
+    generation = alive.generation if alive and change.keeps_jobs else next_generation(schedule_state, now)
+    after = _state_row(schedule_state, name, generation, change, now, by)
     after = replace(after, uncounted=counting.is_uncounted(schedule_state, new, old))
-    version = Version(name, after.version, _document(new), now, by)
+    trigger_from, ttl_from = (None if at == now else at for at in spans_from or (now, now))
+    version = Version(name, after.version, _document(new), now, by, trigger_from=trigger_from, ttl_from=ttl_from)
     plan: list[Write] = [Create(version), Put(Listing(name, fires=upcoming.counted(new))), *_counted(new)]
-    if same:
+    if old is not None and effect.acts_alike(old, new) and change.keeps_jobs:
         return after, [PutState(after, schedule_state), *plan]
-    if carried and old is not None:
-        after = replace(after, wake_at=now)
+    if alive is not None and old is not None and change.keeps_jobs:
+        reopened = alive.mode not in GATHERING_MODES and change.mode in GATHERING_MODES
+        after = replace(after, wake_at=now, since=now if reopened else after.since)
         return after, [PutState(after, schedule_state), *plan, *_reopen(after, old, new, timer, now)]
-    end_timer = [] if mode in GATHERING_MODES else _end_timer(after, new)
-    keep_timer = bool(end_timer) or (mode in GATHERING_MODES and fire_timer.first_timer(new, after, now) is not None)
-    if alive is not None and old is not None:
-        plan += _close(alive, old, now, keep_timer)
     # In every mode, jobs may wait for an event that meets a constraint: a run-now, or the jobs that a drain launches.
-    waking: list[Write] = [*(Put(row) for row in subscriptions(after, new, now) if row.leaf == WAKE), *end_timer]
-    opened = _open(after, new, now) if mode in GATHERING_MODES else waking
-    whole: list[Write] = [PutState(after, schedule_state), *plan, *opened]
-    return after, _with_rest(whole, alive, old, timer, now, "the schedule was replaced")
+    rows = [row for row in subscriptions(after, new, now) if change.mode in GATHERING_MODES or row.leaf == WAKE]
+    going = timer if change.keeps_trigger else None
+    timers = _timer_after(after, old, new, going, prepared, now)
+    if alive is not None and old is not None:
+        plan += _close(alive, old, now, keep_timer=bool(timers))
+    whole: list[Write] = [PutState(after, schedule_state), *plan, *map(Put, rows), *timers]
+    why = "disabled" if change.code == "stops" else "replaced"
+    return after, whole if going is not None else _with_rest(whole, alive, old, timer, now, f"the schedule was {why}")
 
 
 def enable(
@@ -103,6 +108,7 @@ def enable(
         since=now,
         pauses=(),
         skips=(),
+        former=schedule_state.former if ids.is_dag_node(schedule_state.schedule) else (),
     )
     keep_timer = fire_timer.first_timer(schedule, after, now) is not None
     closed = _close(schedule_state, schedule, now, keep_timer)
@@ -232,22 +238,10 @@ def next_generation(schedule_state: ScheduleState | None, now: Instant) -> int:
     return max(now, schedule_state.generation + 1) if schedule_state else now
 
 
-def acts_alike(old: Schedule, new: Schedule) -> bool:
-    """Whether two versions differ in descriptive fields only."""
-    return old.model_dump(exclude=COSMETIC) == new.model_dump(exclude=COSMETIC)
-
-
-def carries(alive: ScheduleState | None, old: Schedule | None, new: Schedule, mode: Mode) -> bool:
-    """Whether an update can keep the progress: trigger and correlation keys are the same, and the schedule gathers
-    before and after."""
-    if alive is None or old is None or alive.mode != mode or mode not in GATHERING_MODES:
-        return False
-    return (old.trigger, old.by) == (new.trigger, new.by)
-
-
 def _state_row(
-    schedule_state: ScheduleState | None, name: str, generation: int, mode: Mode, now: Instant, by: str
+    schedule_state: ScheduleState | None, name: str, generation: int, change: Effect, now: Instant, by: str
 ) -> ScheduleState:
+    mode = change.mode
     if schedule_state is None:
         return ScheduleState(name, generation, 1, mode, now, by, since=now, mode_at=now)
     same = generation == schedule_state.generation
@@ -258,17 +252,19 @@ def _state_row(
     after = replace(
         schedule_state, generation=generation, version=schedule_state.version + 1, mode=mode, updated_at=now, by=by
     )
-    # The earlier generations are needed to find the runs of a DAG's nodes (W4).
-    former = (
-        schedule_state.former
-        if same or not ids.is_dag_node(name)
-        else (*schedule_state.former, schedule_state.generation)[-MAX_FORMER:]
-    )
+    former = schedule_state.former if same else _former(schedule_state, change.keeps_trigger)
     held_from = schedule_state.held_from if same or mode in HOLDING_MODES else None
     after = replace(after, expires_at=None, former=former, held_from=held_from)
     wake_at = schedule_state.wake_at if same else None
     after = replace(after, rev=schedule_state.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at)
     return after if mode == schedule_state.mode else replace(after, mode_at=now, reason="")
+
+
+def _former(schedule_state: ScheduleState, keeps_trigger: bool) -> tuple[int, ...]:
+    """The earlier generations that a new one remembers. They are needed to find the runs of a DAG's nodes (W4)."""
+    if not keeps_trigger and not ids.is_dag_node(schedule_state.schedule):
+        return ()
+    return (*schedule_state.former, schedule_state.generation)[-MAX_FORMER:]
 
 
 def _changed(schedule_state: ScheduleState, mode: Mode, now: Instant, by: str, **fields: Any) -> ScheduleState:
@@ -292,7 +288,8 @@ def _reopen(
     schedule_state: ScheduleState, old: Schedule, new: Schedule, timer: Timer | None, now: Instant
 ) -> list[Write]:
     """The writes for an update that keeps the trigger: the index rows keep ``since``, the timer keeps its instants."""
-    rows = subscriptions(schedule_state, new, schedule_state.since)
+    gathers = schedule_state.mode in GATHERING_MODES
+    rows = [row for row in subscriptions(schedule_state, new, schedule_state.since) if gathers or row.leaf == WAKE]
     kept = {(row.event_key, row.leaf) for row in rows}
     gone = [
         row for row in subscriptions(schedule_state, old, schedule_state.since) if (row.event_key, row.leaf) not in kept
@@ -300,7 +297,31 @@ def _reopen(
     plan: list[Write] = [*(Put(row) for row in rows), *(Delete(row) for row in gone)]
     if timer is None:
         return [*plan, *_end_timer(schedule_state, new)]
-    return [*plan, Replace(fire_timer.carried(timer, old, new, schedule_state.version, now))]
+    later = fire_timer.carried(timer, old, new, schedule_state.version, now)
+    return [*plan, Replace(later if gathers else lifetime.completed(later, new, now))]
+
+
+def _timer_after(
+    after: ScheduleState,
+    old: Schedule | None,
+    new: Schedule,
+    timer: Timer | None,
+    prepared: Sequence[Job],
+    now: Instant,
+) -> list[Write]:
+    """The write of the timer of a new generation. ``timer`` is that of the former one, if the trigger goes on. Empty if
+    nothing wakes the schedule."""
+    if timer is not None and old is not None:
+        later = continued.continued(timer, old, new, after, prepared, now)
+        if after.mode == "completed":
+            later = lifetime.completed(later, new, now)
+        elif after.mode == "enabled" and lifetime.is_used_up(later, new):
+            later = replace(later, wake_at=now)  # the next emit completes the schedule
+        return [Replace(later, over=timer)]
+    if after.mode not in GATHERING_MODES:
+        return _end_timer(after, new)
+    first = fire_timer.first_timer(new, after, now)
+    return [Put(first)] if first else []
 
 
 def _close(schedule_state: ScheduleState, schedule: Schedule, now: Instant, keep_timer: bool) -> list[Write]:
@@ -327,20 +348,18 @@ def _with_rest(
     rest = fire.unprepared(timer, schedule, now) if alive.mode in GATHERING_MODES else None
     if rest is None:
         return plan
-    ended = [EndTimer(timer, _timer_after(write)) if _is_of_timer(write) else write for write in plan]
+    ended = [EndTimer(timer, _put_timer(write)) if _is_of_timer(write) else write for write in plan]
     record_id = ids.job_id(timer.schedule, timer.generation, f"unprepared:{now}")
-    reason = f"{rest.text} had not been prepared when {why}"
-    return [
-        *ended,
-        Put(new_record(record_id, "DROPPED", timer.schedule, timer.generation, reason, now, count=rest.events)),
-    ]
+    text = f"{rest.text} had not been prepared when {why}"
+    record = new_record(record_id, "DROPPED", timer.schedule, timer.generation, text, now, count=rest.events)
+    return [*ended, Put(record)]
 
 
 def _is_of_timer(write: Write) -> bool:
     return isinstance(write, Put | Delete) and isinstance(write.row, Timer)
 
 
-def _timer_after(write: Write) -> Timer | None:
+def _put_timer(write: Write) -> Timer | None:
     return write.row if isinstance(write, Put) and isinstance(write.row, Timer) else None
 
 
@@ -373,17 +392,6 @@ def _counted(schedule: Schedule) -> list[Write]:
 def _reset_failures(schedule_state: ScheduleState, schedule: Schedule) -> list[Write]:
     """The write that resets the count of consecutive failures when a schedule is enabled or resumed (L19)."""
     return [Put(Failures(schedule_state.schedule, 0))] if schedule.pause_after_failures else []
-
-
-def _mode(alive: ScheduleState | None, enabled: bool | None) -> Mode:
-    """The mode after a put: the present one unless ``enabled`` changes it; a paused schedule counts as enabled (L2)."""
-    if alive is None:
-        return "enabled" if enabled else "disabled"
-    if enabled is None:
-        return alive.mode
-    if not enabled:
-        return "disabled"
-    return alive.mode if alive.mode in GATHERING_MODES or alive.mode == "drain" else "enabled"
 
 
 def _document(schedule: Schedule) -> Mapping[str, Any]:

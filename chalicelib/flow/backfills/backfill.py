@@ -23,7 +23,7 @@ from chalicelib.core.rows.ref import ref_of, reprocess_ref
 from chalicelib.core.rows.reprocess import Reprocess
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.schedules import lifecycle
+from chalicelib.core.schedules import effect
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.writes import Create, ExpectMode, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import dag_states, lookup
@@ -219,7 +219,7 @@ def _ended_because(ports: Ports, row: Backfill, schedule_state: ScheduleState | 
         return None
     before = lookup.definition_of(ports, replace(schedule_state, version=row.version))
     after = lookup.definition_of(ports, schedule_state)
-    same = before is not None and after is not None and lifecycle.acts_alike(before, after)
+    same = before is not None and after is not None and effect.acts_alike(before, after)
     return None if same else "the schedule was replaced; start a new backfill to run its present definition"
 
 

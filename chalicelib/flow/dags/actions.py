@@ -19,14 +19,14 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.schedules import lifecycle, past
+from chalicelib.core.schedules import effect, past, relative
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Put, PutDefinition, RemoveDefinition, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import references, store
 from chalicelib.flow.definitions.store import Change
-from chalicelib.flow.schedules import actions
+from chalicelib.flow.schedules import actions, over
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
 Body = Mapping[str, Any]
@@ -94,12 +94,10 @@ def check(ports: Ports, dag: Dag, made: Compiled) -> None:
 
 def check_past(ports: Ports, dag: Dag, made: Compiled, enabled: bool | None) -> None:
     """Raise ``invalid`` if the trigger of a DAG that is created, changed or enabled never fires any more."""
-    namespace, app, _ = made.dag.split(".")
-    now, schedule_state = ports.clock.now(), ports.catalog.schedule_state(ids.dag_start(made.dag))
-    stored_row = ports.catalog.definition("dag", made.dag)
-    alive = schedule_state if stored_row is not None and schedule_state and schedule_state.exists else None
-    before = None if actions.is_started_by(alive, enabled) else lookup.definition_of(ports, alive)
-    past.check(made.start.resolved(namespace, app, now), now, before)
+    found = over.read(ports, ids.dag_start(made.dag), made.start, enabled)
+    alive = found.alive if ports.catalog.definition("dag", made.dag) is not None else None
+    old = found.old.definition if found.old is not None and not effect.begins(alive, enabled) else None
+    past.check(found.new.definition, found.now, old)
 
 
 def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: bool | None) -> bool:
@@ -109,7 +107,8 @@ def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: 
     if schedule_state is None or not schedule_state.exists or dict(old.document) != dict(body):
         return False
     has_mode = enabled is None or schedule_state.mode == "completed" or enabled == (schedule_state.mode != "disabled")
-    return has_mode and lookup.is_same(lookup.stored(ports, schedule_state), start, made.start)
+    stored = lookup.stored(ports, schedule_state)
+    return has_mode and stored is not None and relative.is_same(made.start, start, stored)
 
 
 def dag_view(ports: Ports, name: str) -> dict[str, Any]:
@@ -202,20 +201,14 @@ def _put(
 ) -> bool:
     """Put one schedule of a DAG, with the writes ``along`` in one transaction. Gathered events stay if its trigger is
     the same (L6). Returns False if a row in ``along`` was changed by another request."""
-    namespace, app, _ = name.split(".")
     for _ in range(MAX_CONFLICTS):
-        schedule_state, now = ports.catalog.schedule_state(name), ports.clock.now()
-        alive = schedule_state if schedule_state is not None and schedule_state.exists else None
-        stored = lookup.stored(ports, alive)
-        has_mode = alive is not None and (enabled is None or enabled == (alive.mode != "disabled"))
-        if has_mode and not along and lookup.is_same(stored, name, sent):
+        found = over.read(ports, name, sent, enabled)
+        if found.is_same and not along:
             return True
-        timer = ports.catalog.timer(name)
-        new, old = sent.resolved(namespace, app, now), stored.definition if stored else None
-        after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry=True, timer=timer)
+        after, plan = found.plan(name, enabled, by, carry=True)
         refused = ports.ledger.commit([*plan, *(along or [])])
         if refused is None:
-            actions.wake_changed(ports, alive, after)
+            actions.wake_changed(ports, found.alive, after)
             return True
         if any(isinstance(write, PutDefinition) for write in refused.writes):
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chalicelib.core import ids
 from chalicelib.core.definitions import diff
-from chalicelib.core.errors import SluiceError
+from chalicelib.core.schedules import relative
 from chalicelib.flow import lookup
 from chalicelib.flow.dags import actions
 from chalicelib.flow.deploy.plan import Part, Plan, stored
@@ -33,12 +33,8 @@ def _of_schedule(ports: Ports, plan: Plan, part: Part) -> list[str]:
     old = lookup.stored(ports, schedule_state)
     if schedule_state is None or old is None or part.schedule is None:
         return []
-    namespace, app, _ = part.name.split(".")
     sent = stored(ports, part.name, part.schedule, plan.document)
-    try:
-        new = sent.resolved(namespace, app, old.put_at)
-    except SluiceError:  # an instant counted from the last put is in the past, so that it changes
-        new = sent.resolved(namespace, app, ports.clock.now())
+    new = relative.counted(sent, part.name, old, ports.clock.now()).definition
     found = diff.changes(old.definition.model_dump(mode="json"), new.model_dump(mode="json"))
     was = schedule_state.mode != "disabled"
     if part.schedule.enabled is not None and part.schedule.enabled != was:

@@ -20,7 +20,8 @@ from chalicelib.core.writes import PutDefinition
 from chalicelib.flow import lookup
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import store
-from chalicelib.flow.deploy import changes, validate
+from chalicelib.flow.deploy import changes, effects, validate
+from chalicelib.flow.deploy.effects import Effects
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import messages, together
@@ -49,12 +50,22 @@ def deploy(
     return plan.report()
 
 
+def deploy_and_say(
+    ports: Ports, namespace: str, app: str, document: App, by: str, update_schedules: bool | None = None
+) -> tuple[Report, Effects]:
+    """The same, and what the deployment did to the triggers and jobs of the schedules that it has replaced."""
+    plan = checked(ports, namespace, app, document, update_schedules)
+    said = effects.of_plan(ports, plan)
+    carry_out(ports, plan, by)
+    return plan.report(), said
+
+
 def dry_run(
     ports: Ports, namespace: str, app: str, document: App, update_schedules: bool | None = None
-) -> tuple[Report, dict[str, list[str]]]:
-    """The report that ``deploy`` would return now, and the changes of each part that it would replace."""
+) -> tuple[Report, dict[str, list[str]], Effects]:
+    """What ``deploy_and_say`` would return now, and between them the changes of each part that it would replace."""
     plan = checked(ports, namespace, app, document, update_schedules, new_namespace=True)
-    return plan.report(), changes.of_plan(ports, plan)
+    return plan.report(), changes.of_plan(ports, plan), effects.of_plan(ports, plan)
 
 
 def checked(

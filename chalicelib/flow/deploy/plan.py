@@ -16,10 +16,12 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.schedules import effect, relative
+from chalicelib.core.schedules.relative import Counted
 from chalicelib.flow import lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import data, store
-from chalicelib.flow.lookup import Stored
+from chalicelib.flow.deploy import ended
 from chalicelib.ports import Kind, Ports
 
 Report = dict[str, list[str]]
@@ -34,6 +36,8 @@ class Part:
 
     ``document`` is a definition as it will be stored, ``schedule`` a schedule as it was sent, ``row`` the stored
     definition of a part to delete. ``dag`` is a DAG as it was sent, ``becomes`` the action for each of its schedules.
+    ``old`` is the stored schedule whose spans go on counting; None if the deployment creates or enables it.
+    ``has_ended``: the schedule has ended and deleted itself, and is not created again.
     """
 
     kind: Kind | Literal["schedule"]
@@ -41,6 +45,8 @@ class Part:
     action: PartAction
     document: Mapping[str, Any] | None = None
     schedule: NewSchedule | None = None
+    old: Counted | None = None
+    has_ended: bool = False
     row: Definition | None = None
     dag: NewDag | None = None
     becomes: Mapping[str, PartAction] = field(default_factory=dict)
@@ -73,14 +79,12 @@ class Plan:
         }
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
-        """The schedule of a part as it will be stored: with full names, and relative instants counted from the instant
-        of the plan."""
+        """The schedule of a part as it will be stored: with full names, and with instants in place of spans."""
         if part.schedule is None:
             raise ValueError(f"expected a schedule that was sent, got {part.name}")
         if part.name not in self._resolved:
-            namespace, app, _ = part.name.split(".")
             sent = stored(ports, part.name, part.schedule, self.document)
-            self._resolved[part.name] = sent.resolved(namespace, app, self.made_at)
+            self._resolved[part.name] = relative.counted(sent, part.name, part.old, self.made_at).definition
         return self._resolved[part.name]
 
     def of(self, kind: str, *actions: PartAction) -> list[Part]:
@@ -109,7 +113,7 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
         row = ports.catalog.definition("pool", full)
         parts.append(_definition_part("pool", full, row, pool.model_dump(mode="json")))
     parts += [_definition_part("workflow", full, stored.get(full), body) for full, body in workflows.items()]
-    parts += _schedule_parts(ports, name, document, absent, update_schedules, _is_first(app))
+    parts += _schedule_parts(ports, name, document, absent, update_schedules, app)
     parts += _dag_parts(ports, name, document, absent, update_schedules or _is_first(app))
     parts += [Part("workflow", full, "deleted", row=stored[full]) for full in absent]
     return Plan(name, document, update_schedules, tuple(parts), ports.clock.now())
@@ -124,27 +128,33 @@ def _workflows(name: str, document: App) -> dict[str, Mapping[str, Any]]:
 
 
 def _schedule_parts(
-    ports: Ports, name: str, document: App, removed: Collection[str], update: bool, first: bool
+    ports: Ports, name: str, document: App, removed: Collection[str], update: bool, app: Definition | None
 ) -> Iterator[Part]:
     """The schedules of the document, then the stored ones that it does not name.
 
-    A first deployment creates schedules even if ``update`` is false: there are none to protect yet.
+    A first deployment creates schedules even if ``update`` is false: there are none to protect yet. One that has ended
+    and deleted itself is kept so, unless the document of the schedule differs. ``app`` is the stored app.
     """
     living = dict(_living(ports, name))
-    for short, sent in document.schedules.items():
-        schedule_state, old = living.pop(f"{name}.{short}", (None, None))
-        action: PartAction
+    named = {f"{name}.{short}": sent for short, sent in document.schedules.items()}
+    sent_as = {full: stored(ports, full, sent, document) for full, sent in named.items()}
+    gone = ended.of_app(ports, app, {full: sent for full, sent in sent_as.items() if full not in living})
+    for full, sent in named.items():
+        if full in gone:
+            yield Part("schedule", full, "kept", schedule=sent, old=gone[full], has_ended=True)
+            continue
+        schedule_state, old = living.pop(full, (None, None))
+        action: PartAction = "replaced"
         if schedule_state is None or old is None:
-            action = "created" if update or first else "untouched"
+            action = "created" if update or _is_first(app) else "untouched"
         elif not update and old.definition.workflow in removed:
             action = "deleted"
-        elif lookup.is_same(
-            old, f"{name}.{short}", stored(ports, f"{name}.{short}", sent, document)
-        ) and _has_wanted_mode(schedule_state, sent):
+        elif relative.is_same(sent_as[full], full, old) and _has_wanted_mode(schedule_state, sent):
             action = "kept"
-        else:
-            action = "replaced" if update else "untouched"
-        yield Part("schedule", f"{name}.{short}", action, schedule=sent)
+        elif not update:
+            action = "untouched"
+        begins = schedule_state is None or effect.begins(schedule_state, sent.enabled)
+        yield Part("schedule", full, action, schedule=sent, old=None if begins else old)
     for full, (_, old) in sorted(living.items()):
         yield Part("schedule", full, "deleted" if update or old.definition.workflow in removed else "untouched")
 
@@ -186,7 +196,7 @@ def _becomes(ports: Ports, made: Compiled, action: PartAction) -> dict[str, Part
     return {**found, start: action if start in existing and action == "replaced" else found[start]}
 
 
-def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, Stored]]]:
+def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, Counted]]]:
     names = [name for name in lookup.schedules_of(ports, app) if not ids.is_of_dag(name)]
     read = many.rows_of(ports, names)
     for name in names:

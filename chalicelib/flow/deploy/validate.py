@@ -11,13 +11,12 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import Problems, SluiceError
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
-from chalicelib.core.schedules import lifecycle, past
+from chalicelib.core.schedules import effect, lifecycle, past
 from chalicelib.flow import lookup, many
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import addresses, buckets, references, store
 from chalicelib.flow.deploy.plan import AS_SENT, Part, PartAction, Plan
 from chalicelib.flow.limits import pools
-from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.ports import Kind, Page, Ports
 
 
@@ -97,7 +96,7 @@ def _check_past(seen: Ports, name: str, new: Schedule, action: PartAction, enabl
     if action == "kept":
         return
     alive = seen.catalog.schedule_state(name) if action == "replaced" else None
-    before = None if schedule_actions.is_started_by(alive, enabled) else lookup.definition_of(seen, alive)
+    before = None if effect.begins(alive, enabled) else lookup.definition_of(seen, alive)
     past.check(new, seen.clock.now(), before)
 
 

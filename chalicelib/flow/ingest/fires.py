@@ -7,7 +7,7 @@ fire was prepared. So it is decided again when the fire is due; if it moved, the
 from __future__ import annotations
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.fires import fire
+from chalicelib.core.fires import continued, fire
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import check, gather
@@ -19,6 +19,7 @@ from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import TimedLeaf, timed
 from chalicelib.core.writes import DeleteJob, Replace
+from chalicelib.flow import lookup
 from chalicelib.flow.fires.emit import emit_soon
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.ports import Ports
@@ -48,7 +49,10 @@ def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
         ports.ledger.commit([DeleteJob(job)])
         return "the leaf of the fire no longer exists"
     leaf = timed(found)
-    moved = leaf.postponed_to(schedule_state.since, _happened(ports, job, leaf, schedule), job.due_at)
+    if _has_run(ports, job, schedule_state, leaf):
+        ports.ledger.commit([DeleteJob(job)])
+        return "the fire has started a run before the schedule was updated"
+    moved = _postponed_to(ports, job, leaf, schedule_state, schedule)
     if moved is not None:
         _postpone(ports, job, schedule, moved)
         return f"the fire is postponed to {iso(moved)}"
@@ -83,13 +87,29 @@ def _is_detached(schedule_state: ScheduleState, schedule: Schedule) -> bool:
     return schedule.own_jobs(schedule_state.mode)
 
 
-def _happened(ports: Ports, job: Job, leaf: TimedLeaf, schedule: Schedule) -> Instant | None:
-    """The last start of the workflow, or the last arrival of the feed; None if there was none."""
+def _has_run(ports: Ports, job: Job, schedule_state: ScheduleState, leaf: TimedLeaf) -> bool:
+    """Whether the fire was counted for a run in the generation before an update, which was committed after it."""
+    before = continued.double_of(job, schedule_state)
+    if before is None:
+        return False
+    event = fire.fire_event(before, leaf.type)
+    counted = ports.jobs.applied([(before.schedule, before.generation, event.id)])
+    return any(ports.runs.attempts(row.event_job) for row in counted)
+
+
+def _postponed_to(
+    ports: Ports, job: Job, leaf: TimedLeaf, schedule_state: ScheduleState, schedule: Schedule
+) -> Instant | None:
+    """The instant to which the last start of the workflow, or the last arrival of the feed, moves a due leaf; None if
+    it stays due. Its span goes on over updates that keep the trigger: it counts from the anchor of the timer."""
+    timer = ports.catalog.timer(job.schedule) if leaf.moved_by != "clock" else None
+    if job.due_at is None or timer is None:
+        return None
     if leaf.moved_by == "last_start":
-        return ports.jobs.limit_state(names.workflow_limit(schedule.workflow)).last_start
-    if leaf.moved_by == "last_arrival":
-        return ports.jobs.last_arrival(job.schedule, job.generation, str(job.leaf))
-    return None
+        happened = ports.jobs.limit_state(names.workflow_limit(schedule.workflow)).last_start
+    else:
+        happened = lookup.last_arrival(ports, schedule_state, timer, str(job.leaf))
+    return leaf.postponed_to(timer.anchor, happened, job.due_at)
 
 
 def _postpone(ports: Ports, job: Job, schedule: Schedule, at: Instant) -> None:

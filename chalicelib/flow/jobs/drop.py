@@ -7,6 +7,7 @@ from functools import partial
 from typing import Literal
 
 from chalicelib.core import states
+from chalicelib.core.fires import continued
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.rows import sort_keys
@@ -126,6 +127,8 @@ def drop_job(
     """
     job = waiting.regained(ports, job)
     held = states_of_held(ports, job)
+    if job.kind == "fire" and _is_again(ports, job):
+        return committed(ports, claim.delete_plan(job, held, now), "gone", "prepared again after an update")
     if check.is_prepared(job) and (already := facts_of.already(ports, job)) is not None:
         return committed(ports, claim.delete_plan(job, held, now), "gone", f"has {already} already")
     plan: list[Write] = claim.drop_plan(job, record_of(job, kind, why, now), held, now, exact)
@@ -152,6 +155,13 @@ def drop_job(
         if woken:
             ports.hints.send(woken, now, now)
     return outcome
+
+
+def _is_again(ports: Ports, job: Job) -> bool:
+    """Whether the fire of a closed generation is prepared again in the present one, whose trigger is the same."""
+    schedule_state = ports.catalog.schedule_state(job.schedule)
+    schedule = lookup.definition_of(ports, schedule_state)
+    return schedule_state is not None and schedule is not None and continued.is_again(job, schedule_state, schedule)
 
 
 def states_of_held(ports: Ports, job: Job) -> dict[str, LimitState]:

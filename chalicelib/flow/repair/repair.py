@@ -355,7 +355,9 @@ class Repair:
             schedule = lookup.definition_of(self.ports, row)
             if row is None or schedule is None or row.generation != timer.generation:
                 continue
-            for fire in fires.since(timer, schedule, max(self.since, row.since)):
+            # Those that were due until an update that kept the trigger belong to the generation before.
+            began = row.since + 1 if row.former else row.since
+            for fire in fires.since(timer, schedule, max(self.since, began)):
                 if not self.stock.has(fire) and not self._is_counted(fire):
                     self._found("fire", fire.job_id, f"written again: nothing shows the fire of {iso(fire.created_at)}")
                     self._create(fire)

@@ -14,7 +14,7 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.schedule import ScheduleState, Timer
-from chalicelib.core.schedules import lifecycle, past
+from chalicelib.core.schedules import effect, lifecycle, past
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
 from chalicelib.core.writes import ExpectMode, Put, Write
 from chalicelib.flow import lookup, priority, requests, wake
@@ -25,7 +25,7 @@ from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import counting
 from chalicelib.flow.lookup import existing
-from chalicelib.flow.schedules import carried, pauses
+from chalicelib.flow.schedules import carried, over, pauses
 from chalicelib.ports import MAX_CONFLICTS, Ports
 
 
@@ -47,9 +47,9 @@ def put(
     namespace, app, _ = name.split(".")
     bucket = data_bucket if checked else data.bucket_of(ports, f"{namespace}.{app}", document)
     sent = data.stored(ports, name, document.definition(), bucket)
-    new = sent.resolved(namespace, app, ports.clock.now())
-    check_size(new.model_dump(mode="json"))
     if not checked:
+        new = over.read(ports, name, sent, document.enabled).new.definition
+        check_size(new.model_dump(mode="json"))
         references.check(ports, name, new, with_disabled=True)
     data.keep(ports, name, document, bucket)
     for _ in range(MAX_CONFLICTS):
@@ -82,26 +82,16 @@ def planned(
 ) -> Change:
     """The change that a put makes to the schedule as it is now. ``sent`` is the document with large data by reference;
     the other arguments and the errors are those of `put`. Writes nothing."""
-    namespace, app, _ = name.split(".")
-    schedule_state = ports.catalog.schedule_state(name)
-    alive = schedule_state if schedule_state is not None and schedule_state.exists else None
+    found, enabled = over.read(ports, name, sent, document.enabled), document.enabled
+    alive, new = found.alive, found.new.definition
     _expect(if_match, alive, name)
-    stored = lookup.stored(ports, alive)
-    old, enabled, now = stored.definition if stored else None, document.enabled, ports.clock.now()
-    new = sent.resolved(namespace, app, now)
-    if alive and lookup.is_same(stored, name, sent) and (enabled is None or enabled == (alive.mode != "disabled")):
+    if alive is not None and found.is_same:
         return Change(alive, alive, new)
-    carry = document.on_update == "carry"
-    timer = ports.catalog.timer(name) if carry else lookup.timer_of(ports, alive, old)
+    old = found.old.definition if found.old is not None else None
     if not checked:
-        past.check(new, now, None if is_started_by(alive, enabled) else old)
-    after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry, timer)
+        past.check(new, found.now, None if effect.begins(alive, enabled) else old)
+    after, plan = found.plan(name, enabled, by, document.on_update == "carry")
     return Change(alive, after, new, tuple(plan))
-
-
-def is_started_by(alive: ScheduleState | None, enabled: bool | None) -> bool:
-    """Whether a put with this ``enabled`` creates a schedule, or enables it."""
-    return alive is None or (enabled is True and alive.mode == "disabled")
 
 
 def counted(ports: Ports, change: Change) -> ScheduleState:

@@ -45,8 +45,7 @@ def _put(ports: Ports, documents: Mapping[str, NewSchedule], by: str, data_bucke
     sent = {name: data.stored(ports, name, one.definition(), data_bucket) for name, one in documents.items()}
     for name, document in documents.items():
         data.keep(ports, name, document, data_bucket)
-    carried = [name for name, document in documents.items() if document.on_update == "carry"]
-    seen = many.rows_of(ports, list(documents), [("timer", name) for name in carried])
+    seen = many.rows_of(ports, list(documents), timers=True)
     changes = {name: actions.planned(seen, name, documents[name], sent[name], by, checked=True) for name in documents}
     done: Changes = {}
     for group in _groups({name: change for name, change in changes.items() if change.plan}):

@@ -82,7 +82,7 @@ def deploy_app(ns: str, app: str) -> Response:
     replaced, never deleted. With ``upload``, the id of an upload, the document is the uploaded one, and the body empty.
     Sluice checks it as a whole, answers 202, and puts the schedules then."""
     from chalicelib.core.definitions.app import App
-    from chalicelib.flow.deploy.deploy import deploy, dry_run
+    from chalicelib.flow.deploy.deploy import deploy_and_say, dry_run
 
     request, full = routes.current_request, f"{ns}.{app}"
     upload = query(request, "upload")
@@ -91,10 +91,11 @@ def deploy_app(ns: str, app: str) -> Response:
     update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
     sent = parse(App, request)
     if flag(request, "dry_run"):
-        report, changes = dry_run(ports(), ns, app, sent, update)
-        return document({"name": full, **report, "changes": changes})
+        report, changes, effects = dry_run(ports(), ns, app, sent, update)
+        return document({"name": full, **report, "changes": changes, "effects": effects})
     check_app(ns, app, sent)
-    return document({"name": full, **deploy(ports(), ns, app, sent, caller(request), update_schedules=update)})
+    report, effects = deploy_and_say(ports(), ns, app, sent, caller(request), update_schedules=update)
+    return document({"name": full, **report, "effects": effects})
 
 
 def _deploy_upload(ns: str, app: str, upload: str) -> Response:
@@ -109,8 +110,8 @@ def _deploy_upload(ns: str, app: str, upload: str) -> Response:
     sent = uploaded.content(ports(), f"{ns}.{app}", upload)
     content = validated(App, json_object(sent))
     if flag(request, "dry_run"):
-        report, changes = deploy.dry_run(ports(), ns, app, content, update)
-        return document({"name": f"{ns}.{app}", **report, "changes": changes})
+        report, changes, effects = deploy.dry_run(ports(), ns, app, content, update)
+        return document({"name": f"{ns}.{app}", **report, "changes": changes, "effects": effects})
     if ports().jobs.deployment(f"{ns}.{app}", upload) is None:
         check_app(ns, app, content)
     plan = deploy.checked(ports(), ns, app, content, update)

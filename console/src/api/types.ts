@@ -285,6 +285,7 @@ export interface Deployment {
   kept: string[];
   untouched: string[];
   changes?: Record<string, unknown> | null;
+  effects: Record<string, EffectOfPut>;
 }
 
 export interface DryRun {
@@ -315,6 +316,11 @@ export interface EdgeOfGraph {
 export interface EdgeOfLineage {
   from: string;
   to: string;
+  text: string;
+}
+
+export interface EffectOfPut {
+  code: "begins" | "described" | "carried" | "goes_on" | "begins_again" | "ended" | "idle" | "stops";
   text: string;
 }
 

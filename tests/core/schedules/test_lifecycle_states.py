@@ -40,6 +40,7 @@ HELD = ScheduleState(
     expires_at=NOON + 9 * DAY,
 )
 CHANGED = replace(HELD, updated_at=NOW, by=ME, rev=5, wake_at=None, expires_at=None)
+BEGUN = replace(CHANGED, generation=NOW, since=NOW, former=())  # in a generation whose trigger begins again
 
 
 def put(
@@ -68,19 +69,19 @@ def test_l6_an_update_that_carries_wakes_waiting_jobs() -> None:
 
 
 def test_l6_a_new_generation_of_held_schedule_has_its_own_pause() -> None:
-    wanted = replace(CHANGED, generation=NOW, version=4, since=NOW, pauses=((NOW, None),))
+    wanted = replace(BEGUN, version=4, pauses=((NOW, None),))
     assert put(schedule(WEATHER)) == wanted
+    # The generations in which its trigger ran before are remembered: they may have run what is due at the update.
+    assert put(schedule(all_of(PARTITION, TICK), priority=9)) == replace(wanted, former=(5, 6, 7))
 
 
 def test_l6_a_new_generation_of_enabled_schedule_has_no_pauses() -> None:
     enabled = replace(HELD, mode="enabled", pauses=(OVER,))
-    assert put(schedule(WEATHER), enabled) == replace(
-        CHANGED, mode="enabled", generation=NOW, version=4, since=NOW, pauses=()
-    )
+    assert put(schedule(WEATHER), enabled) == replace(BEGUN, mode="enabled", version=4, pauses=())
 
 
 def test_l3_update_that_disables_clears_pause_reason_and_skips() -> None:
-    wanted = replace(CHANGED, mode="disabled", generation=NOW, version=4, since=NOW, pauses=(), skips=(), mode_at=NOW)
+    wanted = replace(BEGUN, mode="disabled", version=4, pauses=(), skips=(), mode_at=NOW)
     assert put(MIXED, enabled=False) == replace(wanted, reason="")
 
 
@@ -88,7 +89,7 @@ def test_l5_a_reused_name_begins_after_the_previous_generation() -> None:
     grave = replace(HELD, mode="deleted", generation=NOW + 5, pauses=(OVER,), skips=(), reason="")
     made = put(MIXED, grave, enabled=True, old=None)
     assert replace(made, uncounted=False) == replace(
-        CHANGED, mode="enabled", generation=NOW + 6, version=4, since=NOW, pauses=(), skips=(), reason="", mode_at=NOW
+        BEGUN, mode="enabled", generation=NOW + 6, version=4, pauses=(), skips=(), reason="", mode_at=NOW
     )
 
 
@@ -101,7 +102,7 @@ def test_w4_dag_node_remembers_its_generations_to_find_its_runs() -> None:
     before = replace(HELD, schedule=NODE)
     assert put(schedule(WEATHER), before).former == (5, 6, 7)
     assert put(schedule(all_of(PARTITION, TICK), owner="carol"), before).former == (5, 6)
-    assert put(schedule(WEATHER), HELD).former == (5, 6), "no other schedule does"
+    assert put(schedule(WEATHER), HELD).former == (), "no other schedule does"
 
 
 def test_w4_a_node_remembers_its_last_twenty_generations() -> None:
@@ -128,9 +129,7 @@ def test_c9_a_schedule_state_marks_runs_without_a_group_permit() -> None:
 def test_l3_enabling_begins_generation_without_pauses_and_skips() -> None:
     before = replace(HELD, mode="disabled", reason="")
     after, plan = lifecycle.enable(before, MIXED, NOW, ME)
-    assert after == replace(
-        CHANGED, mode="enabled", generation=NOW, since=NOW, pauses=(), skips=(), reason="", mode_at=NOW
-    )
+    assert after == replace(BEGUN, mode="enabled", pauses=(), skips=(), reason="", mode_at=NOW)
     assert plan[0] == PutState(after, before)
 
 

@@ -207,7 +207,6 @@ def test_l6_carry_updates_the_upstreams_that_wake_it() -> None:
         (schedule(all_of(TICK, PARTITION)), OPEN),  # its leaves have other numbers
         (schedule(all_of(PARTITION, TICK), priority=9), schedule_state(mode="disabled")),
         (schedule(all_of(PARTITION, TICK), priority=9), schedule_state(mode="drain")),
-        (schedule(all_of(PARTITION, TICK), priority=9), schedule_state(mode="completed")),
     ],
 )
 def test_l6_an_update_that_cannot_carry_begins_a_new_generation(new: Schedule, before: ScheduleState) -> None:

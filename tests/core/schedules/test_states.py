@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.instants import DAY, HOUR, MINUTE
+from chalicelib.core.instants import DAY, HOUR, MINUTE, iso
 from chalicelib.core.jobs.check import Drop, Launch, Wait, decide
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
@@ -36,11 +36,10 @@ def put(new: Schedule, before: ScheduleState, enabled: bool | None = None, carry
 @pytest.mark.parametrize(
     ("before", "enabled", "after"),
     [
-        *((mode, None, mode) for mode in ALIVE),
+        *((mode, None, mode) for mode in ALIVE if mode != "completed"),
         *((mode, False, "disabled") for mode in ALIVE),
         *((mode, True, mode) for mode in ("enabled", "hold", "backlog", "drain")),
         ("disabled", True, "enabled"),
-        ("completed", True, "enabled"),
     ],
 )
 @pytest.mark.parametrize("new", [DESCRIBED, schedule(WEATHER)])
@@ -49,6 +48,21 @@ def test_l2_a_document_always_disables_and_enables_not_active(
 ) -> None:
     """A paused schedule counts as enabled: only a resume ends the pause."""
     assert put(new, schedule_state(mode=before), enabled).mode == after
+
+
+@pytest.mark.parametrize("enabled", [None, True])
+@pytest.mark.parametrize(
+    ("new", "after"),
+    [
+        (DESCRIBED, "completed"),
+        (schedule(TICK, priority=9), "completed"),
+        (schedule(TICK, ttl=iso(NOON + DAY)), "completed"),
+        (schedule(WEATHER), "enabled"),  # another trigger begins again
+    ],
+)
+def test_l10_another_trigger_restarts_a_completed_schedule(new: Schedule, after: Mode, enabled: bool | None) -> None:
+    for carry in (False, True):
+        assert put(new, schedule_state(mode="completed"), enabled, carry).mode == after
 
 
 @pytest.mark.parametrize("before", ALIVE)
@@ -83,11 +97,13 @@ def test_l4_a_mode_begins_when_it_changes() -> None:
 def test_l4_an_update_that_keeps_the_mode_keeps_when_it_began(mode: Mode, new: Schedule, carry: bool) -> None:
     before = schedule_state(mode=mode, mode_at=NOON - DAY)
     after = put(new, before, carry=carry)
-    assert (after.mode, after.mode_at, after.updated_at) == (mode, NOON - DAY, LATER)
+    begins_again = mode == "completed" and new.trigger != schedule(TICK).trigger
+    expected = ("enabled", LATER) if begins_again else (mode, NOON - DAY)
+    assert ((after.mode, after.mode_at), after.updated_at) == (expected, LATER)
 
 
 def test_l4_an_update_that_enables_or_disables_begins_a_mode() -> None:
-    assert put(DESCRIBED, schedule_state(mode="completed", mode_at=NOON - DAY), enabled=True).mode_at == LATER
+    assert put(DESCRIBED, schedule_state(mode="disabled", mode_at=NOON - DAY), enabled=True).mode_at == LATER
     assert put(DESCRIBED, schedule_state(mode_at=NOON - DAY), enabled=False).mode_at == LATER
 
 

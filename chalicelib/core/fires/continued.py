@@ -1,0 +1,158 @@
+"""The timer of a schedule whose trigger goes on in another generation, because an update did not change it (L6).
+
+The clock of the trigger goes on: its anchor, its instants, and the count of its fires. The update divides the fires by
+their due instants. Those that were due until then belong to the old generation: they have run, or are dropped, on
+record. Later ones are prepared again in the new generation, also if the old one has prepared them. For example, of
+`@every 10m` from 12:00 and prepared up to 12:41:
+
+    12:39:50  an update           the fire of 12:40 is deleted without a record, and prepared again
+    12:40:00  the fire is due     it runs once, with the new properties
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import fire
+from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.fires.fire import Begun
+from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.leaf import TimedLeaf
+from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.triggers.tree import NumberedLeaf
+
+# An update is committed within this time of the instant that it divides the fires by, or never: `closings.SETTLED`.
+COMMITTED: Millis = MINUTE
+
+
+def asks_for_prepared(timer: Timer, old: Schedule, new: Schedule) -> bool:
+    """Whether the timer alone does not show which fires are prepared: a leaf has no next instant any more, or a fire
+    has several events."""
+    used_up = any(leaf.id not in timer.next for leaf in tree.timed_leaves(new.trigger))
+    return used_up or old.spread is not None or new.spread is not None
+
+
+def continued(
+    timer: Timer, old: Schedule, new: Schedule, after: ScheduleState, prepared: Sequence[Job], now: Instant
+) -> Timer:
+    """The timer in the generation of ``after``, which an update at ``now`` begins. ``prepared`` are the prepared fires
+    of the old generation, if `asks_for_prepared`."""
+    due_later = [job for job in prepared if job.due_at is not None and job.due_at > now]
+    upcoming: dict[str, Instant] = {}
+    fired = dict(timer.fired)
+    for leaf in tree.timed_leaves(new.trigger):
+        own = [fire.nominal_of(job) for job in due_later if job.leaf == leaf.id]
+        rule = leaf.trigger.recurrence()
+        if rule is None:
+            nominal = _span(timer, leaf, own, old, new, now)
+        else:
+            nominal, again = _times(timer, leaf, rule, own, old, new, now)
+            if rule.repeats is not None:
+                fired[leaf.id] = fired.get(leaf.id, 0) - again
+        if nominal is not None and (new.ends_at is None or nominal <= new.ends_at):
+            upcoming[leaf.id] = nominal
+    later = replace(
+        timer,
+        generation=after.generation,
+        version=after.version,
+        next=upcoming,
+        fired={leaf: count for leaf, count in fired.items() if count},
+        begun=_begun(timer, old, new, due_later, now),
+        rev=timer.rev + 1,
+    )
+    return replace(later, wake_at=fire_timer.wakes_at(later, new))
+
+
+def is_again(job: Job, schedule_state: ScheduleState, schedule: Schedule) -> bool:
+    """Whether the fire of a closed generation is prepared again in the present one, so that it is no lost work."""
+    if job.kind != "fire" or job.generation not in schedule_state.former or fire_timer.unwanted(job, schedule):
+        return False
+    goes_on = schedule_state.mode in (*GATHERING_MODES, "completed")
+    chain = (*schedule_state.former, schedule_state.generation)
+    updated_at = chain[chain.index(job.generation) + 1]  # a generation is named after the instant of its update
+    return goes_on and job.due_at is not None and job.due_at > updated_at
+
+
+def double_of(job: Job, schedule_state: ScheduleState) -> Job | None:
+    """The fire of the former generation that may have run in place of this one, because it was due before an update was
+    committed; None if there is none."""
+    due = job.due_at
+    if job.leaf is None or due is None or not schedule_state.former or due > schedule_state.since + COMMITTED:
+        return None
+    former = Timer(job.schedule, schedule_state.former[-1], 0, 0, {})
+    return fire.fire_of(former, job.leaf, fire.nominal_of(job), due, job.index)
+
+
+def _times(
+    timer: Timer,
+    leaf: NumberedLeaf[TimedLeaf],
+    rule: Recurrence,
+    own: Sequence[Instant],
+    old: Schedule,
+    new: Schedule,
+    now: Instant,
+) -> tuple[Instant | None, int]:
+    """The next nominal instant of a time leaf, and how many fires that count as fired are prepared again. ``own`` are
+    the nominal instants of its prepared fires; they matter only if the leaf has no next instant."""
+    series, stop = fire.series(timer, new, leaf.id, rule), timer.next.get(leaf.id)
+    if stop is not None and series.due(stop) <= now:
+        return stop, 0  # an outage: nothing after this fire is prepared
+    first = fire.first_ahead(series, now)
+    if rule.repeats is None or first is None:
+        return first, 0
+    if stop is None:
+        again = sorted({nominal for nominal in own if nominal >= first})
+        return (again[0], len(again)) if again else (fire_timer.reopened(timer, leaf, old, new, now), 0)
+    count, _ = series.count(first, stop, rule.repeats)
+    return first, count
+
+
+def _span(
+    timer: Timer,
+    leaf: NumberedLeaf[TimedLeaf],
+    own: Sequence[Instant],
+    old: Schedule,
+    new: Schedule,
+    now: Instant,
+) -> Instant | None:
+    """The next instant of a leaf that is evaluated when it is due, and has one prepared fire at most."""
+    upcoming, span = timer.next.get(leaf.id), leaf.trigger.span
+    if upcoming is not None and upcoming <= now:
+        return upcoming
+    if span is None:
+        return leaf.trigger.next_due(timer.anchor, now, new.ends_at)
+    if upcoming is None:
+        return min(own, default=None) or fire_timer.reopened(timer, leaf, old, new, now)
+    prepared = upcoming - span
+    return prepared if prepared > now else upcoming
+
+
+def _begun(
+    timer: Timer, old: Schedule, new: Schedule, due_later: Sequence[Job], now: Instant
+) -> tuple[tuple[int, ...], ...]:
+    """The fires of which the first event was due until ``now`` and others are due later, or are not written."""
+    known = {one.nominal: one for one in fire.begun(timer)}
+    for job in sorted(due_later, key=lambda job: job.index, reverse=True):
+        nominal, due = fire.nominal_of(job), job.due_at or now
+        one = known.get(nominal) or _planned(old, job, nominal, due)
+        known[nominal] = one._replace(written=min(one.written, job.index))
+    begun = [known[nominal] for nominal in sorted(known)]
+    if old.spread != new.spread:
+        begun = [one._replace(written=fire.due_by(new, one, now)) for one in begun]
+    left = [one for one in begun if one.first <= now and one.written < fire.events_of(new)]
+    return tuple(one.stored for one in left)
+
+
+def _planned(schedule: Schedule, job: Job, nominal: Instant, due: Instant) -> Begun:
+    """The fire of a prepared event, all of whose events are prepared. An event that is not due as planned at first was
+    overdue, and the rest was planned anew."""
+    span = schedule.spread.span if schedule.spread else 0
+    one = Begun(nominal, due if job.window_end is None else job.window_end - span, fire.events_of(schedule))
+    as_planned = fire.due_of(schedule, one, job.index) == due
+    return one if as_planned else one._replace(resumed_at=due, resumed_from=job.index)

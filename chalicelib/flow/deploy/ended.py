@@ -1,0 +1,60 @@
+"""The schedules of an app that have ended and deleted themselves: the same document does not run them again (L8, L10).
+
+The state row of such a schedule tells that it existed and ended, and which document it had. The record of the last
+deployment tells that it belongs to this app: a schedule that was left out, or an app that was deleted, begins anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import lifetime
+from chalicelib.core.instants import Instant, parse_when
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.schedules import effect, relative
+from chalicelib.core.schedules.relative import Counted
+from chalicelib.flow import lookup, many
+from chalicelib.ports import Ports
+
+
+def of_app(ports: Ports, app: Definition | None, sent: Mapping[str, Schedule]) -> dict[str, Counted]:
+    """Which of these schedules, none of which exists, have ended with the document that is sent, as they were stored.
+    Their description may differ. ``app`` is the stored app; None before its first deployment."""
+    if app is None:
+        return {}
+    read = many.ended_of(ports, list(sent))
+    found: dict[str, Counted] = {}
+    began: dict[str, Instant] = {}
+    for name, schedule in sent.items():
+        state = read.catalog.schedule_state(name)
+        if state is None or state.exists or state.by != lifetime.BY:
+            continue
+        old = lookup.stored(read, state)
+        kept = relative.kept(schedule, name, old, old.ttl_from) if old is not None else None
+        if old is not None and kept is not None and effect.acts_alike(old.definition, kept.definition):
+            found[name], began[name] = old, state.generation
+    deployed = _deployed(ports, app) if any(at < _recorded_at(app) for at in began.values()) else None
+    return {
+        name: old
+        for name, old in found.items()
+        if began[name] >= _recorded_at(app) or deployed is None or name.rpartition(".")[2] in deployed
+    }
+
+
+def _recorded_at(app: Definition) -> Instant:
+    """When the last deployment was recorded, or before the first one, when the app was created: a schedule that began
+    later belongs to a deployment that was not finished."""
+    deployed = app.document.get("deployed")
+    return parse_when(deployed["at"], 0, "at") if deployed else app.updated_at
+
+
+def _deployed(ports: Ports, app: Definition) -> Mapping[str, object] | None:
+    """The schedules of the last deployment; empty before the first one, None if its document is gone."""
+    deployed = app.document.get("deployed")
+    if not deployed:
+        return {} if "deployed" in app.document else None
+    digest = deployed["uri"].rpartition("/")[2].removesuffix(".json")
+    document = ports.payloads.deployment(app.name, digest)
+    schedules: Mapping[str, object] | None = document.get("schedules", {}) if document is not None else None
+    return schedules

@@ -1,0 +1,91 @@
+"""Read what a put finds: the schedule that it changes, and its timer. A put and a dry run read the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import takewhile
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import continued
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows import sort_keys
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.schedules import effect, lifecycle, relative
+from chalicelib.core.schedules.effect import Effect
+from chalicelib.core.schedules.relative import Counted
+from chalicelib.core.triggers import tree
+from chalicelib.core.writes import Write
+from chalicelib.flow import lookup
+from chalicelib.ports import Ports
+
+PAGE = 500  # prepared fires that are read together
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a put of ``new`` finds at ``now``. ``schedule_state`` may be that of a deleted schedule; ``old`` is None
+    unless the schedule exists. ``timer`` and ``prepared`` are read if the put changes more than a description."""
+
+    now: Instant
+    schedule_state: ScheduleState | None
+    old: Counted | None
+    new: Counted
+    is_same: bool
+    timer: Timer | None = None
+    prepared: tuple[Job, ...] = ()
+
+    @property
+    def alive(self) -> ScheduleState | None:
+        return self.schedule_state if self.schedule_state is not None and self.schedule_state.exists else None
+
+    def effect(self, enabled: bool | None, carry: bool) -> Effect:
+        old = self.old.definition if self.old is not None else None
+        state, new = self.schedule_state, self.new.definition
+        return effect.of_put(new, old, state, enabled, self.now, carry, self.timer, self.prepared)
+
+    def plan(self, name: str, enabled: bool | None, by: str, carry: bool) -> tuple[ScheduleState, list[Write]]:
+        """The plan of the put, and the schedule state after it."""
+        old, spans_from = self.old.definition if self.old is not None else None, self.new.spans_from
+        before, new, now = self.schedule_state, self.new.definition, self.now
+        timer, prepared = self.timer, self.prepared
+        return lifecycle.put(name, new, old, before, enabled, now, by, carry, timer, prepared, spans_from)
+
+
+def read(ports: Ports, name: str, sent: Schedule, enabled: bool | None) -> Found:
+    """Read what a put of ``sent`` finds. Raises ``invalid`` for bounds that leave no instant."""
+    schedule_state = ports.catalog.schedule_state(name)
+    alive = schedule_state if schedule_state is not None and schedule_state.exists else None
+    old, now = lookup.stored(ports, alive), ports.clock.now()
+    if alive is None or old is None:
+        return Found(now, schedule_state, None, relative.counted(sent, name, None, now), False)
+    fits = enabled is None or enabled == (alive.mode != "disabled")
+    if fits and relative.is_same(sent, name, old):
+        return Found(now, schedule_state, old, old, True)
+    begins = effect.begins(alive, enabled)
+    new = relative.counted(sent, name, None if begins else old, now)
+    found = Found(now, schedule_state, old, new, False)
+    if begins or effect.acts_alike(old.definition, new.definition):
+        return found
+    timer = _timer(ports, alive, old.definition)
+    if timer is None or not continued.asks_for_prepared(timer, old.definition, new.definition):
+        return replace(found, timer=timer)
+    return replace(found, timer=timer, prepared=_prepared(ports, alive, now))
+
+
+def _timer(ports: Ports, alive: ScheduleState, old: Schedule) -> Timer | None:
+    """The timer of the present generation, with the last arrivals for its absent leaves."""
+    timer = ports.catalog.timer(alive.schedule)
+    if timer is None or timer.generation != alive.generation:
+        return None
+    leaves = [leaf.id for leaf in tree.timed_leaves(old.trigger) if leaf.trigger.moved_by == "last_arrival"]
+    found = {leaf: lookup.last_arrival(ports, alive, timer, leaf) for leaf in leaves}
+    return replace(timer, arrived={leaf: at for leaf, at in found.items() if at is not None})
+
+
+def _prepared(ports: Ports, alive: ScheduleState, now: Instant) -> tuple[Job, ...]:
+    """The fires of the present generation that are prepared and due after ``now``."""
+    jobs = lookup.every(partial(ports.jobs.jobs, alive.schedule, alive.generation), PAGE)
+    fires = takewhile(lambda job: sort_keys.is_fire(job.sort_key), jobs)  # they sort first
+    return tuple(fire for fire in fires if fire.due_at is not None and fire.due_at > now)
