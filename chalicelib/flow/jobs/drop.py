@@ -7,7 +7,7 @@ from functools import partial
 from typing import Literal
 
 from chalicelib.core import states
-from chalicelib.core.fires import continued
+from chalicelib.core.fires import continued, fire
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.rows import sort_keys
@@ -49,6 +49,8 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
         if job.closed:
             # Another closed row refuses the statuses of one cancelled DAG run; it has nothing to drop.
             tombstone = job if job.sort_key == sort_keys.GATHERING else tombstone
+        elif same and _comes_after_drain(job, schedule_state):
+            left = committed(ports, [DeleteJob(job)], "gone", "") is None or left
         elif not same or not _may_stay(job, schedule_state) or _is_unmet(ports, job, schedule_state):
             is_dropped = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
             dropped, left = dropped + is_dropped, left or not is_dropped
@@ -65,6 +67,14 @@ def _why(schedule_state: ScheduleState | None) -> str:
 
 def _may_stay(job: Job, schedule_state: ScheduleState | None) -> bool:
     return schedule_state is not None and schedule_state.mode in states.claimable(job.kind, job.backfill)
+
+
+def _comes_after_drain(job: Job, schedule_state: ScheduleState | None) -> bool:
+    """Whether a fire was prepared, and its nominal instant comes after the schedule was paused to drain. It is none of
+    the schedule's fires. After a resume it is one again, under the same id, so it gets no record."""
+    if schedule_state is None or schedule_state.mode != "drain" or not check.is_prepared(job):
+        return False
+    return fire.nominal_of(job) > schedule_state.mode_at
 
 
 def _is_unmet(ports: Ports, job: Job, schedule_state: ScheduleState | None) -> bool:

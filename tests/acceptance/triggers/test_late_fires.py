@@ -319,3 +319,18 @@ def test_e2_more_windows_than_a_timer_keeps_are_refused(world: World, expression
     with pytest.raises(SluiceError, match="windows of which at most 1000 overlap") as refused:
         world.put("tick", document)
     assert refused.value.field == "spread.over"
+
+
+def test_l4_a_fire_that_comes_after_a_drain_runs_once_if_resumed(world: World) -> None:
+    """It was prepared before the drain; the resumed schedule prepares it again, unless its interval begins anew."""
+    world.deploy(flights({"tick": to_queue(time("0 * * * *")), "span": to_queue(time("@every 2m"))}))
+    world.pass_by("59m")
+    for name in ("tick", "span"):
+        world.pause(name, "drain")
+        assert world.jobs(name) == []
+        world.resume(name)
+    world.settle()
+    world.pass_by("5m")
+    assert dues(world, "tick") == [3600.0]
+    assert dues(world, "span")[-3:] == [58 * 60.0, 61 * 60.0, 63 * 60.0]
+    assert [*world.records("tick"), *world.records("span")] == []
