@@ -39,6 +39,14 @@ def test_apply_shows_a_coloured_diff_and_asks(api: PlayedApi, file: str) -> None
     assert "nothing was changed" in output
 
 
+def test_apply_says_what_becomes_of_a_trigger(api: PlayedApi, file: str) -> None:
+    name = "schedule demo.flights.clean"
+    plan = {**KEPT, "replaced": [name], "changes": {name: ["priority: 5 -> 7"]}}
+    api.play("PUT", APP, {**plan, "effects": {name: {"code": "goes_on", "text": "times and spans go on"}}})
+    _, output = on_a_terminal("apply", file, "--dry-run")
+    assert "times and spans go on" in output
+
+
 def test_apply_deploys_once_the_answer_is_yes(api: PlayedApi, file: str) -> None:
     code, output = on_a_terminal("apply", file, answer="y\n")
     assert (code, queries(api)) == (0, [{"dry_run": "true"}, {}])

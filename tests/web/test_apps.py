@@ -92,12 +92,14 @@ def test_l8_a_dry_run_tells_the_changes_of_each_part(api: Api) -> None:
     name, workflow = next(iter(later["workflows"].items()))
     workflow["priority"] = 7
     later["schedules"]["a"] = {**DAILY, "timeout": {"after": "2h", "then": "abort"}, "enabled": False}
-    changes = api.put(f"{PATH}?dry_run=true", later)["changes"]
+    previewed = api.put(f"{PATH}?dry_run=true", later)
+    changes = previewed["changes"]
     assert changes["app demo.orders"] == ["description: '' -> 'all orders'"]
     assert changes[f"workflow demo.orders.{name}"] == ["priority: 5 -> 7"]
     assert changes["schedule demo.orders.a"] == ["timeout.after: '1d' -> '2h'", "enabled: true -> false"]
     assert len(changes) == 3
-    api.put(PATH, later)
+    effects = {"schedule demo.orders.a": {"code": "stops", "text": "stops; drops what has gathered and waits"}}
+    assert previewed["effects"] == api.put(PATH, later)["effects"] == effects
     assert api.put(f"{PATH}?dry_run=true", later)["changes"] == {}
 
 
