@@ -14,9 +14,9 @@ from chalicelib.core.instants import HOUR, SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.stored import StoredRow
 
-# A lease outlives the longest call by this much, and is renewed when less than the longest call is left of it. So it is
-# renewed every five seconds at most. A batch to SQS takes less, and never renews it.
-MARGIN: Millis = 5 * SECOND
+# A lease outlives the longest call by this much. It is renewed when the longest call and a second are left of it, so
+# every five seconds at most. A batch to SQS takes less, and never renews it.
+MARGIN: Millis = 6 * SECOND
 
 
 KEPT: Millis = HOUR  # after its end, until DynamoDB deletes the row

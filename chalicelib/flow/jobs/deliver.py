@@ -151,8 +151,9 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant, counts: Counts =
             later.setdefault(until, []).append(each.ref)
     for until, refs in later.items():
         _hint(ports, refs, until)
-    # From its instant on, another invocation may have sent a job after its row was read, and have ended its lease. The
-    # count does not show that, so the rows are read again.
+    # From its instant on, another invocation may have sent a job after its row was read, and its lease may have ended.
+    # The count does not show that, so the rows are read again. One whose clock is ahead may have sent a job before, but
+    # its lease still covers what it sent.
     may_be_sent = ports.clock.now() >= min(delivery_lease.due_of(each.job) for each in ready)
     left = tuple(each for each in ready if delivery_lease.mark(each.job) not in busy)
     return Leased(left, leases, NONE if may_be_sent else counts)
@@ -176,7 +177,7 @@ def send(ports: Ports, leased: Leased) -> Sent:
             sub_batch = batch.next()
         except _NoTime as no_time:
             books.keep()
-            _hand_on(ports, leases, books, batch.refs(), no_time.until)
+            _hand_on(ports, leases, books, [each for call in batch.calls for each in call], no_time.until)
             break
         except Exception as error:  # the tables cannot be read, so none of the remaining jobs was sent
             logger.exception("sub-batch not read", extra={"size": len(batch.refs())})
@@ -192,7 +193,8 @@ def send(ports: Ports, leased: Leased) -> Sent:
             books.add(send_call(ports, call, sub_batch.refused))
     books.keep()
     if changed and not books.failed:
-        leases.end()
+        given_up = set(changed)
+        leases.give_up(frozenset(delivery_lease.mark(each.job) for each in leased.ready if each.ref in given_up))
     if batch.lost:
         _hint(ports, list(batch.lost), ports.clock.now() + AGAIN)
     return Sent(books.ends, tuple(changed), {**books.failed, **unread}, frozenset(batch.lost))
@@ -489,13 +491,13 @@ def _decided(each: Ready, now: Instant) -> Ready | None:
     return each if decision is not None and not decision.asks else None
 
 
-def _hand_on(ports: Ports, leases: Leases, books: Books, refs: Sequence[Ref], until: Instant) -> None:
+def _hand_on(ports: Ports, leases: Leases, books: Books, left: Sequence[Ready], until: Instant) -> None:
     """Hint the remaining jobs, for other invocations. If a result was not recorded the lease stays, so that they wait
     until it expires."""
     if not books.failed:
-        leases.end()
-    logger.warning("handed on", extra={"size": len(refs)})
-    _hint(ports, refs, until)
+        leases.give_up(frozenset(delivery_lease.mark(each.job) for each in left))
+    logger.warning("handed on", extra={"size": len(left)})
+    _hint(ports, [each.ref for each in left], until)
 
 
 def _hint(ports: Ports, refs: Sequence[Ref], due: Instant) -> None:

@@ -103,7 +103,7 @@ class Leases:
         return frozenset(busy)
 
     def keep(self, jobs: Iterable[Job], longest: Millis) -> Kept:
-        """Renew the leases that end too soon for one more send of ``longest``.
+        """Renew the leases that end too soon for one more send of ``longest``, by the clock of any invocation.
 
         A lease that has ended is renewed, too, if no other invocation has taken it. But another one may have leased
         some of its jobs in another batch, so the leases of others are read again. What is found then holds for the rest
@@ -112,7 +112,7 @@ class Leases:
         now = self._ports.clock.now()
         for due, group in _by_due(jobs).items():
             lease = self._held.get(due)
-            if lease is not None and lease.leased_until < now + longest:
+            if lease is not None and lease.leased_until - CLOCKS < now + longest:
                 ended, renewed = lease.leased_until, core.renewed(lease, now + longest + MARGIN)
                 refused = self._ports.ledger.commit([TakeLease(renewed, now, over=ended)])
                 lease = renewed if refused is None else None
@@ -127,6 +127,19 @@ class Leases:
             if lease is None:
                 self._lost |= set(map(core.mark, group))
         return Kept(frozenset(self._lost), self._lapsed)
+
+    def give_up(self, marks: frozenset[str]) -> None:
+        """Give up the jobs with these marks, so that other invocations need not wait until the leases expire.
+
+        What was sent stays covered: an invocation whose clock is behind may have read its rows before, and relies on
+        them."""
+        for due, lease in list(self._held.items()):
+            if lease.covered & marks:
+                kept = self._without(lease, lease.covered & marks)
+                if kept is not None:
+                    self._held[due] = kept
+                else:
+                    del self._held[due]
 
     def end(self) -> None:
         """End all leases now, so that other invocations need not wait until they expire."""
