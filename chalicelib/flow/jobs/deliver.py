@@ -3,8 +3,9 @@
 A single delivery is a batch of one. Lease the jobs, so that no other invocation sends them too, and wait for their
 instant. Then, for each sub-batch: check the time left, read again what may have been closed, send, record the results.
 A sub-batch has up to five calls of ten messages. Each of them begins soon after the read, or the rest is read again.
-What is read again are the schedule states and jobs. If the count of closings of their namespace is still that from
-before they were read, nothing was closed since, and only the count is read (`core/schedules/closings.py`).
+What is read again are the schedule states and jobs, and whether the starts of the workflows are counted by now. If the
+count of closings of their namespace is still that from before they were read, nothing was closed since, and only the
+count is read (`core/schedules/closings.py`).
 After a crash the fire is sent again under the same id, so it is never lost and the consumer can drop the repeat. A fire
 that cannot be delivered becomes a failed run and a dead letter, in one transaction with the end of its job.
 """
@@ -230,6 +231,7 @@ class _Batch:
         self._ports = ports
         self._leases = leases
         self._counts = counts
+        self._is_single = len(ready) == 1
         self.calls = deque(sub_batches.split(ready, run_of))
         self._width = sub_batches.MAX_BATCHES
         self._slow_since: Instant | None = None
@@ -261,7 +263,7 @@ class _Batch:
         held = [each for each in part if delivery_lease.mark(each.job) not in kept.lost]
         if kept.lapsed:
             self._counts = NONE  # others may have sent these jobs, which no count shows
-        found = _relied_on(self._ports, held if self._nothing_closed(held) else _as_read(self._ports, held))
+        found = _relied_on(self._ports, held if self._nothing_closed(held) else self._read_again(held))
         now = self._ports.clock.now()
         for _ in calls:
             self.calls.popleft()
@@ -296,6 +298,10 @@ class _Batch:
         changed = {name for name, row in found.items() if (row.closings if row else 0) != self._counts[name]}
         self._counts = {name: count for name, count in self._counts.items() if name not in changed}
         return not changed
+
+    def _read_again(self, part: Sequence[Ready]) -> list[Ready]:
+        found = _as_read(self._ports, part)
+        return found if self._is_single else _uncounted(self._ports, found)  # a single job was decided just now
 
     def put_back(self, calls: Sequence[list[Ready]], made: int) -> None:
         """Put back the calls for which a read was too old after ``made`` calls. The next read is for as many."""
@@ -362,6 +368,15 @@ def _as_read(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     seen = ports.prefetch.read(ports, _wanted(others)) if others else ports
     found = [each if each.ref in stamped else _still(seen, each) for each in part]
     return [each for each in found if each is not None]
+
+
+def _uncounted(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
+    """The deliveries of workflows whose starts are still not counted. The others need permits now."""
+    names = {each.run.workflow for each in part if not each.facts.counted}
+    counted = {
+        name for name in names if (row := ports.catalog.definition("workflow", name)) is not None and row.counted
+    }
+    return [each for each in part if each.facts.counted or each.run.workflow not in counted]
 
 
 def _relied_on(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
