@@ -317,8 +317,8 @@ class Wakes(Protocol):
         """The refs of one shard with a ``wake_at`` up to an instant, and that instant; oldest first. A page reads at
         most ``limit`` rows of the index. Raises ``bad_cursor``."""
 
-    def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
-        """The jobs with a ``wake_at`` in an interval, without prepared fires, which have already been hinted."""
+    def upcoming(self, since: Instant, until: Instant) -> tuple[tuple[Ref, Instant], ...]:
+        """All jobs with a ``wake_at`` in an interval, without prepared fires, which have already been hinted."""
 
     def soonest(
         self, table: Literal["catalog", "jobs", "runs"], since: Instant, until: Instant, limit: int
