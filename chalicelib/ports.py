@@ -229,8 +229,9 @@ class JobTable(Protocol):
     def deadline(self, job_id: str) -> DeadlineWatch | None:
         """The deadline watch of a job."""
 
-    def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
-        """The delivery leases on jobs that are due at an instant, including expired ones."""
+    def delivery_leases(self, due: Instant, singles: Collection[str] | None = None) -> tuple[DeliveryLease, ...]:
+        """The delivery leases on jobs that are due at an instant, including expired ones. With ``singles``, those of
+        batches, and of single jobs those on the jobs with these marks."""
 
     def closings(self, namespaces: Collection[str]) -> dict[str, ClosingCount | None]:
         """The counts of closings of these namespaces; None if nothing was closed in one so far."""

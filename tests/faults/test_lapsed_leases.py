@@ -232,9 +232,9 @@ def test_jobs_given_up_to_each_other_are_tried_after_two_seconds() -> None:
             return found
         seen: list[tuple[DeliveryLease, ...]] = []
 
-        def look(_: int, both: tuple[DeliveryLease, ...]) -> tuple[DeliveryLease, ...]:
-            seen.append(both)
-            return both
+        def look(_: int, of_batches: tuple[DeliveryLease, ...]) -> tuple[DeliveryLease, ...]:
+            seen.append(plain.delivery_leases(delivery_lease.due_of(jobs[0])))
+            return of_batches
 
         ports = replace(world.ports, jobs=_Looked(plain, look))
         short.append(Leases(ports).take(jobs[:1], 10 * SECOND, 0))
@@ -302,7 +302,7 @@ class _Looked:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._jobs, name)
 
-    def delivery_leases(self, at: Instant) -> tuple[DeliveryLease, ...]:
+    def delivery_leases(self, *of: Any) -> tuple[DeliveryLease, ...]:
         self._looks += 1
-        found: tuple[DeliveryLease, ...] = self._see(self._looks, self._jobs.delivery_leases(at))
+        found: tuple[DeliveryLease, ...] = self._see(self._looks, self._jobs.delivery_leases(*of))
         return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -47,14 +47,15 @@ class Leases:
 
         The leases of others are read after the own one is written. So of two invocations that lease a job in different
         batches, at least one sees the lease of the other. Several jobs are also looked for before: then the lease
-        covers only those that are free. A single job is mostly free, so it is leased without that look.
+        covers only those that are free. A single job is mostly free, so it is leased without that look. All leases of a
+        single job are one row, so only the leases of batches are read for it: there may be thousands of others.
         """
         busy: dict[str, Instant] = {}
         for due, group in _by_due(jobs).items():
             others: dict[str, Instant] = {}
             for tried in range(MAX_TRIES):
                 now = self._ports.clock.now()
-                others = self._ends(due, now) if tried or len(group) > 1 else {}
+                others = self._ends(due, now, group) if tried or len(group) > 1 else {}
                 free = [job for job in group if core.mark(job) not in others]
                 until = max(now, begin) + longest + MARGIN
                 lease = core.lease_of(free, until, self._holder, now) if free else None
@@ -64,7 +65,7 @@ class Leases:
                 lease = None
             if lease is not None:
                 present = self._ports.clock.now()
-                found = self._others(due, present)
+                found = self._others(due, present, () if len(group) == 1 else None)
                 given_up = lease.covered & found.keys()
                 kept = self._without(lease, given_up) if given_up else lease
                 if kept is not None:
@@ -99,7 +100,7 @@ class Leases:
                 busy |= set(map(core.mark, group))
                 continue
             self._held[due] = lease
-            busy |= lease.covered & self._others(due, now).keys()
+            busy |= lease.covered & self._others(due, now, lease.covered if len(group) > 1 else ()).keys()
         return frozenset(busy)
 
     def keep(self, jobs: Iterable[Job], longest: Millis) -> Kept:
@@ -123,7 +124,7 @@ class Leases:
                     present = self._ports.clock.now()
                     if present >= ended - CLOCKS:
                         self._lapsed = True
-                        self._lost |= lease.covered & self._others(due, present - CLOCKS).keys()
+                        self._lost |= lease.covered & self._others(due, present - CLOCKS, lease.covered).keys()
             if lease is None:
                 self._lost |= set(map(core.mark, group))
         return Kept(frozenset(self._lost), self._lapsed)
@@ -147,12 +148,14 @@ class Leases:
             self._ports.ledger.commit([EndLease(lease)])
         self._held.clear()
 
-    def _ends(self, due: Instant, now: Instant) -> dict[str, Instant]:
-        return {mark: lease.leased_until for mark, lease in self._others(due, now).items()}
+    def _ends(self, due: Instant, now: Instant, group: Sequence[Job]) -> dict[str, Instant]:
+        singles = (core.mark(group[0]),) if len(group) == 1 else None
+        return {mark: lease.leased_until for mark, lease in self._others(due, now, singles).items()}
 
-    def _others(self, due: Instant, now: Instant) -> dict[str, DeliveryLease]:
-        """The leases of other invocations that have not ended by ``now``, by the marks of their jobs."""
-        living = [lease for lease in self._ports.jobs.delivery_leases(due) if lease.leased_until > now]
+    def _others(self, due: Instant, now: Instant, singles: Collection[str] | None) -> dict[str, DeliveryLease]:
+        """The leases of other invocations that have not ended by ``now``, by the marks of their jobs. Of the leases on
+        single jobs, only those on ``singles`` are read, or all if it is None."""
+        living = [lease for lease in self._ports.jobs.delivery_leases(due, singles) if lease.leased_until > now]
         return {mark: lease for lease in living if lease.holder != self._holder for mark in lease.covered}
 
 
