@@ -115,7 +115,7 @@ def test_clocks_that_differ_by_0_9_s_send_no_job_twice() -> None:
 
 
 @pytest.mark.parametrize("ahead", [100, 900, SECOND])
-def test_jobs_sent_and_handed_on_by_a_clock_ahead_are_not_sent_again(ahead: Millis) -> None:
+def test_jobs_sent_and_handed_on_by_a_clock_ahead_stay_sent(ahead: Millis) -> None:
     """The other invocation has time for one call, which it makes before the instant by the clock of this one."""
     world = World(**SMALL)
     deploy(world, {"daily": spread(120)})
@@ -136,7 +136,7 @@ def test_jobs_sent_and_handed_on_by_a_clock_ahead_are_not_sent_again(ahead: Mill
 
 
 @pytest.mark.parametrize("ahead", [0, 900, SECOND])
-def test_a_call_of_the_longest_time_ends_in_its_lease_by_any_clock(ahead: Millis) -> None:
+def test_the_longest_call_ends_in_its_lease_by_any_clock(ahead: Millis) -> None:
     """In the last moment of a call that is not renewed before, another invocation handles the same jobs."""
     world = World(**SMALL)
     deploy(world, {"daily": spread(30)})

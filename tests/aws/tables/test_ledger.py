@@ -269,7 +269,7 @@ def test_no_job_joins_a_queue_while_a_permit_is_free(dynamo: Dynamo) -> None:
     assert ok(dynamo, ReleasePermit(LIMIT, None))
 
 
-def test_a_job_joins_the_queue_of_a_new_rate_window_that_others_fill(dynamo: Dynamo) -> None:
+def test_a_job_joins_the_queue_of_a_new_full_rate_window(dynamo: Dynamo) -> None:
     """The window has counted nothing, and has the starts of another one. The first start is written with them."""
     window, jobs = RateWindow("rate:a.b.c:1/60000", 1, 60_000), DynamoJobs(dynamo)
     read = LimitState(window.limit_name, starts={"r1#1": NOON})

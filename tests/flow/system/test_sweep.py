@@ -121,7 +121,7 @@ class _Stale:
 
 
 @pytest.mark.parametrize(("age", "hinted"), [(GRACE, 1), (GRACE - 1, 0), (0, 0), (-MINUTE, 0)])
-def test_o3_a_job_that_an_old_index_lists_is_hinted_if_it_is_overdue(world: World, age: Millis, hinted: int) -> None:
+def test_o3_a_job_of_an_old_index_is_hinted_only_if_overdue(world: World, age: Millis, hinted: int) -> None:
     world.deploy(flights({"daily": partitions(count=2)}))
     world.upload(day(1))
     world.settle()
@@ -133,7 +133,7 @@ def test_o3_a_job_that_an_old_index_lists_is_hinted_if_it_is_overdue(world: Worl
 
 
 @pytest.mark.parametrize(("age", "hinted"), [(GRACE, 1), (GRACE - 1, 0), (0, 0), (-MINUTE, 0)])
-def test_o3_a_run_that_an_old_index_lists_is_hinted_if_it_is_overdue(world: World, age: Millis, hinted: int) -> None:
+def test_o3_a_run_of_an_old_index_is_hinted_only_if_overdue(world: World, age: Millis, hinted: int) -> None:
     world.deploy(flights({"daily": partitions()}))
     world.upload(day(1))
     world.settle()
