@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 from pydantic import Field, model_validator
 
-from chalicelib.core.documents import Described, Duration
+from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import SECOND, Millis, duration, format_duration
+from chalicelib.core.limits.aging import Aging
 from chalicelib.core.limits.names import policy_limit
 from chalicelib.core.limits.pace import Pace
 
@@ -38,7 +39,7 @@ MIN_SPACING: Millis = 2
 PART_A_SECOND = 100
 
 
-class Policy(Described):
+class Policy(Aging):
     """At most ``max_events`` events start in any ``interval``, across all schedules that name the policy."""
 
     max_events: int = Field(ge=1, le=1_000_000)
@@ -46,6 +47,7 @@ class Policy(Described):
 
     @model_validator(mode="after")
     def _fits_a_limit(self) -> Policy:
+        _ = self.aging_span
         most = self.span // MIN_SPACING
         if self.span < SECOND:
             raise invalid("interval", "an interval of at least 1s", self.interval)
@@ -79,7 +81,7 @@ class Policy(Described):
         """The permit request of a job under this policy. ``name`` is the policy's full name."""
         rule = f"at most {self.max_events} starts in any {format_duration(self.span)}"
         cycle = (self.max_events, self.span + self.tolerance)
-        return Pace(policy_limit(name), self.spacing, 1, self.tolerance, rule, cycle, self.queue_parts)
+        return Pace(policy_limit(name), self.spacing, 1, self.tolerance, rule, cycle, self.queue_parts, self.aging_span)
 
 
 @dataclass(frozen=True, slots=True)

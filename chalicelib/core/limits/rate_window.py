@@ -22,6 +22,7 @@ class RateWindow:
 
     by_appointment: ClassVar[bool] = False
     records_claim: ClassVar[bool] = True
+    aging: ClassVar[Millis] = 0
 
     limit_name: str
     limit: int

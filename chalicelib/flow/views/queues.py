@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chalicelib.core.instants import iso_or_none
+from chalicelib.core.instants import SECOND, format_duration, iso_or_none
 from chalicelib.core.jobs.holds import Hold
-from chalicelib.core.limits import names, pools
+from chalicelib.core.jobs.priority import waits_since
+from chalicelib.core.limits import names, permits, pools
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
@@ -35,15 +36,25 @@ class Queues:
         self.holding = Holding(ports)
 
     def of(self, row: Job | Run) -> View | None:
-        """The queue in which a job or run waits, how many wait there, and its position (None behind a thousand others);
-        None if it waits in none."""
+        """The queue in which a job or run waits, how many wait there, and its position (None behind a thousand others).
+        Also how many of those before it have a higher priority, and how long it has waited. None if it waits in
+        none."""
         waiter = waiter_of(row)
         if waiter is None:
             return None
         state, positions = self._read(names.whole(waiter.limit_name))
         position = positions.get(waiter)
         waiting = max(state.waiters, position or 1)
-        return {"of": names.describe(waiter.limit_name), "position": position, "waiting": waiting}
+        own = permits.priority_in(waiter.rank)
+        ahead = [other for other, number in positions.items() if position is None or number < position]
+        since = waits_since(row) if isinstance(row, Job) else row.created_at
+        return {
+            "of": names.describe(waiter.limit_name),
+            "position": position,
+            "waiting": waiting,
+            "more_urgent": sum(permits.priority_in(other.rank) > own for other in ahead),
+            "waited": format_duration(max(0, self._ports.clock.now() - since) // SECOND * SECOND),
+        }
 
     def job(self, job: Job) -> View:
         """The view of a job, with what holds it and its place in its queue."""
@@ -68,9 +79,11 @@ def in_words(queue: View | None) -> str:
     """The place in a queue, which follows the reason why a job waits; empty for a job in no queue."""
     if queue is None:
         return ""
+    urgent = queue["more_urgent"]
+    first = f"; {urgent} of higher priority go first, and it has waited for {queue['waited']}" if urgent else ""
     if queue["position"] is None:
-        return f"; one of {queue['waiting']} in its queue"
-    return f"; position {queue['position']} of {queue['waiting']} in its queue"
+        return f"; one of {queue['waiting']} in its queue{first}"
+    return f"; position {queue['position']} of {queue['waiting']} in its queue{first}"
 
 
 def of_pool(ports: Ports, row: Definition) -> View:
