@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from chalicelib.core.instants import SECOND, format_duration, iso_or_none
+from chalicelib.core.instants import SECOND, Instant, format_duration, iso_or_none
 from chalicelib.core.jobs.holds import Hold
 from chalicelib.core.jobs.priority import waits_since
 from chalicelib.core.limits import names, permits, pools
@@ -45,16 +45,9 @@ class Queues:
         state, positions = self._read(names.whole(waiter.limit_name))
         position = positions.get(waiter)
         waiting = max(state.waiters, position or 1)
-        own = permits.priority_in(waiter.rank)
-        ahead = [other for other, number in positions.items() if position is None or number < position]
-        since = waits_since(row) if isinstance(row, Job) else row.created_at
-        return {
-            "of": names.describe(waiter.limit_name),
-            "position": position,
-            "waiting": waiting,
-            "more_urgent": sum(permits.priority_in(other.rank) > own for other in ahead),
-            "waited": format_duration(max(0, self._ports.clock.now() - since) // SECOND * SECOND),
-        }
+        ahead = [other.rank for other, number in positions.items() if position is None or number < position]
+        place = names.describe(waiter.limit_name), position, waiting
+        return place_view(*place, row, ahead, self._ports.clock.now())
 
     def job(self, job: Job) -> View:
         """The view of a job, with what holds it and its place in its queue."""
@@ -66,6 +59,21 @@ class Queues:
             waiters = parts.head_of(self._ports, state, MAX_COUNTED)
             self._known[limit_name] = state, {waiter: number for number, waiter in enumerate(waiters, 1)}
         return self._known[limit_name]
+
+
+def place_view(
+    of: str, position: int | None, waiting: int, row: Job | Run, ahead: Iterable[str], now: Instant
+) -> View:  # fmt: skip
+    """The place of a job or run in a queue. ``ahead`` are the ranks of those before it."""
+    own = permits.priority_in(row.rank) if row.rank is not None else 9
+    since = waits_since(row) if isinstance(row, Job) else row.created_at
+    return {
+        "of": of,
+        "position": position,
+        "waiting": waiting,
+        "more_urgent": sum(permits.priority_in(rank) > own for rank in ahead),
+        "waited": format_duration(max(0, now - since) // SECOND * SECOND),
+    }
 
 
 def waiting_view(job: Job, queue: View | None, holds: Sequence[Hold]) -> View:
