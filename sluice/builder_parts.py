@@ -956,6 +956,10 @@ class Policy(Named):
         """Set ``owner``."""
         return self._set("owner", value)
 
+    def aging(self, value: str | None) -> Self:
+        """Set ``aging``."""
+        return self._set("aging", value)
+
     def max_events(self, value: int) -> Self:
         """Set ``max_events``."""
         return self._set("max_events", value)
@@ -983,6 +987,10 @@ class Pool(Named):
     def owner(self, value: str) -> Self:
         """Set ``owner``."""
         return self._set("owner", value)
+
+    def aging(self, value: str | None) -> Self:
+        """Set ``aging``."""
+        return self._set("aging", value)
 
     def size(self, value: int) -> Self:
         """Set ``size``."""

@@ -977,6 +977,8 @@ export interface PlaceInQueue {
   of: string;
   position: number | null;
   waiting: number;
+  more_urgent: number;
+  waited: string;
 }
 
 export interface PlanOfBackfill {
@@ -1012,6 +1014,7 @@ export interface Policy {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
+  aging?: string | null;
   max_events: number;
   interval?: string;
 }
@@ -1020,6 +1023,7 @@ export interface Pool {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
+  aging?: string | null;
   size: number;
   unit?: "slots" | "vcpu";
   shares?: Record<string, Share>;
@@ -1606,6 +1610,7 @@ export interface StoredPolicy {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
+  aging?: string | null;
   max_events: number;
   interval?: string;
   waiting?: number | null;
@@ -1622,6 +1627,7 @@ export interface StoredPool {
   description?: string;
   tags?: Record<string, string>;
   owner?: string;
+  aging?: string | null;
   size: number;
   unit?: "slots" | "vcpu";
   shares?: Record<string, Share>;
