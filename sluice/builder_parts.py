@@ -940,7 +940,9 @@ def snapshot(dataset: str, count: int = UNSET) -> Trigger:
 
 
 class Policy(Named):
-    """At most ``max_events`` events start in any ``interval``, across all schedules that name the policy."""
+    """At most ``max_events`` events start in any ``interval``, across all schedules that name the policy.
+    ``margin`` lengthens the interval by what the latency of calls to the target may vary.
+    """
 
     group = "policies"
 
@@ -967,6 +969,10 @@ class Policy(Named):
     def interval(self, value: str) -> Self:
         """Set ``interval``."""
         return self._set("interval", value)
+
+    def margin(self, value: str | None) -> Self:
+        """Set ``margin``."""
+        return self._set("margin", value)
 
 
 class Pool(Named):

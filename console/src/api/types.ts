@@ -1017,6 +1017,7 @@ export interface Policy {
   aging?: string | null;
   max_events: number;
   interval?: string;
+  margin?: string | null;
 }
 
 export interface Pool {
@@ -1613,6 +1614,7 @@ export interface StoredPolicy {
   aging?: string | null;
   max_events: number;
   interval?: string;
+  margin?: string | null;
   waiting?: number | null;
   next_start_at?: string | null;
   parts?: PartOfQueue[] | null;
