@@ -136,6 +136,7 @@ def _policy(view: Document, _: Parts) -> Pairs:
     parts = [f"{part['waiting']} waiting: {part['of']}" for part in view.get("parts", ())]
     return [
         ("allows", f"{view.get('max_events')} starts in any {view.get('interval')}"),
+        ("margin", view.get("margin")),
         ("aging", _aging(view)),
         ("waiting", str(view.get("waiting", 0))),
         ("waits for", "\n".join(parts) if len(parts) > 1 else None),

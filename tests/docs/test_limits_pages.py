@@ -58,7 +58,8 @@ def test_the_workflows_of_the_pools_page_are_accepted(tmp_path: Path) -> None:
 
 
 def test_the_policy_example_keeps_the_spacing_of_its_page(tmp_path: Path) -> None:
-    [example] = read(tmp_path, "throttling.md")
+    example, margin = read(tmp_path, "throttling.md")
+    assert Policy.model_validate(margin["policies"]["partner"]).cycle == 11_200
     app = flights(example["schedules"], backup={"target": EMR})
     World().deploy({**app, "policies": example["policies"]})
     spacing = Policy.model_validate(example["policies"]["consumer"]).spacing

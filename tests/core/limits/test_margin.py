@@ -1,4 +1,4 @@
-"""Policies as their receivers see them: the margin covers what the latency of calls varies. The delay of an idle one."""
+"""Policies as their receivers see them: the margin covers what latencies vary. The delay of an idle policy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ POLICIES = st.sampled_from([(5, "10s"), (1, "1s"), (3, "10s"), (100, "1m"), (7, 
 @given(POLICIES, st.integers(0, 1000), st.data())
 @example((5, "10s"), 1000, None)
 def test_e3_with_a_margin_the_receiver_sees_no_more_either(
-    rule: tuple[int, str], margin: int, data: st.DataObject
+    rule: tuple[int, str], margin: int, data: st.DataObject | None
 ) -> None:
     """Each call begins within its tolerance, and arrives within the margin after that."""
     count, interval = rule
